@@ -1,0 +1,105 @@
+"""Every error a user can meet, one tree with stable codes. The edge translates once; the sentence is the same everywhere.
+
+    FoliotError
+    ├── Invalid                 what was asked for cannot be: 422
+    │   ├── ScheduleInvalid     an expression, zone, window or phrase that names no times
+    │   └── SettingInvalid      a setting or key of foliot.toml
+    ├── NotFound                no such thing, or not yours: 404
+    ├── Conflict                it is not in a state that allows this: 409
+    │   ├── IllegalMove         a job or run cannot make that move from where it is
+    │   └── LeaseLost           the report came under a fence that is no longer valid
+    ├── Denied                  this principal may not do that: 403
+    └── Unavailable             Foliot itself cannot work right now: 503
+        └── DatabaseUnavailable no PostgreSQL to work on, or one we refuse
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The piece of the user's own text that an error speaks of, so that a caret can point at it."""
+
+    text: str
+    start: int
+    end: int
+
+    def caret(self) -> str:
+        width = max(1, self.end - self.start)
+        return f"{self.text}\n{' ' * self.start}{'^' * width}"
+
+
+class FoliotError(Exception):
+    """Something Foliot refuses, in one sentence, with what to do next."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, hint: str | None = None, pointer: str | None = None, mark: Mark | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint  # what to do next
+        self.pointer = pointer  # JSON pointer of the field, such as /schedule/expr
+        self.mark = mark
+
+
+class Invalid(FoliotError):
+    """What was asked for cannot be."""
+
+    code = "invalid"
+
+
+class ScheduleInvalid(Invalid):
+    """This schedule names no times, or Foliot cannot read it."""
+
+    code = "schedule.invalid"
+
+
+class SettingInvalid(Invalid):
+    """A setting has a name or a value that Foliot does not know."""
+
+    code = "setting.invalid"
+
+
+class NotFound(FoliotError):
+    """There is no such thing here."""
+
+    code = "not_found"
+
+
+class Conflict(FoliotError):
+    """It is not in a state that allows this."""
+
+    code = "conflict"
+
+
+class IllegalMove(Conflict):
+    """A job or run cannot make that move from where it is."""
+
+    code = "illegal_move"
+
+
+class LeaseLost(Conflict):
+    """Somebody else owns this run now."""
+
+    code = "lease_lost"
+
+
+class Denied(FoliotError):
+    """This principal may not do that."""
+
+    code = "denied"
+
+
+class Unavailable(FoliotError):
+    """Foliot itself cannot work right now."""
+
+    code = "unavailable"
+
+
+class DatabaseUnavailable(Unavailable):
+    """There is no PostgreSQL to work on, or one that Foliot refuses."""
+
+    code = "database_unavailable"
