@@ -161,7 +161,7 @@ RULES = (
         """SELECT conname FROM pg_constraint WHERE contype = 'f'
               AND conrelid IN (SELECT oid FROM tenant_tables) AND confrelid IN (SELECT oid FROM tenant_tables)
               AND NOT EXISTS (SELECT FROM unnest(conkey, confkey) AS pair (here, there)
-                                JOIN workspace_columns AS ours_ ON ours_.attrelid = conrelid AND ours_.attnum = here
+                                JOIN workspace_columns AS mine ON mine.attrelid = conrelid AND mine.attnum = here
                                 JOIN workspace_columns AS theirs ON theirs.attrelid = confrelid AND theirs.attnum = there)""",
     ),
     Rule(
