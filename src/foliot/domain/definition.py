@@ -1,0 +1,102 @@
+"""What a person defines: a job's whole definition, and the part of it that planning and dispatch read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from foliot.domain.dependencies import Edge, When
+from foliot.domain.ids import CalendarId, JobId, PrincipalId, WorkspaceId
+from foliot.domain.job import Job
+from foliot.domain.policy import Breaker, Limits, Misfire, Overlap, OverlapRule, Retention, Retry
+from foliot.domain.schedule import Calendar, Cron, Interval, Schedule, Timetable, Window
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """When, under which policies, and where to. Jobs with equal specs share one value."""
+
+    schedule: Schedule
+    type: str
+    queue: str = "default"
+    priority: int = 0  # smaller goes first
+    concurrency_key: str | None = None
+    tags: tuple[str, ...] = ()
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    max_runs: int | None = None
+    window: Window | None = None
+    calendars: tuple[CalendarId, ...] = ()
+    retry: Retry = Retry()
+    overlap: Overlap = Overlap()
+    misfire: Misfire = Misfire()
+    breaker: Breaker = Breaker()
+    limits: Limits = Limits()
+    depends_when: When = When.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Everything about a job that a person wrote. Status, counters and times of runs are not part of it."""
+
+    name: str
+    spec: Spec
+    description: str = ""
+    config: Json = field(default_factory=dict)
+    payload: Json = field(default_factory=dict)
+    retention: Retention = Retention()
+    depends_on: tuple[Edge, ...] = ()
+    owner_id: PrincipalId | None = None
+    external_ref: Json | None = None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A spec made ready for use, once for all jobs that have it."""
+
+    spec: Spec
+
+    @cached_property
+    def timetable(self) -> Timetable:
+        spec = self.spec
+        return Timetable(spec.schedule, start_at=spec.start_at, end_at=spec.end_at, window=spec.window)
+
+    @cached_property
+    def is_exclusive(self) -> bool:
+        return self.spec.overlap.rule is not OverlapRule.CONCURRENT
+
+    @cached_property
+    def is_seeded(self) -> bool:
+        """Whether planned times differ from job to job: hashed fields and spread do that."""
+        schedule = self.spec.schedule
+        if not isinstance(schedule, Cron | Interval):
+            return False
+        return bool(schedule.spread) or (isinstance(schedule, Cron) and "H" in schedule.expr.upper())
+
+    def job(
+        self,
+        job_id: JobId,
+        workspace_id: WorkspaceId,
+        schedule_rev: int,
+        calendars: tuple[Calendar, ...] = (),
+    ) -> Job:
+        spec, timetable = self.spec, self.timetable
+        if calendars or self.is_seeded:
+            timetable = replace(timetable, seed=str(job_id), calendars=calendars)
+        return Job(
+            id=job_id,
+            workspace_id=workspace_id,
+            timetable=timetable,
+            schedule_rev=schedule_rev,
+            retry=spec.retry,
+            overlap=spec.overlap,
+            misfire=spec.misfire,
+            breaker=spec.breaker,
+            limits=spec.limits,
+            max_runs=spec.max_runs,
+        )

@@ -1,0 +1,115 @@
+"""Values <-> canonical JSON: fields that have their default are left out, so equal values are equal text.
+
+Dataclasses are objects, tuples and sets are lists, durations are seconds, instants and times of day ISO text. In a union of
+dataclasses the key `kind` says which one it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from enum import Enum
+from functools import lru_cache
+from typing import Any, NewType, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+T = TypeVar("T")
+
+
+def dumps(value: Any, kind: Any = None) -> str:
+    return json.dumps(encode(value, kind), separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+
+
+def encode(value: Any, kind: Any = None) -> Any:
+    """`kind` is the declared type, needed only where the value alone does not say which member of a union it is."""
+    match value:
+        case Enum():
+            return value.value
+        case bool() | int() | float() | str() | None:
+            return value
+        case timedelta():
+            seconds = value.total_seconds()
+            return int(seconds) if seconds == int(seconds) else seconds
+        case datetime() | date() | time():
+            return value.isoformat()
+        case UUID():
+            return str(value)
+        case frozenset():
+            return sorted(encode(item) for item in value)
+        case tuple() | list():
+            return [encode(item, _item_kind(kind)) for item in value]
+        case Mapping():
+            return {key: encode(item) for key, item in value.items()}
+        case _:
+            return _encode_object(value, kind)
+
+
+def loads(kind: type[T], text: str) -> T:
+    found: T = decode(kind, json.loads(text))
+    return found
+
+
+def decode(kind: Any, data: Any) -> Any:
+    """The value of type `kind` that `data` is the JSON of. What it cannot read, it refuses with ValueError or TypeError."""
+    if isinstance(kind, NewType):
+        kind = kind.__supertype__
+    if data is None or kind is Any:
+        return data
+    origin, args = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        members = [member for member in args if member is not types.NoneType]
+        return decode(members[0] if len(members) == 1 else _member(members, data), data)
+    if origin is tuple:
+        return tuple(decode(args[0], item) for item in data)
+    if origin is frozenset:
+        return frozenset(decode(args[0], item) for item in data)
+    if origin is not None and issubclass(origin, Mapping):
+        return dict(data)
+    if dataclasses.is_dataclass(kind):
+        hints, make = _hints(kind), cast("Any", kind)
+        return make(**{name: decode(hints[name], item) for name, item in data.items() if name != "kind"})
+    if kind is timedelta:
+        return timedelta(seconds=data)
+    if kind in (datetime, date, time):
+        return kind.fromisoformat(data)
+    return kind(data)
+
+
+def _encode_object(value: Any, kind: Any) -> dict[str, Any]:
+    hints = _hints(type(value))
+    encoded = {"kind": _tag(type(value))} if _is_union_of_objects(kind) else {}
+    for field in dataclasses.fields(value):
+        item = getattr(value, field.name)
+        default = (
+            field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
+        )
+        if item != default:
+            encoded[field.name] = encode(item, hints[field.name])
+    return encoded
+
+
+def _is_union_of_objects(kind: Any) -> bool:
+    return sum(dataclasses.is_dataclass(member) for member in get_args(kind)) > 1
+
+
+def _member(members: list[Any], data: Any) -> Any:
+    tag = data.get("kind") if isinstance(data, dict) else None
+    return next((member for member in members if _tag(member) == tag), members[0])
+
+
+def _item_kind(kind: Any) -> Any:
+    return get_args(kind)[0] if get_origin(kind) is tuple else None
+
+
+def _tag(kind: type) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).lstrip(
+        "_"
+    )
+
+
+@lru_cache(maxsize=256)
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
