@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from enum import Enum
 from functools import lru_cache
-from typing import Any, NewType, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 T = TypeVar("T")
@@ -69,7 +69,8 @@ def decode(kind: Any, data: Any) -> Any:
     if origin is not None and issubclass(origin, Mapping):
         return dict(data)
     if dataclasses.is_dataclass(kind):
-        hints, make = _hints(kind), cast("Any", kind)
+        make: Any = kind
+        hints = _hints(make)
         return make(**{name: decode(hints[name], item) for name, item in data.items() if name != "kind"})
     if kind is timedelta:
         return timedelta(seconds=data)
@@ -79,7 +80,8 @@ def decode(kind: Any, data: Any) -> Any:
 
 
 def _encode_object(value: Any, kind: Any) -> dict[str, Any]:
-    hints = _hints(type(value))
+    declared: Any = type(value)
+    hints = _hints(declared)
     encoded = {"kind": _tag(type(value))} if _is_union_of_objects(kind) else {}
     for field in dataclasses.fields(value):
         item = getattr(value, field.name)
