@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
+import anyio
 import psycopg
 import pytest
 
@@ -152,6 +153,20 @@ async def test_a_cancelled_task_rolls_back_and_returns_its_connection(
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        assert await count(database) == 0
+
+
+async def test_a_cancelled_scope_which_cancels_every_wait_still_returns_the_connection(
+    login_url: str,
+) -> None:
+    """How web frameworks cancel: each await inside raises again, those of the clean-up included."""
+    async with Database(login_url, size=PoolSize(least=1, most=1)) as database:
+        with anyio.CancelScope() as scope:
+            async with database.tx(Role.APP, system=True) as tx:
+                await tx.execute(ADD, {"id": uuid4(), "slug": "never", "now": tx.now})
+                scope.cancel()
+                await tx.fetch(COUNT)
+        assert scope.cancelled_caught
         assert await count(database) == 0
 
 

@@ -13,7 +13,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from random import Random, SystemRandom
 from typing import Any, Self
+from uuid import UUID
 
 import psycopg
 from psycopg import AsyncConnection
@@ -22,7 +24,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from foliot.clock import Clock
 from foliot.domain.errors import DatabaseUnavailable
-from foliot.domain.ids import WorkspaceId
+from foliot.domain.ids import WorkspaceId, uuid7
 from foliot.storage.errors import is_lost, is_retryable, may_retry, unavailable
 from foliot.storage.queries import Query
 
@@ -52,15 +54,24 @@ class SwallowedError(RuntimeError):
 class Tx:
     """An open transaction. `now` is its only time: pass it into every query."""
 
-    __slots__ = ("_connection", "now", "role", "workspace_id")
+    __slots__ = ("_connection", "chance", "now", "role", "workspace_id")
 
     def __init__(
-        self, connection: AsyncConnection[Row], role: Role, workspace_id: WorkspaceId | None, now: datetime
+        self,
+        connection: AsyncConnection[Row],
+        role: Role,
+        workspace_id: WorkspaceId | None,
+        now: datetime,
+        chance: Random,
     ) -> None:
         self._connection: AsyncConnection[Row] | None = connection
+        self.chance = chance
         self.role = role
         self.workspace_id = workspace_id
         self.now = now
+
+    def new_id(self) -> UUID:
+        return uuid7(self.now, self.chance.randbytes(10))
 
     async def fetch(self, query: Query, params: Params | None = None) -> list[Row]:
         return await (await self._run(query, params)).fetchall()
@@ -84,8 +95,16 @@ class Tx:
 class Database:
     """A bounded pool of connections to one PostgreSQL, handing out transactions."""
 
-    def __init__(self, url: str, *, clock: Clock | None = None, size: PoolSize | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock | None = None,
+        size: PoolSize | None = None,
+        chance: Random | None = None,
+    ) -> None:
         size = size or PoolSize()
+        self._chance = chance or SystemRandom()
         self._clock = clock  # None: the database's own clock names the instants
         self._cleaning: set[asyncio.Task[None]] = set()
         self._pool = AsyncConnectionPool(
@@ -146,7 +165,7 @@ class Database:
         """
         try:
             connection, now = await self._begin(_opening(role, workspace_id, system, key_hash, relaxed))
-            tx = Tx(connection, role, workspace_id, now)
+            tx = Tx(connection, role, workspace_id, now, self._chance)
             try:
                 yield tx
                 await _commit(connection)

@@ -1,0 +1,80 @@
+-- name: insert
+INSERT INTO timers (workspace_id, job_id, status, spec, schedule_rev, cursor_at, due_at, next_at, ending, has_gate)
+VALUES (%(workspace_id)s, %(job_id)s, %(status)s, %(spec)s, %(schedule_rev)s, %(cursor_at)s,
+        COALESCE(%(due_at)s, 'infinity'::timestamptz), %(next_at)s, %(ending)s, %(has_gate)s);
+
+-- name: take_due
+-- SKIP LOCKED lets two ticking nodes pass each other. Nothing is due while a restored database waits for its operator, nor for a
+-- node whose zone data is older than what planned times were last computed with.
+SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
+       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors, has_gate, number
+  FROM timers
+ WHERE due_at <= %(now)s
+   AND NOT EXISTS (SELECT FROM installation WHERE held_at IS NOT NULL OR tzdata_version > %(zone_data)s)
+ ORDER BY due_at
+ LIMIT %(limit)s
+   FOR UPDATE SKIP LOCKED;
+
+-- name: next_due
+SELECT min(due_at) AS due_at FROM timers WHERE due_at < 'infinity';
+
+-- name: lock
+-- In the order of ids, as everywhere, so that two who want the same timers cannot wait for each other.
+SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
+       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors, has_gate, has_dependents, number, failures_in_a_row
+  FROM timers
+ WHERE job_id = ANY (%(job_ids)s)
+ ORDER BY job_id
+   FOR UPDATE;
+
+-- name: fire
+-- A whole batch in one statement: the timers move on, and what they planned is recorded. Either all of it is there or none. The
+-- caller compares both counts: fewer timers means somebody else moved one, fewer runs that a planned time had its record already.
+WITH moved AS (
+    UPDATE timers
+       SET cursor_at = new.cursor_at, due_at = COALESCE(new.due_at, 'infinity'), next_at = new.next_at, ending = new.ending, version = timers.version + 1,
+           live = timers.live + new.live, waiting = timers.waiting + new.waiting,
+           live_run_id = COALESCE(new.live_run_id, timers.live_run_id), live_until = new.live_until,
+           skip_next = CASE WHEN new.uses_skip_next THEN NULL ELSE timers.skip_next END, errors = new.errors,
+           runs_created = timers.runs_created + new.fires, number = timers.number + new.numbers,
+           fire_count = timers.fire_count + new.fires, skip_count = timers.skip_count + new.skips,
+           last_fire_at = CASE WHEN new.fires > 0 THEN %(now)s ELSE timers.last_fire_at END
+      FROM unnest(%(job_id)b::uuid[], %(version)b::bigint[], %(cursor_at)b::timestamptz[], %(due_at)b::timestamptz[],
+                  %(next_at)b::timestamptz[], %(ending)s::text[], %(live)b::int[], %(waiting)b::int[], %(live_run_id)b::uuid[],
+                  %(live_until)b::timestamptz[], %(uses_skip_next)b::boolean[], %(errors)b::smallint[], %(fires)b::int[],
+                  %(numbers)b::int[], %(skips)b::bigint[])
+           AS new (job_id, version, cursor_at, due_at, next_at, ending, live, waiting, live_run_id, live_until, uses_skip_next,
+                   errors, fires, numbers, skips)
+     WHERE timers.job_id = new.job_id AND timers.version = new.version
+ RETURNING timers.job_id),
+made AS MATERIALIZED (
+    SELECT * FROM unnest(%(run_workspace_id)b::uuid[], %(run_id)b::uuid[], %(run_job_id)b::uuid[], %(run_number)b::bigint[],
+                         %(status)s::text[], %(skip_reason)s::text[], %(note)s::text[], %(planned_for)b::timestamptz[],
+                         %(planned_key)b::timestamp[], %(fold)b::smallint[], %(schedule_rev)b::int[],
+                         %(planned_until)b::timestamptz[], %(count)b::int[], %(waits_for)s::text[], %(queue)s::text[],
+                         %(type)s::text[], %(priority)b::smallint[], %(available_at)b::timestamptz[], %(exclusive)b::boolean[],
+                         %(concurrency_key)s::text[], %(timeout)b::interval[], %(expires_at)b::timestamptz[])
+             AS made (workspace_id, id, job_id, number, status, skip_reason, note, planned_for, planned_key, fold, schedule_rev,
+                      planned_until, count, waits_for, queue, type, priority, available_at, exclusive, concurrency_key, timeout,
+                      expires_at)),
+recorded AS (
+    INSERT INTO runs (workspace_id, id, job_id, number, trigger, status, skip_reason, note, planned_for, planned_key, fold,
+                      schedule_rev, planned_until, count, created_at, finished_at)
+    SELECT workspace_id, id, job_id, number, 'schedule', status, skip_reason, note, planned_for, planned_key, fold, schedule_rev,
+           planned_until, count, %(now)s, CASE WHEN status IS NOT NULL THEN %(now)s END
+      FROM made
+        ON CONFLICT (planned_key, fold, schedule_rev, job_id) WHERE trigger = 'schedule' DO NOTHING
+ RETURNING id),
+readied AS (
+    INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
+                       timeout, expires_at, trigger)
+    SELECT workspace_id, id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, timeout,
+           expires_at, 'schedule'
+      FROM made WHERE status IS NULL AND waits_for IS NULL),
+held AS (
+    INSERT INTO waiting (workspace_id, run_id, job_id, waits_for, queue, type, priority, available_at, planned_for, exclusive,
+                         concurrency_key, timeout, expires_at, trigger)
+    SELECT workspace_id, id, job_id, waits_for, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
+           timeout, expires_at, 'schedule'
+      FROM made WHERE waits_for IS NOT NULL)
+SELECT (SELECT count(*) FROM moved) AS moved, (SELECT count(*) FROM recorded) AS recorded;

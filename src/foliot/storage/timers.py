@@ -1,0 +1,154 @@
+"""Timers: what is due, as planning reads it; what was planned, written in one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from foliot.domain.definition import Rules
+from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.job import Timer
+from foliot.domain.lifecycle import JobEvent, JobStatus, RunStatus
+from foliot.domain.records import COUNTED_TO, Gap, NewRun, Plan, Skip
+from foliot.storage.definitions import rules_of
+from foliot.storage.queries import sql
+from foliot.storage.tx import Row, Tx
+
+_TIMER_COLUMNS = (
+    "job_id", "version", "cursor_at", "due_at", "next_at", "ending", "live", "waiting", "live_run_id", "live_until",
+    "uses_skip_next", "errors", "fires", "numbers", "skips",
+)  # fmt: skip
+_RUN_COLUMNS = (
+    "run_workspace_id", "run_id", "run_job_id", "run_number", "status", "skip_reason", "note", "planned_for", "planned_key",
+    "fold", "schedule_rev", "planned_until", "count", "waits_for", "queue", "type", "priority", "available_at", "exclusive",
+    "concurrency_key", "timeout", "expires_at",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TimerRow:
+    """A timer under its lock, with the rules of its job."""
+
+    workspace_id: WorkspaceId
+    job_id: JobId
+    status: JobStatus
+    rules: Rules
+    schedule_rev: int
+    version: int
+    timer: Timer
+    runs_created: int
+    live: int
+    waiting: int
+    live_until: datetime | None
+    live_run_id: RunId | None
+    skip_next: str | None
+    errors: int
+    has_gate: bool
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """How many timers moved and how many records were made."""
+
+    moved: int
+    recorded: int
+
+
+async def take_due(tx: Tx, limit: int, zone_data: str) -> list[TimerRow]:
+    rows = await tx.fetch(sql.timers.take_due, {"now": tx.now, "limit": limit, "zone_data": zone_data})
+    return [_timer_row(row) for row in rows]
+
+
+async def next_due(tx: Tx) -> datetime | None:
+    row = await tx.fetch_one(sql.timers.next_due)
+    found: datetime | None = row["due_at"] if row else None
+    return found
+
+
+async def fire(tx: Tx, plans: Sequence[tuple[TimerRow, Plan, int]]) -> tuple[Fired, list[RunId]]:
+    """Move the timers and record what was planned. Each plan comes with the count of scheduler errors in a row after it."""
+    timers: list[tuple[Any, ...]] = []
+    runs: list[tuple[Any, ...]] = []
+    for row, plan, errors in plans:
+        _flatten(tx, row, plan, errors, timers, runs)
+    arrays = dict(zip(_TIMER_COLUMNS, map(list, zip(*timers, strict=True)), strict=True))
+    columns: Iterable[list[Any]] = map(list, zip(*runs, strict=True)) if runs else ([] for _ in _RUN_COLUMNS)
+    arrays |= dict(zip(_RUN_COLUMNS, columns, strict=True))
+    answer = await tx.fetch_one(sql.timers.fire, {**arrays, "now": tx.now})
+    assert answer is not None
+    return Fired(answer["moved"], answer["recorded"]), [run[1] for run in runs]
+
+
+def _flatten(
+    tx: Tx, row: TimerRow, plan: Plan, errors: int, timers: list[tuple[Any, ...]], runs: list[tuple[Any, ...]]
+) -> None:
+    """One timer and its records as rows of the arrays that `fire` takes."""
+    number, live, waiting, fires, skips = row.number, 0, 0, 0, 0
+    live_run_id: UUID | None = None
+    live_until: datetime | None = row.live_until
+    spec, exclusive = row.rules.spec, row.rules.is_exclusive
+    for record in plan.records:
+        number += 1
+        identity = (row.workspace_id, run_id := tx.new_id(), row.job_id, number)
+        match record:
+            case NewRun(planned=planned):
+                fires += 1
+                if record.status is RunStatus.READY or record.waits_for is None:
+                    live, live_run_id = live + 1, run_id
+                else:
+                    waiting += 1
+                runs.append((
+                    *identity, None, None, None, planned.planned_for, planned.local, planned.fold, row.schedule_rev, None, None,
+                    record.waits_for and record.waits_for.value, spec.queue, spec.type, spec.priority,
+                    max(planned.due_at, record.not_before or planned.due_at), exclusive, spec.concurrency_key,
+                    spec.limits.timeout, record.expires_at,
+                ))  # fmt: skip
+            case Skip(planned=planned):
+                skips += 1
+                runs.append((
+                    *identity, "skipped", record.reason.value, record.note, planned.planned_for, planned.local, planned.fold,
+                    row.schedule_rev, None, None, *_NOWHERE,
+                ))  # fmt: skip
+            case Gap(first=first, last=last):
+                skips += COUNTED_TO if record.count is None else record.count
+                runs.append((
+                    *identity, "skipped", record.reason.value, None, first.planned_for, first.local, first.fold,
+                    row.schedule_rev, last.planned_for, record.count, *_NOWHERE,
+                ))  # fmt: skip
+            case _:
+                number -= 1
+    timer = plan.timer
+    timers.append((
+        row.job_id, row.version, timer.cursor, timer.due_at, timer.next_at, timer.ending and timer.ending.value, live, waiting,
+        live_run_id, live_until, plan.uses_skip_next, errors, fires, number - row.number, skips,
+    ))  # fmt: skip
+
+
+_NOWHERE = (None,) * 9  # a skipped run goes to no queue
+
+
+def _timer_row(row: Row) -> TimerRow:
+    return TimerRow(
+        workspace_id=row["workspace_id"],
+        job_id=row["job_id"],
+        status=JobStatus(row["status"]),
+        rules=rules_of(row["spec"]),
+        schedule_rev=row["schedule_rev"],
+        version=row["version"],
+        timer=Timer(
+            row["cursor_at"], row["due_at"], row["next_at"], row["ending"] and JobEvent(row["ending"])
+        ),
+        runs_created=row["runs_created"],
+        live=row["live"],
+        waiting=row["waiting"],
+        live_until=row["live_until"],
+        live_run_id=row["live_run_id"],
+        skip_next=row["skip_next"],
+        errors=row["errors"],
+        has_gate=row["has_gate"],
+        number=row["number"],
+    )
