@@ -7,11 +7,16 @@ from typing import Any
 
 import psycopg
 import pytest
+from hypothesis import settings
 from psycopg import AsyncConnection
 
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, databases, pool_url
+
+# Timings belong to bench/, not to tests: a busy machine must not fail one.
+settings.register_profile("foliot", deadline=None)
+settings.load_profile("foliot")
 
 
 @pytest.fixture(scope="session")
