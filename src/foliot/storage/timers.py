@@ -11,8 +11,9 @@ from uuid import UUID
 from foliot.domain.definition import Rules
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.job import Timer
-from foliot.domain.lifecycle import JobEvent, JobStatus, RunStatus
+from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.records import COUNTED_TO, Gap, NewRun, Plan, Skip
+from foliot.domain.run import WaitsFor
 from foliot.storage.definitions import rules_of
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
@@ -97,10 +98,11 @@ def _flatten(
         match record:
             case NewRun(planned=planned):
                 fires += 1
-                if record.status is RunStatus.READY or record.waits_for is None:
-                    live, live_run_id = live + 1, run_id
-                else:
+                if record.waits_for is WaitsFor.TURN:
                     waiting += 1
+                else:  # first in line, even where a gate or a freeze still holds it
+                    live, live_run_id = live + 1, run_id
+                    live_until = record.expires_at if record.waits_for is WaitsFor.UPSTREAM else None
                 runs.append((
                     *identity, None, None, None, planned.planned_for, planned.local, planned.fold, row.schedule_rev, None, None,
                     record.waits_for and record.waits_for.value, spec.queue, spec.type, spec.priority,

@@ -1,0 +1,47 @@
+"""What can be done to a job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from foliot.domain.definition import Definition, Rules
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.job import Timer
+from foliot.domain.lifecycle import JobStatus
+from foliot.domain.planning import plan_start
+from foliot.domain.records import DueJob
+from foliot.domain.schedule.reading import anchored, check_schedule
+from foliot.storage import jobs
+from foliot.storage.tx import Database, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    id: JobId
+    status: JobStatus
+    next_at: datetime | None
+
+
+async def create(
+    database: Database, workspace_id: WorkspaceId, definition: Definition, by: str, *, enabled: bool = True
+) -> Created:
+    check_schedule(definition.spec.schedule)
+    async with database.tx(Role.APP, workspace_id) as tx:
+        spec = replace(definition.spec, schedule=anchored(definition.spec.schedule, tx.now))
+        definition = replace(definition, spec=spec)
+        job_id = JobId(tx.new_id())
+        status = _first_status(definition, tx.now, enabled=enabled)
+        timer = Timer(tx.now, None, None)
+        if enabled:
+            due = DueJob(Rules(spec).job(job_id, workspace_id, 1), status, timer)
+            timer = plan_start(due, tx.now).timer
+        await jobs.insert(tx, job_id, definition, status, timer, by)
+        return Created(job_id, status, timer.next_at)
+
+
+def _first_status(definition: Definition, now: datetime, *, enabled: bool) -> JobStatus:
+    if not enabled:
+        return JobStatus.DISABLED
+    start_at = definition.spec.start_at
+    return JobStatus.PENDING if start_at is not None and start_at > now else JobStatus.ACTIVE

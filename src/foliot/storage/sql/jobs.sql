@@ -1,0 +1,21 @@
+-- name: insert
+INSERT INTO jobs (workspace_id, id, name, type, queue, tags, owner_id, definition, status, status_reason, status_by, status_at,
+                  created_by, created_at, updated_at)
+VALUES (%(workspace_id)s, %(id)s, %(name)s, %(type)s, %(queue)s, %(tags)s, %(owner_id)s, %(definition)s, %(status)s, %(status_reason)s,
+        %(by)s, %(now)s, %(by)s, %(now)s, %(now)s);
+
+-- name: get
+SELECT jobs.*, timers.cursor_at, NULLIF(timers.due_at, 'infinity') AS due_at, timers.next_at, timers.ending, timers.live,
+       timers.waiting, timers.fire_count, timers.run_count, timers.success_count, timers.failure_count, timers.skip_count,
+       timers.failures_in_a_row, timers.last_fire_at, timers.last_run_at, timers.last_run_id, timers.last_run_status,
+       timers.last_error, timers.skip_next
+  FROM jobs JOIN timers ON timers.job_id = jobs.id
+ WHERE jobs.id = %(id)s;
+
+-- name: move
+-- The status is written in both places at once: people filter jobs by it, the engine reads it where the timer is.
+WITH new AS (SELECT * FROM unnest(%(job_ids)s::uuid[], %(statuses)s::text[], %(reasons)s::text[]) AS new (job_id, status, reason)),
+     told AS (UPDATE timers SET status = new.status FROM new WHERE timers.job_id = new.job_id)
+UPDATE jobs
+   SET status = new.status, status_reason = new.reason, status_by = %(by)s, status_at = %(now)s, paused_until = NULL
+  FROM new WHERE jobs.id = new.job_id;
