@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,6 +14,7 @@ from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.records import COUNTED_TO, Gap, NewRun, Plan, Skip
 from foliot.domain.run import WaitsFor
+from foliot.domain.settlement import LastRun, Settlement
 from foliot.storage.definitions import rules_of
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
@@ -49,6 +50,36 @@ class TimerRow:
     errors: int
     has_gate: bool
     number: int
+    failures_in_a_row: int = 0
+    has_dependents: bool = False
+
+
+@dataclass(slots=True)
+class Told:
+    """What a batch of settlements adds up to for one job."""
+
+    live: int = 0
+    waiting: int = 0
+    timer: Timer | None = None
+    runs: int = 0
+    successes: int = 0
+    failures: int = 0
+    skips: int = 0
+    failures_in_a_row: int = 0
+    ends_streak: bool = False
+    last_run: LastRun | None = None
+
+    def add(self, settlement: Settlement) -> None:
+        counters = settlement.counters
+        self.runs += counters.runs
+        self.successes += counters.successes
+        self.failures += counters.failures
+        self.skips += counters.skips
+        if counters.ends_streak:
+            self.failures_in_a_row, self.ends_streak = 0, True
+        self.failures_in_a_row += counters.failures_in_a_row
+        self.timer = settlement.timer or self.timer
+        self.last_run = settlement.last_run or self.last_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +113,41 @@ async def fire(tx: Tx, plans: Sequence[tuple[TimerRow, Plan, int]]) -> tuple[Fir
     answer = await tx.fetch_one(sql.timers.fire, {**arrays, "now": tx.now})
     assert answer is not None
     return Fired(answer["moved"], answer["recorded"]), [run[1] for run in runs]
+
+
+async def lock(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
+    rows = await tx.fetch(sql.timers.lock, {"job_ids": list(job_ids)})
+    return {row["job_id"]: _timer_row(row) for row in rows}
+
+
+async def settle(tx: Tx, told: Mapping[JobId, Told]) -> None:
+    all_told = list(told.values())
+    await tx.execute(
+        sql.timers.settle,
+        {
+            "job_ids": list(told),
+            "live": [each.live for each in all_told],
+            "waiting": [each.waiting for each in all_told],
+            "moves_timer": [each.timer is not None for each in all_told],
+            "cursor_at": [each.timer and each.timer.cursor for each in all_told],
+            "due_at": [each.timer and each.timer.due_at for each in all_told],
+            "next_at": [each.timer and each.timer.next_at for each in all_told],
+            "ending": [each.timer and each.timer.ending and each.timer.ending.value for each in all_told],
+            "runs": [each.runs for each in all_told],
+            "successes": [each.successes for each in all_told],
+            "failures": [each.failures for each in all_told],
+            "skips": [each.skips for each in all_told],
+            "ends_streak": [each.ends_streak for each in all_told],
+            "failures_in_a_row": [each.failures_in_a_row for each in all_told],
+            "last_run_at": [each.last_run and each.last_run.at for each in all_told],
+            "last_run_id": [each.last_run and each.last_run.run_id for each in all_told],
+            "last_run_status": [each.last_run and each.last_run.status.value for each in all_told],
+            "last_error": [
+                each.last_run and each.last_run.error and each.last_run.error.message for each in all_told
+            ],
+            "now": tx.now,
+        },
+    )
 
 
 def _flatten(
@@ -153,4 +219,6 @@ def _timer_row(row: Row) -> TimerRow:
         errors=row["errors"],
         has_gate=row["has_gate"],
         number=row["number"],
+        failures_in_a_row=row.get("failures_in_a_row", 0),
+        has_dependents=row.get("has_dependents", False),
     )

@@ -78,3 +78,30 @@ held AS (
            timeout, expires_at, 'schedule'
       FROM made WHERE waits_for IS NOT NULL)
 SELECT (SELECT count(*) FROM moved) AS moved, (SELECT count(*) FROM recorded) AS recorded;
+
+-- name: settle
+-- What the ends of runs mean for their jobs: one row per job, already added up.
+UPDATE timers
+   SET version = timers.version + 1, live = timers.live + new.live, waiting = timers.waiting + new.waiting,
+       live_run_id = CASE WHEN timers.live + new.live = 0 THEN NULL ELSE timers.live_run_id END,
+       cursor_at = COALESCE(new.cursor_at, timers.cursor_at),
+       due_at = CASE WHEN new.moves_timer THEN COALESCE(new.due_at, 'infinity') ELSE timers.due_at END,
+       next_at = CASE WHEN new.moves_timer THEN new.next_at ELSE timers.next_at END,
+       ending = CASE WHEN new.moves_timer THEN new.ending ELSE timers.ending END,
+       run_count = timers.run_count + new.runs, success_count = timers.success_count + new.successes,
+       failure_count = timers.failure_count + new.failures, skip_count = timers.skip_count + new.skips,
+       failures_in_a_row = CASE WHEN new.ends_streak THEN 0 ELSE timers.failures_in_a_row END + new.failures_in_a_row,
+       last_run_at = COALESCE(new.last_run_at, timers.last_run_at), last_run_id = COALESCE(new.last_run_id, timers.last_run_id),
+       last_run_status = COALESCE(new.last_run_status, timers.last_run_status),
+       last_error = CASE WHEN new.last_run_id IS NULL THEN timers.last_error ELSE new.last_error END,
+       last_success_at = CASE WHEN new.last_run_status = 'succeeded' THEN %(now)s ELSE timers.last_success_at END,
+       last_success_run_id = CASE WHEN new.last_run_status = 'succeeded' THEN new.last_run_id ELSE timers.last_success_run_id END,
+       last_failure_at = CASE WHEN new.failures > 0 THEN %(now)s ELSE timers.last_failure_at END,
+       last_failure_run_id = CASE WHEN new.failures > 0 THEN new.last_run_id ELSE timers.last_failure_run_id END
+  FROM unnest(%(job_ids)b::uuid[], %(live)b::int[], %(waiting)b::int[], %(moves_timer)b::boolean[], %(cursor_at)b::timestamptz[],
+              %(due_at)b::timestamptz[], %(next_at)b::timestamptz[], %(ending)s::text[], %(runs)b::int[], %(successes)b::int[],
+              %(failures)b::int[], %(skips)b::int[], %(ends_streak)b::boolean[], %(failures_in_a_row)b::int[],
+              %(last_run_at)b::timestamptz[], %(last_run_id)b::uuid[], %(last_run_status)s::text[], %(last_error)s::text[])
+       AS new (job_id, live, waiting, moves_timer, cursor_at, due_at, next_at, ending, runs, successes, failures, skips, ends_streak,
+               failures_in_a_row, last_run_at, last_run_id, last_run_status, last_error)
+ WHERE timers.job_id = new.job_id;

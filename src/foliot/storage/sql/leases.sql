@@ -1,0 +1,54 @@
+-- name: lock
+-- Only what is still held by this worker under this fence. What is missing here belongs to somebody else now.
+SELECT leases.run_id, leases.job_id, leases.workspace_id, leases.fence, leases.leased_at, leases.cancel_requested_at, leases.trigger,
+       leases.attempts, leases.retries, leases.losses, leases.started_at, leases.last_error, leases.concurrency_key
+  FROM leases
+  JOIN unnest(%(run_ids)b::uuid[], %(fences)b::int[], %(worker_ids)b::uuid[]) AS held (run_id, fence, worker_id)
+    ON leases.run_id = held.run_id AND leases.fence = held.fence AND leases.worker_id = held.worker_id
+ ORDER BY leases.run_id
+   FOR UPDATE OF leases;
+
+-- name: abandoned
+-- Runs whose worker is no longer registered: it left, or was struck off for its silence.
+SELECT leases.run_id, leases.job_id, leases.fence, leases.worker_id
+  FROM leases
+ WHERE NOT EXISTS (SELECT FROM workers WHERE workers.id = leases.worker_id)
+ LIMIT %(limit)s;
+
+-- name: overdue
+-- Runs that have outrun their deadline though their worker lives: it should have said so itself by now.
+SELECT run_id, job_id, fence, worker_id FROM leases WHERE deadline_at < %(by)s LIMIT %(limit)s;
+
+-- name: settle
+-- A whole batch in one statement: leases go, ends are written, attempts kept, timers told, retries made ready again.
+WITH settled AS MATERIALIZED (
+    SELECT * FROM unnest(%(run_ids)b::uuid[], %(statuses)s::text[], %(skip_reasons)s::text[], %(notes)s::text[], %(attempts)s::text[],
+                         %(errors)s::jsonb[], %(outputs)s::jsonb[], %(retry_ats)b::timestamptz[], %(retries)b::int[],
+                         %(losses)b::int[])
+             AS settled (run_id, status, skip_reason, note, attempt, error, output, retry_at, retries, losses)),
+gone AS (
+    DELETE FROM leases USING settled WHERE leases.run_id = settled.run_id
+ RETURNING leases.*),
+ended AS (
+    UPDATE runs
+       SET status = settled.status, skip_reason = settled.skip_reason, note = settled.note, error = settled.error,
+           output = settled.output, started_at = gone.started_at, finished_at = %(now)s, attempt_count = gone.attempts,
+           fence = gone.fence, worker_id = gone.worker_id
+      FROM settled JOIN gone USING (run_id)
+     WHERE runs.id = settled.run_id AND settled.retry_at IS NULL
+ RETURNING runs.id),
+tried AS (
+    INSERT INTO attempts (workspace_id, run_id, number, status, worker_id, fence, leased_at, ended_at, error)
+    SELECT gone.workspace_id, gone.run_id, gone.attempts, settled.attempt, gone.worker_id, gone.fence, gone.leased_at, %(now)s,
+           settled.error
+      FROM settled JOIN gone USING (run_id)
+     WHERE settled.retry_at IS NOT NULL OR gone.attempts > 1),
+again AS (
+    INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
+                       host_id, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
+    SELECT gone.workspace_id, gone.run_id, gone.job_id, gone.queue, gone.type, gone.priority, settled.retry_at, gone.planned_for,
+           gone.exclusive, gone.concurrency_key, gone.host_id, gone.timeout, gone.expires_at, gone.trigger, gone.fence, gone.attempts,
+           settled.retries, settled.losses, gone.started_at, settled.error
+      FROM settled JOIN gone USING (run_id)
+     WHERE settled.retry_at IS NOT NULL)
+SELECT count(*) AS settled FROM gone;

@@ -1,0 +1,37 @@
+-- name: workspaces_with_work
+-- A loose scan: one index probe per workspace that has something ready, however much it has. Starts behind the workspace that was
+-- served last, so that each gets its turn.
+WITH RECURSIVE found AS (
+    (SELECT workspace_id, 1 AS n FROM ready WHERE queue = %(queue)s AND workspace_id > %(after)s
+      ORDER BY workspace_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT ready.workspace_id FROM ready WHERE ready.queue = %(queue)s AND ready.workspace_id > found.workspace_id
+             ORDER BY ready.workspace_id LIMIT 1), found.n + 1
+      FROM found WHERE found.workspace_id IS NOT NULL AND found.n < %(limit)s)
+SELECT workspace_id FROM found WHERE workspace_id IS NOT NULL;
+
+-- name: take
+-- An equal share of each workspace. MATERIALIZED keeps the planner from running the LIMIT again and taking too many; SKIP LOCKED lets
+-- rival workers pass each other.
+WITH taken AS MATERIALIZED (
+    SELECT mine.*
+      FROM unnest(%(workspace_ids)b::uuid[]) AS served (id)
+     CROSS JOIN LATERAL (
+           SELECT * FROM ready
+            WHERE queue = %(queue)s AND workspace_id = served.id AND available_at <= %(now)s AND type = ANY (%(types)s)
+              AND (expires_at IS NULL OR expires_at > %(now)s)
+            ORDER BY priority, available_at, position
+            LIMIT %(share)s
+              FOR UPDATE SKIP LOCKED) AS mine),
+leased AS (
+    INSERT INTO leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority, available_at,
+                        planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, attempts, retries, losses,
+                        started_at, last_error)
+    SELECT workspace_id, run_id, job_id, %(worker_id)s, fence + 1, %(now)s, %(now)s + timeout, queue, type, priority, available_at,
+           planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, attempts + 1, retries, losses,
+           COALESCE(started_at, %(now)s), last_error
+      FROM taken
+        ON CONFLICT DO NOTHING
+ RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger, concurrency_key)
+, gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id)
+SELECT * FROM leased;

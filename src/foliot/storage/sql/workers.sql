@@ -1,0 +1,18 @@
+-- name: register
+INSERT INTO workers (workspace_id, id, name, queues, types, capacity, started_at, alive_until, version)
+VALUES (%(workspace_id)s, %(id)s, %(name)s, %(queues)s, %(types)s, %(capacity)s, %(now)s, %(alive_until)s, %(version)s);
+
+-- name: beat
+-- A worker that was already given up for lost must not come back to life under its old id: its runs have gone to others.
+UPDATE workers SET alive_until = %(alive_until)s, is_draining = %(is_draining)s
+ WHERE id = %(id)s AND alive_until >= %(now)s;
+
+-- name: leave
+DELETE FROM workers WHERE id = %(id)s;
+
+-- name: cancels
+SELECT run_id, fence FROM leases WHERE worker_id = %(id)s AND cancel_requested_at IS NOT NULL;
+
+-- name: strike_off
+-- Heartbeat and strike-off meet on the worker's own row, so exactly one of them wins.
+DELETE FROM workers WHERE alive_until < %(now)s RETURNING id, name;
