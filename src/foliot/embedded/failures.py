@@ -31,7 +31,9 @@ def server_failed(what: str, said: str, home: Path) -> DatabaseUnavailable:
             return disk_full(home, os.strerror(code))
     lines = [line for line in said.splitlines() if line.strip()]
     shown = "\n".join(f"    {line}" for line in lines[-12:]) or "    (it printed nothing)"
-    return DatabaseUnavailable(f"{what}. Its last words:\n{shown}", hint=OTHER_WAYS)
+    nameless = "could not look up effective user ID" in said  # as in containers that make up a user id
+    hint = "PostgreSQL wants its user to have a name: add this user id to /etc/passwd, or set FOLIOT_DATABASE_URL."
+    return DatabaseUnavailable(f"{what}. Its last words:\n{shown}", hint=hint if nameless else OTHER_WAYS)
 
 
 def disk_full(path: Path, reason: str) -> DatabaseUnavailable:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
 import threading
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from foliot.embedded.places import Place
 from foliot.embedded.privilege import end_with_us, popen_options
 
 SMALLER = "16MB"  # of shared buffers, where the machine does not grant what was asked for
+OUR_PORTS = range(20_000, 32_768)
 ROOMY = 256 * 2**20  # bytes of /dev/shm that parallel queries can live with; containers often give 64 MB
 
 
@@ -73,9 +76,16 @@ def launch(config: EmbeddedConfig, place: Place, binaries: Binaries) -> tuple[La
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Below the ports that outgoing connections get, so that none of those sits on ours while the server restarts."""
+    for _ in range(50):
+        with socket.socket() as probe, suppress(OSError):
+            port = secrets.choice(OUR_PORTS)
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise DatabaseUnavailable(
+        f"No free port between {OUR_PORTS.start} and {OUR_PORTS.stop} was found for PostgreSQL.",
+        hint="See with `ss -ltn` what listens there.",
+    )
 
 
 def _argv(
