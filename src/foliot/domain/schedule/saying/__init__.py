@@ -3,7 +3,7 @@
 Everything else is told faithfully, if less gracefully; an expression that cannot be told is quoted. Better literal than pretty,
 and never wrong. The way in, words -> schedule, is `words`.
 
-    fields.py    a cron expression taken apart
+    written.py   a cron expression taken apart
     times.py     the time of day
     days.py      the days and months
     english.py   lists, ordinals, names
@@ -27,8 +27,8 @@ from foliot.domain.schedule.kinds import (
 )
 from foliot.domain.schedule.saying.days import days_of_year
 from foliot.domain.schedule.saying.english import full_date, lasting, weekday_names
-from foliot.domain.schedule.saying.fields import read_fields
 from foliot.domain.schedule.saying.times import time_of_day
+from foliot.domain.schedule.saying.written import read_fields
 
 __all__ = ["say"]
 
@@ -84,12 +84,7 @@ def _say_interval(schedule: Interval) -> str:
         told = f"{length} after each run has ended"
     else:
         told = "every second" if length == "1 second" else f"every {length}"
-    notes = []
-    if schedule.anchor is not None:
-        notes.append(f"counted from {_stamp(schedule.anchor)}")
-    if schedule.spread > ZERO:
-        notes.append(f"spread over {lasting(schedule.spread)}")
-    return "; ".join([told, *notes])
+    return told if schedule.spread == ZERO else f"{told}; spread over {lasting(schedule.spread)}"
 
 
 def _say_once(schedule: Once, tz: tzinfo | None) -> str:

@@ -15,7 +15,7 @@ from foliot.domain.schedule.saying.english import (
     runs,
     weekday_names,
 )
-from foliot.domain.schedule.saying.fields import LAST, Field, Fields
+from foliot.domain.schedule.saying.written import LAST, Field, Fields
 from foliot.domain.schedule.words.vocabulary import DAY_NAMES
 
 WORKDAYS = (1, 2, 3, 4, 5)

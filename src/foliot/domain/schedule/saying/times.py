@@ -7,7 +7,7 @@ from datetime import time
 from math import prod
 
 from foliot.domain.schedule.saying.english import counted, listed, numbers, ordinal
-from foliot.domain.schedule.saying.fields import Field, Fields, Hashed
+from foliot.domain.schedule.saying.written import Field, Fields, Hashed
 
 MOST_TIMES = 12
 ANY = Hashed(None, None, None)

@@ -158,7 +158,7 @@ def _times(said: Said, days: Days) -> tuple[time, ...]:
         said.refuse(
             "times",
             "Times with different minutes need a schedule of their own.",
-            "Make a job for each, or use the same minutes: 'at 9:30 and 17:30'.",
+            "Make a job for each, or use the same minutes: 'every day at 9:30 and 17:30'.",
         )
     return said.times
 

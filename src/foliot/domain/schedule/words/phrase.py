@@ -189,7 +189,9 @@ class Phrase:
         found = read_days(self.cursor, sure=False)
         if not isinstance(found, date):
             self.cursor.refuse(
-                "Counting needs a whole date.", "Write 'counting from 2 june 2026'.", start=start
+                "Counting needs a whole date.",
+                "Write 'every other tuesday at 9am, counting from 2 june 2026'.",
+                start=start,
             )
         self.note("anchor", found, start)
 
@@ -198,7 +200,7 @@ class Phrase:
             found = datetime.fromisoformat(written)
         except ValueError:
             self.cursor.refuse(
-                "This is not a time that exists.", "Write it like 2027-03-03T09:00:00+01:00.", start=start
+                "This is not a time that exists.", "Write '2027-03-03T09:00:00+01:00'.", start=start
             )
         self.note("stamp", found, start)
 
@@ -222,6 +224,8 @@ class Phrase:
         token = self.cursor.peek()
         if token.kind is Kind.END:
             self.cursor.refuse("The phrase stops too early.")
+        if token.kind is Kind.NUMBER and self.cursor.peek(1).kind is Kind.END:
+            self.cursor.refuse(f"{token.word!r} lacks its unit.")
         if token.word in REFUSED:
             why, instead = REFUSED[token.word]
             self.cursor.refuse(why.format(word=token.word), instead)

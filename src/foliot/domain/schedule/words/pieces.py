@@ -92,7 +92,9 @@ def clock_time(cursor: Cursor) -> time | None:
     if half is not None:
         if not 1 <= hour <= 12:
             cursor.refuse(
-                f"There is no hour {hour}{half.word}.", "Write '9am', '9:30pm' or '21:30'.", start=start
+                f"There is no hour {hour}{half.word}.",
+                "Write 'every day at 9am' or 'every day at 21:30'.",
+                start=start,
             )
         hour = hour % 12 + (12 if half.word == "pm" else 0)
     if hour > 23 or minute > 59 or second > 59:
@@ -165,6 +167,22 @@ def ordinal(cursor: Cursor) -> int | None:
     if token.kind is Kind.ORDINAL and not 1 <= token.number <= 31:
         cursor.refuse(f"No month has a {token.word}.", start=cursor.at - 1)
     return token.number if token.kind is Kind.ORDINAL else 2
+
+
+def ordinal_range(cursor: Cursor) -> list[int] | None:
+    """`1st`, or `1st to 7th`."""
+    start = cursor.at
+    first = ordinal(cursor)
+    if first is None:
+        return None
+    before = cursor.at
+    last = ordinal(cursor) if first != LAST and cursor.accept("to", "through") else None
+    if last is None:
+        cursor.at = before
+        return [first]
+    if last < first:
+        cursor.refuse("These days run backwards.", start=start)
+    return list(range(first, last + 1))
 
 
 def is_ordinal(token: Token, after: Token) -> bool:

@@ -8,18 +8,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from foliot.domain.schedule.cron import ALIASES
+from foliot.domain.schedule.fields import MONTHS, WEEKDAYS
+
 LAST = -1
-ALIASES = {
-    "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
-    "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
-}  # fmt: skip
-DAYS = {name: number for number, name in enumerate(("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"))}
-MONTHS = {
-    name: number
-    for number, name in enumerate(
-        ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"), 1
-    )
-}
+DAYS = {name: number for number, name in enumerate(WEEKDAYS)}
+MONTH_NUMBERS = {name: number for number, name in enumerate(MONTHS, 1)}
 ITEM = re.compile(r"(?:(?P<star>[*?])|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))?", re.ASCII)
 NTH = re.compile(r"(?P<day>\w+)(?:#(?P<nth>[1-5])|(?P<last>L))", re.ASCII)
 HASHED = re.compile(r"H(?:\((?P<first>\d+)-(?P<last>\d+)\))?(?:/(?P<step>\d+))?", re.ASCII)
@@ -80,7 +74,7 @@ class Fields:
 
 
 SHAPES = (
-    Shape(0, 59, {}), Shape(0, 59, {}), Shape(0, 23, {}), Shape(1, 31, {}, is_month_day=True), Shape(1, 12, MONTHS),
+    Shape(0, 59, {}), Shape(0, 59, {}), Shape(0, 23, {}), Shape(1, 31, {}, is_month_day=True), Shape(1, 12, MONTH_NUMBERS),
     Shape(0, 7, DAYS, is_week=True),
 )  # fmt: skip
 
