@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foliot.domain.errors import ScheduleInvalid
+from foliot.domain.errors import Mark, ScheduleInvalid
+from foliot.domain.schedule.cron import wall_times
 from foliot.domain.schedule.kinds import Cron, Interval, Manual, Once, Schedule
 from foliot.domain.schedule.saying import say
 from foliot.domain.schedule.words import examples, read_words
 from foliot.domain.schedule.words.vocabulary import REFUSED, WORDS
+from foliot.domain.schedule.zone import load_zone
 
 PARIS = "Europe/Paris"
 NOW = datetime(2026, 6, 3, 10, tzinfo=UTC)
@@ -23,7 +25,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "words.md"
 
 
 def read(text: str, *, now: datetime = NOW, timezone: str = PARIS) -> Schedule:
-    return read_words(text, now=now, timezone=timezone, tz=ZoneInfo(timezone), zone_named=ZoneInfo)
+    return read_words(text, now=now, timezone=timezone, tz=load_zone(timezone), zone_named=load_zone)
 
 
 def refusal(text: str, *, now: datetime = NOW, timezone: str = PARIS) -> ScheduleInvalid:
@@ -185,12 +187,13 @@ def test_a_zone_at_the_end_replaces_the_schedules_own() -> None:
     assert read("every weekday at 9am in utc") == Cron("0 9 * * 1-5", "UTC")
     assert read("tomorrow at 9am, Asia/Tokyo") == Once(datetime(2026, 6, 4, 0, tzinfo=UTC), "Asia/Tokyo")
     assert read("every day at 9am EST5EDT", timezone="EST5EDT") == Cron("0 9 * * *", "EST5EDT")
+    assert refusal("every day at 9am Asia/Tokio").mark == Mark("every day at 9am Asia/Tokio", 17, 27)
     assert "The zone comes last" in refusal("every weekday Asia/Tokyo at 9am").message
 
 
 def test_another_zone_is_refused_where_nobody_can_find_it() -> None:
     with pytest.raises(ScheduleInvalid, match="Asia/Tokyo"):
-        read_words("every day at 9am Asia/Tokyo", now=NOW, timezone=PARIS, tz=ZoneInfo(PARIS))
+        read_words("every day at 9am Asia/Tokyo", now=NOW, timezone=PARIS, tz=load_zone(PARIS))
 
 
 REFUSALS = {
@@ -328,7 +331,7 @@ def survives(text: str) -> None:
     except ScheduleInvalid as error:
         refused = error
     if schedule is not None:
-        assert read(say(schedule, ZoneInfo(schedule.timezone))) == schedule
+        assert read(say(schedule, load_zone(schedule.timezone))) == schedule
         return
     assert refused.hint
     assert refused.mark is None or 0 <= refused.mark.start <= refused.mark.end <= max(1, len(text))
@@ -357,6 +360,19 @@ def test_any_clauses_thrown_together_are_read_or_refused(data: st.DataObject) ->
     survives(" ".join(data.draw(st.lists(st.sampled_from(clauses), min_size=1, max_size=4))))
 
 
+@given(st.integers(1, 300), st.integers(0, 1439), st.integers(0, 1439))
+def test_a_window_names_exactly_its_steps_or_is_refused(pace: int, first: int, last: int) -> None:
+    text = f"every {pace} minutes from {first // 60}:{first % 60:02} to {last // 60}:{last % 60:02}"
+    with suppress(ScheduleInvalid):
+        schedule = read(text)
+        assert isinstance(schedule, Cron)
+        walls = wall_times(schedule)
+        until = last if last > first else last + 1440
+        steps = {at % 1440 for at in range(first, until + 1, pace)}
+        assert {hour * 60 + minute for hour in walls.hours for minute in walls.minutes} == steps
+        assert read(say(schedule)) == schedule
+
+
 def rows(heading: str) -> list[tuple[str, str]]:
     section = PAGE.read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
     return re.findall(r"^\| `(.+?)` \| (.+?) \|$", section, re.MULTILINE)
@@ -365,7 +381,7 @@ def rows(heading: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("text, sentence", rows("What is understood"))
 def test_the_page_says_what_is_understood(text: str, sentence: str) -> None:
     schedule = read(text)
-    assert say(schedule, ZoneInfo(schedule.timezone)) == sentence
+    assert say(schedule, load_zone(schedule.timezone)) == sentence
 
 
 @pytest.mark.parametrize("text, reason", rows("What is refused, and why"))

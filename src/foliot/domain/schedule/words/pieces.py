@@ -24,10 +24,10 @@ class Cursor:
         self.at = 0
 
     @property
-    def zone(self) -> str | None:
+    def zone(self) -> Token | None:
         """The zone that ends the phrase."""
         last = self.tokens[-2] if len(self.tokens) > 1 else None
-        return last.word if last is not None and last.kind is Kind.ZONE else None
+        return last if last is not None and last.kind is Kind.ZONE else None
 
     def peek(self, ahead: int = 0) -> Token:
         return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]

@@ -24,7 +24,7 @@ class Token:
     after_comma: bool = False
 
 
-# No repetition stands beside another that could take the same characters, so the time to match is linear.
+# No repetition stands beside another that could take the same characters: a match never backtracks far.
 SHAPE = re.compile(
     r"""(?P<space>\s+|\.$) | (?P<comma>,) | (?P<dash>-)
     | (?P<stamp>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)?) | (?P<date>\d{4}-\d\d-\d\d)(?![\d-])
