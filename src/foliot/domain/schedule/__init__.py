@@ -1,0 +1,1 @@
+"""When: one time engine. Preview, next-run, explain, agenda and firing all ask `timetable.py`."""

@@ -1,0 +1,79 @@
+"""The four kinds of schedule, as values. What they name is decided in `timetable.py`; how they are read, in `cron.py` and `words.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+
+ZERO = timedelta(0)
+
+
+class Gap(StrEnum):
+    """What happens to a wall-clock time that the clocks jump over."""
+
+    NEXT_VALID = "next_valid"  # at the first instant after the jump
+    SKIP = "skip"  # not at all; recorded as skipped (dst_gap)
+    SHIFT = "shift"  # later by the length of the jump: 02:30 becomes 03:30
+
+
+class OverlapTime(StrEnum):
+    """Which of the two instants that show the same wall-clock time is meant."""
+
+    FIRST = "first"
+    SECOND = "second"
+    BOTH = "both"
+
+
+class DayMatch(StrEnum):
+    """How day-of-month and day-of-week combine when both are restricted."""
+
+    OR = "or"  # crontab(5)
+    AND = "and"
+
+
+class IntervalMode(StrEnum):
+    FIXED_RATE = "fixed_rate"  # anchor + k * every, whatever the runs do
+    FIXED_DELAY = "fixed_delay"  # `every` after the live run has ended
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """Wall-clock times in a zone, five cron fields or six with `seconds`."""
+
+    expr: str
+    timezone: str = "UTC"
+    seconds: bool = False
+    day_match: DayMatch = DayMatch.OR
+    every_n_weeks: int = 1
+    anchor: date | None = None  # any day of a week that counts, when every_n_weeks > 1
+    gap: Gap = Gap.NEXT_VALID
+    overlap_time: OverlapTime = OverlapTime.FIRST
+    spread: timedelta = ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A fixed stretch of real time; zones and clock changes do not touch it."""
+
+    every: timedelta
+    anchor: datetime | None = None  # the first planned time is anchor + every
+    mode: IntervalMode = IntervalMode.FIXED_RATE
+    timezone: str = "UTC"  # for windows and display
+    spread: timedelta = ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    at: datetime
+    timezone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class Manual:
+    """Names no times: runs come from people, programs and upstream jobs."""
+
+    timezone: str = "UTC"
+
+
+Schedule = Cron | Interval | Once | Manual
