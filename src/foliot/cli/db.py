@@ -27,9 +27,9 @@ def dump(
     pg_bindir: options.PgBindir = None,
 ) -> None:
     """Write the whole database to FILE, readable by you alone."""
-    from foliot import wiring
+    from foliot.wiring import errands
 
-    wiring.dump(options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), target)
+    errands.dump(options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), target)
     say(f"Wrote {target} ({_size(target)}).")
 
 
@@ -45,9 +45,9 @@ def restore(
     pg_bindir: options.PgBindir = None,
 ) -> None:
     """Put FILE back. Jobs then wait until `foliot db release` says what becomes of the times missed since."""
-    from foliot import wiring
+    from foliot.wiring import errands
 
-    wiring.restore(
+    errands.restore(
         options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), source, replace=replace
     )
     say(f"Restored {source}. No job runs until you choose:")
@@ -63,9 +63,12 @@ def release(
     pg_bindir: options.PgBindir = None,
 ) -> None:
     """Let jobs run again after a restore."""
-    from foliot import wiring
+    from foliot.wiring import errands
 
-    wiring.release(options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), missed.value)
+    errands.release(
+        options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir),
+        missed.value.replace("-", "_"),
+    )
     what = "are recorded as skipped" if missed is Missed.SKIP else "catch up by each job's misfire policy"
     say(f"Released. Times missed since the dump {what}.")
 

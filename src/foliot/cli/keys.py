@@ -25,9 +25,9 @@ def create(
     """Make a key and print it once, alone on one line. Needs the data directory or FOLIOT_DATABASE_URL."""
     if not admin:
         raise Invalid("This command makes administrator's keys only so far.", hint="Add --admin.")
-    from foliot import wiring
+    from foliot.wiring import errands
 
-    key = wiring.create_admin_key(
+    key = errands.create_admin_key(
         options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), name
     )
     tell("This key is shown once and stored only as a hash. Keep it safe:")

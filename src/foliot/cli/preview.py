@@ -54,29 +54,23 @@ def preview(
 
     SCHEDULE is a cron expression in quotes, "0 9 * * 1-5", or words, "every weekday at 9am".
     """
-    from foliot.domain.schedule import Timetable, dst_notes, read_schedule
+    from foliot.domain.schedule import Reading, Timetable, dst_notes, load_zone, read_schedule
     from foliot.domain.schedule import preview as next_times
     from foliot.domain.schedule import say as in_words
 
     now = SystemClock().now()
     start = now if after is None else read_instant(after)
     try:
-        schedule = read_schedule(
-            " ".join(text),
-            now=now,
-            timezone=tz,
-            seconds=seconds,
-            day_match=day_match,
-            gap=gap,
-            overlap_time=overlap,
-        )
+        schedule = read_schedule(" ".join(text), now, Reading(tz, seconds, day_match, gap, overlap))
     except ScheduleInvalid as error:
         if len(text) > 1 and error.hint is None:
             error.hint = "Put a cron expression in quotes, or the shell replaces each * by file names."
         raise
     timetable = Timetable(schedule)
     times = next_times(timetable, start, count)
-    found = Preview(in_words(schedule), times, ZoneInfo(schedule.timezone), dst_notes(timetable, times))
+    found = Preview(
+        in_words(schedule), times, load_zone(schedule.timezone), dst_notes(timetable, start, times)
+    )
     say(as_json(found) if output is Form.JSON else as_text(found, now))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
 from foliot.cli import options
 from foliot.cli.output import say
 
@@ -33,9 +31,9 @@ def serve(
         log_level=log_level,
         shutdown_grace=shutdown_grace,
     )
-    from foliot import wiring
+    from foliot.wiring import node
 
-    raise typer.Exit(wiring.serve(settings, say))
+    node.serve(settings, say)
 
 
 def migrate(
@@ -49,9 +47,9 @@ def migrate(
     settings = options.settings(
         config=config, data_dir=data_dir, pg_bindir=pg_bindir, log_format=log_format, log_level=log_level
     )
-    from foliot import wiring
+    from foliot.wiring import errands
 
-    applied = wiring.migrate(settings)
+    applied = errands.migrate(settings)
     say(
         f"Applied {len(applied)}: {', '.join(applied)}."
         if applied
