@@ -150,7 +150,9 @@ class Settings:
     )
     data_dir: Path = field(
         default=Path(".foliot"),
-        metadata=as_row(Folder(), "Folder of the embedded PostgreSQL and of admin.key, made with mode 0700."),
+        metadata=as_row(
+            Folder(), "Folder of the private PostgreSQL and of admin.key; made for this user alone."
+        ),
     )
     host: str = field(default="127.0.0.1", metadata=as_row(Text(), "Address that HTTP listens on."))
     port: int = field(

@@ -11,14 +11,14 @@ import typer
 from foliot import __version__
 from foliot.cli import db, keys, preview, serve
 from foliot.cli import settings as settings_command
-from foliot.cli.output import Exit, report, say
+from foliot.cli.output import MEANINGS, Exit, report, say
 from foliot.domain.errors import FoliotError
 from foliot.settings import SettingsError
 
 app = typer.Typer(
     name="foliot",
     help="Durable, multi-tenant job scheduling on PostgreSQL: one record for every planned time.",
-    epilog="Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict, 5 refused by policy, 6 server unreachable.",
+    epilog="Exit codes: " + ", ".join(f"{code} {meaning}" for code, meaning in MEANINGS.items()) + ".",
     no_args_is_help=True,
     rich_markup_mode=None,  # plain help: brackets and stars in it are meant as they stand
     pretty_exceptions_enable=False,

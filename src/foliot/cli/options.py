@@ -17,7 +17,8 @@ def flag(name: str) -> Any:
     row = BY_NAME[name]
     assert row.flag, f"{name} is a secret and has no flag"
     default = "" if row.default in (None, ()) else f" [default: {row.default}]"
-    return typer.Option(row.flag, help=row.about + default, metavar=name.upper(), show_default=False)
+    unit = f" In {row.unit}." if row.unit else ""
+    return typer.Option(row.flag, help=row.about + unit + default, metavar=name.upper(), show_default=False)
 
 
 Config = Annotated[str | None, flag("config")]

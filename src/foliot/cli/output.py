@@ -26,6 +26,15 @@ class Exit(IntEnum):
     UNREACHABLE = 6
 
 
+MEANINGS = {
+    Exit.OK: "ok",
+    Exit.FAILURE: "failure",
+    Exit.USAGE: "usage",
+    Exit.NOT_FOUND: "not found",
+    Exit.CONFLICT: "conflict",
+    Exit.REFUSED: "refused by policy",
+    Exit.UNREACHABLE: "server unreachable",
+}
 CODES: tuple[tuple[type[FoliotError], Exit], ...] = (
     (Invalid, Exit.USAGE),
     (NotFound, Exit.NOT_FOUND),
