@@ -72,7 +72,7 @@ def test_the_commands_in_the_papers_exist() -> None:
     helps = {line.split()[0] for line in dev("--help").splitlines() if line.startswith("  ") and line.split()}
     for paper in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"):
         text = (ROOT / paper).read_text()
-        assert {name for name in re.findall(r"\./dev (\w+)", text)} <= helps, paper
+        assert set(re.findall(r"\./dev (\w+)", text)) <= helps, paper
         for command in set(re.findall(r"foliot (serve|preview|migrate|settings|db \w+|keys \w+)", text)):
             done = subprocess.run(
                 (FOLIOT, *command.split(), "--help"), capture_output=True, check=False, timeout=60
@@ -87,11 +87,13 @@ def dev(*args: str) -> str:
 
 
 def test_every_link_between_papers_leads_somewhere() -> None:
-    broken = []
-    for paper in (path for path in own_files() if path.suffix == ".md"):
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", paper.read_text()):
-            if "://" not in target and not (paper.parent / target).exists():
-                broken.append(f"{paper.relative_to(ROOT)} -> {target}")
+    broken = [
+        f"{paper.relative_to(ROOT)} -> {target}"
+        for paper in own_files()
+        if paper.suffix == ".md"
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", paper.read_text())
+        if "://" not in target and not (paper.parent / target).exists()
+    ]
     assert broken == []
 
 
