@@ -21,7 +21,12 @@ class Missed(StrEnum):
 
 @app.command()
 def dump(
-    target: Annotated[Path, typer.Argument(help="File to write; it must not exist yet.", metavar="FILE")],
+    target: Annotated[
+        Path,
+        typer.Argument(
+            help="File to write; an older one is replaced once the new one is whole.", metavar="FILE"
+        ),
+    ],
     config: options.Config = None,
     data_dir: options.DataDir = None,
     pg_bindir: options.PgBindir = None,

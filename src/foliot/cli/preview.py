@@ -54,9 +54,12 @@ def preview(
 
     SCHEDULE is a cron expression in quotes, "0 9 * * 1-5", or words, "every weekday at 9am".
     """
-    from foliot.domain.schedule import Reading, Timetable, dst_notes, load_zone, read_schedule
-    from foliot.domain.schedule import preview as next_times
-    from foliot.domain.schedule import say as in_words
+    from foliot.domain.schedule.notes import dst_notes
+    from foliot.domain.schedule.reading import Reading, read_schedule
+    from foliot.domain.schedule.saying import say as in_words
+    from foliot.domain.schedule.timetable import Timetable
+    from foliot.domain.schedule.timetable import preview as next_times
+    from foliot.domain.schedule.zone import load_zone
 
     now = SystemClock().now()
     start = now if after is None else read_instant(after)

@@ -11,6 +11,7 @@ from foliot.embedded import dump as dumps
 from foliot.services import setup
 from foliot.settings import Settings
 from foliot.storage.installation import MissedChoice
+from foliot.storage.roles import ensure_login
 from foliot.storage.tx import Database
 from foliot.wiring.home import Home, bring_up_to_date, configure_logs, home
 
@@ -34,6 +35,8 @@ def restore(settings: Settings, source: Path, *, replace: bool) -> None:
     """Put a dump back, bring it to this version, and hold all jobs until the operator has chosen."""
     configure_logs(settings)
     with home(settings) as here:
+        if here.login is not None:
+            ensure_login(here.owner_url, here.login)  # a dump names roles, and a new server has none yet
         dumps.restore(_bindir(settings, here), here.owner_url, source, replace=replace)
         bring_up_to_date(here)
         _errand(here, lambda db: setup.hold_after_restore(db, f"restored from {source.name}"))
