@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -27,7 +29,7 @@ def load_references() -> ModuleType:
     return module
 
 
-def own_files() -> list[Path]:
+def own_files() -> Iterator[Path]:
     """What belongs to the repository: all but what .gitignore leaves out. Also works in a tree without git."""
     left_out = {
         ".venv",
@@ -40,8 +42,9 @@ def own_files() -> list[Path]:
         ".git",
         "__pycache__",
     }
-    found = (path for path in ROOT.rglob("*") if not left_out & set(path.relative_to(ROOT).parts))
-    return [path for path in found if path.is_file() and path.suffix != ".pyc"]
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if name not in left_out]
+        yield from (Path(folder, name) for name in names if not name.endswith(".pyc"))
 
 
 @pytest.mark.parametrize("page", ["settings.md", "cli.md", "errors.md"])
