@@ -48,7 +48,7 @@ def read_schedule(text: str, now: datetime, reading: Reading = Reading()) -> Sch
             text.strip(), timezone=reading.timezone, seconds=reading.seconds, day_match=reading.day_match
         )
     else:
-        schedule = read_words(text, now=now, timezone=reading.timezone, tz=zone)
+        schedule = read_words(text, now=now, timezone=reading.timezone, tz=zone, zone_named=load_zone)
     if isinstance(schedule, Cron):
         schedule = replace(schedule, gap=reading.gap, overlap_time=reading.overlap_time)
     check_schedule(schedule)
