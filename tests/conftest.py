@@ -66,7 +66,10 @@ async def database(login_url: str, clock: ManualClock) -> AsyncIterator[Database
 @pytest.fixture
 async def two_hands(owner_url: str) -> AsyncIterator[tuple[AsyncConnection[Any], AsyncConnection[Any]]]:
     """Two connections that begin a transaction with their first statement: what a race needs."""
-    async with await AsyncConnection.connect(owner_url) as left, await AsyncConnection.connect(owner_url) as right:
+    async with (
+        await AsyncConnection.connect(owner_url) as left,
+        await AsyncConnection.connect(owner_url) as right,
+    ):
         yield left, right
         await left.rollback()
         await right.rollback()

@@ -27,4 +27,4 @@ def test_a_manual_clock_moves_only_by_hand() -> None:
 
 def test_a_manual_clock_refuses_a_time_without_a_zone() -> None:
     with pytest.raises(ValueError, match="aware"):
-        ManualClock(datetime(2027, 1, 1))  # noqa: DTZ001
+        ManualClock(datetime(2027, 1, 1))

@@ -11,6 +11,7 @@ import pytest
 
 from foliot.domain.access import ApiKey, MemberRole, PrincipalKind
 from foliot.domain.errors import Conflict
+from foliot.domain.ids import WorkspaceId
 from foliot.services import setup
 from foliot.storage.installation import MissedChoice
 from foliot.storage.tx import Database
@@ -26,14 +27,18 @@ async def start(database: Database) -> setup.NewKey:
     return made
 
 
-async def test_the_first_start_makes_a_workspace_and_an_administrator(database: Database, owner: Owner, clock: ManualClock) -> None:
+async def test_the_first_start_makes_a_workspace_and_an_administrator(
+    database: Database, owner: Owner, clock: ManualClock
+) -> None:
     first = await start(database)
     holder = await setup.key_lookup(database, first.secret)
     assert holder is not None
     assert holder.principal.is_system
     assert (holder.principal.kind, holder.principal.role) == (PrincipalKind.SYSTEM, MemberRole.ADMIN)
     assert (holder.key_id, holder.principal.id) == (first.key_id, first.principal_id)
-    assert owner.execute("SELECT slug, created_at FROM foliot.workspaces").fetchall() == [("default", clock.now())]
+    assert owner.execute("SELECT slug, created_at FROM foliot.workspaces").fetchall() == [
+        ("default", clock.now())
+    ]
     assert (await setup.state(database)).tzdata_version == "2026.6"
     assert owner.execute("SELECT action, actor FROM foliot.audit").fetchall() == [("key.created", "operator")]
 
@@ -45,7 +50,9 @@ async def test_a_second_start_makes_nothing(database: Database, owner: Owner) ->
     assert (await setup.state(database)).tzdata_version == "2026.6"
 
 
-async def test_a_first_start_that_cannot_keep_the_key_leaves_nothing_behind(database: Database, owner: Owner) -> None:
+async def test_a_first_start_that_cannot_keep_the_key_leaves_nothing_behind(
+    database: Database, owner: Owner
+) -> None:
     def full(secret: str) -> None:
         raise OSError("disk full")
 
@@ -61,7 +68,9 @@ async def test_a_first_start_that_cannot_keep_the_key_leaves_nothing_behind(data
 async def test_the_database_holds_no_usable_key(database: Database, owner: Owner) -> None:
     first = await start(database)
     secret = first.secret.split("_")[2]
-    for (table,) in owner.execute("SELECT oid::regclass::text FROM pg_class WHERE relnamespace = 'foliot'::regnamespace AND relkind = 'r'"):
+    for (table,) in owner.execute(
+        "SELECT oid::regclass::text FROM pg_class WHERE relnamespace = 'foliot'::regnamespace AND relkind = 'r'"
+    ):
         text = owner.execute(f"SELECT string_agg(t::text, ' ') FROM {table} AS t").fetchone()
         assert text is not None
         assert secret not in (text[0] or "")
@@ -77,20 +86,26 @@ async def test_a_lost_key_is_replaced_and_the_old_one_goes_on(database: Database
         assert await setup.key_lookup(database, key.secret)
 
 
-async def test_an_administrator_switched_off_comes_back_with_a_new_key(database: Database, owner: Owner) -> None:
+async def test_an_administrator_switched_off_comes_back_with_a_new_key(
+    database: Database, owner: Owner
+) -> None:
     first = await start(database)
     owner.execute("UPDATE foliot.principals SET active = false")
     assert await setup.key_lookup(database, first.secret) is None
     assert await setup.key_lookup(database, (await setup.create_admin_key(database)).secret)
 
 
-@pytest.mark.parametrize("presented", ["", "fol_", "Bearer x", STRANGER, STRANGER[:-1] + "x", "\x00", "fol_\ud800"])
+@pytest.mark.parametrize(
+    "presented", ["", "fol_", "Bearer x", STRANGER, STRANGER[:-1] + "x", "\x00", "fol_\ud800"]
+)
 async def test_what_is_not_a_known_key_finds_nobody(database: Database, presented: str) -> None:
     await start(database)
     assert await setup.key_lookup(database, presented) is None
 
 
-async def test_a_revoked_or_expired_key_finds_nobody(database: Database, owner: Owner, clock: ManualClock) -> None:
+async def test_a_revoked_or_expired_key_finds_nobody(
+    database: Database, owner: Owner, clock: ManualClock
+) -> None:
     first = await start(database)
     owner.execute("UPDATE foliot.api_keys SET expires_at = %s", [clock.now() + timedelta(hours=1)])
     assert await setup.key_lookup(database, first.secret)
@@ -100,9 +115,14 @@ async def test_a_revoked_or_expired_key_finds_nobody(database: Database, owner: 
     assert await setup.key_lookup(database, first.secret) is None
 
 
-async def test_a_key_of_an_archived_workspace_finds_nobody(database: Database, owner: Owner, clock: ManualClock) -> None:
-    workspace, principal, key = uuid4(), uuid4(), ApiKey.make(b"\x07" * 31)
-    owner.execute("INSERT INTO foliot.workspaces (id, slug, name, created_at) VALUES (%s, 'acme', 'Acme', %s)", [workspace, clock.now()])
+async def test_a_key_of_an_archived_workspace_finds_nobody(
+    database: Database, owner: Owner, clock: ManualClock
+) -> None:
+    workspace, principal, key = WorkspaceId(uuid4()), uuid4(), ApiKey.make(b"\x07" * 31)
+    owner.execute(
+        "INSERT INTO foliot.workspaces (id, slug, name, created_at) VALUES (%s, 'acme', 'Acme', %s)",
+        [workspace, clock.now()],
+    )
     owner.execute(
         "INSERT INTO foliot.principals (workspace_id, id, kind, name, role, created_at) VALUES (%s, %s, 'agent', 'robin', 'editor', %s)",
         [workspace, principal, clock.now()],
@@ -114,12 +134,18 @@ async def test_a_key_of_an_archived_workspace_finds_nobody(database: Database, o
     )
     holder = await setup.key_lookup(database, key.secret)
     assert holder is not None
-    assert (holder.principal.workspace_id, holder.principal.name, holder.scopes) == (workspace, "robin", {"worker"})
+    assert (holder.principal.workspace_id, holder.principal.name, holder.scopes) == (
+        workspace,
+        "robin",
+        frozenset({"worker"}),
+    )
     owner.execute("UPDATE foliot.workspaces SET archived_at = %s", [clock.now()])
     assert await setup.key_lookup(database, key.secret) is None
 
 
-async def test_the_last_use_is_noted_at_most_once_a_minute(database: Database, owner: Owner, clock: ManualClock) -> None:
+async def test_the_last_use_is_noted_at_most_once_a_minute(
+    database: Database, owner: Owner, clock: ManualClock
+) -> None:
     first, noted = await start(database), []
     for pause in (0, 30, 40):
         clock.advance(timedelta(seconds=pause))
@@ -136,7 +162,11 @@ async def test_a_restored_installation_is_held_until_someone_chooses(
     await setup.hold_after_restore(database, "restored from a dump of 2027-01-01")
     held = await setup.state(database)
     assert held.is_held
-    assert (held.held_at, held.held_reason, held.missed_choice) == (clock.now(), "restored from a dump of 2027-01-01", None)
+    assert (held.held_at, held.held_reason, held.missed_choice) == (
+        clock.now(),
+        "restored from a dump of 2027-01-01",
+        None,
+    )
     await setup.release_hold(database, choice)
     free = await setup.state(database)
     assert (free.is_held, free.held_reason, free.missed_choice) == (False, None, choice)

@@ -18,7 +18,8 @@ def populated(owner: psycopg.Connection[Any]) -> Mapping[str, WorkspaceId]:
     ids = {slug: WorkspaceId(uuid4()) for slug in ("acme", "globex", "outsider")}
     for slug, workspace in ids.items():
         owner.execute(
-            "INSERT INTO foliot.workspaces (id, slug, name, created_at) VALUES (%s, %s, %s, clock_timestamp())", [workspace, slug, slug]
+            "INSERT INTO foliot.workspaces (id, slug, name, created_at) VALUES (%s, %s, %s, clock_timestamp())",
+            [workspace, slug, slug],
         )
     for slug in ("acme", "globex"):
         _people(owner, slug, ids[slug])

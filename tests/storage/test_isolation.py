@@ -30,7 +30,9 @@ async def visible(tx: Tx, table: str) -> int:
     return int(row["n"])
 
 
-async def test_without_a_workspace_no_table_shows_a_row(database: Database, owner: Owner, populated: Ids) -> None:
+async def test_without_a_workspace_no_table_shows_a_row(
+    database: Database, owner: Owner, populated: Ids
+) -> None:
     readable = owner.execute(
         "SELECT relname FROM pg_class WHERE relnamespace = 'foliot'::regnamespace AND relkind IN ('r', 'p')"
         " AND has_any_column_privilege('foliot_app', oid, 'SELECT')"
@@ -42,7 +44,9 @@ async def test_without_a_workspace_no_table_shows_a_row(database: Database, owne
 
 
 @pytest.mark.parametrize("table", PRIVATE)
-async def test_a_workspace_sees_its_own_row_and_no_other(database: Database, populated: Ids, table: str) -> None:
+async def test_a_workspace_sees_its_own_row_and_no_other(
+    database: Database, populated: Ids, table: str
+) -> None:
     async with database.tx(Role.APP, populated["acme"]) as tx:
         rows = await tx.fetch(q(f"SELECT * FROM {table}"))
     column = "id" if table == "workspaces" else "workspace_id"
@@ -58,26 +62,31 @@ async def test_an_outsider_sees_nothing(database: Database, populated: Ids, tabl
 
 
 @pytest.mark.parametrize("table", PRIVATE[1:])
-async def test_a_system_transaction_sees_what_belongs_to_no_workspace(database: Database, populated: Ids, table: str) -> None:
+async def test_a_system_transaction_sees_what_belongs_to_no_workspace(
+    database: Database, populated: Ids, table: str
+) -> None:
     async with database.tx(Role.APP, system=True) as tx:
-        assert [row["workspace_id"] for row in await tx.fetch(q(f"SELECT workspace_id FROM {table}"))] == [None]
+        assert [row["workspace_id"] for row in await tx.fetch(q(f"SELECT workspace_id FROM {table}"))] == [
+            None
+        ]
         assert await visible(tx, "workspaces") == 3
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "INSERT INTO principals (workspace_id, id, kind, name, role, created_at)"
-        " VALUES (%(other)s, gen_random_uuid(), 'user', 'spy', 'admin', %(now)s)",
-        "INSERT INTO principals (workspace_id, id, kind, name, role, created_at)"
-        " VALUES (NULL, gen_random_uuid(), 'user', 'spy', 'admin', %(now)s)",
-        "INSERT INTO api_keys (workspace_id, id, principal_id, name, prefix, key_hash, created_at)"
-        " VALUES (%(other)s, gen_random_uuid(), (SELECT id FROM principals), 'k', 'abcdefgh', sha256('x'), %(now)s)",
-        "INSERT INTO audit (workspace_id, id, at, actor, action, object_kind, object_id)"
-        " VALUES (%(other)s, gen_random_uuid(), %(now)s, 'a', 'a.b', 'k', 'x')",
-        "INSERT INTO workspaces (id, slug, name, created_at) VALUES (gen_random_uuid(), 'mine', 'mine', %(now)s)",
-    ],
-)
+SMUGGLED = {
+    "a principal": """INSERT INTO principals (workspace_id, id, kind, name, role, created_at)
+                      VALUES (%(other)s, gen_random_uuid(), 'user', 'spy', 'admin', %(now)s)""",
+    "an administrator": """INSERT INTO principals (workspace_id, id, kind, name, role, created_at)
+                           VALUES (NULL, gen_random_uuid(), 'user', 'spy', 'admin', %(now)s)""",
+    "a key": """INSERT INTO api_keys (workspace_id, id, principal_id, name, prefix, key_hash, created_at)
+                VALUES (%(other)s, gen_random_uuid(), (SELECT id FROM principals), 'k', 'abcdefgh', sha256('x'), %(now)s)""",
+    "an audit entry": """INSERT INTO audit (workspace_id, id, at, actor, action, object_kind, object_id)
+                         VALUES (%(other)s, gen_random_uuid(), %(now)s, 'a', 'a.b', 'k', 'x')""",
+    "a workspace": """INSERT INTO workspaces (id, slug, name, created_at)
+                      VALUES (gen_random_uuid(), 'mine', 'mine', %(now)s)""",
+}
+
+
+@pytest.mark.parametrize("statement", SMUGGLED.values(), ids=SMUGGLED.keys())
 async def test_a_row_for_someone_else_is_refused(database: Database, populated: Ids, statement: str) -> None:
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
         async with database.tx(Role.APP, populated["acme"]) as tx:
@@ -87,13 +96,20 @@ async def test_a_row_for_someone_else_is_refused(database: Database, populated: 
 async def test_a_change_does_not_reach_another_workspace(database: Database, populated: Ids) -> None:
     async with database.tx(Role.APP, populated["acme"]) as tx:
         assert await tx.execute(q("UPDATE principals SET name = 'changed'")) == 1
-        assert await tx.execute(q("UPDATE workspaces SET name = 'x' WHERE id = %(id)s"), {"id": populated["globex"]}) == 0
+        assert (
+            await tx.execute(
+                q("UPDATE workspaces SET name = 'x' WHERE id = %(id)s"), {"id": populated["globex"]}
+            )
+            == 0
+        )
     async with database.tx(Role.APP, populated["globex"]) as tx:
         assert [row["name"] for row in await tx.fetch(q("SELECT name FROM principals"))] == ["globex"]
 
 
 @pytest.mark.parametrize("keyed_to", ["acme", None])
-def test_a_key_cannot_belong_to_another_workspaces_principal(owner: Owner, populated: Ids, keyed_to: str | None) -> None:
+def test_a_key_cannot_belong_to_another_workspaces_principal(
+    owner: Owner, populated: Ids, keyed_to: str | None
+) -> None:
     """Even for the owner, and even where the key has no workspace at all."""
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         owner.execute(
@@ -110,7 +126,9 @@ async def test_a_pooled_connection_forgets_the_workspace(login_url: str, populat
             pid = await tx.fetch_one(q("SELECT pg_backend_pid() AS pid"))
             assert await visible(tx, "principals") == 2
         async with one.tx(Role.APP) as tx:
-            assert await tx.fetch_one(q("SELECT pg_backend_pid() AS pid")) == pid, "the same connection, used again"
+            assert await tx.fetch_one(q("SELECT pg_backend_pid() AS pid")) == pid, (
+                "the same connection, used again"
+            )
             left = await tx.fetch_one(
                 q("SELECT current_setting('foliot.workspace', true) AS w, current_setting('foliot.system', true) AS s,"
                   " current_setting('foliot.key_hash', true) AS k")
@@ -119,7 +137,9 @@ async def test_a_pooled_connection_forgets_the_workspace(login_url: str, populat
             assert [await visible(tx, table) for table in PRIVATE] == [0, 0, 0, 0]
 
 
-async def test_a_presented_hash_shows_one_key_its_principal_and_its_workspace(database: Database, populated: Ids) -> None:
+async def test_a_presented_hash_shows_one_key_its_principal_and_its_workspace(
+    database: Database, populated: Ids
+) -> None:
     async with database.tx(Role.APP, key_hash=hashlib.sha256(b"acme").digest()) as tx:
         assert [row["name"] for row in await tx.fetch(q("SELECT name FROM api_keys"))] == ["acme"]
         assert [row["name"] for row in await tx.fetch(q("SELECT name FROM principals"))] == ["acme"]
@@ -127,8 +147,12 @@ async def test_a_presented_hash_shows_one_key_its_principal_and_its_workspace(da
         assert await visible(tx, "audit") == 0
 
 
-async def test_naming_a_hash_is_no_way_to_make_a_key(database: Database, owner: Owner, populated: Ids) -> None:
-    (principal,) = owner.execute("SELECT id FROM foliot.principals WHERE name = 'globex'").fetchone() or (None,)
+async def test_naming_a_hash_is_no_way_to_make_a_key(
+    database: Database, owner: Owner, populated: Ids
+) -> None:
+    (principal,) = owner.execute("SELECT id FROM foliot.principals WHERE name = 'globex'").fetchone() or (
+        None,
+    )
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
         async with database.tx(Role.APP, key_hash=b"h" * 32) as tx:
             await tx.execute(
@@ -139,7 +163,9 @@ async def test_naming_a_hash_is_no_way_to_make_a_key(database: Database, owner: 
 
 
 @pytest.mark.parametrize("role", list(Role))
-@pytest.mark.parametrize("statement", ["UPDATE audit SET actor = 'nobody'", "DELETE FROM audit", "TRUNCATE audit"])
+@pytest.mark.parametrize(
+    "statement", ["UPDATE audit SET actor = 'nobody'", "DELETE FROM audit", "TRUNCATE audit"]
+)
 async def test_the_audit_only_grows(database: Database, populated: Ids, role: Role, statement: str) -> None:
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied for table audit"):
         async with database.tx(role, populated["acme"]) as tx:
@@ -150,7 +176,9 @@ async def test_the_engine_sees_every_workspace_and_nobodys_keys(database: Databa
     async with database.tx(Role.ENGINE) as tx:
         assert await visible(tx, "workspaces") == 3
     for table in ("api_keys", "principals", "audit"):
-        with pytest.raises(psycopg.errors.InsufficientPrivilege, match=f"permission denied for table {table}"):
+        with pytest.raises(
+            psycopg.errors.InsufficientPrivilege, match=f"permission denied for table {table}"
+        ):
             async with database.tx(Role.ENGINE) as tx:
                 await visible(tx, table)
 

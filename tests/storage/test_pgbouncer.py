@@ -34,13 +34,17 @@ def pooled_url(login_url: str) -> Iterator[str]:
     server = conninfo_to_dict(login_url)
     with tempfile.TemporaryDirectory(prefix="foliot-bouncer-") as folder:
         os.chown(folder, *unprivileged_user())
-        target = " ".join(f"{name}={server[name]}" for name in ("host", "port", "dbname", "user") if name in server)
+        target = " ".join(
+            f"{name}={server[name]}" for name in ("host", "port", "dbname", "user") if name in server
+        )
         Path(folder, "users").write_text(f'"{server["user"]}" "{server["password"]}"\n')
         Path(folder, "ini").write_text(
             f"[databases]\npooled = {target}\n[pgbouncer]\nlisten_addr =\nlisten_port = 6432\nunix_socket_dir = {folder}\n"
             f"auth_type = trust\nauth_file = {folder}/users\npool_mode = transaction\ndefault_pool_size = 2\n"
         )
-        bouncer = subprocess.Popen(as_unprivileged(Path(str(PGBOUNCER)), "-q", f"{folder}/ini"), stderr=subprocess.DEVNULL)
+        bouncer = subprocess.Popen(
+            as_unprivileged(Path(str(PGBOUNCER)), "-q", f"{folder}/ini"), stderr=subprocess.DEVNULL
+        )
         url = make_conninfo(host=folder, port=6432, dbname="pooled", user=server["user"])
         try:
             waiting = Patience(20)
@@ -53,7 +57,9 @@ def pooled_url(login_url: str) -> Iterator[str]:
             bouncer.wait(timeout=10)
 
 
-async def test_workspaces_stay_apart_while_sessions_are_shared(pooled_url: str, populated: Mapping[str, WorkspaceId]) -> None:
+async def test_workspaces_stay_apart_while_sessions_are_shared(
+    pooled_url: str, populated: Mapping[str, WorkspaceId]
+) -> None:
     ask = Query("test", b"SELECT name, pg_backend_pid() AS pid, pg_sleep(0.002) FROM principals")
     async with Database(pooled_url, size=PoolSize(least=8, most=8)) as database:
 
@@ -65,7 +71,9 @@ async def test_workspaces_stay_apart_while_sessions_are_shared(pooled_url: str, 
 
         asked = ["acme", "globex", "outsider", None] * 25
         answers = await asyncio.gather(*(one(slug) for slug in asked))
-    assert [names for names, _ in answers] == [[slug] * 2 if slug in ("acme", "globex") else [] for slug in asked]
+    assert [names for names, _ in answers] == [
+        [slug] * 2 if slug in ("acme", "globex") else [] for slug in asked
+    ]
     assert len(set.union(*(pids for _, pids in answers))) <= 2, "eight clients on two sessions"
 
 
@@ -78,7 +86,9 @@ async def test_setup_and_keys_work_through_the_pooler(pooled_url: str) -> None:
         assert await setup.first_start(database, tzdata_version="2026.6") is None
 
 
-async def test_nothing_stays_on_the_shared_session(pooled_url: str, populated: Mapping[str, WorkspaceId]) -> None:
+async def test_nothing_stays_on_the_shared_session(
+    pooled_url: str, populated: Mapping[str, WorkspaceId]
+) -> None:
     async with Database(pooled_url) as database, database.tx(Role.APP, populated["acme"], system=True):
         pass
     with psycopg.connect(pooled_url, autocommit=True, prepare_threshold=None) as connection:

@@ -24,7 +24,9 @@ async def pid(database: Database) -> int:
     return int(row["pid"])
 
 
-async def test_connections_that_died_while_idle_are_replaced_unnoticed(login_url: str, owner: psycopg.Connection[Any]) -> None:
+async def test_connections_that_died_while_idle_are_replaced_unnoticed(
+    login_url: str, owner: psycopg.Connection[Any]
+) -> None:
     async with Database(login_url, size=PoolSize(least=4, most=4)) as database:
         before = await pid(database)
         for _ in range(3):
@@ -32,9 +34,11 @@ async def test_connections_that_died_while_idle_are_replaced_unnoticed(login_url
             assert await pid(database) != before
 
 
-async def test_a_connection_that_dies_in_a_transaction_is_an_honest_error(login_url: str, owner: psycopg.Connection[Any]) -> None:
+async def test_a_connection_that_dies_in_a_transaction_is_an_honest_error(
+    login_url: str, owner: psycopg.Connection[Any]
+) -> None:
     async with Database(login_url) as database:
-        with pytest.raises(DatabaseUnavailable) as caught:
+        with pytest.raises(DatabaseUnavailable) as caught:  # noqa: PT012  # the claim is about the whole transaction
             async with database.tx(Role.APP) as tx:
                 await tx.fetch(PID)
                 owner.execute(END_ALL, [LOGIN.name])
@@ -43,9 +47,11 @@ async def test_a_connection_that_dies_in_a_transaction_is_an_honest_error(login_
         assert await pid(database)
 
 
-async def test_a_commit_without_an_answer_says_that_the_outcome_is_unknown(login_url: str, owner: psycopg.Connection[Any]) -> None:
+async def test_a_commit_without_an_answer_says_that_the_outcome_is_unknown(
+    login_url: str, owner: psycopg.Connection[Any]
+) -> None:
     async with Database(login_url) as database:
-        with pytest.raises(DatabaseUnavailable, match="may be kept or not"):
+        with pytest.raises(DatabaseUnavailable, match="may be kept or not"):  # noqa: PT012  # the claim is about the whole transaction
             async with database.tx(Role.APP) as tx:
                 await tx.fetch(PID)
                 owner.execute(END_ALL, [LOGIN.name])

@@ -14,7 +14,11 @@ ROOM = Path(foliot.storage.__file__).parent
 
 
 def test_queries_are_found_by_file_and_name() -> None:
-    queries = Queries({"runs": "-- a file about runs\n\n-- name: one\n-- why it is so\nSELECT 1;\n\n-- name: two\nSELECT\n  2;\n"})
+    queries = Queries(
+        {
+            "runs": "-- a file about runs\n\n-- name: one\n-- why it is so\nSELECT 1;\n\n-- name: two\nSELECT\n  2;\n"
+        }
+    )
     assert (queries.runs.one.name, queries.runs.one.text) == ("runs.one", b"SELECT 1")
     assert queries.runs.two.text == b"SELECT\n  2"
     assert [query.name for query in queries] == ["runs.one", "runs.two"]
@@ -56,5 +60,7 @@ def test_every_query_that_the_code_names_exists() -> None:
 
 def test_no_query_reads_the_time() -> None:
     """The instant comes in as a parameter, so that all statements of a transaction agree and a test can name it."""
-    clock = re.compile(rb"\b(now\s*\(|\w+_timestamp\b|current_(time|date)\b|localtime|timeofday)", re.IGNORECASE)
+    clock = re.compile(
+        rb"\b(now\s*\(|\w+_timestamp\b|current_(time|date)\b|localtime|timeofday)", re.IGNORECASE
+    )
     assert [query.name for query in sql if clock.search(query.text)] == []

@@ -39,11 +39,14 @@ async def can_serve(url: str) -> bool:
     return True
 
 
-async def test_a_login_is_made_and_made_again_with_a_new_password(owner_url: str, owner: Owner, name: str) -> None:
+async def test_a_login_is_made_and_made_again_with_a_new_password(
+    owner_url: str, owner: Owner, name: str
+) -> None:
     ensure_login(owner_url, Login(name, "first"))
     ensure_login(owner_url, Login(name, "second's"))
     row = owner.execute(
-        "SELECT rolcanlogin, rolinherit, rolsuper, rolcreaterole, rolbypassrls FROM pg_roles WHERE rolname = %s", [name]
+        "SELECT rolcanlogin, rolinherit, rolsuper, rolcreaterole, rolbypassrls FROM pg_roles WHERE rolname = %s",
+        [name],
     ).fetchone()
     assert row == (True, False, False, False, False)
     verifier = owner.execute("SELECT rolpassword FROM pg_authid WHERE rolname = %s", [name]).fetchone()
@@ -54,7 +57,9 @@ async def test_a_login_is_made_and_made_again_with_a_new_password(owner_url: str
     assert not inspect(url).one_login
 
 
-async def test_an_existing_login_that_inherits_is_admitted_without_inheriting(owner_url: str, owner: Owner, name: str) -> None:
+async def test_an_existing_login_that_inherits_is_admitted_without_inheriting(
+    owner_url: str, owner: Owner, name: str
+) -> None:
     owner.execute(SQL("CREATE ROLE {} LOGIN INHERIT").format(Identifier(name)))
     owner.execute(SQL("GRANT foliot_app TO {}").format(Identifier(name)))
     migrate(owner_url, login=Login(name))
@@ -76,7 +81,9 @@ async def test_one_ordinary_login_can_own_and_serve(empty_url: str, owner: Owner
     for role in Role:  # made by another owner of this server, who shares the right to admit members
         owner.execute(SQL("GRANT {} TO {} WITH ADMIN OPTION").format(Identifier(role), Identifier(name)))
     with psycopg.connect(empty_url, autocommit=True) as admin:
-        admin.execute(SQL("ALTER DATABASE {} OWNER TO {}").format(Identifier(admin.info.dbname), Identifier(name)))
+        admin.execute(
+            SQL("ALTER DATABASE {} OWNER TO {}").format(Identifier(admin.info.dbname), Identifier(name))
+        )
         url = make_conninfo(empty_url, user=name)
         assert migrate(url).applied
         assert migrate(url).applied == ()
@@ -88,7 +95,9 @@ async def test_one_ordinary_login_can_own_and_serve(empty_url: str, owner: Owner
         admin.execute(SQL("DROP OWNED BY {}").format(Identifier(name)))
 
 
-def test_an_owner_who_may_not_manage_roles_is_told_what_to_ask_for(owner_url: str, owner: Owner, name: str) -> None:
+def test_an_owner_who_may_not_manage_roles_is_told_what_to_ask_for(
+    owner_url: str, owner: Owner, name: str
+) -> None:
     owner.execute(SQL("CREATE ROLE {} LOGIN").format(Identifier(name)))
     with pytest.raises(DatabaseUnavailable, match="may not manage roles") as caught:
         ensure_login(make_conninfo(owner_url, user=name), Login("foliot_other", "secret"))

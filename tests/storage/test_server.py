@@ -43,13 +43,30 @@ def test_a_durability_setting_that_is_off_is_said_loudly(setting: str) -> None:
 
 @pytest.mark.parametrize(
     ("version", "is_warned"),
-    [(150_013, True), (150_014, False), (160_009, True), (160_010, False), (170_005, True), (170_006, False), (180_000, False)],
+    [
+        (150_013, True),
+        (150_014, False),
+        (160_009, True),
+        (160_010, False),
+        (170_005, True),
+        (170_006, False),
+        (180_000, False),
+    ],
 )
 def test_a_minor_with_the_known_hole_in_row_security_is_named(version: int, is_warned: bool) -> None:
-    assert any("hole in row-level security" in warning for warning in judge(SOUND | {"version": version}).warnings) is is_warned
+    assert (
+        any(
+            "hole in row-level security" in warning
+            for warning in judge(SOUND | {"version": version}).warnings
+        )
+        is is_warned
+    )
 
 
-@pytest.mark.parametrize(("fact", "words"), [("is_superuser", "superuser"), ("bypasses_rls", "BYPASSRLS"), ("inherits", "NOINHERIT")])
+@pytest.mark.parametrize(
+    ("fact", "words"),
+    [("is_superuser", "superuser"), ("bypasses_rls", "BYPASSRLS"), ("inherits", "NOINHERIT")],
+)
 def test_a_login_that_is_too_strong_is_named(fact: str, words: str) -> None:
     assert any(words in warning for warning in judge(SOUND | {fact: True}).warnings)
 
@@ -71,8 +88,15 @@ def test_the_owner_as_the_only_login_is_noticed_on_this_server(owner_url: str) -
     assert inspect(owner_url).one_login
 
 
-def test_the_durability_settings_of_this_server_are_read(login_url: str, owner: psycopg.Connection[Any]) -> None:
-    off = {name for (name,) in owner.execute("SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off'")}
+def test_the_durability_settings_of_this_server_are_read(
+    login_url: str, owner: psycopg.Connection[Any]
+) -> None:
+    off = {
+        name
+        for (name,) in owner.execute(
+            "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off'"
+        )
+    }
     said = {warning.split()[0] for warning in inspect(login_url).warnings if " is off" in warning}
     assert said == off
     relaxed = inspect(make_conninfo(login_url, options="-c synchronous_commit=off"))

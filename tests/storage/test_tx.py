@@ -18,7 +18,9 @@ from foliot.storage.tx import Database, PoolSize, Role, SwallowedError
 from foliot.testing.clock import ManualClock
 
 Ids = Mapping[str, WorkspaceId]
-ADD = Query("test.add", b"INSERT INTO workspaces (id, slug, name, created_at) VALUES (%(id)s, %(slug)s, 'x', %(now)s)")
+ADD = Query(
+    "test.add", b"INSERT INTO workspaces (id, slug, name, created_at) VALUES (%(id)s, %(slug)s, 'x', %(now)s)"
+)
 COUNT = Query("test.count", b"SELECT count(*) AS n FROM workspaces")
 
 
@@ -36,7 +38,7 @@ async def count(database: Database) -> int:
 async def test_a_transaction_commits_at_its_end_and_rolls_back_on_an_error(database: Database) -> None:
     async with database.tx(Role.APP, system=True) as tx:
         assert await tx.execute(ADD, {"id": uuid4(), "slug": "kept", "now": tx.now}) == 1
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError):  # noqa: PT012  # the claim is about the whole transaction
         async with database.tx(Role.APP, system=True) as tx:
             await tx.execute(ADD, {"id": uuid4(), "slug": "dropped", "now": tx.now})
             raise KeyError
@@ -78,7 +80,9 @@ async def test_opening_takes_one_round_trip(database: Database, monkeypatch: pyt
     assert sent[0].startswith(b"BEGIN")
 
 
-async def test_a_transaction_is_read_committed_in_its_own_schema_with_bounded_patience(database: Database) -> None:
+async def test_a_transaction_is_read_committed_in_its_own_schema_with_bounded_patience(
+    database: Database,
+) -> None:
     wanted = {
         "transaction_isolation": "read committed",
         "search_path": "foliot, pg_temp",
@@ -90,7 +94,9 @@ async def test_a_transaction_is_read_committed_in_its_own_schema_with_bounded_pa
     }
     async with database.tx(Role.APP) as tx:
         for name, value in wanted.items():
-            assert await tx.fetch_one(q(f"SHOW {name}")) == {name if name == "TimeZone" else name.lower(): value}
+            assert await tx.fetch_one(q(f"SHOW {name}")) == {
+                name if name == "TimeZone" else name.lower(): value
+            }
 
 
 async def test_only_a_relaxed_transaction_does_not_wait_for_the_disk(login_url: str) -> None:
@@ -108,7 +114,7 @@ async def test_a_forgotten_role_is_an_error(login_url: str) -> None:
 
 
 async def test_a_caught_error_does_not_pass_for_a_commit(database: Database) -> None:
-    with pytest.raises(SwallowedError):
+    with pytest.raises(SwallowedError):  # noqa: PT012  # the claim is about the whole transaction
         async with database.tx(Role.APP, system=True) as tx:
             await tx.execute(ADD, {"id": uuid4(), "slug": "lost", "now": tx.now})
             with pytest.raises(psycopg.errors.DivisionByZero):
@@ -129,7 +135,9 @@ async def test_a_workspace_that_is_not_an_id_never_reaches_the_database(database
             pass
 
 
-async def test_a_cancelled_task_rolls_back_and_returns_its_connection(login_url: str, owner: psycopg.Connection[Any]) -> None:
+async def test_a_cancelled_task_rolls_back_and_returns_its_connection(
+    login_url: str, owner: psycopg.Connection[Any]
+) -> None:
     async with Database(login_url, size=PoolSize(least=1, most=1)) as database:
         reached = asyncio.Event()
 
@@ -148,14 +156,17 @@ async def test_a_cancelled_task_rolls_back_and_returns_its_connection(login_url:
 
 
 async def test_a_statement_that_takes_too_long_is_ended(database: Database) -> None:
-    with pytest.raises(DatabaseUnavailable, match="did not finish a statement in time"):
+    with pytest.raises(DatabaseUnavailable, match="did not finish a statement in time"):  # noqa: PT012  # the claim is about the whole transaction
         async with database.tx(Role.APP) as tx:
             await tx.fetch(q("SELECT set_config('statement_timeout', '20ms', true)"))
             await tx.fetch(q("SELECT pg_sleep(60)"))
 
 
 async def test_a_full_pool_refuses_instead_of_waiting_for_ever(login_url: str) -> None:
-    async with Database(login_url, size=PoolSize(least=1, most=1, wait=0.2)) as database, database.tx(Role.APP):
+    async with (
+        Database(login_url, size=PoolSize(least=1, most=1, wait=0.2)) as database,
+        database.tx(Role.APP),
+    ):
         with pytest.raises(DatabaseUnavailable, match="cannot be used right now"):
             async with database.tx(Role.APP):
                 pass

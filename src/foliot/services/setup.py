@@ -8,7 +8,15 @@ from datetime import datetime
 from secrets import token_bytes
 from uuid import UUID
 
-from foliot.domain.access import KEY_ENTROPY, ApiKey, KeyHolder, MemberRole, Principal, PrincipalKind, parse_key
+from foliot.domain.access import (
+    KEY_ENTROPY,
+    ApiKey,
+    KeyHolder,
+    MemberRole,
+    Principal,
+    PrincipalKind,
+    parse_key,
+)
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId, uuid7
 from foliot.storage import audit, installation, keys, workspaces
@@ -30,14 +38,18 @@ class NewKey:
     secret: str = field(repr=False)
 
 
-async def first_start(db: Database, *, tzdata_version: str, keep: Callable[[str], None] | None = None) -> NewKey | None:
+async def first_start(
+    db: Database, *, tzdata_version: str, keep: Callable[[str], None] | None = None
+) -> NewKey | None:
     """Make workspace `default` and the first administrator; None where somebody has already.
 
     `keep` is handed the secret just before the commit. Writing it to a file there means that a process killed in between
     leaves a file with a key that does not work, which the next start replaces, and never a key that nobody knows.
     """
     async with db.tx(Role.APP, system=True) as tx:
-        await installation.lock(tx)  # two nodes may start at once: the second waits here and then finds the first one's work
+        await installation.lock(
+            tx
+        )  # two nodes may start at once: the second waits here and then finds the first one's work
         if await keys.system_principal_exists(tx):
             return None
         await installation.set_tzdata_version(tx, tzdata_version)
@@ -90,14 +102,18 @@ async def _new_admin_key(tx: Tx, name: str) -> NewKey:
         await keys.insert_principal(tx, holder)
     key, key_id = ApiKey.make(token_bytes(KEY_ENTROPY)), KeyId(_new_id(tx.now))
     await keys.insert_key(tx, key_id, key, holder, name=name)
-    entry = AuditEntry("key.created", "key", str(key_id), actor="operator", after={"principal": name, "prefix": key.prefix})
+    entry = AuditEntry(
+        "key.created", "key", str(key_id), actor="operator", after={"principal": name, "prefix": key.prefix}
+    )
     await audit.append(tx, _new_id(tx.now), entry)
     return NewKey(key_id, holder.id, key.prefix, key.secret)
 
 
 async def _note(tx: Tx, action: str, after: dict[str, str]) -> None:
     row = await installation.get(tx)
-    await audit.append(tx, _new_id(tx.now), AuditEntry(action, "installation", str(row.id), actor="operator", after=after))
+    await audit.append(
+        tx, _new_id(tx.now), AuditEntry(action, "installation", str(row.id), actor="operator", after=after)
+    )
 
 
 def _new_id(at: datetime) -> UUID:

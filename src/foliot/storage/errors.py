@@ -34,10 +34,13 @@ def is_lost(error: psycopg.Error) -> bool:
 def unavailable(error: psycopg.Error) -> DatabaseUnavailable | None:
     """This error as one of ours where the database, and not the statement, is at fault."""
     if sentence := _BUSY.get(error.sqlstate or ""):
-        return DatabaseUnavailable(sentence, hint="Try again; if it lasts, look for long transactions on the server.")
+        return DatabaseUnavailable(
+            sentence, hint="Try again; if it lasts, look for long transactions on the server."
+        )
     if is_lost(error) or (error.sqlstate or "").startswith(_OUT_OF_REACH):
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         return DatabaseUnavailable(
-            f"PostgreSQL cannot be used right now: {reason}", hint="Check that the server runs and accepts connections."
+            f"PostgreSQL cannot be used right now: {reason}",
+            hint="Check that the server runs and accepts connections.",
         )
     return None

@@ -9,7 +9,9 @@ from foliot.domain.ids import KeyId
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
 
-_TOUCH_AFTER = timedelta(minutes=1)  # last_used_at is for people; writing it on every request would be for nobody
+_TOUCH_AFTER = timedelta(
+    minutes=1
+)  # last_used_at is for people; writing it on every request would be for nobody
 
 
 async def insert_principal(tx: Tx, principal: Principal, *, email: str | None = None) -> None:

@@ -77,8 +77,8 @@ class Report:
     applied: tuple[str, ...]
 
 
-class _Busy(Exception):  # noqa: N818  # not an error: another node is migrating
-    pass
+class _Busy(Exception):
+    """Another node is migrating."""
 
 
 def packaged() -> tuple[Migration, ...]:
@@ -122,7 +122,9 @@ def migrate(
     return Report(tuple(applied))
 
 
-def _apply_next(connection: Connection, owner_url: str, migrations: Sequence[Migration], waiting: Patience) -> Migration | None:
+def _apply_next(
+    connection: Connection, owner_url: str, migrations: Sequence[Migration], waiting: Patience
+) -> Migration | None:
     while True:
         try:
             with connection.transaction():
@@ -135,7 +137,9 @@ def _apply_next(connection: Connection, owner_url: str, migrations: Sequence[Mig
                 ) from error
 
 
-def _apply_locked(connection: Connection, owner_url: str, migrations: Sequence[Migration]) -> Migration | None:
+def _apply_locked(
+    connection: Connection, owner_url: str, migrations: Sequence[Migration]
+) -> Migration | None:
     connection.execute(_OPEN)
     # Asking instead of waiting: a statement that waits holds a snapshot, and CREATE INDEX CONCURRENTLY waits for those.
     lock = connection.execute("SELECT pg_try_advisory_xact_lock(%s) AS is_mine", [_LOCK]).fetchone()
@@ -162,7 +166,9 @@ def _pending(connection: Connection, migrations: Sequence[Migration]) -> Migrati
     exists = connection.execute("SELECT to_regclass('foliot.migrations') IS NOT NULL AS so").fetchone()
     if not (exists and exists["so"]):
         connection.execute(_HISTORY)
-    history = connection.execute("SELECT number, name, checksum FROM foliot.migrations ORDER BY number").fetchall()
+    history = connection.execute(
+        "SELECT number, name, checksum FROM foliot.migrations ORDER BY number"
+    ).fetchall()
     if len(history) > len(migrations):
         newest, known = history[-1], migrations[-1].label if migrations else "none"
         raise DatabaseUnavailable(

@@ -68,12 +68,18 @@ def parse(file: str, text: str) -> dict[str, Query]:
 
 def _without_comments(text: str) -> str:
     """The comments are for people: a % in one would read as a parameter, and every byte would cross the wire."""
-    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--")).strip().removesuffix(";")
+    return (
+        "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))
+        .strip()
+        .removesuffix(";")
+    )
 
 
 def _packaged() -> Queries:
     folder = files("foliot.storage") / "sql"
-    found = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    found = sorted(
+        (file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name
+    )
     return Queries({file.name.removesuffix(".sql"): file.read_text("utf-8") for file in found})
 
 

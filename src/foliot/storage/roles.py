@@ -12,14 +12,20 @@ from dataclasses import dataclass, field
 import psycopg
 from psycopg import errors as pg
 from psycopg.rows import DictRow
-from psycopg.sql import SQL, Composable, Identifier, Literal
+from psycopg.sql import SQL, Composed, Identifier, Literal
 
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.storage.patience import Patience
 from foliot.storage.server import connect
 from foliot.storage.tx import Role
 
-_COLLISIONS = (pg.DuplicateObject, pg.UniqueViolation, pg.InternalError_, pg.DeadlockDetected, pg.SerializationFailure)
+_COLLISIONS = (
+    pg.DuplicateObject,
+    pg.UniqueViolation,
+    pg.InternalError_,
+    pg.DeadlockDetected,
+    pg.SerializationFailure,
+)
 _PATIENCE = 10.0
 Connection = psycopg.Connection[DictRow]
 
@@ -67,7 +73,8 @@ def _settle(step: Callable[[], None]) -> None:
 
 def _ensure_role(connection: Connection, role: Role) -> None:
     row = connection.execute(
-        "SELECT rolsuper OR rolbypassrls OR rolcanlogin AS is_too_strong FROM pg_roles WHERE rolname = %s", [role.value]
+        "SELECT rolsuper OR rolbypassrls OR rolcanlogin AS is_too_strong FROM pg_roles WHERE rolname = %s",
+        [role.value],
     ).fetchone()
     if row is None:
         _do(connection, SQL("CREATE ROLE {} NOLOGIN").format(Identifier(role)))
@@ -79,18 +86,24 @@ def _ensure_role(connection: Connection, role: Role) -> None:
 
 
 def _ensure_login(connection: Connection, login: Login) -> None:
-    exists = connection.execute("SELECT FROM pg_roles WHERE rolname = %s", [login.name]).fetchone() is not None
+    exists = (
+        connection.execute("SELECT FROM pg_roles WHERE rolname = %s", [login.name]).fetchone() is not None
+    )
     if login.password is None:
         if not exists:
             raise DatabaseUnavailable(
                 f"There is no login {login.name} on this server.",
-                hint=f'CREATE ROLE "{login.name}" LOGIN NOINHERIT PASSWORD \'…\';',
+                hint=f"CREATE ROLE \"{login.name}\" LOGIN NOINHERIT PASSWORD '…';",
             )
         return
     # The verifier is computed here, so that the password itself reaches no server log.
-    verifier = connection.pgconn.encrypt_password(login.password.encode(), login.name.encode(), b"scram-sha-256").decode()
+    verifier = connection.pgconn.encrypt_password(
+        login.password.encode(), login.name.encode(), b"scram-sha-256"
+    ).decode()
     verb = SQL("ALTER" if exists else "CREATE")
-    statement = SQL("{} ROLE {} LOGIN NOINHERIT PASSWORD {}").format(verb, Identifier(login.name), Literal(verifier))
+    statement = SQL("{} ROLE {} LOGIN NOINHERIT PASSWORD {}").format(
+        verb, Identifier(login.name), Literal(verifier)
+    )
     _do(connection, statement)
 
 
@@ -111,7 +124,7 @@ def _admit(connection: Connection, name: str, *, may_inherit: bool) -> None:
             _do(connection, SQL("ALTER ROLE {} NOINHERIT").format(Identifier(name)))
 
 
-def _do(connection: Connection, statement: Composable) -> None:
+def _do(connection: Connection, statement: Composed) -> None:
     try:
         connection.execute(statement)
     except pg.InsufficientPrivilege as error:

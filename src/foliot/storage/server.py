@@ -58,13 +58,17 @@ def judge(facts: dict[str, Any]) -> ServerFacts:
     version = f"{major}.{minor}"
     if major < OLDEST:
         raise DatabaseUnavailable(
-            f"This is PostgreSQL {version}; Foliot needs {OLDEST} or newer.", hint="Upgrade the server, or use another one."
+            f"This is PostgreSQL {version}; Foliot needs {OLDEST} or newer.",
+            hint="Upgrade the server, or use another one.",
         )
     if facts["in_recovery"]:
-        raise DatabaseUnavailable("This server is a replica or still recovering.", hint="Connect to the primary.")
+        raise DatabaseUnavailable(
+            "This server is a replica or still recovering.", hint="Connect to the primary."
+        )
     if facts["read_only"]:
         raise DatabaseUnavailable(
-            "This database is read-only.", hint="Check default_transaction_read_only, or connect to the primary."
+            "This database is read-only.",
+            hint="Check default_transaction_read_only, or connect to the primary.",
         )
     one_login = facts["is_owner"] or facts["is_superuser"]
     return ServerFacts(version, facts["login"], one_login, tuple(_warnings(facts, major, minor, one_login)))
@@ -74,8 +78,14 @@ def _warnings(facts: dict[str, Any], major: int, minor: int, one_login: bool) ->
     login = facts["login"]
     checks = (
         (not facts["fsync"], "fsync is off: a power cut can destroy the whole database."),
-        (not facts["full_page_writes"], "full_page_writes is off: a power cut can tear pages of the database."),
-        (not facts["synchronous_commit"], "synchronous_commit is off: a crash loses changes that Foliot has confirmed."),
+        (
+            not facts["full_page_writes"],
+            "full_page_writes is off: a power cut can tear pages of the database.",
+        ),
+        (
+            not facts["synchronous_commit"],
+            "synchronous_commit is off: a crash loses changes that Foliot has confirmed.",
+        ),
         (
             minor < _RLS_FIXED_IN.get(major, 0),
             f"PostgreSQL {major}.{minor} has a known hole in row-level security; {major}.{_RLS_FIXED_IN.get(major)} closes it.",
@@ -84,8 +94,7 @@ def _warnings(facts: dict[str, Any], major: int, minor: int, one_login: bool) ->
         (facts["bypasses_rls"], f"The login {login} has BYPASSRLS: row-level security does not bind it."),
         (
             one_login,
-            f"The login {login} both serves and owns the schema: workspaces are separated once, not twice."
-            " Set FOLIOT_MIGRATE_URL to the owner and FOLIOT_DATABASE_URL to a login of its own.",
+            f"The login {login} both serves and owns the schema: workspaces are separated once, not twice. Two URLs make it two.",
         ),
         (
             facts["inherits"] and not one_login,

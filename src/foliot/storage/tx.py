@@ -171,7 +171,9 @@ class Database:
             else:
                 assert row is not None
                 return connection, self._clock.now() if self._clock else row["now"].astimezone(UTC)
-            await self._pool.check()  # what killed one has usually killed the rest: clear them out before trying again
+            await (
+                self._pool.check()
+            )  # what killed one has usually killed the rest: clear them out before trying again
         raise AssertionError("the loop returns or raises")
 
     async def _give_back(self, connection: AsyncConnection[Row]) -> None:
@@ -208,7 +210,9 @@ def _opening(
     if relaxed:
         settings["synchronous_commit"] = "off"
     calls = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
-    return f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT {calls}, clock_timestamp() AS now".encode()
+    return (
+        f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT {calls}, clock_timestamp() AS now".encode()
+    )
 
 
 async def _commit(connection: AsyncConnection[Row]) -> None:
@@ -221,8 +225,12 @@ async def _commit(connection: AsyncConnection[Row]) -> None:
             "The connection broke during the commit: the change may be kept or not.",
             hint="Repeat the request with the same Idempotency-Key; it is done once.",
         ) from error
-    if cursor.statusmessage != "COMMIT":  # PostgreSQL answers ROLLBACK, without an error, where a statement had failed
-        raise SwallowedError("a statement failed in this transaction and its error was caught: nothing is committed")
+    if (
+        cursor.statusmessage != "COMMIT"
+    ):  # PostgreSQL answers ROLLBACK, without an error, where a statement had failed
+        raise SwallowedError(
+            "a statement failed in this transaction and its error was caught: nothing is committed"
+        )
 
 
 def _translated(error: psycopg.Error) -> Exception:

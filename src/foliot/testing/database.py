@@ -53,7 +53,9 @@ class Databases:
         """The owner's URL of a database that exists for the length of this block."""
         name = f"foliot_test_{token_hex(6)}"
         source = self.template if migrated else "template0"
-        _on(self.admin_url, SQL("CREATE DATABASE {} TEMPLATE {}").format(Identifier(name), Identifier(source)))
+        _on(
+            self.admin_url, SQL("CREATE DATABASE {} TEMPLATE {}").format(Identifier(name), Identifier(source))
+        )
         try:
             yield make_conninfo(self.admin_url, dbname=name)
         finally:
@@ -79,7 +81,9 @@ def throwaway_server(bindir: Path | None = None) -> Iterator[str]:
         os.chown(folder, uid, gid)
         binaries = bindir or _reachable(_wheel(), Path(folder))
         data = Path(folder, "data")
-        initdb = as_unprivileged(binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        initdb = as_unprivileged(
+            binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"
+        )
         subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, cwd=folder)
         settings = {
             "listen_addresses": "",
@@ -91,7 +95,12 @@ def throwaway_server(bindir: Path | None = None) -> Iterator[str]:
         }
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         with Path(folder, "log").open("wb") as log:
-            server = subprocess.Popen(as_unprivileged(binaries / "postgres", "-D", data, *options), stdout=log, stderr=log, cwd=folder)
+            server = subprocess.Popen(
+                as_unprivileged(binaries / "postgres", "-D", data, *options),
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+            )
         try:
             url = make_conninfo(host=folder, user="postgres", dbname="postgres")
             _await_server(url, server, Path(folder, "log"))
