@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
+
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import start as start_postgres
 
@@ -184,6 +185,17 @@ def test_a_signal_stops_it_in_time_with_connections_open(serve: Any, by: signal.
         assert serving.stop(by) < STOP_WITHIN
     assert serving.process.returncode == 0
     assert [event["event"] for event in serving.events()][-1] == "server.stopped"
+
+
+def test_a_second_signal_waits_for_nobody(serve: Any) -> None:
+    serving = serve(FOLIOT_SHUTDOWN_GRACE="10")
+    port = int(serving.wait_for_url().rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as half:
+        half.sendall(b"GET /healthz HTTP/1.1\r\nHost: he")
+        serving.process.send_signal(signal.SIGTERM)
+        serving.wait_for(r'"server.stopping".*"at_once": false')
+        assert serving.stop() < 8
+    assert serving.process.returncode in (0, 128 + signal.SIGTERM)
 
 
 def test_a_postgres_that_dies_is_started_again_under_the_same_address(serve: Any) -> None:

@@ -92,10 +92,12 @@ def bring_up_to_date(here: Home) -> tuple[tuple[str, ...], ServerFacts]:
     return report.applied, facts
 
 
-def configure_logs(settings: Settings) -> None:
+def configure_logs(settings: Settings, *, least: str | None = None) -> None:
+    """`least` is the level of a short errand, unless the user has asked for another."""
+    asked = settings.log_level if least is None or settings.origins["log_level"] != "default" else least
     telemetry.configure(
         style=settings.log_format,
-        level=settings.log_level,
+        level=asked,
         stream=sys.stderr,
         environ=os.environ,
         secrets=settings.secrets(),

@@ -10,7 +10,7 @@ import signal
 import socket
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
@@ -125,7 +125,7 @@ class Node:
     def _announce(self, url: str, lines: list[str]) -> None:
         if self._settings.log_format != "json":
             greeting = f"Foliot {__version__} is serving at {url}"
-            self._say("\n".join((greeting, "", *lines, "  stop       Ctrl-C", "")))
+            self._say("\n".join(("", greeting, "", *lines, "  stop       Ctrl-C", "")))
         if not is_loopback(self._settings.host):
             log.warning(
                 "server.exposed", extra={"host": self._settings.host, "advice": "put TLS in front of it"}
@@ -133,7 +133,11 @@ class Node:
         log.info("server.started", extra={"url": url, "pid": os.getpid(), "version": __version__})
 
     def _watch(self, server: EmbeddedServer, loop: asyncio.AbstractEventLoop) -> None:
-        server.when_lost(lambda code: loop.call_soon_threadsafe(self._postgres_died, code))
+        def tell(code: int) -> None:
+            with suppress(RuntimeError):  # the loop is over: we are stopping anyway
+                loop.call_soon_threadsafe(self._postgres_died, code)
+
+        server.when_lost(tell)
 
     def _postgres_died(self, code: int) -> None:
         """Start it again under the same address, where the pool finds it by itself; give up when it keeps dying.
