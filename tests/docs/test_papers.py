@@ -44,7 +44,9 @@ def own_files() -> Iterator[Path]:
     }
     for folder, folders, names in os.walk(ROOT):
         folders[:] = [name for name in folders if name not in left_out]
-        yield from (Path(folder, name) for name in names if not name.endswith(".pyc"))
+        yield from (
+            Path(folder, name) for name in names if name not in left_out and not name.endswith(".pyc")
+        )
 
 
 @pytest.mark.parametrize("page", ["settings.md", "cli.md", "errors.md"])
