@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from foliot.embedded import binaries
+from foliot.embedded import binaries, orphans
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import EmbeddedServer, start
 
@@ -129,4 +129,6 @@ def _folder() -> Iterator[Path]:
     if os.geteuid() == 0:
         base.chmod(0o711)
     yield base
+    for cluster in base.glob("*/postgres/data"):
+        orphans.clear(cluster)  # of a process that a test killed
     shutil.rmtree(base)

@@ -136,6 +136,8 @@ def test_an_unexpected_end_is_told_and_an_asked_one_is_not(run: Run) -> None:
     assert told == [-signal.SIGKILL]
     assert not killed.is_alive()
     assert killed.wait() == -signal.SIGKILL
+    killed.stop()
+    run()  # takes away the shared memory that the killed one left
 
 
 def test_a_restart_can_keep_its_port(run: Run, ask: Ask) -> None:

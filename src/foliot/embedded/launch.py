@@ -157,10 +157,10 @@ def _wait_ready(launched: Launched, cluster: Path, deadline: float) -> bool:
 def _status(cluster: Path, pid: int) -> str | None:
     """What the postmaster writes of itself: `starting`, `ready`, `stopping`. Older lines are of an older server."""
     try:
-        lines = (cluster / "postmaster.pid").read_text().splitlines()
+        lines = (cluster / "postmaster.pid").read_bytes().splitlines()
     except OSError:
         return None
-    return lines[7].strip() if len(lines) > 7 and lines[0].strip() == str(pid) else None
+    return lines[7].decode().strip() if len(lines) > 7 and int(lines[0]) == pid else None
 
 
 def _abandon(launched: Launched, cluster: Path) -> None:

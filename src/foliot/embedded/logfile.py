@@ -33,6 +33,10 @@ class LogFile:
     def trim(self, largest: int = LARGEST) -> None:
         """Copy and cut, because the server holds the file open and would follow a renamed one."""
         if self.size() > largest:
-            shutil.copyfile(self.path, older := self.path.with_suffix(".log.1"))
-            older.chmod(0o600)
+            older = self.path.with_suffix(".log.1")
+            try:
+                older.touch(mode=0o600)
+                shutil.copyfile(self.path, older)
+            except OSError:  # on a full disk the log is what can be spared
+                older.unlink(missing_ok=True)
             os.truncate(self.path, 0)

@@ -58,7 +58,7 @@ def running(cluster: Path) -> list[int]:
 def postmaster_pid(cluster: Path) -> int | None:
     """The number in the pid file, which may be stale."""
     try:
-        return int((cluster / "postmaster.pid").read_text().split("\n", 1)[0])
+        return int((cluster / "postmaster.pid").read_bytes().split(b"\n", 1)[0])
     except (OSError, ValueError):
         return None
 

@@ -68,9 +68,8 @@ def settle(config: EmbeddedConfig) -> Place:
 def private_bases(config: EmbeddedConfig) -> Iterator[Path]:
     """Folders for what cannot be in the data directory, best first, each made safe against other users."""
     uid = os.geteuid()
-    shared = (Path("/var/lib/foliot"),) if uid == 0 else ()
     own = (config.state_home / "foliot",) if config.state_home else ()
-    for base in (*own, *shared, Path(f"/var/tmp/foliot-{uid}")):  # noqa: S108  # _is_safe looks who owns it
+    for base in (*own, *last_resorts(uid)):
         try:
             base.parent.mkdir(parents=True, exist_ok=True)
             base.mkdir(mode=0o700)
@@ -82,6 +81,11 @@ def private_bases(config: EmbeddedConfig) -> Iterator[Path]:
             continue
         if _is_safe(base, uid):
             yield base
+
+
+def last_resorts(uid: int) -> tuple[Path, ...]:
+    in_tmp = Path(f"/var/tmp/foliot-{uid}")  # noqa: S108  # _is_safe looks who made it
+    return (Path("/var/lib/foliot"), in_tmp) if uid == 0 else (in_tmp,)
 
 
 def make_private(folder: Path, account: Account) -> None:

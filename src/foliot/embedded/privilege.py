@@ -37,24 +37,13 @@ def choose(wanted: str | None, home: Path) -> Account:
     """The caller itself; for root the account asked for, else the one that owns `home`, else nobody."""
     if os.geteuid() != 0:
         return Account(name_of(os.geteuid()), os.geteuid(), os.getegid())
-    if wanted is not None:
-        return _named(wanted)
-    try:
-        owner = home.lstat()
-    except OSError:
-        pass
-    else:
-        if owner.st_uid != 0:
-            return Account(name_of(owner.st_uid), owner.st_uid, owner.st_gid)
-    for name in USUAL_ACCOUNTS:
-        try:
-            return _named(name)
-        except DatabaseUnavailable:
-            continue
-    raise DatabaseUnavailable(
-        f"PostgreSQL does not run as root, and this machine has no user {' or '.join(USUAL_ACCOUNTS)}.",
-        hint="Run Foliot as an ordinary user, or use a server of your own with FOLIOT_DATABASE_URL.",
-    )
+    account = _named(wanted) if wanted else _owner(home) or _usual()
+    if (tried := run_as(account, "/bin/sh", "-c", ":")).returncode:
+        raise DatabaseUnavailable(
+            f"PostgreSQL does not run as root, and this root may not become user {account.name}: {tried.stdout.strip()}.",
+            hint="Run Foliot as an ordinary user, or use a server of your own with FOLIOT_DATABASE_URL.",
+        )
+    return account
 
 
 def name_of(uid: int) -> str:
@@ -118,6 +107,26 @@ def hand_over(folder: Path, account: Account) -> None:
         for name in (*folders, *files):
             os.chown(name, account.uid, account.gid, dir_fd=inside, follow_symlinks=False)
     os.chown(folder, account.uid, account.gid, follow_symlinks=False)
+
+
+def _owner(home: Path) -> Account | None:
+    try:
+        found = home.lstat()
+    except OSError:
+        return None
+    return Account(name_of(found.st_uid), found.st_uid, found.st_gid) if found.st_uid else None
+
+
+def _usual() -> Account:
+    for name in USUAL_ACCOUNTS:
+        try:
+            return _named(name)
+        except DatabaseUnavailable:
+            continue
+    raise DatabaseUnavailable(
+        f"PostgreSQL does not run as root, and this machine has no user {' or '.join(USUAL_ACCOUNTS)}.",
+        hint="Run Foliot as an ordinary user, or use a server of your own with FOLIOT_DATABASE_URL.",
+    )
 
 
 def _named(name: str) -> Account:
