@@ -60,10 +60,10 @@ async def test_a_login_is_made_and_made_again_with_a_new_password(
 async def test_an_existing_login_that_inherits_is_admitted_without_inheriting(
     owner_url: str, owner: Owner, name: str
 ) -> None:
-    owner.execute(SQL("CREATE ROLE {} LOGIN INHERIT").format(Identifier(name)))
+    owner.execute(SQL("CREATE ROLE {} LOGIN INHERIT PASSWORD 'pw'").format(Identifier(name)))
     owner.execute(SQL("GRANT foliot_app TO {}").format(Identifier(name)))
     migrate(owner_url, login=Login(name))
-    url = make_conninfo(owner_url, user=name)
+    url = make_conninfo(owner_url, user=name, password="pw")
     assert await can_serve(url)
     with psycopg.connect(url) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
         connection.execute("SELECT FROM foliot.workspaces")
@@ -77,14 +77,14 @@ def test_a_login_that_does_not_exist_is_named_with_the_way_to_make_it(owner_url:
 
 async def test_one_ordinary_login_can_own_and_serve(empty_url: str, owner: Owner, name: str) -> None:
     """The one-URL installation on somebody's server: not a superuser, but the owner of its database."""
-    owner.execute(SQL("CREATE ROLE {} LOGIN CREATEROLE").format(Identifier(name)))
+    owner.execute(SQL("CREATE ROLE {} LOGIN CREATEROLE PASSWORD 'pw'").format(Identifier(name)))
     for role in Role:  # made by another owner of this server, who shares the right to admit members
         owner.execute(SQL("GRANT {} TO {} WITH ADMIN OPTION").format(Identifier(role), Identifier(name)))
     with psycopg.connect(empty_url, autocommit=True) as admin:
         admin.execute(
             SQL("ALTER DATABASE {} OWNER TO {}").format(Identifier(admin.info.dbname), Identifier(name))
         )
-        url = make_conninfo(empty_url, user=name)
+        url = make_conninfo(empty_url, user=name, password="pw")
         assert migrate(url).applied
         assert migrate(url).applied == ()
         assert await can_serve(url)
@@ -98,9 +98,9 @@ async def test_one_ordinary_login_can_own_and_serve(empty_url: str, owner: Owner
 def test_an_owner_who_may_not_manage_roles_is_told_what_to_ask_for(
     owner_url: str, owner: Owner, name: str
 ) -> None:
-    owner.execute(SQL("CREATE ROLE {} LOGIN").format(Identifier(name)))
+    owner.execute(SQL("CREATE ROLE {} LOGIN PASSWORD 'pw'").format(Identifier(name)))
     with pytest.raises(DatabaseUnavailable, match="may not manage roles") as caught:
-        ensure_login(make_conninfo(owner_url, user=name), Login("foliot_other", "secret"))
+        ensure_login(make_conninfo(owner_url, user=name, password="pw"), Login("foliot_other", "secret"))
     assert "CREATE ROLE" in str(caught.value.hint)
     assert "SCRAM" not in str(caught.value.hint)
 
