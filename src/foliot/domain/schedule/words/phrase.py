@@ -6,7 +6,7 @@ from datetime import date, datetime, time
 from typing import NoReturn
 
 from foliot.domain.schedule.words.days import read_days, read_relative_day
-from foliot.domain.schedule.words.pieces import Cursor, clock_time, duration, seconds_in
+from foliot.domain.schedule.words.pieces import Cursor, clock_time, duration, is_ordinal, seconds_in
 from foliot.domain.schedule.words.said import EVERY_DAY, Days, Pace, Period, Said, cron_list
 from foliot.domain.schedule.words.vocabulary import REFUSED, Kind
 
@@ -72,11 +72,7 @@ class Phrase:
         cursor, token, after = self.cursor, self.cursor.peek(), self.cursor.peek(1)
         if cursor.accept("other"):
             self.every_other(start)
-        elif (
-            token.word == "second"
-            and after.kind is not Kind.WEEKDAY
-            and after.word not in {"day", "weekday", "and"}
-        ):
+        elif token.word == "second" and not is_ordinal(token, after):
             cursor.take()
             self.note("pace", Pace(1, counted=True), start)
         elif parts := duration(cursor):
@@ -142,7 +138,9 @@ class Phrase:
             self.unexpected()
 
     def at(self, start: int) -> None:
-        if minutes := self.cursor.several(_minutes_past):
+        if stamp := self.cursor.accept_kind(Kind.STAMP):
+            self.stamp(stamp.word, start)
+        elif minutes := self.cursor.several(_minutes_past):
             self.note("past", tuple(sorted(set(minutes))), start)
         elif not self.times(start):
             self.unexpected()

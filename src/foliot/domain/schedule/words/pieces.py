@@ -155,20 +155,24 @@ def calendar_date(cursor: Cursor) -> tuple[int, int, int | None] | None:
 
 
 def ordinal(cursor: Cursor) -> int | None:
-    """1 to 31, or LAST. `second` is an ordinal only before a day, another ordinal's list or `of`."""
+    """1 to 31, or LAST."""
     token, after = cursor.peek(), cursor.peek(1)
     if cursor.accept("last"):
         return LAST
-    if token.word == "second" and (
-        after.kind is Kind.WEEKDAY or after.word in {"day", "weekday", "and", "of"}
-    ):
-        cursor.take()
-        return 2
-    if token.kind is not Kind.ORDINAL or _month_follows(cursor):
+    if not is_ordinal(token, after) or _month_follows(cursor):
         return None
-    if not 1 <= token.number <= 31:
-        cursor.refuse(f"No month has a {token.word}.")
-    return cursor.take().number
+    cursor.take()
+    if token.kind is Kind.ORDINAL and not 1 <= token.number <= 31:
+        cursor.refuse(f"No month has a {token.word}.", start=cursor.at - 1)
+    return token.number if token.kind is Kind.ORDINAL else 2
+
+
+def is_ordinal(token: Token, after: Token) -> bool:
+    """`second` is the unit of time unless a day or another ordinal follows."""
+    is_second = token.word == "second" and (
+        after.kind in {Kind.WEEKDAY, Kind.ORDINAL} or after.word in {"day", "weekday", "last", "and"}
+    )
+    return is_second or token.kind is Kind.ORDINAL
 
 
 def _parts(token: Token) -> tuple[int, int, int]:
