@@ -39,8 +39,17 @@ def test_words_are_read_too() -> None:
     assert sum(line.startswith("Tue ") for line in done.stdout.splitlines()) == 5
 
 
-def test_words_need_no_quotes() -> None:
-    assert preview("every", "10", "minutes").returncode == 0
+def test_words_need_no_quotes_and_intervals_count_from_the_instant_given() -> None:
+    done = preview("every", "10", "minutes", *FROM, "-n", "2", "-o", "json")
+    assert [each["utc"] for each in json.loads(done.stdout)["times"]] == [
+        "2027-03-13T00:10:00Z",
+        "2027-03-13T00:20:00Z",
+    ]
+
+
+def test_no_time_has_fractions_of_a_second() -> None:
+    done = preview("every 90 seconds", "-o", "json")
+    assert all("." not in each["utc"] for each in json.loads(done.stdout)["times"])
 
 
 def test_json_is_exact_and_after_is_exclusive() -> None:

@@ -65,7 +65,7 @@ def report(error: FoliotError | SettingsError) -> Exit:
 
 def error_text(code: str, message: str, *, hint: str | None = None, mark: Mark | None = None) -> str:
     lines = [f"{paint('31;1', f'error[{code}]', sys.stderr)}: {clean(message)}"]
-    if mark:
+    if mark and mark.text.strip():
         lines += ["  " + line for line in quote(mark).splitlines()]
     if hint:
         lines += ["  " + clean(hint)]

@@ -36,7 +36,11 @@ def preview(
         int, typer.Option("-n", min=1, max=1000, help="How many times to show.", metavar="N")
     ] = 5,
     after: Annotated[
-        str | None, typer.Option(help="Show times later than this instant. Default: now.", metavar="INSTANT")
+        str | None,
+        typer.Option(
+            help="Show times later than this instant, as if the schedule were made then. Default: now.",
+            metavar="INSTANT",
+        ),
     ] = None,
     gap: Annotated[Gap, typer.Option(help="For a local time that the clocks skip.")] = Gap.NEXT_VALID,
     overlap: Annotated[
@@ -61,19 +65,17 @@ def preview(
     from foliot.domain.schedule.timetable import preview as next_times
     from foliot.domain.schedule.zone import load_zone
 
-    now = SystemClock().now()
+    now = SystemClock().now().replace(microsecond=0)
     start = now if after is None else read_instant(after)
     try:
-        schedule = read_schedule(" ".join(text), now, Reading(tz, seconds, day_match, gap, overlap))
+        schedule = read_schedule(" ".join(text), start, Reading(tz, seconds, day_match, gap, overlap))
     except ScheduleInvalid as error:
         if len(text) > 1 and error.hint is None:
             error.hint = "Put a cron expression in quotes, or the shell replaces each * by file names."
         raise
-    timetable = Timetable(schedule)
+    timetable, zone = Timetable(schedule), load_zone(schedule.timezone)
     times = next_times(timetable, start, count)
-    found = Preview(
-        in_words(schedule), times, load_zone(schedule.timezone), dst_notes(timetable, start, times)
-    )
+    found = Preview(in_words(schedule, zone), times, zone, dst_notes(timetable, start, times))
     say(as_json(found) if output is Form.JSON else as_text(found, now))
 
 
