@@ -209,6 +209,19 @@ def test_a_postgres_that_dies_is_started_again_under_the_same_address(serve: Any
     assert serving.process.returncode == 0
 
 
+def test_a_postgres_that_keeps_dying_ends_the_node_with_the_reason(serve: Any) -> None:
+    serving = serve()
+    serving.wait_for_url()
+    killed = [serving.wait_for(r'"postgres.started".*"pid": (\d+)')[1]]
+    for _ in range(3):
+        os.kill(int(killed[-1]), signal.SIGKILL)
+        killed.append(serving.wait_for(rf'"postgres.restarted", "pid": (?!(?:{"|".join(killed)}),)(\d+)')[1])
+    os.kill(int(killed[-1]), signal.SIGKILL)
+    assert serving.process.wait(START_WITHIN) == 6
+    assert "died 4 times within 10 minutes" in serving.wait_for(r"error\[database_unavailable\]: .*")[0]
+    assert "Traceback" not in serving.said
+
+
 def test_a_taken_port_is_refused_before_anything_starts(serve: Any, data_dir: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         serving = serve(FOLIOT_PORT=str(taken.getsockname()[1]))
