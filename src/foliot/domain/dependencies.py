@@ -1,0 +1,251 @@
+"""Jobs that wait for other jobs: edges, cycles, what an upstream's end triggers, what a gate says at a planned time."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TypeVar
+
+from foliot.domain.errors import Invalid
+from foliot.domain.ids import JobId, RunId
+from foliot.domain.lifecycle import FAILURES, TERMINAL, RunStatus
+from foliot.domain.schedule import Manual, Schedule, SkipReason
+
+ZERO = timedelta(0)
+NO_FRESH_DATA = "no fresh data"
+Node = TypeVar("Node", bound=Hashable)
+
+
+class On(StrEnum):
+    """Which ends of the upstream run count. Skipped ones never do."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    ANY = "any"
+
+
+class Mode(StrEnum):
+    TRIGGER = "trigger"  # the upstream's end starts this job
+    GATE = "gate"  # at its own planned time this job asks whether the upstream has delivered
+
+
+class When(StrEnum):
+    """Whether every edge must be satisfied or one is enough."""
+
+    ALL = "all"
+    ANY = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    upstream: JobId
+    on: On = On.SUCCESS
+    mode: Mode = Mode.TRIGGER
+    delay: timedelta = ZERO  # trigger only: how long after the upstream's end
+    max_age: timedelta | None = None  # gate only: how old the upstream's end may be
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An upstream run that came to its end."""
+
+    run_id: RunId
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeFacts:
+    """What one edge looks like under the dependent's timer lock: the newest end that matches its `on`, if any."""
+
+    edge: Edge
+    latest: Ended | None = None
+    consumed_run_id: RunId | None = None
+    upstream_is_live: bool = False
+    upstream_has_run: bool = True  # False while it never came to any end
+
+    @property
+    def fresh(self) -> Ended | None:
+        return None if self.latest is None or self.latest.run_id == self.consumed_run_id else self.latest
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """The edges of one job with the facts that decide them."""
+
+    edges: tuple[EdgeFacts, ...]
+    when: When = When.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """The mark an edge keeps, so that one upstream run is used once."""
+
+    upstream: JobId
+    run_id: RunId
+
+
+@dataclass(frozen=True, slots=True)
+class Triggered:
+    """A run to create. `upstream_run_id` is its identity: the upstream run that completed the join."""
+
+    upstream_run_id: RunId
+    not_before: datetime
+    consumes: tuple[Consumed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    consumes: tuple[Consumed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitUpstream:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    reason: SkipReason
+    note: str
+
+
+Verdict = Open | AwaitUpstream | Closed
+
+
+def matches(on: On, status: RunStatus) -> bool:
+    """Whether an upstream run that ended so satisfies an edge."""
+    match on:
+        case On.SUCCESS:
+            return status is RunStatus.SUCCEEDED
+        case On.FAILURE:
+            return status in FAILURES
+        case On.ANY:
+            return status in TERMINAL and status is not RunStatus.SKIPPED
+
+
+def kinds_matched(status: RunStatus) -> tuple[On, ...]:
+    """The values of `on` that this end satisfies, for one query over all dependents."""
+    return tuple(on for on in On if matches(on, status))
+
+
+def triggered(dependencies: Dependencies, settled: Ended) -> Triggered | None:
+    """Whether the end of `settled` starts the dependent, evaluating every trigger edge as it stands now.
+
+    `settled` must be the `latest` of the edges it satisfies. An edge whose upstream run was consumed already stays
+    unsatisfied, so the same settlement evaluated twice starts one run.
+    """
+    edges = [facts for facts in dependencies.edges if facts.edge.mode is Mode.TRIGGER]
+    completing = [
+        facts for facts in edges if facts.fresh is not None and facts.fresh.run_id == settled.run_id
+    ]
+    if not completing:
+        return None
+    used = completing if dependencies.when is When.ANY else edges
+    ends = [(facts, fresh) for facts in used if (fresh := facts.fresh) is not None]
+    if len(ends) < len(used):
+        return None
+    return Triggered(
+        upstream_run_id=settled.run_id,
+        not_before=max(fresh.at + facts.edge.delay for facts, fresh in ends),
+        consumes=tuple(Consumed(facts.edge.upstream, fresh.run_id) for facts, fresh in ends),
+    )
+
+
+def judge_gate(dependencies: Dependencies, now: datetime) -> Verdict:
+    """At the job's own planned time: run, wait for a live upstream, or skip."""
+    gates = [facts for facts in dependencies.edges if facts.edge.mode is Mode.GATE]
+    passed = [facts for facts in gates if _is_fresh(facts, now)]
+    failed = [facts for facts in gates if facts not in passed]
+    is_all = dependencies.when is When.ALL
+    if not failed or (passed and not is_all):
+        return Open(
+            tuple(Consumed(facts.edge.upstream, facts.latest.run_id) for facts in passed if facts.latest)
+        )
+    hopeful = [facts.upstream_is_live for facts in failed]
+    if all(hopeful) if is_all else any(hopeful):
+        return AwaitUpstream()
+    missing = [not facts.upstream_has_run for facts in failed]
+    if any(missing) if is_all else all(missing):
+        return Closed(SkipReason.DEPENDENCY_MISSING, "an upstream job has never run")
+    return Closed(SkipReason.DEPENDENCY_FAILED, NO_FRESH_DATA)
+
+
+def consume(dependencies: Dependencies, consumed: Iterable[Consumed]) -> Dependencies:
+    """The same facts after a run has used up these upstream runs."""
+    marks = {mark.upstream: mark.run_id for mark in consumed}
+    edges = (
+        replace(facts, consumed_run_id=marks[facts.edge.upstream]) if facts.edge.upstream in marks else facts
+        for facts in dependencies.edges
+    )
+    return replace(dependencies, edges=tuple(edges))
+
+
+def check_edges(job: JobId, schedule: Schedule, edges: Sequence[Edge]) -> None:
+    """Refuses edges that cannot mean anything. Cycles need the whole graph: see `find_cycle`."""
+    seen: set[JobId] = set()
+    for place, edge in enumerate(edges):
+        pointer = f"/depends_on/{place}"
+        if edge.upstream == job:
+            raise Invalid("A job cannot depend on itself.", pointer=f"{pointer}/job")
+        if edge.upstream in seen:
+            raise Invalid(
+                "This upstream job is named twice.",
+                pointer=f"{pointer}/job",
+                hint="One edge per upstream job.",
+            )
+        seen.add(edge.upstream)
+        if edge.mode is Mode.TRIGGER and not isinstance(schedule, Manual):
+            raise Invalid(
+                "A job that is triggered by another has no schedule of its own.",
+                pointer=f"{pointer}/mode",
+                hint='Set schedule.kind to "manual", or use mode "gate" to keep the schedule.',
+            )
+        if edge.mode is Mode.GATE and isinstance(schedule, Manual):
+            raise Invalid(
+                "A gate is asked at planned times, and a manual job has none.",
+                pointer=f"{pointer}/mode",
+                hint='Use mode "trigger".',
+            )
+        if edge.mode is Mode.GATE and edge.delay:
+            raise Invalid("A delay belongs to mode trigger; a gate has max_age.", pointer=f"{pointer}/delay")
+        if edge.mode is Mode.TRIGGER and edge.max_age is not None:
+            raise Invalid(
+                "max_age belongs to mode gate; a trigger has a delay.", pointer=f"{pointer}/max_age"
+            )
+        if edge.delay < ZERO or (edge.max_age is not None and edge.max_age <= ZERO):
+            raise Invalid("A duration is longer than nothing.", pointer=pointer)
+
+
+def find_cycle(upstreams: Mapping[Node, Sequence[Node]]) -> tuple[Node, ...] | None:
+    """One cycle of the graph, named in order and closed (a, b, a); None when there is none.
+
+    Walks with its own stack: ten thousand jobs in a row must not meet Python's recursion limit.
+    """
+    done: set[Node] = set()
+    for start in upstreams:
+        if start in done:
+            continue
+        path: list[Node] = [start]
+        on_path = {start}
+        branches = [iter(upstreams.get(start, ()))]
+        while branches:
+            node = next(branches[-1], None)
+            if node is None:
+                branches.pop()
+                left = path.pop()
+                on_path.discard(left)
+                done.add(left)
+            elif node in on_path:
+                return (*path[path.index(node) :], node)
+            elif node not in done:
+                path.append(node)
+                on_path.add(node)
+                branches.append(iter(upstreams.get(node, ())))
+    return None
+
+
+def _is_fresh(facts: EdgeFacts, now: datetime) -> bool:
+    fresh, oldest = facts.fresh, facts.edge.max_age
+    return fresh is not None and (oldest is None or now - fresh.at <= oldest)

@@ -1,0 +1,151 @@
+"""Long stretches of a timetable, named without walking through them: a year of missed seconds costs as little as a day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from foliot.domain.records import COUNTED_TO, Gap, Skip
+from foliot.domain.schedule import (
+    Otherwise,
+    PlannedTime,
+    SkipReason,
+    Timetable,
+    count_between,
+    latest_until,
+    next_time,
+    planned_after,
+    times_between,
+)
+from foliot.domain.schedule.window import window_closed_until
+from foliot.domain.schedule.zone import naive_utc
+
+TICK = timedelta(microseconds=1)
+_FEW = 64  # this many times are looked at one by one
+_STEPS = 8  # back over single times before halving
+
+
+def newest_due(timetable: Timetable, after: datetime, by: datetime) -> PlannedTime | None:
+    """The newest planned time after `after` such that it and all before it are due by `by`.
+
+    Only the newest times can still be ahead of their due time: spread moves one, a closed window or calendar a whole
+    stretch. Past a few single steps the start of that stretch is found by halving.
+    """
+    high = by
+    for _ in range(_STEPS):
+        found = latest_until(timetable, after, high)
+        ahead = _ahead(timetable, after, found, by)
+        if found is None or ahead is None:
+            return found
+        high = ahead.planned_for - TICK
+    low, best = after, None
+    while low < high:
+        middle = high - (high - low) // 2
+        found = latest_until(timetable, low, middle)
+        ahead = _ahead(timetable, low, found, by)
+        if ahead is None:
+            low, best = middle, found or best
+        else:
+            high = ahead.planned_for - TICK
+    return best
+
+
+def newest_runnable(timetable: Timetable, after: datetime, last: PlannedTime, most: int) -> list[PlannedTime]:
+    """Of the planned times in (after, last] the newest `most` that may run, oldest first; of those due together, the newest."""
+    chosen: list[PlannedTime] = []
+    until = last.planned_for
+    while len(chosen) < most and (planned := _newest_runnable(timetable, after, until)) is not None:
+        chosen.append(planned)
+        until = planned.planned_for - TICK
+    return chosen[::-1]
+
+
+def leftover(
+    timetable: Timetable,
+    after: datetime,
+    last: PlannedTime,
+    chosen: Sequence[PlannedTime],
+    reason: SkipReason,
+) -> Skip | Gap | None:
+    """One record for all planned times in (after, last] that were not chosen to run."""
+    count = count_between(timetable, after, last.planned_for, COUNTED_TO + len(chosen))
+    if count == len(chosen):
+        return None
+    taken = {planned.planned_for for planned in chosen}
+    if count is not None and count <= _FEW:
+        times = times_between(timetable, after, last.planned_for, count)
+        left = [planned for planned in times if planned.planned_for not in taken]
+        reason = _common_reason(timetable, left, chosen, reason)
+        if len(left) == 1:
+            return Skip(left[0], reason)
+        return Gap(left[0], left[-1], len(left), reason)
+    first, final = planned_after(timetable, after), last
+    while first is not None and first.planned_for in taken:
+        first = planned_after(timetable, first.planned_for)
+    while final.planned_for in taken:
+        final = latest_until(timetable, after, final.planned_for - TICK) or final
+    assert first is not None
+    left_count = None if count is None else count - len(chosen)
+    return Gap(first, final, left_count, _common_reason(timetable, [first, final], chosen, reason))
+
+
+def deferred_by(timetable: Timetable, planned: PlannedTime) -> SkipReason:
+    """Who moved this planned time to a later instant: the job's window or one of its calendars."""
+    window = timetable.window
+    if window is not None:
+        at = naive_utc(planned.planned_for)
+        if window_closed_until(window, timetable.schedule.timezone, at) is not None:
+            return SkipReason.WINDOW
+    return SkipReason.BLACKOUT
+
+
+def _ahead(
+    timetable: Timetable, after: datetime, found: PlannedTime | None, by: datetime
+) -> PlannedTime | None:
+    """The planned time at or just before `found` that is not due by `by`, if there is one.
+
+    Times bound to be skipped are due when planned, even amid a stretch that is deferred; they say nothing about it.
+    """
+    if found is not None and found.skip is not None and _may_defer(timetable):
+        for _ in range(_FEW):
+            if found is None or found.skip is None:
+                break
+            found = latest_until(timetable, after, found.planned_for - TICK)
+    return found if found is not None and found.due_at > by else None
+
+
+def _may_defer(timetable: Timetable) -> bool:
+    window = timetable.window
+    return (window is not None and window.otherwise is Otherwise.DEFER) or any(
+        calendar.otherwise is Otherwise.DEFER for calendar in timetable.calendars
+    )
+
+
+def _newest_runnable(timetable: Timetable, after: datetime, until: datetime) -> PlannedTime | None:
+    """As `latest_until`, over the times that will run: closed stretches are leapt over, not walked through."""
+    best = next_time(timetable, after)
+    if best is None or best.planned_for > until:
+        return None
+    high = until
+    while (following := next_time(timetable, best.planned_for)) is not None and following.planned_for <= high:
+        middle = following.planned_for + (high - following.planned_for) / 2
+        beyond = next_time(timetable, middle)
+        if beyond is not None and beyond.planned_for <= high:
+            best = beyond
+        else:
+            best, high = following, middle
+    return best
+
+
+def _common_reason(
+    timetable: Timetable, left: Sequence[PlannedTime], chosen: Sequence[PlannedTime], reason: SkipReason
+) -> SkipReason:
+    """A missed time that would not have run anyway keeps its own reason, when the whole record shares it."""
+    if reason is not SkipReason.MISFIRE:
+        return reason
+    running = {planned.due_at for planned in chosen}
+    reasons = {
+        planned.skip or (deferred_by(timetable, planned) if planned.due_at in running else reason)
+        for planned in left
+    }
+    return reasons.pop() if len(reasons) == 1 else reason

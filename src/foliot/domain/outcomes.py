@@ -1,0 +1,65 @@
+"""What can be reported of an attempt, each its own type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from foliot.domain.run import RunError
+from foliot.domain.schedule import SkipReason
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """The work finished; being handed over somewhere is not enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    error: RunError
+    permanent: bool = False  # trying again would not help
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """The attempt ran longer than the job's timeout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The worker fell silent; it may or may not have finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Ended on request: by a person, a freeze that stops, or the next planned time (cancel_running)."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """The worker shuts down and gives the run back; nothing is spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRetry:
+    """The handler wants to be called again after a while; this counts as a retry."""
+
+    after: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class AskedSkip:
+    """The handler, or the worker before it, found that this run should not happen."""
+
+    reason: SkipReason
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Nobody could start it in time: its start deadline or its window has passed."""
+
+    reason: SkipReason = SkipReason.DEADLINE
+
+
+Outcome = Succeeded | Failed | TimedOut | Lost | Cancelled | HandedBack | AskedRetry | AskedSkip | Expired

@@ -1,0 +1,55 @@
+"""Runs as values: what decisions read of one, and the words for how it came to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from foliot.domain.ids import JobId, RunId
+from foliot.domain.lifecycle import RunStatus
+
+
+class Trigger(StrEnum):
+    """What made a run."""
+
+    SCHEDULE = "schedule"
+    MANUAL = "manual"
+    DEPENDENCY = "dependency"
+    RETRY = "retry"
+    BACKFILL = "backfill"
+    IMPORT = "import"
+    WEBHOOK = "webhook"
+
+
+class WaitsFor(StrEnum):
+    """Why a run stands in `waiting`."""
+
+    TURN = "turn"  # another run of its job
+    UPSTREAM = "upstream"  # a gate: the upstream run that is live
+    FREEZE = "freeze"
+    WINDOW = "window"
+    LIMIT = "limit"  # a cap of the workspace or of its concurrency key
+
+
+@dataclass(frozen=True, slots=True)
+class RunError:
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What settling reads of a run. `attempt_count` includes the attempt that reports now, if one was under way."""
+
+    id: RunId
+    job_id: JobId
+    trigger: Trigger = Trigger.SCHEDULE
+    status: RunStatus = RunStatus.RUNNING
+    is_live: bool = True  # False while it stands behind another run of its job
+    attempt_count: int = 1
+    retries_used: int = 0
+    losses: int = 0
+    started_at: datetime | None = None
+    cancel_requested: bool = False
+    last_error: RunError | None = None  # of the attempt before: what a retry that never starts ends with

@@ -1,0 +1,128 @@
+"""What an outcome means for the run itself: its end, or its next attempt. What follows for the job is `settlement.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from foliot.domain.job import Job, Timer
+from foliot.domain.lifecycle import AttemptEvent, JobStatus, RunEvent, RunStatus
+from foliot.domain.outcomes import (
+    AskedRetry,
+    AskedSkip,
+    Cancelled,
+    Expired,
+    Failed,
+    HandedBack,
+    Lost,
+    Outcome,
+    Succeeded,
+    TimedOut,
+)
+from foliot.domain.policy import OnLost
+from foliot.domain.retrying import GiveUp, NoRetry, RetryAt, after_failure
+from foliot.domain.run import RunError, RunFacts
+from foliot.domain.schedule import SkipReason
+
+MOST_LOSSES = 3  # a run whose workers keep dying may be what kills them
+LOST_JITTER = timedelta(seconds=1)
+WORKER_LOST = RunError("worker_lost", "The worker fell silent while this run was under way.")
+TIMED_OUT = RunError("timed_out", "The attempt ran longer than the job's timeout.")
+ASKED_RETRY = RunError("asked_retry", "The handler asked to be called again.")
+
+
+@dataclass(frozen=True, slots=True)
+class JobFacts:
+    """What settling loads for a job, under its timer's lock. `live` and `waiting` count the settled run too."""
+
+    job: Job
+    status: JobStatus
+    timer: Timer
+    live: int = 1
+    waiting: int = 0
+    failures_in_a_row: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of the run itself."""
+
+    event: RunEvent
+    attempt: AttemptEvent | None
+    error: RunError | None = None
+    skip_reason: SkipReason | None = None
+    note: str | None = None
+    retry_at: datetime | None = None
+    retries: int = 0
+    losses: int = 0
+
+
+_SUCCEEDED = Verdict(RunEvent.SUCCEED, AttemptEvent.SUCCEED)
+
+
+def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitter: float) -> Verdict:
+    """The run's own end or next attempt. After a cancel request only a success that came first still counts."""
+    if isinstance(outcome, Succeeded):
+        return _SUCCEEDED
+    if run.cancel_requested or isinstance(outcome, Cancelled):
+        return Verdict(RunEvent.CANCEL, _attempt_event(run, outcome))
+    match outcome:
+        case Failed(error=error, permanent=permanent):
+            answer = GiveUp(NoRetry.PERMANENT) if permanent else _retry(run, facts, now, jitter)
+            return _failed(RunEvent.FAIL, AttemptEvent.FAIL, error, answer)
+        case TimedOut():
+            return _failed(
+                RunEvent.TIME_OUT, AttemptEvent.TIME_OUT, TIMED_OUT, _retry(run, facts, now, jitter)
+            )
+        case AskedRetry(after=after):
+            return _failed(
+                RunEvent.FAIL, AttemptEvent.FAIL, ASKED_RETRY, _retry(run, facts, now, jitter, after)
+            )
+        case Lost():
+            if facts.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MOST_LOSSES:
+                return Verdict(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
+            at = now + LOST_JITTER * jitter
+            return Verdict(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, retry_at=at, losses=1)
+        case HandedBack():
+            return Verdict(RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=now)
+        case AskedSkip(reason=reason, note=note):
+            attempt = AttemptEvent.SUCCEED if run.status is RunStatus.RUNNING else None
+            return Verdict(RunEvent.SKIP, attempt, skip_reason=reason, note=note or None)
+        case Expired(reason=reason):
+            if run.last_error is None:
+                return Verdict(RunEvent.SKIP, None, skip_reason=reason)
+            event = RunEvent.TIME_OUT if run.last_error.code == TIMED_OUT.code else RunEvent.FAIL
+            return Verdict(event, None, run.last_error, note="its retry could not start in time")
+        case _ as never:
+            assert_never(never)
+
+
+def _attempt_event(run: RunFacts, outcome: Outcome) -> AttemptEvent | None:
+    if run.status is not RunStatus.RUNNING:
+        return None
+    match outcome:
+        case Failed() | AskedRetry():
+            return AttemptEvent.FAIL
+        case TimedOut():
+            return AttemptEvent.TIME_OUT
+        case Lost():
+            return AttemptEvent.LOSE
+        case _:
+            return AttemptEvent.CANCEL
+
+
+def _retry(
+    run: RunFacts, facts: JobFacts, now: datetime, jitter: float, asked: timedelta | None = None
+) -> RetryAt | GiveUp:
+    job = facts.job
+    next_at = facts.timer.next_at
+    return after_failure(
+        job.retry, run.retries_used, now, jitter, interval=job.interval, next_planned_at=next_at, asked=asked
+    )
+
+
+def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: RetryAt | GiveUp) -> Verdict:
+    if isinstance(answer, RetryAt):
+        return Verdict(RunEvent.RETRY, attempt, error, retry_at=answer.at, retries=1)
+    return Verdict(event, attempt, error, note=answer.sentence)
