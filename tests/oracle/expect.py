@@ -1,0 +1,138 @@
+"""The brute force: every real minute around a clock change is converted to wall time, then matched.
+
+A wall minute between the first and the last one seen that no real minute ever showed fell into a gap; one that was
+shown twice lies in an overlap. Nothing here knows how the engine finds its answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from zoneinfo import ZoneInfo
+
+from foliot.domain.schedule.kinds import Gap, OverlapTime
+from foliot.domain.schedule.planned import Dst, PlannedTime, SkipReason
+from tests.oracle.fields import Matcher, Pattern
+from tests.oracle.tzif import ZONES
+
+DAY = 24 * 60  # wall minutes count from `date.toordinal` zero, real minutes from 1970
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MARGIN = timedelta(hours=25)  # no clock has moved further at once: a change just outside the window still reaches into it
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What the wall clock showed from `start` to `end`: for each wall minute the real minutes that showed it."""
+
+    start: datetime
+    end: datetime
+    first: dict[int, int]
+    second: dict[int, int]
+    gaps: tuple[tuple[int, int], ...]  # wall minutes never shown: from, to (exclusive)
+
+    def gap_of(self, wall: int) -> tuple[int, int]:
+        return next(gap for gap in self.gaps if gap[0] <= wall < gap[1])
+
+    @property
+    def days(self) -> range:
+        return range(min(self.first) // DAY, max(self.first) // DAY + 1)
+
+
+@cache
+def zone(name: str) -> ZoneInfo:
+    with (ZONES / name).open("rb") as file:
+        return ZoneInfo.from_file(file, key=name)
+
+
+def watch(zone_name: str, start: datetime, end: datetime) -> Clock:
+    """Stand before the wall clock of a zone from `start` to `end`, whole minutes, with a margin on both sides."""
+    tz = zone(zone_name)
+    first: dict[int, int] = {}
+    second: dict[int, int] = {}
+    minute = int((start - MARGIN - EPOCH).total_seconds()) // 60
+    last = int((end + MARGIN - EPOCH).total_seconds()) // 60
+    for real in range(minute, last + 1):
+        shown = datetime.fromtimestamp(real * 60, tz)
+        wall = shown.toordinal() * DAY + shown.hour * 60 + shown.minute
+        if shown.second:
+            raise ValueError(f"{zone_name} is off by seconds at {shown}: whole minutes cannot judge it")
+        if wall in second:
+            raise ValueError(f"{zone_name} shows {shown} three times")
+        (second if wall in first else first)[wall] = real
+    return Clock(start, end, first, second, tuple(_never_shown(first)))
+
+
+def _never_shown(first: dict[int, int]) -> Iterator[tuple[int, int]]:
+    gap = None
+    for wall in range(min(first), max(first) + 1):
+        if wall not in first:
+            gap = wall if gap is None else gap
+        elif gap is not None:
+            yield gap, wall
+            gap = None
+
+
+def expected(matcher: Matcher, clock: Clock, gap: Gap, overlap: OverlapTime) -> tuple[PlannedTime, ...]:
+    """Planned times in (start, end], skips included, in order of `planned_for`."""
+    if matcher.pattern.is_open:
+        landed = _open(matcher, clock)
+    else:
+        landed = _closed(matcher, clock, gap, overlap)
+    return tuple(landed[at] for at in sorted(landed) if clock.start < landed[at].planned_for <= clock.end)
+
+
+def _open(matcher: Matcher, clock: Clock) -> dict[int, PlannedTime]:
+    """Real time: whatever the wall clock shows, as often as it shows it."""
+    landed = {}
+    for wall, second in _nominal(matcher, clock):
+        if wall in clock.first:
+            at = clock.first[wall] * 60 + second
+            landed[at] = _planned(at, wall, second, 0, dst=Dst.FIRST if wall in clock.second else None)
+        if wall in clock.second:
+            at = clock.second[wall] * 60 + second
+            landed[at] = _planned(at, wall, second, 1, dst=Dst.SECOND)
+    return landed
+
+
+def _closed(matcher: Matcher, clock: Clock, gap: Gap, overlap: OverlapTime) -> dict[int, PlannedTime]:
+    """Nominal times come in wall order, so that of several on one instant the last gives the name."""
+    landed = {}
+    for wall, second in _nominal(matcher, clock):
+        if wall in clock.second:
+            if overlap is not OverlapTime.SECOND:
+                at = clock.first[wall] * 60 + second
+                landed[at] = _planned(at, wall, second, 0, dst=Dst.FIRST)
+            if overlap is not OverlapTime.FIRST:
+                at = clock.second[wall] * 60 + second
+                landed[at] = _planned(at, wall, second, 1, dst=Dst.SECOND)
+        elif wall in clock.first:
+            at = clock.first[wall] * 60 + second
+            landed[at] = _planned(at, wall, second, 0)
+        else:
+            begin, end = clock.gap_of(wall)
+            if gap is Gap.SHIFT:
+                at = clock.first[wall + end - begin] * 60 + second
+                landed[at] = _planned(at, wall, second, 0, dst=Dst.GAP)
+            else:
+                at = clock.first[end] * 60
+                skip = SkipReason.DST_GAP if gap is Gap.SKIP else None
+                landed[at] = _planned(at, wall, second, 0, skip=skip, dst=Dst.GAP)
+    return landed
+
+
+def _nominal(matcher: Matcher, clock: Clock) -> Iterator[tuple[int, int]]:
+    earliest, latest = min(clock.first), max(clock.first)
+    for day in clock.days:
+        if matcher.matches_day(day):
+            for minute in matcher.minutes_of_day:
+                if earliest <= (wall := day * DAY + minute) <= latest:
+                    for second in matcher.seconds:
+                        yield wall, second
+
+
+def _planned(at: int, wall: int, second: int, fold: int, skip: SkipReason | None = None, dst: Dst | None = None) -> PlannedTime:
+    instant = EPOCH + timedelta(seconds=at)
+    local = datetime.fromordinal(1) + timedelta(days=wall // DAY - 1, minutes=wall % DAY, seconds=second)
+    return PlannedTime(instant, local, fold, instant, skip, dst)
