@@ -1,16 +1,16 @@
 """Every error a user can meet, one tree with stable codes. The edge translates once; the sentence is the same everywhere.
 
-    FoliotError
-    ├── Invalid                 what was asked for cannot be: 422
-    │   ├── ScheduleInvalid     an expression, zone, window or phrase that names no times
-    │   └── SettingInvalid      a setting or key of foliot.toml
-    ├── NotFound                no such thing, or not yours: 404
-    ├── Conflict                it is not in a state that allows this: 409
-    │   ├── IllegalMove         a job or run cannot make that move from where it is
-    │   └── LeaseLost           the report came under a fence that is no longer valid
-    ├── Denied                  this principal may not do that: 403
-    └── Unavailable             Foliot itself cannot work right now: 503
-        └── DatabaseUnavailable no PostgreSQL to work on, or one we refuse
+FoliotError
+├── Invalid                 what was asked for cannot be: 422
+│   ├── ScheduleInvalid     an expression, zone, window or phrase that names no times
+│   └── SettingInvalid      a setting or key of foliot.toml
+├── NotFound                no such thing, or not yours: 404
+├── Conflict                it is not in a state that allows this: 409
+│   ├── IllegalMove         a job or run cannot make that move from where it is
+│   └── LeaseLost           the report came under a fence that is no longer valid
+├── Denied                  this principal may not do that: 403
+└── Unavailable             Foliot itself cannot work right now: 503
+└── DatabaseUnavailable no PostgreSQL to work on, or one we refuse
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class FoliotError(Exception):
 
     code: ClassVar[str] = "error"
 
-    def __init__(self, message: str, *, hint: str | None = None, pointer: str | None = None, mark: Mark | None = None) -> None:
+    def __init__(
+        self, message: str, *, hint: str | None = None, pointer: str | None = None, mark: Mark | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint  # what to do next

@@ -1,0 +1,90 @@
+"""Named calendars: shared sets of stretches in which jobs must not run (blackout) or may only run (allow)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from foliot.domain.schedule.cron import parse_cron
+from foliot.domain.schedule.dst import TICK, nominal_after
+from foliot.domain.schedule.kinds import Gap, OverlapTime
+from foliot.domain.schedule.stretches import Weekly, next_stretch, stretch_holding
+from foliot.domain.schedule.window import Otherwise
+from foliot.domain.schedule.zone import naive_utc
+
+
+class CalendarKind(StrEnum):
+    BLACKOUT = "blackout"
+    ALLOW = "allow"
+
+
+@dataclass(frozen=True, slots=True)
+class Absolute:
+    """One stretch of real time, from an instant up to another."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CronStretch:
+    """Starts whenever the cron expression fires and lasts for `duration`."""
+
+    expr: str
+    duration: timedelta
+
+
+Rule = Weekly | Absolute | CronStretch
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    name: str
+    kind: CalendarKind
+    rules: tuple[Rule, ...]
+    timezone: str = "UTC"
+    otherwise: Otherwise = Otherwise.SKIP
+
+
+def calendar_closed_until(calendar: Calendar, instant: datetime) -> datetime | None:
+    """None when this calendar lets `instant` through, else when it may next be asked; `datetime.max` when never."""
+    ends = [
+        end for rule in calendar.rules if (end := _held_until(rule, calendar.timezone, instant)) is not None
+    ]
+    if calendar.kind is CalendarKind.BLACKOUT:
+        return max(ends, default=None)
+    if ends:
+        return None
+    return min(
+        (_next_start(rule, calendar.timezone, instant) for rule in calendar.rules), default=datetime.max
+    )
+
+
+def _held_until(rule: Rule, zone: str, instant: datetime) -> datetime | None:
+    match rule:
+        case Weekly():
+            held = stretch_holding(rule, zone, instant, with_end=False)
+            return None if held is None else held[1]
+        case Absolute():
+            return naive_utc(rule.end) if naive_utc(rule.start) <= instant < naive_utc(rule.end) else None
+        case CronStretch():
+            started = _cron_start(rule, zone, instant - rule.duration)
+            return started + rule.duration if started is not None and started <= instant else None
+
+
+def _next_start(rule: Rule, zone: str, instant: datetime) -> datetime:
+    match rule:
+        case Weekly():
+            return next_stretch(rule, zone, instant) or datetime.max
+        case Absolute():
+            return start if (start := naive_utc(rule.start)) > instant else datetime.max
+        case CronStretch():
+            return _cron_start(rule, zone, instant) or datetime.max
+
+
+def _cron_start(rule: CronStretch, zone: str, after: datetime) -> datetime | None:
+    found = nominal_after(
+        parse_cron(rule.expr), zone, Gap.NEXT_VALID, OverlapTime.FIRST, max(after, datetime.min + TICK)
+    )
+    return None if found is None else found.at

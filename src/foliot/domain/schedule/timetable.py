@@ -1,0 +1,245 @@
+"""One function names the next planned time: `planned_after`. Preview, next-run, explain, agenda and firing are all made of it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import assert_never
+
+from foliot.domain.errors import ScheduleInvalid
+from foliot.domain.schedule.calendar import Calendar, calendar_closed_until
+from foliot.domain.schedule.cron import wall_times
+from foliot.domain.schedule.dst import TICK, Nominal, nominal_after
+from foliot.domain.schedule.kinds import ZERO, Cron, Interval, IntervalMode, Manual, Once, Schedule
+from foliot.domain.schedule.planned import PlannedTime, SkipReason
+from foliot.domain.schedule.walls import LAST_YEAR
+from foliot.domain.schedule.window import Otherwise, Window, window_closed_until
+from foliot.domain.schedule.zone import naive_utc
+
+MOST_TIMES = 10_000  # no answer enumerates more than this
+_MOST_STEPS = 2_000  # through closed stretches, when looking for a time that will run
+_MOST_GATES = 500  # hops from one closed stretch into the next, when deferring
+_END_OF_TIME = datetime(LAST_YEAR + 1, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Timetable:
+    """Everything that decides when a job is planned and due."""
+
+    schedule: Schedule
+    seed: str = ""  # the job's id: hashed fields and spread differ by it
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    window: Window | None = None
+    calendars: tuple[Calendar, ...] = ()
+
+
+def planned_after(timetable: Timetable, after: datetime) -> PlannedTime | None:
+    """The first planned time strictly later than `after`, whether it will run or is bound to be skipped."""
+    nominal = _nominal_after(timetable, naive_utc(after))
+    return None if nominal is None else _planned(timetable, nominal)
+
+
+def next_time(timetable: Timetable, after: datetime) -> PlannedTime | None:
+    """The first planned time after `after` that will run. Of those deferred to one instant it is the newest."""
+    planned = planned_after(timetable, after)
+    for _ in range(_MOST_STEPS):
+        if planned is None or planned.skip is None:
+            return planned if planned is None else _newest_due_with(timetable, planned)
+        planned = planned_after(timetable, _leap(timetable, planned))
+    return None
+
+
+def preview(timetable: Timetable, after: datetime, n: int) -> tuple[PlannedTime, ...]:
+    """The next `n` times that will run. After a fixed delay only the first is known: the next waits for that run's end."""
+    times: list[PlannedTime] = []
+    most = 1 if is_chained(timetable.schedule) else min(n, MOST_TIMES)
+    while len(times) < most and (planned := next_time(timetable, after)) is not None:
+        times.append(planned)
+        after = planned.planned_for
+    return tuple(times)
+
+
+def times_between(
+    timetable: Timetable, start: datetime, end: datetime, limit: int = MOST_TIMES
+) -> tuple[PlannedTime, ...]:
+    """The planned times in (start, end], skipped ones included, at most `limit`."""
+    times: list[PlannedTime] = []
+    most = 1 if is_chained(timetable.schedule) else limit
+    while (
+        len(times) < most
+        and (planned := planned_after(timetable, start)) is not None
+        and planned.planned_for <= end
+    ):
+        times.append(planned)
+        start = planned.planned_for
+    return tuple(times)
+
+
+def latest_until(timetable: Timetable, after: datetime, until: datetime) -> PlannedTime | None:
+    """The newest planned time in (after, until], found by halving: a year of minutes costs as little as a day of hours."""
+    best = planned_after(timetable, after)
+    if best is None or best.planned_for > until:
+        return None
+    high = until
+    while (
+        following := planned_after(timetable, best.planned_for)
+    ) is not None and following.planned_for <= high:
+        middle = following.planned_for + (high - following.planned_for) / 2
+        beyond = planned_after(timetable, middle)
+        if beyond is not None and beyond.planned_for <= high:
+            best = beyond
+        else:
+            best, high = following, middle
+    return best
+
+
+def count_between(
+    timetable: Timetable, after: datetime, until: datetime, cap: int = MOST_TIMES
+) -> int | None:
+    """How many planned times lie in (after, until]; None when more than `cap`."""
+    schedule = timetable.schedule
+    if isinstance(schedule, Interval) and schedule.mode is IntervalMode.FIXED_RATE:
+        low, high = (max(after, (timetable.start_at or after) - TICK), min(until, timetable.end_at or until))
+        anchor = _anchor(schedule)
+        count = max(0, (naive_utc(high) - anchor) // schedule.every) - max(
+            0, (naive_utc(low) - anchor) // schedule.every
+        )
+        return None if count > cap else max(count, 0)
+    count = len(times_between(timetable, after, until, cap + 1))
+    return None if count > cap else count
+
+
+def is_chained(schedule: Schedule) -> bool:
+    """A fixed delay: each planned time hangs on the end of the run before it."""
+    return isinstance(schedule, Interval) and schedule.mode is IntervalMode.FIXED_DELAY
+
+
+def _nominal_after(timetable: Timetable, after: datetime) -> Nominal | None:
+    if timetable.start_at is not None:
+        after = max(after, naive_utc(timetable.start_at) - TICK)
+    nominal = _by_kind(timetable, after)
+    if nominal is not None and timetable.end_at is not None and nominal.at > naive_utc(timetable.end_at):
+        return None
+    return nominal
+
+
+def _by_kind(timetable: Timetable, after: datetime) -> Nominal | None:
+    match timetable.schedule:
+        case Cron() as cron:
+            return nominal_after(
+                wall_times(cron, timetable.seed), cron.timezone, cron.gap, cron.overlap_time, after
+            )
+        case Interval() as interval:
+            return _interval_after(interval, after)
+        case Once() as once:
+            at = naive_utc(once.at)
+            return Nominal(at, at, 0, None) if at > after else None
+        case Manual():
+            return None
+        case _ as never:
+            assert_never(never)
+
+
+def _interval_after(interval: Interval, after: datetime) -> Nominal | None:
+    if interval.every < timedelta(seconds=1):
+        raise ScheduleInvalid("An interval is at least one second.", pointer="/schedule/every")
+    anchor = _anchor(interval)
+    if after >= _END_OF_TIME or interval.every > _END_OF_TIME - max(after, anchor):
+        return None
+    if interval.mode is IntervalMode.FIXED_DELAY:
+        at = max(after, anchor) + interval.every
+    else:
+        at = anchor + (max(0, (after - anchor) // interval.every) + 1) * interval.every
+    return Nominal(at, at, 0, None)
+
+
+def _anchor(interval: Interval) -> datetime:
+    if interval.anchor is None:
+        raise ScheduleInvalid(
+            "This interval has no anchor yet; it gets one when the job is created.",
+            pointer="/schedule/anchor",
+        )
+    return naive_utc(interval.anchor)
+
+
+def _planned(timetable: Timetable, nominal: Nominal) -> PlannedTime:
+    planned_for = nominal.at.replace(tzinfo=UTC)
+    if nominal.is_skipped:
+        return PlannedTime(
+            planned_for, nominal.local, nominal.fold, planned_for, SkipReason.DST_GAP, nominal.dst
+        )
+    due = nominal.at + _spread(timetable, nominal.at)
+    skip = None
+    if timetable.window is not None or timetable.calendars:
+        due, skip = _admitted(timetable, due)
+    due_at = planned_for if due == nominal.at else due.replace(tzinfo=UTC)
+    return PlannedTime(planned_for, nominal.local, nominal.fold, due_at, skip, nominal.dst)
+
+
+def _spread(timetable: Timetable, at: datetime) -> timedelta:
+    """A stable offset of the job's own, never reaching the next planned time, so that spread cannot reorder runs."""
+    schedule = timetable.schedule
+    if not isinstance(schedule, Cron | Interval) or schedule.spread <= ZERO:
+        return ZERO
+    following = None if is_chained(schedule) else _by_kind(timetable, at)
+    room = schedule.spread if following is None else min(schedule.spread, following.at - at)
+    return timedelta(seconds=int(_fraction(timetable.seed) * room.total_seconds()))
+
+
+@lru_cache(maxsize=65_536)
+def _fraction(seed: str) -> float:
+    return (
+        int.from_bytes(hashlib.sha256(f"spread\0{seed}".encode(errors="replace")).digest()[:6], "big") / 2**48
+    )
+
+
+def _admitted(timetable: Timetable, due: datetime) -> tuple[datetime, SkipReason | None]:
+    """When window and calendars let it start; or why they never will."""
+    at = due
+    for _ in range(_MOST_GATES):
+        closed = _closed(timetable, at)
+        if not closed:
+            return at, None
+        until, reason, _ = max(closed)
+        if any(otherwise is Otherwise.SKIP for _, _, otherwise in closed):
+            return due, next(why for _, why, otherwise in closed if otherwise is Otherwise.SKIP)
+        if until >= _END_OF_TIME:
+            return due, reason
+        at = until
+    return due, reason
+
+
+def _closed(timetable: Timetable, at: datetime) -> list[tuple[datetime, SkipReason, Otherwise]]:
+    """Who says no at this instant, and until when."""
+    closed = []
+    if (window := timetable.window) is not None:
+        until = window_closed_until(window, timetable.schedule.timezone, at)
+        if until is not None:
+            closed.append((until, SkipReason.WINDOW, window.otherwise))
+    for calendar in timetable.calendars:
+        until = calendar_closed_until(calendar, at)
+        if until is not None:
+            closed.append((until, SkipReason.BLACKOUT, calendar.otherwise))
+    return closed
+
+
+def _leap(timetable: Timetable, skipped: PlannedTime) -> datetime:
+    """Where to look on after a skipped time: behind the closed stretch it fell into, not one minute later."""
+    if skipped.skip not in (SkipReason.WINDOW, SkipReason.BLACKOUT):
+        return skipped.planned_for
+    due = naive_utc(skipped.due_at)
+    until = min(max((until for until, _, _ in _closed(timetable, due)), default=due), _END_OF_TIME)
+    ahead = until - (due - naive_utc(skipped.planned_for)) - TICK
+    return max(skipped.planned_for, ahead.replace(tzinfo=UTC))
+
+
+def _newest_due_with(timetable: Timetable, planned: PlannedTime) -> PlannedTime:
+    if timetable.window is None and not timetable.calendars:
+        return planned
+    newest = latest_until(timetable, planned.planned_for, planned.due_at)
+    return (
+        newest if newest is not None and newest.skip is None and newest.due_at == planned.due_at else planned
+    )
