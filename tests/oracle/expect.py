@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from foliot.domain.schedule.kinds import Gap, OverlapTime
@@ -31,13 +32,11 @@ class Clock:
     first: dict[int, int]
     second: dict[int, int]
     gaps: tuple[tuple[int, int], ...]  # wall minutes never shown: from, to (exclusive)
+    earliest: int
+    latest: int
 
     def gap_of(self, wall: int) -> tuple[int, int]:
         return next(gap for gap in self.gaps if gap[0] <= wall < gap[1])
-
-    @property
-    def days(self) -> range:
-        return range(min(self.first) // DAY, max(self.first) // DAY + 1)
 
 
 @cache
@@ -61,7 +60,7 @@ def watch(zone_name: str, start: datetime, end: datetime) -> Clock:
         if wall in second:
             raise ValueError(f"{zone_name} shows {shown} three times")
         (second if wall in first else first)[wall] = real
-    return Clock(start, end, first, second, tuple(_never_shown(first)))
+    return Clock(start, end, first, second, tuple(_never_shown(first)), min(first), max(first))
 
 
 def _never_shown(first: dict[int, int]) -> Iterator[tuple[int, int]]:
@@ -76,63 +75,62 @@ def _never_shown(first: dict[int, int]) -> Iterator[tuple[int, int]]:
 
 def expected(matcher: Matcher, clock: Clock, gap: Gap, overlap: OverlapTime) -> tuple[PlannedTime, ...]:
     """Planned times in (start, end], skips included, in order of `planned_for`."""
-    if matcher.pattern.is_open:
-        landed = _open(matcher, clock)
-    else:
-        landed = _closed(matcher, clock, gap, overlap)
-    return tuple(landed[at] for at in sorted(landed) if clock.start < landed[at].planned_for <= clock.end)
+    named = _by_real_time(matcher, clock) if matcher.pattern.is_open else _by_wall_time(matcher, clock, gap, overlap)
+    landed: dict[int, Name] = dict(named)  # names come in wall order: of several on one instant the last stays
+    start, end = (int((moment - EPOCH).total_seconds()) for moment in (clock.start, clock.end))
+    return tuple(_planned(at, landed[at]) for at in sorted(landed) if start < at <= end)
 
 
-def _open(matcher: Matcher, clock: Clock) -> dict[int, PlannedTime]:
-    """Real time: whatever the wall clock shows, as often as it shows it."""
-    landed = {}
+class Name(NamedTuple):
+    """The wall-clock time that names an instant."""
+
+    wall: int
+    second: int
+    fold: int = 0
+    dst: Dst | None = None
+    skip: SkipReason | None = None
+
+
+def _by_real_time(matcher: Matcher, clock: Clock) -> Iterator[tuple[int, Name]]:
+    """An open schedule: whatever the wall clock shows, as often as it shows it."""
     for wall, second in _nominal(matcher, clock):
         if wall in clock.first:
-            at = clock.first[wall] * 60 + second
-            landed[at] = _planned(at, wall, second, 0, dst=Dst.FIRST if wall in clock.second else None)
+            dst = Dst.FIRST if wall in clock.second else None
+            yield clock.first[wall] * 60 + second, Name(wall, second, dst=dst)
         if wall in clock.second:
-            at = clock.second[wall] * 60 + second
-            landed[at] = _planned(at, wall, second, 1, dst=Dst.SECOND)
-    return landed
+            yield clock.second[wall] * 60 + second, Name(wall, second, 1, Dst.SECOND)
 
 
-def _closed(matcher: Matcher, clock: Clock, gap: Gap, overlap: OverlapTime) -> dict[int, PlannedTime]:
-    """Nominal times come in wall order, so that of several on one instant the last gives the name."""
-    landed = {}
+def _by_wall_time(matcher: Matcher, clock: Clock, gap: Gap, overlap: OverlapTime) -> Iterator[tuple[int, Name]]:
+    """A closed schedule: every nominal wall time, placed by the two policies where it is not shown exactly once."""
     for wall, second in _nominal(matcher, clock):
         if wall in clock.second:
             if overlap is not OverlapTime.SECOND:
-                at = clock.first[wall] * 60 + second
-                landed[at] = _planned(at, wall, second, 0, dst=Dst.FIRST)
+                yield clock.first[wall] * 60 + second, Name(wall, second, 0, Dst.FIRST)
             if overlap is not OverlapTime.FIRST:
-                at = clock.second[wall] * 60 + second
-                landed[at] = _planned(at, wall, second, 1, dst=Dst.SECOND)
+                yield clock.second[wall] * 60 + second, Name(wall, second, 1, Dst.SECOND)
         elif wall in clock.first:
-            at = clock.first[wall] * 60 + second
-            landed[at] = _planned(at, wall, second, 0)
+            yield clock.first[wall] * 60 + second, Name(wall, second)
         else:
             begin, end = clock.gap_of(wall)
             if gap is Gap.SHIFT:
-                at = clock.first[wall + end - begin] * 60 + second
-                landed[at] = _planned(at, wall, second, 0, dst=Dst.GAP)
+                yield clock.first[wall + end - begin] * 60 + second, Name(wall, second, 0, Dst.GAP)
             else:
-                at = clock.first[end] * 60
                 skip = SkipReason.DST_GAP if gap is Gap.SKIP else None
-                landed[at] = _planned(at, wall, second, 0, skip=skip, dst=Dst.GAP)
-    return landed
+                yield clock.first[end] * 60, Name(wall, second, 0, Dst.GAP, skip)
 
 
 def _nominal(matcher: Matcher, clock: Clock) -> Iterator[tuple[int, int]]:
-    earliest, latest = min(clock.first), max(clock.first)
-    for day in clock.days:
+    for day in range(clock.earliest // DAY, clock.latest // DAY + 1):
         if matcher.matches_day(day):
             for minute in matcher.minutes_of_day:
-                if earliest <= (wall := day * DAY + minute) <= latest:
+                if clock.earliest <= (wall := day * DAY + minute) <= clock.latest:
                     for second in matcher.seconds:
                         yield wall, second
 
 
-def _planned(at: int, wall: int, second: int, fold: int, skip: SkipReason | None = None, dst: Dst | None = None) -> PlannedTime:
-    instant = EPOCH + timedelta(seconds=at)
-    local = datetime.fromordinal(1) + timedelta(days=wall // DAY - 1, minutes=wall % DAY, seconds=second)
-    return PlannedTime(instant, local, fold, instant, skip, dst)
+def _planned(at: int, name: Name) -> PlannedTime:
+    instant = datetime.fromtimestamp(at, UTC)
+    day, minute = divmod(name.wall, DAY)
+    local = datetime.fromordinal(day).replace(hour=minute // 60, minute=minute % 60, second=name.second)
+    return PlannedTime(instant, local, name.fold, instant, name.skip, name.dst)
