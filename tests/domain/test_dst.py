@@ -7,11 +7,11 @@ not exist, `skipped` where it is recorded and does not run.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from foliot.domain.schedule import Cron, Dst, Gap, OverlapTime, PlannedTime, Timetable, times_between
+from foliot.domain.schedule import Cron, DayMatch, Dst, Gap, OverlapTime, PlannedTime, Timetable, planned_after, times_between
 
 NEXT_VALID, SKIP, SHIFT = Gap.NEXT_VALID, Gap.SKIP, Gap.SHIFT
 FIRST, SECOND, BOTH = OverlapTime.FIRST, OverlapTime.SECOND, OverlapTime.BOTH
@@ -274,6 +274,18 @@ def test_dublin_with_its_negative_winter_time_behaves_as_london(zone: str) -> No
 def test_the_29th_of_february_waits_for_leap_years_even_past_2100() -> None:
     assert Night("UTC", "2026-01-01T00:00Z", "2040-01-01T00:00Z").days("0 0 29 2 *") == "2028-02-29 2032-02-29 2036-02-29"
     assert Night("UTC", "2096-03-01T00:00Z", "2105-01-01T00:00Z").days("0 0 29 2 *") == "2104-02-29"
+
+
+def test_a_leap_day_that_must_be_a_monday_is_found_up_to_forty_years_away() -> None:
+    leap_monday = Timetable(Cron("0 0 29 2 MON", day_match=DayMatch.AND))
+    found = []
+    after = datetime(2026, 1, 1, tzinfo=UTC)
+    for _ in range(3):
+        planned = planned_after(leap_monday, after)
+        assert planned is not None
+        found.append(f"{planned.local:%Y-%m-%d}")
+        after = planned.planned_for
+    assert found == ["2044-02-29", "2072-02-29", "2112-02-29"]
 
 
 def test_day_31_comes_in_seven_months() -> None:
