@@ -10,7 +10,7 @@ FoliotError
 │   └── LeaseLost           the report came under a fence that is no longer valid
 ├── Denied                  this principal may not do that: 403
 └── Unavailable             Foliot itself cannot work right now: 503
-└── DatabaseUnavailable no PostgreSQL to work on, or one we refuse
+    └── DatabaseUnavailable no PostgreSQL to work on, or one we refuse
 """
 
 from __future__ import annotations

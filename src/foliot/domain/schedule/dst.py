@@ -20,6 +20,7 @@ TICK = timedelta(microseconds=1)
 _ZERO = timedelta(0)
 # Wall clocks are at most 15 hours from UTC and jump at most a day (Samoa, 2011).
 _MARGIN = timedelta(days=2)
+_BEGINNING = datetime(3, 1, 1)  # earlier instants would reach over the edge of `datetime`
 
 
 class Nominal(NamedTuple):
@@ -39,6 +40,7 @@ def nominal_after(
     """The first planned instant strictly later than `after`. One answer serves every job with this expression and zone."""
     if after.year > LAST_YEAR:
         return None
+    after = max(after, _BEGINNING)
     span = span_at(zone, after + TICK)
     while True:
         found = _first_in(span, walls, gap, overlap_time, after)

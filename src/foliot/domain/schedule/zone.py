@@ -16,6 +16,7 @@ from foliot.domain.errors import ScheduleInvalid
 ZONE_DATA_VERSION: str = tzdata.IANA_VERSION
 _SECOND = timedelta(seconds=1)
 _DAY = timedelta(days=1)
+_FIRST_YEAR = 3  # so that no offset reaches over the beginning of `datetime`
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,8 @@ def load_zone(name: str) -> ZoneInfo:
 
 
 def span_at(zone: str, instant: datetime) -> Span:
-    spans, starts = _spans_around(zone, instant.year)
-    return spans[bisect_right(starts, instant) - 1]
+    spans, starts = _spans_around(zone, max(instant.year, _FIRST_YEAR))
+    return spans[max(bisect_right(starts, instant) - 1, 0)]
 
 
 def wall_at(zone: str, instant: datetime) -> datetime:
@@ -103,7 +104,7 @@ def _spans_around(zone: str, year: int) -> tuple[tuple[Span, ...], tuple[datetim
     """The spans of the year before, this year and the next. The neighbours are there so that every border near this year is a real one."""
     load_zone(zone)
     jumps = [jump for near in (year - 1, year, year + 1) for jump in _jumps(zone, near)]
-    first = datetime(max(year - 1, 1), 1, 1)
+    first = datetime(year - 1, 1, 1)
     # With no jump until the end of next year, cut in its middle: no clock change lies within a day of the cut.
     last = datetime(min(year + 1, 9999), 7, 1)
     borders = [first, *(at for at, _, _ in jumps)]

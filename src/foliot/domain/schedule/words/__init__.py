@@ -1,0 +1,56 @@
+"""Words -> schedule: "every weekday at 9am" as a value. The way back, schedule -> sentence, is `saying.py`.
+
+    vocabulary.py   the words there are, and those refused with a reason
+    tokens.py       the cutting of a text into tokens
+    pieces.py       the cursor, and the small pieces: clock times, durations, dates, ordinals
+    days.py         which days
+    phrase.py       the clauses of a phrase, noted as what was said
+    said.py         the notes
+    meaning.py      what was said -> a schedule, or why it is none
+    moments.py      one-shots: a wall time -> an instant that exists and lies ahead
+
+Every token is read by some clause or the phrase is refused with examples: never guessed, never half-read. Only ScheduleInvalid
+is raised. `now` and the zone come in as values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, tzinfo
+
+from foliot.domain.errors import ScheduleInvalid
+from foliot.domain.schedule.kinds import Schedule
+from foliot.domain.schedule.words.meaning import meaning_of
+from foliot.domain.schedule.words.moments import Place
+from foliot.domain.schedule.words.phrase import Phrase
+from foliot.domain.schedule.words.pieces import Cursor
+from foliot.domain.schedule.words.vocabulary import EXAMPLES
+
+__all__ = ["examples", "read_words"]
+
+
+def read_words(
+    text: str, *, now: datetime, timezone: str, tz: tzinfo, zone_named: Callable[[str], tzinfo] | None = None
+) -> Schedule:
+    """The schedule that `text` says; wall times are in `timezone` (whose rules are `tz`) unless the phrase ends in another zone.
+
+    `zone_named` finds such a zone by its name and raises ScheduleInvalid where there is none.
+    """
+    try:
+        cursor = Cursor(text, timezone)
+        zone = cursor.zone or timezone
+        if zone != timezone:
+            if zone_named is None:
+                raise ScheduleInvalid(
+                    f"The words name the zone {zone}, the schedule {timezone}.", hint="Name one of them."
+                )
+            tz = zone_named(zone)
+        phrase = Phrase(cursor, now.astimezone(tz).date())
+        return meaning_of(phrase.read(), Place(now, zone, tz))
+    except OverflowError:
+        raise ScheduleInvalid("This lies beyond the year 9999.", hint="Name an earlier time.") from None
+
+
+def examples() -> tuple[str, ...]:
+    """Phrases that Foliot understands, for hints and pages."""
+    return EXAMPLES

@@ -1,0 +1,262 @@
+"""The clauses of a phrase, in any order, each said once. They only note what was said; `meaning.py` decides what it amounts to."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time
+from typing import NoReturn
+
+from foliot.domain.schedule.words.days import read_days, read_relative_day
+from foliot.domain.schedule.words.pieces import Cursor, clock_time, duration, seconds_in
+from foliot.domain.schedule.words.said import EVERY_DAY, Days, Pace, Period, Said, cron_list
+from foliot.domain.schedule.words.vocabulary import REFUSED, Kind
+
+PERIODS = {
+    "week": Period.WEEK, "weekly": Period.WEEK, "fortnightly": Period.WEEK,
+    "month": Period.MONTH, "monthly": Period.MONTH, "quarter": Period.QUARTER, "quarterly": Period.QUARTER,
+    "year": Period.YEAR, "yearly": Period.YEAR, "annually": Period.YEAR,
+}  # fmt: skip
+WEEK = 604800
+
+
+class Phrase:
+    """Reads one phrase. `today` is the local date that `tomorrow` and `next friday` count from."""
+
+    def __init__(self, cursor: Cursor, today: date) -> None:
+        self.cursor = cursor
+        self.today = today
+        self.said = Said(cursor.text)
+
+    def read(self) -> Said:
+        cursor = self.cursor
+        while cursor.accept("please", "run", "once", "remind"):
+            cursor.accept("me")
+        if cursor.peek().kind is Kind.END:
+            cursor.refuse("This says nothing about when.")
+        while cursor.peek().kind is not Kind.END:
+            self.clause()
+        return self.said
+
+    def clause(self) -> None:
+        cursor, token, start = self.cursor, self.cursor.peek(), self.cursor.at
+        if cursor.accept("every", "each"):
+            self.every(start)
+        elif cursor.accept("hourly"):
+            self.note("pace", Pace(3600, counted=False), start)
+        elif cursor.accept("daily", "nightly"):
+            self.note("days", EVERY_DAY, start)
+        elif token.word in PERIODS and token.word.endswith("ly"):
+            self.period(start, 2 if token.word == "fortnightly" else 1)
+        elif cursor.accept("at"):
+            self.at(start)
+        elif cursor.accept("on"):
+            self.on(start)
+        elif cursor.accept("in"):
+            self.inside(start)
+        elif cursor.accept("from", "between"):
+            self.window(start)
+        elif cursor.accept("by"):
+            self.expect("clock")
+            self.note("by_clock", True, start)
+        elif cursor.accept("counting"):
+            self.counting(start)
+        elif cursor.accept("manually"):
+            self.note("manual", True, start)
+        elif cursor.accept_kind(Kind.STAMP):
+            self.stamp(token.word, start)
+        elif token.kind is Kind.ZONE:
+            self.end_in_zone()
+        elif not (self.days(start) or self.from_now(start) or self.times(start)):
+            self.unexpected()
+
+    def every(self, start: int) -> None:
+        cursor, token, after = self.cursor, self.cursor.peek(), self.cursor.peek(1)
+        if cursor.accept("other"):
+            self.every_other(start)
+        elif (
+            token.word == "second"
+            and after.kind is not Kind.WEEKDAY
+            and after.word not in {"day", "weekday", "and"}
+        ):
+            cursor.take()
+            self.note("pace", Pace(1, counted=True), start)
+        elif parts := duration(cursor):
+            if [unit for _, unit in parts] == [WEEK]:
+                self.weeks(parts[0][0], start)
+            else:
+                self.note("pace", Pace(seconds_in(parts), counted=True), start)
+        elif cursor.accept("minute", "hour"):
+            self.note("pace", Pace(token.number, counted=False), start)
+        elif cursor.accept("day"):
+            self.note("days", EVERY_DAY, start)
+        elif token.word in PERIODS:
+            self.period(start, 1)
+        elif token.kind is Kind.NUMBER and after.word in {"month", "months", "year", "years"}:
+            cursor.at += 2
+            cursor.refuse(
+                "Months and years differ in length, so they are named and not counted.",
+                "Write 'on the 1st of the month at 9am in january and july'.",
+                start=start,
+            )
+        elif not self.days(start, sure=True):
+            self.unexpected()
+
+    def every_other(self, start: int) -> None:
+        if self.cursor.accept("week"):
+            self.weeks(2, start)
+        elif self.cursor.peek().kind is Kind.WEEKDAY:
+            self.days(start, sure=True)
+            self.weeks(2, start)
+        else:
+            self.cursor.refuse(
+                "Every other week or weekday can be said, nothing else.",
+                "Write 'every other tuesday at 9am' or 'every 48 hours'.",
+            )
+
+    def weeks(self, count: int, start: int) -> None:
+        if count > 52:
+            self.cursor.refuse("Weeks are counted from 1 to 52.", start=start)
+        self.note("period", Period.WEEK, start)
+        self.said.weeks = count
+
+    def period(self, start: int, weeks: int) -> None:
+        self.note("period", PERIODS[self.cursor.take().word], start)
+        self.said.weeks = weeks
+
+    def days(self, start: int, *, sure: bool = False) -> bool:
+        relative = None if sure else read_relative_day(self.cursor, self.today)
+        found = relative or read_days(self.cursor, sure=sure)
+        if isinstance(found, Days):
+            self.note("days", found, start)
+        elif found is not None:
+            if sure:
+                self.cursor.refuse(
+                    "A date with its year comes once.", "Leave the year or 'every' out.", start=start
+                )
+            self.note("date", found, start)
+        return found is not None
+
+    def on(self, start: int) -> None:
+        if self.cursor.accept("hour"):
+            self.note("past", (0,), start)
+        elif not self.days(start):
+            self.unexpected()
+
+    def at(self, start: int) -> None:
+        if minutes := self.cursor.several(_minutes_past):
+            self.note("past", tuple(sorted(set(minutes))), start)
+        elif not self.times(start):
+            self.unexpected()
+
+    def times(self, start: int) -> bool:
+        if found := self.cursor.several(clock_time):
+            self.note("times", tuple(sorted(set(found))), start)
+        return bool(found)
+
+    def inside(self, start: int) -> None:
+        if self.cursor.peek().kind is Kind.ZONE:
+            self.end_in_zone()
+        elif months := self.cursor.several(_month_range):
+            found = frozenset[int]().union(*months)
+            self.note("months", "*" if len(found) == 12 else cron_list(found), start)
+        elif parts := duration(self.cursor):
+            self.note("delay", seconds_in(parts), start)
+        else:
+            self.unexpected()
+
+    def from_now(self, start: int) -> bool:
+        if not (parts := duration(self.cursor)):
+            return False
+        self.expect("from")
+        self.expect("now")
+        self.note("delay", seconds_in(parts), start)
+        return True
+
+    def window(self, start: int) -> None:
+        if self.cursor.peek().kind is Kind.WEEKDAY:
+            self.days(start, sure=True)
+            return
+        first = self.one_time()
+        if not self.cursor.accept("to", "through", "and", "until", "till"):
+            self.unexpected()
+        self.note("window", (first, self.one_time()), start)
+
+    def one_time(self) -> time:
+        found = clock_time(self.cursor)
+        if found is None:
+            self.unexpected()
+        return found
+
+    def counting(self, start: int) -> None:
+        self.expect("from")
+        found = read_days(self.cursor, sure=False)
+        if not isinstance(found, date):
+            self.cursor.refuse(
+                "Counting needs a whole date.", "Write 'counting from 2 june 2026'.", start=start
+            )
+        self.note("anchor", found, start)
+
+    def stamp(self, written: str, start: int) -> None:
+        try:
+            found = datetime.fromisoformat(written)
+        except ValueError:
+            self.cursor.refuse(
+                "This is not a time that exists.", "Write it like 2027-03-03T09:00:00+01:00.", start=start
+            )
+        self.note("stamp", found, start)
+
+    def end_in_zone(self) -> None:
+        self.cursor.take()
+        if self.cursor.peek().kind is not Kind.END:
+            self.cursor.refuse("The zone comes last.")
+
+    def expect(self, word: str) -> None:
+        if not self.cursor.accept(word):
+            self.unexpected()
+
+    def note(self, name: str, value: object, start: int) -> None:
+        if name in self.said.spans:
+            self.cursor.refuse(f"{self.cursor.words(start)!r} says again what was said before; one schedule says it once.",
+                               "Make a job for each.", start=start)  # fmt: skip
+        setattr(self.said, name, value)
+        self.said.spans[name] = self.cursor.span(start)
+
+    def unexpected(self) -> NoReturn:
+        token = self.cursor.peek()
+        if token.kind is Kind.END:
+            self.cursor.refuse("The phrase stops too early.")
+        if token.word in REFUSED:
+            why, instead = REFUSED[token.word]
+            self.cursor.refuse(why.format(word=token.word), instead)
+        if token.word == "and":
+            self.cursor.refuse("What follows 'and' is a schedule of its own.", "Make a job for each.")
+        self.cursor.refuse(f"{self.cursor.text[token.start : token.end]!r} does not fit here.")
+
+
+def _minutes_past(cursor: Cursor) -> int | None:
+    """`:15`, `15 past`, `15 minutes past`, `quarter past`, `half past`, each perhaps with `the hour`."""
+    token, start = cursor.peek(), cursor.at
+    if cursor.accept_kind(Kind.PAST):
+        minutes = token.number
+    elif token.kind is Kind.NUMBER or token.word in {"quarter", "half"}:
+        cursor.take()
+        cursor.accept("minutes", "minute")
+        if not cursor.accept("past"):
+            cursor.at = start
+            return None
+        minutes = {"quarter": 15, "half": 30}.get(token.word, token.number)
+    else:
+        return None
+    if minutes > 59:
+        cursor.refuse("An hour has the minutes 0 to 59.", start=start)
+    cursor.accept("hour")
+    return minutes
+
+
+def _month_range(cursor: Cursor) -> frozenset[int] | None:
+    first = cursor.accept_kind(Kind.MONTH)
+    if first is None:
+        return None
+    last = first
+    if cursor.peek(1).kind is Kind.MONTH and cursor.accept("to", "through"):
+        last = cursor.take()
+    return frozenset((first.number - 1 + n) % 12 + 1 for n in range((last.number - first.number) % 12 + 1))

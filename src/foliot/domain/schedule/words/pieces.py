@@ -1,0 +1,207 @@
+"""The small pieces of a phrase: clock times, durations, dates and ordinals, read from a cursor that walks its tokens.
+
+A piece answers None and takes nothing where it does not begin; once it has begun, it is read to its end or refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, time
+from typing import NoReturn, TypeVar
+
+from foliot.domain.schedule.words.tokens import Token, refuse, tokens_of
+from foliot.domain.schedule.words.vocabulary import Kind
+
+T = TypeVar("T")
+LAST = -1  # the ordinal "last"
+LONGEST_SECONDS = 36525 * 86400  # a hundred years
+
+
+class Cursor:
+    def __init__(self, text: str, timezone: str) -> None:
+        self.text = text
+        self.tokens = tokens_of(text, timezone)
+        self.at = 0
+
+    @property
+    def zone(self) -> str | None:
+        """The zone that ends the phrase."""
+        last = self.tokens[-2] if len(self.tokens) > 1 else None
+        return last.word if last is not None and last.kind is Kind.ZONE else None
+
+    def peek(self, ahead: int = 0) -> Token:
+        return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
+
+    def take(self) -> Token:
+        token = self.peek()
+        self.at += 1
+        return token
+
+    def accept(self, *words: str) -> Token | None:
+        return self.take() if self.peek().word in words else None
+
+    def accept_kind(self, *kinds: Kind) -> Token | None:
+        return self.take() if self.peek().kind in kinds else None
+
+    def several(self, item: Callable[[Cursor], T | None]) -> list[T]:
+        """`a, b and c`. What follows a comma or `and` without being an item is left for the next clause."""
+        found: list[T] = []
+        before = self.at
+        while (one := item(self)) is not None:
+            found.append(one)
+            before = self.at
+            if not (self.accept("and") or self.peek().after_comma):
+                break
+        self.at = before
+        return found
+
+    def span(self, start: int) -> tuple[int, int]:
+        """Where in the text the tokens from `start` up to here stand."""
+        return self.tokens[start].start, self.tokens[max(start, self.at - 1)].end
+
+    def words(self, start: int) -> str:
+        begin, end = self.span(start)
+        return self.text[begin:end]
+
+    def refuse(self, message: str, hint: str | None = None, *, start: int | None = None) -> NoReturn:
+        """Points at the next token, or at all tokens from `start` up to here."""
+        where = (self.peek().start, self.peek().end) if start is None else self.span(start)
+        refuse(self.text, *where, message, hint)
+
+    def rewritten(self, start: int, *instead: str) -> str:
+        """A hint with the user's own phrase, the tokens from `start` up to here replaced."""
+        begin, end = self.span(start)
+        return (
+            "Write "
+            + " or ".join(f"'{self.text[:begin]}{words}{self.text[end:]}'" for words in instead)
+            + "."
+        )
+
+
+def clock_time(cursor: Cursor) -> time | None:
+    token, start = cursor.peek(), cursor.at
+    if cursor.accept("noon"):
+        return time(12)
+    if cursor.accept("midnight"):
+        return time(0)
+    if token.kind not in {Kind.CLOCK, Kind.NUMBER} or cursor.peek(1).kind in {Kind.MONTH, Kind.UNIT}:
+        return None
+    cursor.take()
+    hour, minute, second = _parts(token)
+    half = cursor.accept_kind(Kind.HALF_OF_DAY)
+    if half is not None:
+        if not 1 <= hour <= 12:
+            cursor.refuse(
+                f"There is no hour {hour}{half.word}.", "Write '9am', '9:30pm' or '21:30'.", start=start
+            )
+        hour = hour % 12 + (12 if half.word == "pm" else 0)
+    if hour > 23 or minute > 59 or second > 59:
+        cursor.refuse(f"{token.word!r} is not a time of day.", "Times go from 00:00 to 23:59.", start=start)
+    cursor.accept("o'clock")
+    if half is None and token.kind is Kind.NUMBER and 1 <= hour <= 12:
+        cursor.refuse(
+            f"{token.word!r} can be morning or evening.",
+            cursor.rewritten(start, f"{hour}am", f"{hour}pm")
+            if hour < 12
+            else cursor.rewritten(start, "noon", "midnight"),
+            start=start,
+        )
+    return time(hour, minute, second)
+
+
+def duration(cursor: Cursor) -> list[tuple[int, int]]:
+    """`1 hour and 30 minutes`, `1h30m`, `half an hour` as (count, seconds of the unit); empty where none begins."""
+    parts: list[tuple[int, int]] = []
+    start = before = cursor.at
+    while (part := _quantity(cursor)) is not None:
+        if part[0] < 1:
+            cursor.refuse("A duration is at least 1 second.", start=start)
+        if parts and part[1] >= parts[-1][1]:
+            cursor.refuse("A duration goes from large to small: 1 hour and 30 minutes.", start=start)
+        parts.append(part)
+        before = cursor.at
+        cursor.accept("and")
+    cursor.at = before
+    if seconds_in(parts) > LONGEST_SECONDS:
+        cursor.refuse("This is more than a hundred years.", start=start)
+    return parts
+
+
+def seconds_in(parts: Sequence[tuple[int, int]]) -> int:
+    return sum(count * unit for count, unit in parts)
+
+
+def calendar_date(cursor: Cursor) -> tuple[int, int, int | None] | None:
+    """`3 march 2027`, `march 3rd`, `2027-03-03` as (day, month, year or None)."""
+    start = cursor.at
+    written = cursor.accept_kind(Kind.DATE)
+    if written is not None:
+        year, month, day = (int(part) for part in written.word.split("-"))
+        return _existing(cursor, start, day, month, year)
+    if cursor.peek().kind is Kind.MONTH and cursor.peek(1).kind in {Kind.NUMBER, Kind.ORDINAL}:
+        month, day = cursor.take().number, cursor.take().number
+    elif cursor.peek().kind in {Kind.NUMBER, Kind.ORDINAL} and _month_follows(cursor):
+        day = cursor.take().number
+        cursor.accept("of")
+        month = cursor.take().number
+    else:
+        return None
+    is_year = (
+        cursor.peek().kind is Kind.NUMBER
+        and len(cursor.peek().word) == 4
+        and cursor.peek(1).kind is not Kind.HALF_OF_DAY
+    )
+    return _existing(cursor, start, day, month, cursor.take().number if is_year else None)
+
+
+def ordinal(cursor: Cursor) -> int | None:
+    """1 to 31, or LAST. `second` is an ordinal only before a day, another ordinal's list or `of`."""
+    token, after = cursor.peek(), cursor.peek(1)
+    if cursor.accept("last"):
+        return LAST
+    if token.word == "second" and (
+        after.kind is Kind.WEEKDAY or after.word in {"day", "weekday", "and", "of"}
+    ):
+        cursor.take()
+        return 2
+    if token.kind is not Kind.ORDINAL or _month_follows(cursor):
+        return None
+    if not 1 <= token.number <= 31:
+        cursor.refuse(f"No month has a {token.word}.")
+    return cursor.take().number
+
+
+def _parts(token: Token) -> tuple[int, int, int]:
+    if token.kind is Kind.NUMBER:
+        return token.number, 0, 0
+    hour, minute, *second = (int(part) for part in token.word.split(":"))
+    return hour, minute, second[0] if second else 0
+
+
+def _quantity(cursor: Cursor) -> tuple[int, int] | None:
+    token, unit, before = cursor.peek(), cursor.peek(1), cursor.at
+    if cursor.accept("half", "quarter"):
+        cursor.accept("an")
+        if cursor.accept("hour"):
+            return (30 if token.word == "half" else 15), 60
+        cursor.at = before
+        return None
+    if unit.kind is not Kind.UNIT or not (token.kind is Kind.NUMBER or token.word in {"a", "an"}):
+        return None
+    cursor.at += 2
+    return (token.number if token.kind is Kind.NUMBER else 1), unit.number
+
+
+def _month_follows(cursor: Cursor) -> bool:
+    after = cursor.peek(2) if cursor.peek(1).word == "of" else cursor.peek(1)
+    return after.kind is Kind.MONTH
+
+
+def _existing(
+    cursor: Cursor, start: int, day: int, month: int, year: int | None
+) -> tuple[int, int, int | None]:
+    try:
+        date(2000 if year is None else year, month, day)  # 2000 is a leap year: 29 February comes round
+    except ValueError:
+        cursor.refuse("There is no such date.", start=start)
+    return day, month, year

@@ -1,0 +1,125 @@
+"""The words there are: what Foliot reads, what it refuses with a reason, and phrases to show."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+DAY_NAMES = (
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+)  # cron counts from Sunday
+MONTH_NAMES = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+EXAMPLES = (
+    "every 10 minutes",
+    "every weekday at 9am",
+    "every day at 06:30",
+    "every weekday at 9am and 5pm",
+    "at 18:00 on fridays",
+    "every monday and thursday at 7:15pm",
+    "every other tuesday at 14:30",
+    "every hour at :15",
+    "every 15 minutes from 9:00 to 16:45 on weekdays",
+    "first monday of the month at 8:00",
+    "last day of the month at noon",
+    "on the 1st and 15th of the month at 9am",
+    "every year on 1 march at noon",
+    "in 2 hours",
+    "tomorrow at 6pm",
+    "next friday at noon",
+)
+
+
+class Kind(StrEnum):
+    WORD = "word"
+    NUMBER = "number"
+    ORDINAL = "ordinal"
+    UNIT = "unit"  # its number: seconds
+    WEEKDAY = "weekday"  # its number: as in cron, Sunday = 0
+    MONTH = "month"
+    CLOCK = "clock"
+    PAST = "past"  # :15
+    HALF_OF_DAY = "half of day"  # am, pm
+    DATE = "date"
+    STAMP = "stamp"
+    ZONE = "zone"
+    END = "end"
+
+
+def _same(words: str, kind: Kind, number: int = 0) -> dict[str, tuple[Kind, int]]:
+    return dict.fromkeys(words.split(), (kind, number))
+
+
+def _counted(words: str, kind: Kind, start: int) -> dict[str, tuple[Kind, int]]:
+    return {word: (kind, number) for number, word in enumerate(words.split(), start)}
+
+
+WORDS: dict[str, tuple[Kind, int]] = {
+    **_same("every each other at on in of from between to through and by clock past counting", Kind.WORD),
+    **_same(
+        "last next this today tomorrow tonight after weekday weekdays weekend weekends half noon midnight",
+        Kind.WORD,
+    ),
+    **_same("month months quarter year years a an the run remind me please once manually", Kind.WORD),
+    **_same("hourly daily nightly weekly fortnightly monthly quarterly yearly annually", Kind.WORD),
+    **_same(
+        "s sec secs second seconds", Kind.UNIT, 1
+    ),  # before a day, `pieces.py` reads "second" as an ordinal
+    **_same("m min mins minute minutes", Kind.UNIT, 60),
+    **_same("h hr hrs hour hours", Kind.UNIT, 3600),
+    **_same("d day days", Kind.UNIT, 86400),
+    **_same("w week weeks", Kind.UNIT, 604800),
+    **_counted("sunday monday tuesday wednesday thursday friday saturday", Kind.WEEKDAY, 0),
+    **_counted("sundays mondays tuesdays wednesdays thursdays fridays saturdays", Kind.WEEKDAY, 0),
+    **_counted("sun mon tue wed thu fri sat", Kind.WEEKDAY, 0),
+    **_counted("tues weds thurs", Kind.WEEKDAY, 2),
+    **_counted(
+        "january february march april may june july august september october november december", Kind.MONTH, 1
+    ),
+    **_counted("jan feb mar apr may jun jul aug sep oct nov dec", Kind.MONTH, 1),
+    **_same("sept", Kind.MONTH, 9),
+    **_counted("one two three four five six seven eight nine ten eleven twelve", Kind.NUMBER, 1),
+    **_same("fifteen", Kind.NUMBER, 15),
+    **_same("twenty", Kind.NUMBER, 20),
+    **_same("thirty", Kind.NUMBER, 30),
+    **_same("first", Kind.ORDINAL, 1),
+    **_counted("third fourth fifth", Kind.ORDINAL, 3),
+}
+
+
+def _because(words: str, why: str, instead: str) -> dict[str, tuple[str, str]]:
+    return dict.fromkeys(words.split(), (why, instead))
+
+
+# What people do write and Foliot will not guess at: the word -> why, and what to write instead.
+REFUSED: dict[str, tuple[str, str]] = {
+    **_because(
+        "biweekly",
+        "'biweekly' can mean twice a week or every two weeks.",
+        "Write 'every monday and thursday at 9am' or 'every other monday at 9am'.",
+    ),
+    **_because(
+        "bimonthly",
+        "'bimonthly' can mean twice a month or every two months.",
+        "Write 'on the 1st and 15th of the month at 9am' or 'on the 1st of the month at 9am in january, march and may'.",
+    ),
+    **_because("now", "'now' is over before it is saved.", "Write 'in 1 minute', or start the job by hand."),
+    **_because("o'clock", "A bare hour can be morning or evening.", "Write '9am', '9pm' or '21:00'."),
+    **_because(
+        "twice thrice times often morning mornings afternoon afternoons evening evenings night nights soon later",
+        "{word!r} does not say at what time.",
+        "Write the times: 'every day at 9am and 5pm'.",
+    ),
+    **_because(
+        "until till starting beginning start ending end except excluding unless for holidays business",
+        "{word!r} is not part of the words of a schedule.",
+        "Leave it out, and give the job start_at, end_at, max_runs, a window or a calendar.",
+    ),
+}
