@@ -51,18 +51,32 @@ def main() -> int:
     console.print(table)
 
     jobs = _many_jobs()
-    table = Table("what", "ms", "µs per job", title=f"{JOBS:,} jobs, 200 expressions x {len(JOB_ZONES)} zones")
+    table = Table(
+        "what", "ms", "µs per job", title=f"{JOBS:,} jobs, 200 expressions x {len(JOB_ZONES)} zones"
+    )
     for name, cost in jobs.items():
         table.add_row(name, f"{cost / 1000:,.0f}", f"{cost / JOBS:,.2f}")
     console.print(table)
 
     refusals = _refusals()
     (worst, slowest), *_ = sorted(refusals.items(), key=lambda item: -item[1])
-    console.print(f"slowest of {len(refusals)} refusals: {slowest / 1000:.2f} ms for {worst} (bar {BAR_MS} ms)", highlight=False)
+    console.print(
+        f"slowest of {len(refusals)} refusals: {slowest / 1000:.2f} ms for {worst} (bar {BAR_MS} ms)",
+        highlight=False,
+    )
 
     RESULTS.parent.mkdir(exist_ok=True)
-    machine = {"python": platform.python_version(), "machine": platform.machine(), "system": platform.platform()}
-    report = {"machine": machine, "next_us": nexts, "jobs_us": jobs, "slowest_refusal": {"input": worst, "ms": slowest / 1000}}
+    machine = {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "system": platform.platform(),
+    }
+    report = {
+        "machine": machine,
+        "next_us": nexts,
+        "jobs_us": jobs,
+        "slowest_refusal": {"input": worst, "ms": slowest / 1000},
+    }
     RESULTS.write_text(json.dumps(report, indent=2) + "\n")
     return 0 if slowest / 1000 <= BAR_MS else 1
 
@@ -106,10 +120,14 @@ def _fresh(expr: str, zone: str) -> float:
 
 def _many_jobs() -> dict[str, float]:
     """Daily times, weekdays, hourly and a few rare ones; every job asks as the tick would."""
-    expressions = [f"{i % 60} {(i * 5 + i // 60) % 24} * * {('*', '1-5', '*', 'MON')[i % 4]}" for i in range(160)]
+    expressions = [
+        f"{i % 60} {(i * 5 + i // 60) % 24} * * {('*', '1-5', '*', 'MON')[i % 4]}" for i in range(160)
+    ]
     expressions += [f"{i * 3 % 60} * * * *" for i in range(20)]
     expressions += [f"{i * 3} {i} {('1', 'L', '15', '31')[i % 4]} * *" for i in range(20)]
-    jobs = [Timetable(Cron(expressions[i % 200], JOB_ZONES[i // 200 % 20]), seed=f"job-{i}") for i in range(JOBS)]
+    jobs = [
+        Timetable(Cron(expressions[i % 200], JOB_ZONES[i // 200 % 20]), seed=f"job-{i}") for i in range(JOBS)
+    ]
     assert len({job.schedule for job in jobs}) == 4_000
     zones = {name: ZoneInfo(name) for name in JOB_ZONES}
     pairs = [(expressions[i % 200], AFTER.astimezone(zones[JOB_ZONES[i // 200 % 20]])) for i in range(JOBS)]

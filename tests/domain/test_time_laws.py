@@ -44,7 +44,9 @@ changes = st.deferred(near_a_change)
 
 @given(changes, st.data())
 @slow
-def test_planned_times_strictly_rise_and_no_name_is_given_twice(change: tuple[str, datetime], data: DataObject) -> None:
+def test_planned_times_strictly_rise_and_no_name_is_given_twice(
+    change: tuple[str, datetime], data: DataObject
+) -> None:
     zone, after = change
     chain = _chain(_timetable(data, zone), after)
     assert all(planned.planned_for > after for planned in chain)
@@ -54,7 +56,9 @@ def test_planned_times_strictly_rise_and_no_name_is_given_twice(change: tuple[st
 
 @given(changes, st.data())
 @slow
-def test_instants_are_utc_and_names_are_wall_times_of_whole_seconds(change: tuple[str, datetime], data: DataObject) -> None:
+def test_instants_are_utc_and_names_are_wall_times_of_whole_seconds(
+    change: tuple[str, datetime], data: DataObject
+) -> None:
     zone, after = change
     for planned in _chain(_timetable(data, zone), after):
         assert planned.planned_for.tzinfo is UTC
@@ -66,7 +70,9 @@ def test_instants_are_utc_and_names_are_wall_times_of_whole_seconds(change: tupl
 
 @given(changes, st.data())
 @slow
-def test_the_next_time_is_the_head_of_the_preview_and_of_the_chain(change: tuple[str, datetime], data: DataObject) -> None:
+def test_the_next_time_is_the_head_of_the_preview_and_of_the_chain(
+    change: tuple[str, datetime], data: DataObject
+) -> None:
     zone, after = change
     timetable = _timetable(data, zone)
     shown = preview(timetable, after, 5)
@@ -86,7 +92,11 @@ def test_times_between_is_iterating_and_a_split_interval_concatenates(
     timetable = Timetable(_thinned(data, zone))
     middle, end = start + min(lengths), start + max(lengths)
     whole = times_between(timetable, start, end, limit=100_000)
-    assert times_between(timetable, start, middle, limit=100_000) + times_between(timetable, middle, end, limit=100_000) == whole
+    assert (
+        times_between(timetable, start, middle, limit=100_000)
+        + times_between(timetable, middle, end, limit=100_000)
+        == whole
+    )
     chain = list(islice(_iterate(timetable, start), len(whole) + 1))
     assert tuple(chain[: len(whole)]) == whole
     assert len(chain) == len(whole) or chain[-1].planned_for > end
@@ -95,7 +105,9 @@ def test_times_between_is_iterating_and_a_split_interval_concatenates(
 
 @given(changes, st.sampled_from(["Asia/Kolkata", "America/St_Johns", "Pacific/Apia"]), st.data())
 @slow
-def test_the_machines_own_zone_plays_no_part(change: tuple[str, datetime], machine: str, data: DataObject) -> None:
+def test_the_machines_own_zone_plays_no_part(
+    change: tuple[str, datetime], machine: str, data: DataObject
+) -> None:
     zone, after = change
     timetable = _timetable(data, zone)
     start = after - timedelta(days=1)  # other instants than the memory holds from the first asking
@@ -185,7 +197,9 @@ def test_a_name_with_an_at_is_its_expression(name: str, expr: str) -> None:
 @given(st.text(max_size=20), instants)
 @slow
 def test_hashed_fields_are_stable_for_a_job_and_stay_in_their_field(seed: str, after: datetime) -> None:
-    daily = _chain(Timetable(Cron("H H * * *", "Europe/Paris", overlap_time=OverlapTime.BOTH), seed), after, 8)
+    daily = _chain(
+        Timetable(Cron("H H * * *", "Europe/Paris", overlap_time=OverlapTime.BOTH), seed), after, 8
+    )
     assert len({(planned.local.hour, planned.local.minute) for planned in daily}) == 1
     again = Timetable(Cron("H H * * *", "Europe/Paris", overlap_time=OverlapTime.BOTH), seed)
     assert _chain(again, after, 8) == daily
@@ -204,7 +218,9 @@ def test_a_spread_moves_only_when_the_timer_goes_off_and_never_past_the_next_pla
     spread_out = _chain(Timetable(replace(plain, spread=spread), seed), after)
     on_time = _chain(Timetable(plain, seed), after)
     assert [replace(planned, due_at=planned.planned_for) for planned in spread_out] == on_time
-    assert all(planned.planned_for <= planned.due_at <= planned.planned_for + spread for planned in spread_out)
+    assert all(
+        planned.planned_for <= planned.due_at <= planned.planned_for + spread for planned in spread_out
+    )
     assert all(one.due_at <= other.planned_for for one, other in pairwise(spread_out))
     assert _chain(Timetable(replace(plain, spread=spread), seed), after) == spread_out
 
@@ -237,7 +253,10 @@ def _timetable(data: DataObject, zone: str) -> Timetable:
 
 def _thinned(data: DataObject, zone: str) -> Cron:
     """At most four times a day, so that forty days stay a short list."""
-    minute, hours = data.draw(st.integers(0, 59)), data.draw(st.sets(st.integers(0, 23), min_size=1, max_size=4))
+    minute, hours = (
+        data.draw(st.integers(0, 59)),
+        data.draw(st.sets(st.integers(0, 23), min_size=1, max_size=4)),
+    )
     gap, overlap = data.draw(st.sampled_from(Gap)), data.draw(st.sampled_from(OverlapTime))
     return Cron(f"{minute} {','.join(map(str, hours))} * * *", zone, gap=gap, overlap_time=overlap)
 
@@ -267,10 +286,15 @@ def _spelled_out(pattern: Pattern) -> str:
     limits = (59, 59, 23) if pattern.seconds else (59, 23)
     return " ".join(
         (
-            *(text if text.startswith("*") else _listed(numbers(text, 0, high)) for text, high in zip(clock, limits, strict=True)),
+            *(
+                text if text.startswith("*") else _listed(numbers(text, 0, high))
+                for text, high in zip(clock, limits, strict=True)
+            ),
             of_month if set(of_month) & set("*?L") else _listed(numbers(of_month, 1, 31)),
             _listed(numbers(month, 1, 12, MONTHS)),
-            of_week if set(of_week) & set("*?#L") else _listed({day % 7 for day in numbers(of_week, 0, 7, WEEKDAYS)}),
+            of_week
+            if set(of_week) & set("*?#L")
+            else _listed({day % 7 for day in numbers(of_week, 0, 7, WEEKDAYS)}),
         )
     )
 

@@ -29,20 +29,33 @@ def near_a_change(draw: DrawFn, reach: timedelta = timedelta(hours=30)) -> tuple
     return draw(st.sampled_from(case.zones)), case.at + draw(st.timedeltas(-reach, reach))
 
 
-def number_field(low: int, high: int, names: dict[str, int] | None = None, stars: int = 1) -> SearchStrategy[str]:
+def number_field(
+    low: int, high: int, names: dict[str, int] | None = None, stars: int = 1
+) -> SearchStrategy[str]:
     number = st.integers(low, high).map(str)
     if names:
         number |= st.sampled_from([*names, *(name.lower() for name in names)])
-    span = st.tuples(st.integers(low, high), st.integers(low, high)).map(lambda ends: f"{min(ends)}-{max(ends)}")
+    span = st.tuples(st.integers(low, high), st.integers(low, high)).map(
+        lambda ends: f"{min(ends)}-{max(ends)}"
+    )
     step = st.integers(1, high - low)  # the engine refuses a step that reaches past the field
-    single = number | span | st.builds("{}/{}".format, span, step) | st.builds("{}/{}".format, st.integers(low, high), step)
+    single = (
+        number
+        | span
+        | st.builds("{}/{}".format, span, step)
+        | st.builds("{}/{}".format, st.integers(low, high), step)
+    )
     stepped = st.builds("*/{}".format, step)
     lists = st.lists(single, min_size=1, max_size=3).map(",".join)
     return st.one_of(*[st.just("*")] * stars, stepped, lists)
 
 
 day_of_month = st.one_of(
-    number_field(1, 31, stars=3), st.just("?"), st.just("L"), st.just("LW"), st.integers(1, 31).map("{},L".format)
+    number_field(1, 31, stars=3),
+    st.just("?"),
+    st.just("L"),
+    st.just("LW"),
+    st.integers(1, 31).map("{},L".format),
 )
 day_of_week = st.one_of(
     number_field(0, 7, WEEKDAYS, stars=3),
@@ -58,7 +71,13 @@ night_hours = st.lists(st.integers(0, 4), min_size=1, max_size=3).map(lambda hou
 def patterns(draw: DrawFn, seconds: bool | None = None) -> Pattern:
     """Hours of the night come often: that is where clocks change."""
     with_seconds = draw(st.booleans()) if seconds is None else seconds
-    parts = [draw(number_field(0, 59)), draw(number_field(0, 23) | night_hours), draw(day_of_month), draw(month), draw(day_of_week)]
+    parts = [
+        draw(number_field(0, 59)),
+        draw(number_field(0, 23) | night_hours),
+        draw(day_of_month),
+        draw(month),
+        draw(day_of_week),
+    ]
     if with_seconds:
         parts.insert(0, draw(st.integers(0, 59).map(str) | st.just("*/20") | st.just("5,55")))
     weeks = draw(st.sampled_from([1, 1, 1, 2, 3]))

@@ -15,12 +15,14 @@ from zoneinfo import ZoneInfo
 
 from foliot.domain.schedule.kinds import Gap, OverlapTime
 from foliot.domain.schedule.planned import Dst, PlannedTime, SkipReason
-from tests.oracle.fields import Matcher, Pattern
+from tests.oracle.fields import Matcher
 from tests.oracle.tzif import ZONES
 
 DAY = 24 * 60  # wall minutes count from `date.toordinal` zero, real minutes from 1970
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MARGIN = timedelta(hours=25)  # no clock has moved further at once: a change just outside the window still reaches into it
+MARGIN = timedelta(
+    hours=25
+)  # no clock has moved further at once: a change just outside the window still reaches into it
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,14 @@ def _never_shown(first: dict[int, int]) -> Iterator[tuple[int, int]]:
 
 def expected(matcher: Matcher, clock: Clock, gap: Gap, overlap: OverlapTime) -> tuple[PlannedTime, ...]:
     """Planned times in (start, end], skips included, in order of `planned_for`."""
-    named = _by_real_time(matcher, clock) if matcher.pattern.is_open else _by_wall_time(matcher, clock, gap, overlap)
-    landed: dict[int, Name] = dict(named)  # names come in wall order: of several on one instant the last stays
+    named = (
+        _by_real_time(matcher, clock)
+        if matcher.pattern.is_open
+        else _by_wall_time(matcher, clock, gap, overlap)
+    )
+    landed: dict[int, Name] = dict(
+        named
+    )  # names come in wall order: of several on one instant the last stays
     start, end = (int((moment - EPOCH).total_seconds()) for moment in (clock.start, clock.end))
     return tuple(_planned(at, landed[at]) for at in sorted(landed) if start < at <= end)
 
@@ -101,7 +109,9 @@ def _by_real_time(matcher: Matcher, clock: Clock) -> Iterator[tuple[int, Name]]:
             yield clock.second[wall] * 60 + second, Name(wall, second, 1, Dst.SECOND)
 
 
-def _by_wall_time(matcher: Matcher, clock: Clock, gap: Gap, overlap: OverlapTime) -> Iterator[tuple[int, Name]]:
+def _by_wall_time(
+    matcher: Matcher, clock: Clock, gap: Gap, overlap: OverlapTime
+) -> Iterator[tuple[int, Name]]:
     """A closed schedule: every nominal wall time, placed by the two policies where it is not shown exactly once."""
     for wall, second in _nominal(matcher, clock):
         if wall in clock.second:

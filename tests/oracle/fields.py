@@ -7,8 +7,14 @@ from dataclasses import dataclass, field
 from datetime import date
 from itertools import product
 
-MONTHS = dict(zip("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split(), range(1, 13), strict=True))
-WEEKDAYS = dict(zip("SUN MON TUE WED THU FRI SAT".split(), range(7), strict=True))
+MONTHS = dict(
+    zip(
+        ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"],
+        range(1, 13),
+        strict=True,
+    )
+)
+WEEKDAYS = dict(zip(["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"], range(7), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,10 @@ def main() -> int:
         sys.exit("Nothing to compare: no pattern, zone or clock change fits.")
     changes = sum(len(case.zones) for case in work)
     distinct = len({zone for case in work for zone in case.zones})
-    print(f"{len(patterns)} patterns, {distinct} distinct zones, {changes} clock changes ({options.years})", flush=True)
+    print(
+        f"{len(patterns)} patterns, {distinct} distinct zones, {changes} clock changes ({options.years})",
+        flush=True,
+    )
     started = monotonic()
     instants, differences, reported = 0, [], started
     with get_context("spawn").Pool(options.jobs) as pool:
@@ -39,21 +42,33 @@ def main() -> int:
             if monotonic() - reported > REPORT_EVERY:
                 reported = monotonic()
                 share = f"{number * 100 // len(work):3} %"
-                print(f"{share}  {instants:,} planned times, {len(differences)} differences", file=sys.stderr, flush=True)
+                print(
+                    f"{share}  {instants:,} planned times, {len(differences)} differences",
+                    file=sys.stderr,
+                    flush=True,
+                )
     differences.sort(key=lambda difference: (difference.cron.expr, difference.start, difference.zone))
     for difference in differences[:SHOWN]:
         print(f"\n{difference}")
     if len(differences) > SHOWN:
         print(f"\n… and {len(differences) - SHOWN} more")
-    print(f"{instants:,} planned times compared, {len(differences)} differences, {monotonic() - started:.0f} s")
+    print(
+        f"{instants:,} planned times compared, {len(differences)} differences, {monotonic() - started:.0f} s"
+    )
     return 1 if differences else 0
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./dev oracle", description=__doc__)
-    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="processes (default: 2)")
-    parser.add_argument("--zones", default="", metavar="PATTERN", help="only zones whose name this regular expression finds")
-    parser.add_argument("--years", default="1990-2037", help="clock changes of these years (default: 1990-2037)")
+    parser.add_argument(
+        "--jobs", type=int, default=min(2, os.cpu_count() or 1), help="processes (default: 2)"
+    )
+    parser.add_argument(
+        "--zones", default="", metavar="PATTERN", help="only zones whose name this regular expression finds"
+    )
+    parser.add_argument(
+        "--years", default="1990-2037", help="clock changes of these years (default: 1990-2037)"
+    )
     parser.add_argument("--expr", help="only the patterns with this expression")
     return parser.parse_args()
 

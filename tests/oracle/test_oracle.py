@@ -35,7 +35,7 @@ def test_between_the_changes_no_zone_moves_its_clock() -> None:
     for data, names in zones_by_data().items():
         offsets = read_offsets(data)
         tz = zone(names[0])
-        for day in range(7305, 24837, 9):  # 1990 to 2037, every ninth day
+        for day in range(7305, 24837, 31):  # 1990 to 2037, once a month
             assert _seconds_east(EPOCH + timedelta(days=day), tz) == offsets.at(day * 86400), (names[0], day)
 
 
@@ -78,7 +78,11 @@ def test_a_gap_in_new_york_is_seen_as_wall_minutes_that_were_never_shown() -> No
     assert [wall % 1440 for wall in gap] == [120, 180]
     daily = Matcher(Pattern("30 2 * * *"))
     gapped = [expected(daily, clock, gap, OverlapTime.FIRST)[1] for gap in Gap]
-    assert [planned.planned_for.hour * 60 + planned.planned_for.minute for planned in gapped] == [420, 420, 450]
+    assert [planned.planned_for.hour * 60 + planned.planned_for.minute for planned in gapped] == [
+        420,
+        420,
+        450,
+    ]
     assert [planned.skip for planned in gapped] == [None, SkipReason.DST_GAP, None]
     assert {(planned.local, planned.dst) for planned in gapped} == {(datetime(2027, 3, 14, 2, 30), Dst.GAP)}
 
@@ -89,7 +93,8 @@ def test_an_overlap_in_new_york_is_seen_as_wall_minutes_shown_twice() -> None:
     daily = Matcher(Pattern("30 1 * * *"))
     seen = {
         overlap: [
-            (planned.planned_for.hour, planned.fold, planned.dst) for planned in expected(daily, clock, Gap.SKIP, overlap)
+            (planned.planned_for.hour, planned.fold, planned.dst)
+            for planned in expected(daily, clock, Gap.SKIP, overlap)
         ]
         for overlap in OverlapTime
     }

@@ -19,7 +19,9 @@ ZONES = Path(str(files("tzdata"))) / "zoneinfo"
 HEADER = struct.Struct(">4s c 15x 6l")
 NAME = r"(?:<[+\-0-9A-Za-z]+>|[A-Za-z]+)"
 CLOCK = r"[+-]?\d+(?::\d+){0,2}"
-POSIX = re.compile(rf"{NAME}({CLOCK})(?:{NAME}({CLOCK})?(?:,([^,/]+)(?:/({CLOCK}))?,([^,/]+)(?:/({CLOCK}))?)?)?")
+POSIX = re.compile(
+    rf"{NAME}({CLOCK})(?:{NAME}({CLOCK})?(?:,([^,/]+)(?:/({CLOCK}))?,([^,/]+)(?:/({CLOCK}))?)?)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,12 @@ def read_offsets(data: bytes, last_year: int = 2038) -> Offsets:
     for moment, index in zip(moments, indices, strict=True):
         changes.append(Change(moment, current, utoffs[index]))
         current = utoffs[index]
-    footer = data[start + HEADER.size + _body_size(counts, width) :].strip(b"\n").decode() if width == 8 else ""
-    changes.extend(_by_rule(footer, changes[-1] if changes else Change(-(2**40), current, current), last_year))
+    footer = (
+        data[start + HEADER.size + _body_size(counts, width) :].strip(b"\n").decode() if width == 8 else ""
+    )
+    changes.extend(
+        _by_rule(footer, changes[-1] if changes else Change(-(2**40), current, current), last_year)
+    )
     return Offsets(utoffs[0], tuple(changes))
 
 
