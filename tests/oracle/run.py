@@ -8,6 +8,7 @@ import re
 import sys
 from functools import partial
 from multiprocessing import get_context
+from resource import RUSAGE_CHILDREN, getrusage
 from time import monotonic
 
 from tests.oracle.compare import cases, compare
@@ -47,15 +48,21 @@ def main() -> int:
                     file=sys.stderr,
                     flush=True,
                 )
+        pool.close()
+        pool.join()  # only children that have ended are counted
     differences.sort(key=lambda difference: (difference.cron.expr, difference.start, difference.zone))
     for difference in differences[:SHOWN]:
         print(f"\n{difference}")
     if len(differences) > SHOWN:
         print(f"\n… and {len(differences) - SHOWN} more")
-    print(
-        f"{instants:,} planned times compared, {len(differences)} differences, {monotonic() - started:.0f} s"
-    )
+    spent = f"{monotonic() - started:.0f} s ({_cpu():.0f} s of CPU)"
+    print(f"{instants:,} planned times compared, {len(differences)} differences, {spent}")
     return 1 if differences else 0
+
+
+def _cpu() -> float:
+    spent = getrusage(RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def _options() -> argparse.Namespace:

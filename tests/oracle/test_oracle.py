@@ -8,6 +8,7 @@ import pytest
 
 from foliot.domain.schedule.kinds import Gap, OverlapTime
 from foliot.domain.schedule.planned import Dst, SkipReason
+from tests.oracle import compare
 from tests.oracle.expect import EPOCH, expected, watch, zone
 from tests.oracle.fields import Matcher, Pattern, numbers
 from tests.oracle.tzif import read_offsets, zones_by_data
@@ -103,6 +104,16 @@ def test_an_overlap_in_new_york_is_seen_as_wall_minutes_shown_twice() -> None:
         OverlapTime.SECOND: [(6, 1, Dst.SECOND)],
         OverlapTime.BOTH: [(5, 0, Dst.FIRST), (6, 1, Dst.SECOND)],
     }
+
+
+def test_an_engine_that_loses_one_time_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = compare.times_between
+    monkeypatch.setattr(compare, "times_between", lambda *args, **more: honest(*args, **more)[1:])
+    (case,) = compare.cases(2026, 2026, ["Asia/Gaza"])[:1]
+    _, (difference,) = compare.compare(case, [Pattern("0 * * * *")])
+    assert len(difference.missing) == 1
+    assert difference.extra == ()
+    assert "./dev oracle --zones '^Asia/Gaza$' --years 2026-2026 --expr '0 * * * *'" in str(difference)
 
 
 def _seconds_east(moment: datetime, tz: object) -> int:
