@@ -207,6 +207,7 @@ REFUSALS = {
     "every month": "'every month' does not say on which day.",
     "weekly": "'weekly' does not say on which day.",
     "every 2 weeks": "'every 2 weeks' does not say on which day.",
+    "every 521 weeks on monday at 9am": "Weeks are counted from 1 to 520.",
     "quarterly": "'quarterly' does not say on which day.",
     "twice a day": "'twice' does not say at what time.",
     "every morning": "'morning' does not say at what time.",

@@ -109,8 +109,8 @@ class Phrase:
             )
 
     def weeks(self, count: int, start: int) -> None:
-        if count > 52:
-            self.cursor.refuse("Weeks are counted from 1 to 52.", start=start)
+        if count > 520:
+            self.cursor.refuse("Weeks are counted from 1 to 520.", start=start)
         self.note("period", Period.WEEK, start)
         self.said.weeks = count
 
