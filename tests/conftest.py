@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -17,6 +19,14 @@ from foliot.testing.database import Databases, databases, pool_url
 # Timings belong to bench/, not to tests: a busy machine must not fail one.
 settings.register_profile("foliot", deadline=None)
 settings.load_profile("foliot")
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """Unlike pytest's own, reachable for the user that PostgreSQL runs as, and gone after the test."""
+    with tempfile.TemporaryDirectory(prefix="foliot-test-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o711)
+        yield Path(folder).resolve()
 
 
 @pytest.fixture(scope="session")
