@@ -12,21 +12,12 @@ from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.schedule import Cron, Interval
 from foliot.services import jobs
-from foliot.services.setup import first_start
 from foliot.services.tick import tick
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 
 pytestmark = pytest.mark.anyio
 MINUTE = timedelta(minutes=1)
-
-
-@pytest.fixture
-async def workspace(database: Database, owner: psycopg.Connection[Any]) -> WorkspaceId:
-    await first_start(database, tzdata_version="2026a")
-    found = owner.execute("SELECT id FROM foliot.workspaces").fetchone()
-    assert found is not None
-    return WorkspaceId(found[0])
 
 
 async def test_a_due_timer_becomes_a_run_and_moves_on(
