@@ -227,7 +227,7 @@ def test_a_taken_port_is_refused_before_anything_starts(serve: Any, data_dir: Pa
         serving = serve(FOLIOT_PORT=str(taken.getsockname()[1]))
         assert serving.process.wait(START_WITHIN) == 4
     assert "is taken by another program" in serving.wait_for(r"error\[conflict\]: .*")[0]
-    assert not data_dir.exists()
+    assert not (data_dir / "postgres").exists()
 
 
 def test_json_logs_are_asked_for_and_then_nothing_else_is_printed(serve: Any, data_dir: Path) -> None:

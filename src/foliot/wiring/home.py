@@ -42,29 +42,36 @@ class Home:
 
 
 @contextmanager
+def only_one(settings: Settings) -> Iterator[None]:
+    """One Foliot per data directory; a second is refused by name, before it touches anything else."""
+    if settings.database_url is not None:
+        yield
+        return
+    with serve_lock(settings.data_dir):
+        yield
+
+
+@contextmanager
 def home(settings: Settings) -> Iterator[Home]:
-    """Start the private PostgreSQL, unless the user has one, and stop it at the end."""
+    """Start the private PostgreSQL, unless the user has one, and stop it at the end. Needs `only_one` around it."""
     if settings.database_url is not None:
         # With an owner of its own, the service's login needs no right but that to act as Foliot's two roles.
         login = Login(inspect(settings.database_url).login) if settings.migrate_url else None
         yield Home(settings.migrate_url or settings.database_url, settings.database_url, login)
         return
-    with serve_lock(settings.data_dir):
-        server = start_postgres(EmbeddedConfig(settings.data_dir, bindir=settings.pg_bindir))
-        log.info(
-            "postgres.started", extra={"version": server.version, "pid": server.pid, "port": server.port}
-        )
-        for note in server.notes:
-            log.info("postgres.noted", extra={"note": note})
-        # A new password at every start: it lives in memory and in the database's verifier, never in a file.
-        login = Login(SERVICE_LOGIN, secrets.token_urlsafe(32))
-        here = Home(server.owner_url, server.url(SERVICE_LOGIN, login.password or ""), login, server)
-        try:
-            yield here
-        finally:
-            assert here.server is not None
-            here.server.stop(STOP_POSTGRES_WITHIN)
-            log.info("postgres.stopped")
+    server = start_postgres(_embedded(settings))
+    log.info("postgres.started", extra={"version": server.version, "pid": server.pid, "port": server.port})
+    for note in server.notes:
+        log.info("postgres.noted", extra={"note": note})
+    # A new password at every start: it lives in memory and in the database's verifier, never in a file.
+    login = Login(SERVICE_LOGIN, secrets.token_urlsafe(32))
+    here = Home(server.owner_url, server.url(SERVICE_LOGIN, login.password or ""), login, server)
+    try:
+        yield here
+    finally:
+        assert here.server is not None
+        here.server.stop(STOP_POSTGRES_WITHIN)
+        log.info("postgres.stopped")
 
 
 def restart_postgres(settings: Settings, here: Home) -> EmbeddedServer:
@@ -72,7 +79,7 @@ def restart_postgres(settings: Settings, here: Home) -> EmbeddedServer:
     dead = here.server
     assert dead is not None
     dead.stop(STOP_POSTGRES_WITHIN)
-    here.server = start_postgres(EmbeddedConfig(settings.data_dir, bindir=settings.pg_bindir, port=dead.port))
+    here.server = start_postgres(_embedded(settings, dead.port))
     if here.server.port != dead.port:
         raise DatabaseUnavailable(
             f"PostgreSQL died and its port {dead.port} has been taken meanwhile.", hint="Start Foliot again."
@@ -118,3 +125,13 @@ def keep_admin_key(data_dir: Path, key: str) -> Path:
         file.flush()
         os.fsync(descriptor)
     return path
+
+
+def _embedded(settings: Settings, port: int | None = None) -> EmbeddedConfig:
+    elsewhere = os.environ.get("XDG_STATE_HOME")
+    return EmbeddedConfig(
+        settings.data_dir,
+        bindir=settings.pg_bindir,
+        port=port,
+        state_home=Path(elsewhere) if elsewhere else None,
+    )

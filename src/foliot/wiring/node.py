@@ -28,7 +28,15 @@ from foliot.storage.server import ServerFacts
 from foliot.storage.tx import Database
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
-from foliot.wiring.home import Home, bring_up_to_date, configure_logs, home, keep_admin_key, restart_postgres
+from foliot.wiring.home import (
+    Home,
+    bring_up_to_date,
+    configure_logs,
+    home,
+    keep_admin_key,
+    only_one,
+    restart_postgres,
+)
 
 log = logging.getLogger(__name__)
 Say = Callable[[str], None]
@@ -43,7 +51,7 @@ def serve(settings: Settings, say: Say) -> None:
     """Run until a signal ends it. `say` prints for people; facts go to the log."""
     configure_logs(settings)
     signals_end_it()
-    with listener(settings.host, settings.port) as listening, home(settings) as here:
+    with only_one(settings), listener(settings.host, settings.port) as listening, home(settings) as here:
         _, facts = bring_up_to_date(here)
         try:
             asyncio.run(Node(settings, here, facts, say).run(listening))
