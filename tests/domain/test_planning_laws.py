@@ -7,6 +7,7 @@ from datetime import datetime, time, timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.domain.given import DAY, HOUR, MINUTE, a_job, at, due, every, ident
 
 from foliot.domain.freezing import After, Freeze
 from foliot.domain.ids import FreezeId
@@ -26,7 +27,6 @@ from foliot.domain.schedule import (
     count_between,
     times_between,
 )
-from tests.domain.given import DAY, HOUR, MINUTE, a_job, at, due, every, ident
 
 START = at("2027-03-13 00:00")  # New York's clocks jump the next night
 FEW = timedelta(hours=36)
