@@ -2,8 +2,7 @@
 
 FoliotError
 ├── Invalid                 what was asked for cannot be: 422
-│   ├── ScheduleInvalid     an expression, zone, window or phrase that names no times
-│   └── SettingInvalid      a setting or key of foliot.toml
+│   └── ScheduleInvalid     an expression, zone, window or phrase that names no times
 ├── NotFound                no such thing, or not yours: 404
 ├── Conflict                it is not in a state that allows this: 409
 │   ├── IllegalMove         a job or run cannot make that move from where it is
@@ -57,12 +56,6 @@ class ScheduleInvalid(Invalid):
     """This schedule names no times, or Foliot cannot read it."""
 
     code = "schedule.invalid"
-
-
-class SettingInvalid(Invalid):
-    """A setting has a name or a value that Foliot does not know."""
-
-    code = "setting.invalid"
 
 
 class NotFound(FoliotError):

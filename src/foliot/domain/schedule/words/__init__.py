@@ -24,6 +24,7 @@ from foliot.domain.schedule.words.meaning import meaning_of
 from foliot.domain.schedule.words.moments import Place
 from foliot.domain.schedule.words.phrase import Phrase
 from foliot.domain.schedule.words.pieces import Cursor
+from foliot.domain.schedule.words.tokens import Token, refuse
 from foliot.domain.schedule.words.vocabulary import EXAMPLES
 
 __all__ = ["examples", "read_words"]
@@ -38,15 +39,10 @@ def read_words(
     """
     try:
         cursor = Cursor(text, timezone)
-        zone = cursor.zone or timezone
-        if zone != timezone:
-            if zone_named is None:
-                raise ScheduleInvalid(
-                    f"The words name the zone {zone}, the schedule {timezone}.", hint="Name one of them."
-                )
-            tz = zone_named(zone)
+        if cursor.zone is not None and cursor.zone.word != timezone:
+            timezone, tz = cursor.zone.word, _zone(text, cursor.zone, zone_named)
         phrase = Phrase(cursor, now.astimezone(tz).date())
-        return meaning_of(phrase.read(), Place(now, zone, tz))
+        return meaning_of(phrase.read(), Place(now, timezone, tz))
     except OverflowError:
         raise ScheduleInvalid("This lies beyond the year 9999.", hint="Name an earlier time.") from None
 
@@ -54,3 +50,18 @@ def read_words(
 def examples() -> tuple[str, ...]:
     """Phrases that Foliot understands, for hints and pages."""
     return EXAMPLES
+
+
+def _zone(text: str, token: Token, zone_named: Callable[[str], tzinfo] | None) -> tzinfo:
+    if zone_named is None:
+        refuse(
+            text,
+            token.start,
+            token.end,
+            f"The schedule has another zone than {token.word}.",
+            "Name only one of them.",
+        )
+    try:
+        return zone_named(token.word)
+    except ScheduleInvalid as error:
+        refuse(text, token.start, token.end, error.message, error.hint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from foliot.domain.schedule.words.pieces import LAST, Cursor, calendar_date, ordinal
+from foliot.domain.schedule.words.pieces import LAST, Cursor, calendar_date, ordinal_range
 from foliot.domain.schedule.words.said import Days, Period, cron_list
 from foliot.domain.schedule.words.vocabulary import DAY_NAMES, Kind
 
@@ -15,7 +15,7 @@ WEEKEND = frozenset({0, 6})
 def read_days(cursor: Cursor, *, sure: bool) -> Days | date | None:
     """The days that begin here. With `sure` the words before have already said that they recur."""
     start = cursor.at
-    ordinals = cursor.several(ordinal)
+    ordinals = [day for days in cursor.several(ordinal_range) for day in days]
     if ordinals:
         return _of_month(cursor, ordinals, start, sure=sure)
     weekday = cursor.peek().number if cursor.peek().kind is Kind.WEEKDAY else None

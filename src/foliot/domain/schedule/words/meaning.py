@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import isleap
 from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from typing import NoReturn
@@ -78,6 +79,8 @@ def _within(said: Said, pace: Pace, window: tuple[time, time]) -> tuple[str, str
             "Make two jobs, one before and one after midnight.",
         )
     steps = range(first, last + 1 + (1440 if last < first else 0), step)
+    if len(steps) < 2:
+        said.refuse("window", "The window ends before the second step.")
     times = {(at // 60 % 24, at % 60) for at in steps}
     hours, minutes = {hour for hour, _ in times}, {minute for _, minute in times}
     if len(hours) * len(minutes) != len(times):
@@ -155,7 +158,7 @@ def _times(said: Said, days: Days) -> tuple[time, ...]:
         said.refuse(
             "times",
             "Times with different minutes need a schedule of their own.",
-            "Make a job for each, or use the same minutes: 'at 9:30 and 17:30'.",
+            "Make a job for each, or use the same minutes: 'every day at 9:30 and 17:30'.",
         )
     return said.times
 
@@ -183,14 +186,11 @@ def _unsure(said: Said, days: Days, place: Place) -> NoReturn:
         case Period.WEEK:
             meant, instead = (
                 "one day or every week",
-                (f"every {named}", f"next {named}")[: 3 - len(days.weekdays)],
+                (f"every {named}", *([f"next {named}"] if len(days.weekdays) == 1 else [])),
             )
         case Period.YEAR:
-            year = next(
-                y
-                for y in range(place.today.year + 1, place.today.year + 10)
-                if days.dom != "29" or y % 4 == 0
-            )
+            this_year = place.today.year
+            year = next(y for y in range(this_year + 1, this_year + 10) if days.dom != "29" or isleap(y))
             meant, instead = "once or every year", (f"every year on {named}", f"on {named} {year}")
         case _:
             meant, instead = "one day or every month", (f"{words} of the month",)

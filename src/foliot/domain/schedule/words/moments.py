@@ -75,7 +75,7 @@ def on_date(said: Said, name: str, day: date, place: Place) -> Once:
             said.rewritten("times", "at 00:00", "at 23:59"),
         )
     if said.words(name).lower().endswith("tonight") and at < time(17):
-        said.refuse("times", f"{at:%H:%M} is not tonight.", "Write 'today at …' or 'tomorrow at …'.")
+        said.refuse("times", f"{at:%H:%M} is not tonight.", f"Write 'tomorrow at {at:%H:%M}'.")
     return _at_wall(said, name, datetime.combine(day, at), place)
 
 

@@ -6,7 +6,7 @@ from datetime import date, datetime, time
 from typing import NoReturn
 
 from foliot.domain.schedule.words.days import read_days, read_relative_day
-from foliot.domain.schedule.words.pieces import Cursor, clock_time, duration, seconds_in
+from foliot.domain.schedule.words.pieces import Cursor, clock_time, duration, is_ordinal, seconds_in
 from foliot.domain.schedule.words.said import EVERY_DAY, Days, Pace, Period, Said, cron_list
 from foliot.domain.schedule.words.vocabulary import REFUSED, Kind
 
@@ -72,11 +72,7 @@ class Phrase:
         cursor, token, after = self.cursor, self.cursor.peek(), self.cursor.peek(1)
         if cursor.accept("other"):
             self.every_other(start)
-        elif (
-            token.word == "second"
-            and after.kind is not Kind.WEEKDAY
-            and after.word not in {"day", "weekday", "and"}
-        ):
+        elif token.word == "second" and not is_ordinal(token, after):
             cursor.take()
             self.note("pace", Pace(1, counted=True), start)
         elif parts := duration(cursor):
@@ -113,8 +109,8 @@ class Phrase:
             )
 
     def weeks(self, count: int, start: int) -> None:
-        if count > 52:
-            self.cursor.refuse("Weeks are counted from 1 to 52.", start=start)
+        if count > 520:
+            self.cursor.refuse("Weeks are counted from 1 to 520.", start=start)
         self.note("period", Period.WEEK, start)
         self.said.weeks = count
 
@@ -142,7 +138,9 @@ class Phrase:
             self.unexpected()
 
     def at(self, start: int) -> None:
-        if minutes := self.cursor.several(_minutes_past):
+        if stamp := self.cursor.accept_kind(Kind.STAMP):
+            self.stamp(stamp.word, start)
+        elif minutes := self.cursor.several(_minutes_past):
             self.note("past", tuple(sorted(set(minutes))), start)
         elif not self.times(start):
             self.unexpected()
@@ -191,7 +189,9 @@ class Phrase:
         found = read_days(self.cursor, sure=False)
         if not isinstance(found, date):
             self.cursor.refuse(
-                "Counting needs a whole date.", "Write 'counting from 2 june 2026'.", start=start
+                "Counting needs a whole date.",
+                "Write 'every other tuesday at 9am, counting from 2 june 2026'.",
+                start=start,
             )
         self.note("anchor", found, start)
 
@@ -200,7 +200,7 @@ class Phrase:
             found = datetime.fromisoformat(written)
         except ValueError:
             self.cursor.refuse(
-                "This is not a time that exists.", "Write it like 2027-03-03T09:00:00+01:00.", start=start
+                "This is not a time that exists.", "Write '2027-03-03T09:00:00+01:00'.", start=start
             )
         self.note("stamp", found, start)
 
@@ -224,6 +224,8 @@ class Phrase:
         token = self.cursor.peek()
         if token.kind is Kind.END:
             self.cursor.refuse("The phrase stops too early.")
+        if token.kind is Kind.NUMBER and self.cursor.peek(1).kind is Kind.END:
+            self.cursor.refuse(f"{token.word!r} lacks its unit.")
         if token.word in REFUSED:
             why, instead = REFUSED[token.word]
             self.cursor.refuse(why.format(word=token.word), instead)

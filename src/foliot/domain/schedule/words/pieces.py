@@ -24,10 +24,10 @@ class Cursor:
         self.at = 0
 
     @property
-    def zone(self) -> str | None:
+    def zone(self) -> Token | None:
         """The zone that ends the phrase."""
         last = self.tokens[-2] if len(self.tokens) > 1 else None
-        return last.word if last is not None and last.kind is Kind.ZONE else None
+        return last if last is not None and last.kind is Kind.ZONE else None
 
     def peek(self, ahead: int = 0) -> Token:
         return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
@@ -92,7 +92,9 @@ def clock_time(cursor: Cursor) -> time | None:
     if half is not None:
         if not 1 <= hour <= 12:
             cursor.refuse(
-                f"There is no hour {hour}{half.word}.", "Write '9am', '9:30pm' or '21:30'.", start=start
+                f"There is no hour {hour}{half.word}.",
+                "Write 'every day at 9am' or 'every day at 21:30'.",
+                start=start,
             )
         hour = hour % 12 + (12 if half.word == "pm" else 0)
     if hour > 23 or minute > 59 or second > 59:
@@ -155,20 +157,40 @@ def calendar_date(cursor: Cursor) -> tuple[int, int, int | None] | None:
 
 
 def ordinal(cursor: Cursor) -> int | None:
-    """1 to 31, or LAST. `second` is an ordinal only before a day, another ordinal's list or `of`."""
+    """1 to 31, or LAST."""
     token, after = cursor.peek(), cursor.peek(1)
     if cursor.accept("last"):
         return LAST
-    if token.word == "second" and (
-        after.kind is Kind.WEEKDAY or after.word in {"day", "weekday", "and", "of"}
-    ):
-        cursor.take()
-        return 2
-    if token.kind is not Kind.ORDINAL or _month_follows(cursor):
+    if not is_ordinal(token, after) or _month_follows(cursor):
         return None
-    if not 1 <= token.number <= 31:
-        cursor.refuse(f"No month has a {token.word}.")
-    return cursor.take().number
+    cursor.take()
+    if token.kind is Kind.ORDINAL and not 1 <= token.number <= 31:
+        cursor.refuse(f"No month has a {token.word}.", start=cursor.at - 1)
+    return token.number if token.kind is Kind.ORDINAL else 2
+
+
+def ordinal_range(cursor: Cursor) -> list[int] | None:
+    """`1st`, or `1st to 7th`."""
+    start = cursor.at
+    first = ordinal(cursor)
+    if first is None:
+        return None
+    before = cursor.at
+    last = ordinal(cursor) if first != LAST and cursor.accept("to", "through") else None
+    if last is None:
+        cursor.at = before
+        return [first]
+    if last < first:
+        cursor.refuse("These days run backwards.", start=start)
+    return list(range(first, last + 1))
+
+
+def is_ordinal(token: Token, after: Token) -> bool:
+    """`second` is the unit of time unless a day or another ordinal follows."""
+    is_second = token.word == "second" and (
+        after.kind in {Kind.WEEKDAY, Kind.ORDINAL} or after.word in {"day", "weekday", "last", "and"}
+    )
+    return is_second or token.kind is Kind.ORDINAL
 
 
 def _parts(token: Token) -> tuple[int, int, int]:

@@ -24,7 +24,7 @@ class Token:
     after_comma: bool = False
 
 
-# No repetition stands beside another that could take the same characters, so the time to match is linear.
+# No repetition stands beside another that could take the same characters: a match never backtracks far.
 SHAPE = re.compile(
     r"""(?P<space>\s+|\.$) | (?P<comma>,) | (?P<dash>-)
     | (?P<stamp>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)?) | (?P<date>\d{4}-\d\d-\d\d)(?![\d-])
@@ -101,7 +101,7 @@ def _token(text: str, found: re.Match[str]) -> Token | None:
                 start,
                 end,
                 f"{word!r} can be read with the day or the month first.",
-                "Write '3 march 2027' or '2027-03-03'.",
+                "Write 'on 3 march 2027 at 9am' or 'on 2027-03-03 at 9am'.",
             )
         case "fraction":
             refuse(
@@ -109,7 +109,7 @@ def _token(text: str, found: re.Match[str]) -> Token | None:
                 start,
                 end,
                 f"{word!r} is not a whole number.",
-                "Write '90 minutes' for 1.5 hours, '9:30am' for a time.",
+                "Write 'every 90 minutes' or 'every day at 9:30am'.",
             )
         case _:
             return _word(text, word, start, end)

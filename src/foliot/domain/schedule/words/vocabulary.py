@@ -111,7 +111,11 @@ REFUSED: dict[str, tuple[str, str]] = {
         "Write 'on the 1st and 15th of the month at 9am' or 'on the 1st of the month at 9am in january, march and may'.",
     ),
     **_because("now", "'now' is over before it is saved.", "Write 'in 1 minute', or start the job by hand."),
-    **_because("o'clock", "A bare hour can be morning or evening.", "Write '9am', '9pm' or '21:00'."),
+    **_because(
+        "o'clock",
+        "A bare hour can be morning or evening.",
+        "Write 'every day at 9am' or 'every day at 21:00'.",
+    ),
     **_because(
         "twice thrice times often morning mornings afternoon afternoons evening evenings night nights soon later",
         "{word!r} does not say at what time.",

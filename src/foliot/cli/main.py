@@ -1,0 +1,61 @@
+"""The `foliot` command: its sub-commands, and the one place where errors become sentences and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from foliot import __version__
+from foliot.cli import db, keys, preview, serve
+from foliot.cli import settings as settings_command
+from foliot.cli.output import MEANINGS, Exit, report, say
+from foliot.domain.errors import FoliotError
+from foliot.settings import SettingsError
+
+app = typer.Typer(
+    name="foliot",
+    help="Durable, multi-tenant job scheduling on PostgreSQL: one record for every planned time.",
+    epilog="Exit codes: " + ", ".join(f"{code} {meaning}" for code, meaning in MEANINGS.items()) + ".",
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: brackets and stars in it are meant as they stand
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def version(asked: bool) -> None:
+    if asked:
+        say(f"foliot {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def foliot(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("serve")(serve.serve)
+app.command("preview")(preview.preview)
+app.command("migrate")(serve.migrate)
+app.command("settings")(settings_command.settings)
+app.add_typer(db.app, name="db")
+app.add_typer(keys.app, name="keys")
+
+
+def main() -> None:
+    try:
+        app()
+    except (FoliotError, SettingsError) as error:
+        sys.exit(report(error))
+    except BrokenPipeError:
+        # The reader (`| head`) has left; without this Python complains again while it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(Exit.FAILURE)

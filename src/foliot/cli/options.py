@@ -1,0 +1,43 @@
+"""Flags made from the table of settings, and the settings of one command."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from foliot.settings import BY_NAME, Settings, load
+
+
+def flag(name: str) -> Any:
+    """The flag of a setting. It takes text as typed: `settings.load` judges it, as it does the environment."""
+    row = BY_NAME[name]
+    assert row.flag, f"{name} is a secret and has no flag"
+    default = "" if row.default in (None, ()) else f" [default: {row.default}]"
+    unit = f" In {row.unit}." if row.unit else ""
+    return typer.Option(row.flag, help=row.about + unit + default, metavar=name.upper(), show_default=False)
+
+
+Config = Annotated[str | None, flag("config")]
+DataDir = Annotated[str | None, flag("data_dir")]
+Host = Annotated[str | None, flag("host")]
+Port = Annotated[str | None, flag("port")]
+PgBindir = Annotated[str | None, flag("pg_bindir")]
+LogFormat = Annotated[str | None, flag("log_format")]
+LogLevel = Annotated[str | None, flag("log_level")]
+ShutdownGrace = Annotated[str | None, flag("shutdown_grace")]
+
+
+class Form(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+Output = Annotated[Form, typer.Option("-o", "--output", help="How to print it.")]
+
+
+def settings(**flags: str | None) -> Settings:
+    return load(os.environ, flags, Path.cwd())

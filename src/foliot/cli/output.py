@@ -1,0 +1,106 @@
+"""How the command line speaks: tables, errors and exit codes. User text is never taken for markup or escapes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import TextIO
+
+from foliot.domain.errors import Conflict, Denied, FoliotError, Invalid, Mark, NotFound, Unavailable
+from foliot.settings import SettingsError
+
+WIDEST_QUOTE = 72
+
+
+class Exit(IntEnum):
+    """Exit codes, the same for every command."""
+
+    OK = 0
+    FAILURE = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    CONFLICT = 4
+    REFUSED = 5
+    UNREACHABLE = 6
+
+
+MEANINGS = {
+    Exit.OK: "ok",
+    Exit.FAILURE: "failure",
+    Exit.USAGE: "usage",
+    Exit.NOT_FOUND: "not found",
+    Exit.CONFLICT: "conflict",
+    Exit.REFUSED: "refused by policy",
+    Exit.UNREACHABLE: "server unreachable",
+}
+CODES: tuple[tuple[type[FoliotError], Exit], ...] = (
+    (Invalid, Exit.USAGE),
+    (NotFound, Exit.NOT_FOUND),
+    (Conflict, Exit.CONFLICT),
+    (Denied, Exit.REFUSED),
+    (Unavailable, Exit.UNREACHABLE),
+)
+
+
+def say(text: str = "") -> None:
+    print(text, flush=True)  # noqa: T201  # this is the one place that prints
+
+
+def tell(text: str) -> None:
+    """For people, beside the output proper."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def report(error: FoliotError | SettingsError) -> Exit:
+    """Say on stderr what happened, where in the user's text, and what to do next; return the exit code."""
+    if isinstance(error, SettingsError):
+        for problem in error.problems:
+            tell(error_text(error.code, problem.message, hint=problem.hint))
+        return Exit.USAGE
+    tell(error_text(error.code, error.message, hint=error.hint, mark=error.mark))
+    return next((code for branch, code in CODES if isinstance(error, branch)), Exit.FAILURE)
+
+
+def error_text(code: str, message: str, *, hint: str | None = None, mark: Mark | None = None) -> str:
+    lines = [f"{paint('31;1', f'error[{code}]', sys.stderr)}: {clean(message)}"]
+    if mark and mark.text.strip():
+        lines += ["  " + line for line in quote(mark).splitlines()]
+    if hint:
+        lines += ["  " + clean(hint)]
+    return "\n".join(lines)
+
+
+def quote(mark: Mark) -> str:
+    """The user's text with a caret; of a long one, the part around the mark. One character stays one column."""
+    start = min(mark.start, max(0, mark.end - WIDEST_QUOTE), max(0, mark.start - WIDEST_QUOTE // 2))
+    if len(mark.text) <= WIDEST_QUOTE:
+        start = 0
+    shown = "".join(each if each.isprintable() else "?" for each in mark.text[start : start + WIDEST_QUOTE])
+    end = min(mark.end - start, len(shown) + 1)
+    return Mark(shown, mark.start - start, end).caret()
+
+
+def clean(text: str) -> str:
+    """Line by line, with control characters made visible."""
+    return "\n".join(
+        "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
+        for line in text.split("\n")
+    )
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns as wide as their widest value, two blanks between; the heading is bold on a terminal."""
+    rows = [[clean(cell) for cell in row] for row in rows]
+    widths = [max(len(row[column]) for row in (headers, *rows)) for column in range(len(headers))]
+
+    def line(cells: Sequence[str]) -> str:
+        return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+    return "\n".join((paint("1", line(headers), sys.stdout), *(line(row) for row in rows)))
+
+
+def paint(code: str, text: str, stream: TextIO) -> str:
+    plain = not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return text if plain else f"\x1b[{code}m{text}\x1b[0m"

@@ -1,0 +1,34 @@
+"""`foliot settings`: every setting, its value, and where the value came from."""
+
+from __future__ import annotations
+
+import json
+
+from foliot.cli import options
+from foliot.cli.output import say, table
+from foliot.settings import TABLE, Settings, shown
+
+
+def settings(
+    config: options.Config = None,
+    data_dir: options.DataDir = None,
+    output: options.Output = options.Form.TEXT,
+) -> None:
+    """Show every setting, its value and its origin. Keys and passwords stay hidden."""
+    found = options.settings(config=config, data_dir=data_dir)
+    if output is options.Form.JSON:
+        say(json.dumps(as_objects(found), indent=2))
+        return
+    say(
+        table(
+            ("SETTING", "VALUE", "FROM"),
+            [(row.env, shown(row, found) or "-", found.origins[row.name]) for row in TABLE],
+        )
+    )
+
+
+def as_objects(found: Settings) -> list[dict[str, str]]:
+    return [
+        {"name": row.name, "env": row.env, "value": shown(row, found), "origin": found.origins[row.name]}
+        for row in TABLE
+    ]

@@ -1,0 +1,110 @@
+"""Who is asking: principals, their roles, and the shape of the API keys they present.
+
+A key reads `fol_<prefix>_<secret><checksum>`. The prefix names the key in lists and logs, the secret is never stored, and
+the checksum lets a mistyped or cut key be refused without asking the database. Entropy comes in as bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Self
+
+from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
+
+KEY_ENTROPY = 31  # bytes: 8 for the public prefix, 23 (184 bits) for the secret
+
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PREFIX, _SECRET, _CHECKSUM = 8, 32, 6
+_KEY = re.compile(rf"fol_([0-9A-Za-z]{{{_PREFIX}}})_[0-9A-Za-z]{{{_SECRET + _CHECKSUM}}}", re.ASCII)
+
+
+class PrincipalKind(StrEnum):
+    USER = "user"
+    AGENT = "agent"
+    SERVICE = "service"
+    SYSTEM = "system"
+
+
+class MemberRole(StrEnum):
+    """What a principal may do, weakest first. Compare by rank, never by the text."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    EDITOR = "editor"
+    ADMIN = "admin"
+
+    @property
+    def rank(self) -> int:
+        return list(MemberRole).index(self)
+
+    def is_at_least(self, other: MemberRole) -> bool:
+        return self.rank >= other.rank
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    id: PrincipalId
+    workspace_id: WorkspaceId | None  # None: an administrator of the whole installation
+    kind: PrincipalKind
+    name: str
+    role: MemberRole
+
+    @property
+    def is_system(self) -> bool:
+        return self.workspace_id is None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHolder:
+    """A principal, and the key by which it came in."""
+
+    principal: Principal
+    key_id: KeyId
+    scopes: frozenset[str]
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key in the clear. It exists in memory only, and its repr keeps the secret."""
+
+    prefix: str
+    secret: str = field(repr=False)
+
+    @classmethod
+    def make(cls, entropy: bytes) -> Self:
+        if len(entropy) != KEY_ENTROPY:
+            raise ValueError(f"a key is made of {KEY_ENTROPY} bytes of entropy, not {len(entropy)}")
+        prefix = _base62(int.from_bytes(entropy[:8], "big") % 62**_PREFIX, _PREFIX)
+        body = f"fol_{prefix}_{_base62(int.from_bytes(entropy[8:], 'big'), _SECRET)}"
+        return cls(prefix, body + _checksum(body))
+
+    @property
+    def hash(self) -> bytes:
+        """What the database keeps. One round of SHA-256 is enough for a secret of 184 random bits."""
+        return hashlib.sha256(self.secret.encode()).digest()
+
+
+def parse_key(text: str) -> ApiKey | None:
+    """The key in this text, or None where it cannot be one: the caller answers the same for both."""
+    found = _KEY.fullmatch(text)
+    if found is None or _checksum(text[:-_CHECKSUM]) != text[-_CHECKSUM:]:
+        return None
+    return ApiKey(found[1], text)
+
+
+def _checksum(body: str) -> str:
+    return _base62(zlib.crc32(body.encode()), _CHECKSUM)
+
+
+def _base62(number: int, width: int) -> str:
+    digits = ""
+    for _ in range(width):
+        number, digit = divmod(number, 62)
+        digits = _DIGITS[digit] + digits
+    return digits

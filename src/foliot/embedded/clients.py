@@ -1,0 +1,127 @@
+"""The client programs (psql, pg_dump, pg_restore) of one version, bound to one database."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from foliot.domain.errors import DatabaseUnavailable
+from foliot.embedded import address
+from foliot.embedded.address import Address
+from foliot.embedded.binaries import OLDEST, Binaries, find_client
+
+HEAD = 20  # lines in which pg_restore sets up the session, before any data
+
+
+def connect(bindir: Path | None, url: str, program: str) -> Clients:
+    """Clients that have `program` and are at least as new as the server behind `url`."""
+    where = address.parse(url)
+    asking = Clients(find_client("psql", bindir, OLDEST), where, OLDEST)
+    server = int(asking.ask("SHOW server_version_num")) // 10_000
+    return Clients(find_client(program, bindir, server), where, server)
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    programs: Binaries
+    where: Address
+    server_major: int
+
+    @property
+    def version(self) -> str:
+        return self.programs.version
+
+    def run(
+        self, program: str, *args: str | Path, connected: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        to = (f"--dbname={self.where.text}",) if connected else ()
+        return subprocess.run(
+            (self.programs / program, *to, *args),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            env=self._environment(),
+        )
+
+    def ask(self, query: str) -> str:
+        """One value."""
+        done = self.run("psql", "--no-psqlrc", "--tuples-only", "--no-align", f"--command={query}")
+        if done.returncode:
+            raise DatabaseUnavailable(
+                f"The database does not answer: {done.stderr.strip()}",
+                hint="Is the server running, and the address right?",
+            )
+        return done.stdout.strip()
+
+    def play(self, source: Path, first: str) -> str | None:
+        """Run `first` and the dump in one transaction, committed only when both programs went well; else what they said.
+
+        Through psql, because pg_restore alone cannot drop and fill in the same transaction.
+        """
+        with tempfile.TemporaryFile() as psql_said, tempfile.TemporaryFile() as restore_said:
+            player = subprocess.Popen(
+                (
+                    self.programs / "psql",
+                    f"--dbname={self.where.text}",
+                    "-X",
+                    "-q",
+                    "-v",
+                    "ON_ERROR_STOP=1",
+                    "-f",
+                    "-",
+                ),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=psql_said,
+                env=self._environment(),
+            )
+            reader = subprocess.Popen(
+                (self.programs / "pg_restore", "--no-owner", "--exit-on-error", "--file=-", source),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=restore_said,
+                env=self._environment(),
+            )
+            try:
+                went_well = self._hand_on(reader, player, first)
+            finally:
+                for process in (player, reader):
+                    process.kill()
+                    process.communicate()
+            return None if went_well else _text(psql_said) + _text(restore_said)
+
+    def _hand_on(self, reader: subprocess.Popen[bytes], player: subprocess.Popen[bytes], first: str) -> bool:
+        script, into = reader.stdout, player.stdin
+        assert script is not None
+        assert into is not None
+        try:
+            into.write(f"BEGIN;\n{first}\n".encode())
+            for number, line in enumerate(script):
+                # Written by newer programs whatever the server; one that does not know it would stop there.
+                if number < HEAD and self.server_major < 17 and line == b"SET transaction_timeout = 0;\n":
+                    continue
+                into.write(line)
+            if reader.wait() != 0:
+                return False  # psql is killed without its COMMIT
+            into.write(b"COMMIT;\n")
+            into.close()
+        except BrokenPipeError:
+            player.wait()  # it stopped at an error, and says so
+            return False
+        return player.wait() == 0
+
+    def _environment(self) -> dict[str, str]:
+        """The caller's, for certificates and password files; messages in English, because some are recognised."""
+        fixed = {"LC_ALL": "C", "PGAPPNAME": "foliot"}
+        return {"PGCONNECT_TIMEOUT": "10", **os.environ, **fixed, **self.where.environment()}
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")

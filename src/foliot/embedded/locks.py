@@ -1,0 +1,75 @@
+"""One holder per data directory. The kernel lets go of a lock when its holder dies, even by kill -9."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from foliot.domain.errors import Conflict
+from foliot.embedded.failures import cannot_write
+
+
+@contextmanager
+def serve_lock(data_dir: Path) -> Iterator[None]:
+    """Held by `foliot serve` as long as it lives; a second serve on the directory is refused by name."""
+    lock = Lock.take(data_dir, "serve.lock")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class Lock:
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @classmethod
+    def take(cls, data_dir: Path, name: str) -> Lock:
+        make_data_dir(data_dir)
+        try:
+            descriptor = os.open(data_dir / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise cannot_write(data_dir, error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        except BlockingIOError:
+            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+            os.close(descriptor)
+            raise Conflict(
+                f"The data directory {data_dir.absolute()} is in use by another Foliot (pid {holder}).",
+                hint="Stop that one first, or give this one a directory of its own with FOLIOT_DATA_DIR.",
+            ) from None
+        except OSError as error:
+            os.close(descriptor)
+            raise cannot_write(data_dir, error) from error
+        return cls(descriptor)
+
+    def release(self) -> None:
+        """The file stays: removing it would let two holders lock two different files of one name."""
+        if self._descriptor >= 0:
+            os.ftruncate(self._descriptor, 0)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def make_data_dir(data_dir: Path) -> None:
+    """Ours alone. Root's may be passed through (0711), since PostgreSQL never runs as root; what is inside is 0600."""
+    if data_dir.is_dir():
+        return
+    try:
+        data_dir.parent.mkdir(parents=True, exist_ok=True)
+        data_dir.mkdir(mode=0o700)
+        if os.geteuid() == 0:
+            data_dir.chmod(0o711)
+    except FileExistsError:
+        if not data_dir.is_dir():
+            raise cannot_write(
+                data_dir, NotADirectoryError(20, "a file of that name is in the way")
+            ) from None
+    except OSError as error:
+        raise cannot_write(data_dir, error) from error

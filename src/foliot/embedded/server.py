@@ -1,0 +1,139 @@
+"""Start the private PostgreSQL, know when it dies, and stop it without leaving anything behind."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import quote
+
+from foliot.domain.errors import DatabaseUnavailable
+from foliot.embedded import binaries, cluster, launch, orphans, places, private_copy
+from foliot.embedded.binaries import Binaries
+from foliot.embedded.config import DATABASE, OWNER, EmbeddedConfig
+from foliot.embedded.failures import cannot_write
+from foliot.embedded.launch import Launched
+from foliot.embedded.locks import Lock
+from foliot.embedded.logfile import LogFile
+from foliot.embedded.places import Place
+
+TRIM_EVERY = 60.0  # seconds
+
+
+def start(config: EmbeddedConfig) -> EmbeddedServer:
+    """Make the database on the first start, recover it after a crash, and answer once it accepts connections.
+
+    To be called from the main thread: the kernel ends the server with the thread that started it.
+    """
+    if not sys.platform.startswith("linux"):
+        raise DatabaseUnavailable(
+            "The private PostgreSQL runs on Linux only.",
+            hint="Use a running server with FOLIOT_DATABASE_URL.",
+        )
+    if threading.current_thread() is not threading.main_thread():
+        raise RuntimeError("start the embedded server from the main thread; it would end with this one")
+    found = binaries.find(config.bindir)
+    lock = Lock.take(config.data_dir, "postgres.lock")
+    try:
+        place = places.settle(config)
+        usable, copied = private_copy.reachable(config, found, place.account)
+        stopped = orphans.clear(place.cluster)
+        place = cluster.prepare(place, usable)
+        launched, squeezed = launch.launch(config, place, usable)
+    except OSError as error:
+        lock.release()
+        raise cannot_write(config.data_dir, error) from error
+    except BaseException:
+        lock.release()
+        raise
+    notes = (*place.notes, *copied, *((stopped,) if stopped else ()), *squeezed)
+    return EmbeddedServer(place, usable, launched, lock, notes)
+
+
+class EmbeddedServer:
+    """A running PostgreSQL, ours alone. `exited` is set when it has ended, whoever ended it."""
+
+    host = "127.0.0.1"
+
+    def __init__(
+        self, place: Place, programs: Binaries, launched: Launched, lock: Lock, notes: tuple[str, ...]
+    ) -> None:
+        self.notes = notes  # what the user should be told
+        self.data_dir = place.data_dir
+        self.bindir = programs.bindir
+        self.version = programs.version
+        self.port = launched.port
+        self.pid = launched.process.pid
+        self.exited = launched.exited
+        self._place = place
+        self._process = launched.process
+        self._lock = lock
+        self._stopping = threading.Lock()
+        self._wanted_dead = False
+        threading.Thread(target=self._keep_log_short, name="postgres-log", daemon=True).start()
+
+    @property
+    def owner_url(self) -> str:
+        return self.url(OWNER, self._place.record.password)
+
+    @property
+    def sockets(self) -> Path | None:
+        return self._place.sockets
+
+    @property
+    def cluster(self) -> Path:
+        return self._place.cluster
+
+    def url(self, user: str, password: str, database: str = DATABASE) -> str:
+        return f"postgresql://{quote(user, safe='')}:{quote(password, safe='')}@{self.host}:{self.port}/{quote(database, safe='')}"
+
+    def is_alive(self) -> bool:
+        return not self.exited.is_set()
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """The exit code once it has ended (negative: by that signal), None when it outlives `timeout`."""
+        return self._process.returncode if self.exited.wait(timeout) else None
+
+    def when_lost(self, tell: Callable[[int], None]) -> None:
+        """Call `tell` with the exit code, from a thread of its own, if the server ends without `stop`."""
+
+        def watch() -> None:
+            self.exited.wait()
+            if not self._wanted_dead:
+                tell(self._process.returncode)
+
+        threading.Thread(target=watch, name="postgres-watch", daemon=True).start()
+
+    def stop(self, timeout: float = 8.0) -> None:
+        """Fast shutdown within `timeout`, else immediate, else kill. May be called twice, and after the server died."""
+        self._wanted_dead = True
+        with self._stopping:
+            # Told to stop at once, a postmaster gives its children five seconds and kills the rest itself.
+            for step, patience in ((signal.SIGINT, timeout), (signal.SIGQUIT, 6.0), (signal.SIGKILL, 6.0)):
+                if self.is_alive():
+                    self._process.send_signal(step)
+                    self._process.send_signal(signal.SIGCONT)
+                    self.exited.wait(patience)
+            if self.wait() != 0:
+                orphans.clear(self.cluster)
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _keep_log_short(self) -> None:
+        log = LogFile(self._place.log)
+        while not self.exited.wait(TRIM_EVERY):
+            log.trim()
+
+    def __repr__(self) -> str:
+        return f"<EmbeddedServer {self.version} pid={self.pid} port={self.port} in {self.cluster}>"

@@ -1,0 +1,46 @@
+"""The driver's errors in our words: which mean "no database right now", and which may be tried again."""
+
+from __future__ import annotations
+
+import psycopg
+
+from foliot.domain.errors import DatabaseUnavailable
+
+_RETRYABLE = frozenset({"40001", "40P01", "57P01", "57P02", "57P03", "53300"})
+_OUT_OF_REACH = ("08", "53", "57P", "40")  # connection, resources, shutdown, rolled back for a rival
+_BUSY = {
+    "57014": "The database did not finish a statement in time.",
+    "55P03": "The database could not get a lock in time.",
+    "25006": "The database takes no writes: it is a replica, or set read-only.",
+}
+
+
+def is_retryable(sqlstate: str | None) -> bool:
+    """Whether the same statement may be sent again, given that repeating it is harmless."""
+    return sqlstate is not None and (sqlstate.startswith("08") or sqlstate in _RETRYABLE)
+
+
+def may_retry(error: BaseException) -> bool:
+    """The same for an error that has already been translated. A lost connection carries no SQLSTATE."""
+    cause = error.__cause__ if isinstance(error, DatabaseUnavailable) else error
+    return isinstance(cause, psycopg.Error) and (is_lost(cause) or is_retryable(cause.sqlstate))
+
+
+def is_lost(error: psycopg.Error) -> bool:
+    """No server said this: the connection broke, was never made, or none was free in the pool."""
+    return error.sqlstate is None and isinstance(error, psycopg.OperationalError)
+
+
+def unavailable(error: psycopg.Error) -> DatabaseUnavailable | None:
+    """This error as one of ours where the database, and not the statement, is at fault."""
+    if sentence := _BUSY.get(error.sqlstate or ""):
+        return DatabaseUnavailable(
+            sentence, hint="Try again; if it lasts, look for long transactions on the server."
+        )
+    if is_lost(error) or (error.sqlstate or "").startswith(_OUT_OF_REACH):
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        return DatabaseUnavailable(
+            f"PostgreSQL cannot be used right now: {reason}",
+            hint="Check that the server runs and accepts connections.",
+        )
+    return None

@@ -1,0 +1,56 @@
+"""The one row of this installation: its identity, its zone data, and whether it is held after a restore."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from foliot.storage.queries import sql
+from foliot.storage.tx import Tx
+
+
+class MissedChoice(StrEnum):
+    """What becomes of the times that passed between a backup and its restore."""
+
+    SKIP = "skip"
+    CATCH_UP = "catch_up"
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    id: UUID
+    created_at: datetime
+    tzdata_version: str | None
+    held_at: datetime | None
+    held_reason: str | None
+    missed_choice: MissedChoice | None
+
+    @property
+    def is_held(self) -> bool:
+        return self.held_at is not None
+
+
+async def get(tx: Tx) -> Installation:
+    row = await tx.fetch_one(sql.installation.get)
+    assert row is not None  # the first migration made it, and nobody may delete it
+    choice = row.pop("missed_choice")
+    return Installation(**row, missed_choice=MissedChoice(choice) if choice else None)
+
+
+async def lock(tx: Tx) -> None:
+    await tx.fetch_one(sql.installation.lock)
+
+
+async def set_tzdata_version(tx: Tx, version: str) -> None:
+    await tx.execute(sql.installation.set_tzdata_version, {"version": version})
+
+
+async def hold(tx: Tx, reason: str) -> None:
+    await tx.execute(sql.installation.hold, {"now": tx.now, "reason": reason})
+
+
+async def release(tx: Tx, choice: MissedChoice) -> bool:
+    """False where nothing was held."""
+    return await tx.execute(sql.installation.release, {"choice": choice.value}) == 1

@@ -1,0 +1,186 @@
+"""Numbered forward migrations, run as the owner. `docs/explanation/migrations.md` says how to write one.
+
+Safe when several nodes start at once and when killed anywhere: one transaction each, under an advisory lock that ends with
+the transaction. Locks are waited for briefly and asked for again, so that a migration stuck behind a long query does not
+make everybody else queue behind the migration.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import psycopg
+from psycopg import errors as pg
+from psycopg.rows import DictRow
+
+from foliot import __version__
+from foliot.domain.errors import DatabaseUnavailable
+from foliot.storage.errors import unavailable
+from foliot.storage.patience import Patience
+from foliot.storage.roles import Login, admit, ensure_roles
+from foliot.storage.server import connect, inspect_connection
+
+Connection = psycopg.Connection[DictRow]
+
+_LOCK = 0x666F6C696F74  # "foliot"; advisory locks are per database
+_FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+_NO_TRANSACTION = "-- foliot: no-transaction"
+
+_OPEN = """
+SET LOCAL search_path TO foliot, pg_temp;
+SET LOCAL lock_timeout TO '2s';
+SET LOCAL statement_timeout TO 0;
+SET LOCAL idle_in_transaction_session_timeout TO 0;
+SET LOCAL client_connection_check_interval TO '1s'; -- a killed runner lets go of its locks in the middle of a statement
+"""
+
+_HISTORY = """
+CREATE SCHEMA IF NOT EXISTS foliot;
+CREATE TABLE IF NOT EXISTS foliot.migrations (
+    number     integer     CONSTRAINT migrations_pkey PRIMARY KEY,
+    name       text        NOT NULL,
+    checksum   text        NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    number: int
+    name: str
+    text: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.number:04}_{self.name}"
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.text.replace("\r\n", "\n").encode()).hexdigest()
+
+    @property
+    def is_transactional(self) -> bool:
+        return not self.text.startswith(_NO_TRANSACTION)
+
+    def statements(self) -> list[str]:
+        """Only for migrations outside a transaction, whose statements each end with a semicolon at the end of a line."""
+        return [part for part in re.split(r";[ \t]*(?:\n|$)", self.text) if re.sub(r"--.*", "", part).strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    applied: tuple[str, ...]
+
+
+class _Busy(Exception):
+    """Another node is migrating."""
+
+
+def packaged() -> tuple[Migration, ...]:
+    """The migrations of this version, in order, without gaps."""
+    folder = files("foliot.storage") / "migrations"
+    found = [(file, _FILE.fullmatch(file.name)) for file in folder.iterdir() if file.name.endswith(".sql")]
+    migrations = sorted(
+        (Migration(int(name[1]), name[2], file.read_text("utf-8")) for file, name in found if name),
+        key=lambda migration: migration.number,
+    )
+    if [migration.number for migration in migrations] != list(range(1, len(found) + 1)):
+        raise ValueError("migrations are named 0001_words.sql, 0002_words.sql, … without gaps")
+    return tuple(migrations)
+
+
+def migrate(
+    owner_url: str,
+    *,
+    login: Login | None = None,
+    migrations: Sequence[Migration] | None = None,
+    patience: float = 300.0,
+) -> Report:
+    """Bring the database to this version and admit the pool's login (None: the owner itself serves)."""
+    migrations = packaged() if migrations is None else migrations
+    waiting = Patience(patience)
+    applied: list[str] = []
+    with connect(owner_url) as connection:
+        try:
+            inspect_connection(connection)
+            ensure_roles(connection)
+            while migration := _apply_next(connection, owner_url, migrations, waiting):
+                applied.append(migration.label)
+            admit(connection, login)
+        except pg.InsufficientPrivilege as error:
+            raise DatabaseUnavailable(
+                f"The owner may not make what Foliot needs: {error.diag.message_primary}.",
+                hint="FOLIOT_MIGRATE_URL names the owner of the database, or a role with CREATE on it.",
+            ) from error
+        except psycopg.Error as error:
+            raise unavailable(error) or error from error
+    return Report(tuple(applied))
+
+
+def _apply_next(
+    connection: Connection, owner_url: str, migrations: Sequence[Migration], waiting: Patience
+) -> Migration | None:
+    while True:
+        try:
+            with connection.transaction():
+                return _apply_locked(connection, owner_url, migrations)
+        except (_Busy, pg.LockNotAvailable, pg.DeadlockDetected) as error:
+            if not waiting.again():
+                raise DatabaseUnavailable(
+                    "The database could not be migrated: another node is migrating it, or long transactions hold its tables.",
+                    hint="Look at pg_stat_activity for transactions that are old, and start again.",
+                ) from error
+
+
+def _apply_locked(
+    connection: Connection, owner_url: str, migrations: Sequence[Migration]
+) -> Migration | None:
+    connection.execute(_OPEN)
+    # Asking instead of waiting: a statement that waits holds a snapshot, and CREATE INDEX CONCURRENTLY waits for those.
+    lock = connection.execute("SELECT pg_try_advisory_xact_lock(%s) AS is_mine", [_LOCK]).fetchone()
+    if not (lock and lock["is_mine"]):
+        raise _Busy
+    migration = _pending(connection, migrations)
+    if migration is None:
+        return None
+    if migration.is_transactional:
+        connection.execute(migration.text.encode())
+    else:
+        with connect(owner_url) as other:  # while this transaction keeps the lock
+            other.execute("SET search_path TO foliot, pg_temp; SET client_connection_check_interval TO '1s'")
+            for statement in migration.statements():
+                other.execute(statement.encode())
+    connection.execute(
+        "INSERT INTO foliot.migrations (number, name, checksum) VALUES (%s, %s, %s)",
+        [migration.number, migration.name, migration.checksum],
+    )
+    return migration
+
+
+def _pending(connection: Connection, migrations: Sequence[Migration]) -> Migration | None:
+    exists = connection.execute("SELECT to_regclass('foliot.migrations') IS NOT NULL AS so").fetchone()
+    if not (exists and exists["so"]):
+        connection.execute(_HISTORY)
+    history = connection.execute(
+        "SELECT number, name, checksum FROM foliot.migrations ORDER BY number"
+    ).fetchall()
+    if len(history) > len(migrations):
+        newest, known = history[-1], migrations[-1].label if migrations else "none"
+        raise DatabaseUnavailable(
+            f"This database is newer than this Foliot: it is at migration {newest['number']:04}_{newest['name']},"
+            f" and Foliot {__version__} knows them up to {known}.",
+            hint="Start the newer version of Foliot, or restore a backup from before the upgrade.",
+        )
+    for row, migration in zip(history, migrations, strict=False):
+        if (row["number"], row["checksum"]) != (migration.number, migration.checksum):
+            raise DatabaseUnavailable(
+                f"Migration {migration.label}.sql is not the one that made this database"
+                f" (recorded as {row['number']:04}_{row['name']}).",
+                hint="A migration never changes once it is released: restore the file, and put the change into a new one.",
+            )
+    return migrations[len(history)] if len(history) < len(migrations) else None

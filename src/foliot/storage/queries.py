@@ -1,0 +1,86 @@
+"""Named queries. `sql/<file>.sql` holds statements that begin with `-- name: take_ready`; `sql.<file>.take_ready` is one.
+
+They are read once, at import. A statement without a name, a name used twice or a name without a statement stops it there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+_NAME = re.compile(r"-- name: ([a-z][a-z0-9_]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    name: str  # keys.insert: how logs and errors speak of it
+    text: bytes
+
+
+class QueryFile:
+    def __init__(self, name: str, queries: Mapping[str, Query]) -> None:
+        self._name = name
+        self._queries = queries
+
+    def __getattr__(self, name: str) -> Query:
+        try:
+            return self._queries[name]
+        except KeyError:
+            raise AttributeError(f"sql/{self._name}.sql has no query named {name}") from None
+
+    def __iter__(self) -> Iterator[Query]:
+        return iter(self._queries.values())
+
+
+class Queries:
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._files = {name: QueryFile(name, parse(name, text)) for name, text in texts.items()}
+
+    def __getattr__(self, name: str) -> QueryFile:
+        try:
+            return self._files[name]
+        except KeyError:
+            raise AttributeError(f"there is no sql/{name}.sql") from None
+
+    def __iter__(self) -> Iterator[Query]:
+        return (query for file in self._files.values() for query in file)
+
+
+def parse(file: str, text: str) -> dict[str, Query]:
+    queries: dict[str, Query] = {}
+    preamble, *statements = re.split(r"^(?=-- name:)", text, flags=re.MULTILINE)
+    if _without_comments(preamble):
+        raise ValueError(f"sql/{file}.sql: the first statement has no name")
+    for statement in statements:
+        first, _, rest = statement.partition("\n")
+        found = _NAME.fullmatch(first.rstrip())
+        if found is None:
+            raise ValueError(f"sql/{file}.sql: {first!r} is not a name line such as '-- name: take_ready'")
+        if found[1] in queries:
+            raise ValueError(f"sql/{file}.sql: two queries are named {found[1]}")
+        if not (body := _without_comments(rest)):
+            raise ValueError(f"sql/{file}.sql: {found[1]} has no statement")
+        queries[found[1]] = Query(f"{file}.{found[1]}", body.encode())
+    return queries
+
+
+def _without_comments(text: str) -> str:
+    """The comments are for people: a % in one would read as a parameter, and every byte would cross the wire."""
+    return (
+        "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))
+        .strip()
+        .removesuffix(";")
+    )
+
+
+def _packaged() -> Queries:
+    folder = files("foliot.storage") / "sql"
+    found = sorted(
+        (file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name
+    )
+    return Queries({file.name.removesuffix(".sql"): file.read_text("utf-8") for file in found})
+
+
+sql = _packaged()

@@ -1,0 +1,136 @@
+"""The two group roles and the login of the pool.
+
+Roles belong to the whole cluster while migrations belong to one database, so another Foliot database may be creating the
+very same roles at this moment; whatever that collision is called, a moment later the role is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import psycopg
+from psycopg import errors as pg
+from psycopg.rows import DictRow
+from psycopg.sql import SQL, Composed, Identifier, Literal
+
+from foliot.domain.errors import DatabaseUnavailable
+from foliot.storage.patience import Patience
+from foliot.storage.server import connect
+from foliot.storage.tx import Role
+
+_COLLISIONS = (
+    pg.DuplicateObject,
+    pg.UniqueViolation,
+    pg.InternalError_,
+    pg.DeadlockDetected,
+    pg.SerializationFailure,
+)
+_PATIENCE = 10.0
+Connection = psycopg.Connection[DictRow]
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """The login of the pool. With a password it is created or changed; without one it must exist already."""
+
+    name: str
+    password: str | None = field(default=None, repr=False)
+
+
+def ensure_login(owner_url: str, login: Login) -> None:
+    """Make the login if need be, and let it act as both roles and as nothing else."""
+    with connect(owner_url) as connection:
+        ensure_roles(connection)
+        admit(connection, login)
+
+
+def ensure_roles(connection: Connection) -> None:
+    for role in Role:
+        _settle(lambda role=role: _ensure_role(connection, role))  # type: ignore[misc]
+
+
+def admit(connection: Connection, login: Login | None) -> None:
+    """Let this login act as both roles; None means the owner itself, where one login does everything."""
+    if login is None:
+        row = connection.execute("SELECT session_user::text AS name").fetchone()
+        assert row is not None
+        _settle(lambda: _admit(connection, row["name"], may_inherit=True))
+        return
+    _settle(lambda: _ensure_login(connection, login))
+    _settle(lambda: _admit(connection, login.name, may_inherit=False))
+
+
+def _settle(step: Callable[[], None]) -> None:
+    waiting = Patience(_PATIENCE)
+    while True:
+        try:
+            return step()
+        except _COLLISIONS:
+            if not waiting.again():
+                raise
+
+
+def _ensure_role(connection: Connection, role: Role) -> None:
+    row = connection.execute(
+        "SELECT rolsuper OR rolbypassrls OR rolcanlogin AS is_too_strong FROM pg_roles WHERE rolname = %s",
+        [role.value],
+    ).fetchone()
+    if row is None:
+        _do(connection, SQL("CREATE ROLE {} NOLOGIN").format(Identifier(role)))
+    elif row["is_too_strong"]:
+        raise DatabaseUnavailable(
+            f"The role {role} can log in or get around row-level security; Foliot will not work through it.",
+            hint=f"ALTER ROLE {role} NOLOGIN NOSUPERUSER NOBYPASSRLS;",
+        )
+
+
+def _ensure_login(connection: Connection, login: Login) -> None:
+    exists = (
+        connection.execute("SELECT FROM pg_roles WHERE rolname = %s", [login.name]).fetchone() is not None
+    )
+    if login.password is None:
+        if not exists:
+            raise DatabaseUnavailable(
+                f"There is no login {login.name} on this server.",
+                hint=f"CREATE ROLE \"{login.name}\" LOGIN NOINHERIT PASSWORD '…';",
+            )
+        return
+    # The verifier is computed here, so that the password itself reaches no server log.
+    verifier = connection.pgconn.encrypt_password(
+        login.password.encode(), login.name.encode(), b"scram-sha-256"
+    ).decode()
+    verb = SQL("ALTER" if exists else "CREATE")
+    statement = SQL("{} ROLE {} LOGIN NOINHERIT PASSWORD {}").format(
+        verb, Identifier(login.name), Literal(verifier)
+    )
+    _do(connection, statement)
+
+
+def _admit(connection: Connection, name: str, *, may_inherit: bool) -> None:
+    """From PostgreSQL 16 on a grant itself says whether it is inherited; before, only the login as a whole can."""
+    grants_say = connection.info.server_version >= 160_000
+    for role in Role:
+        row = connection.execute(
+            "SELECT pg_has_role(%(name)s, %(role)s, %(how)s) AS may_act, pg_has_role(%(name)s, %(role)s, 'USAGE') AS inherits",
+            {"name": name, "role": role.value, "how": "SET" if grants_say else "MEMBER"},
+        ).fetchone()
+        assert row is not None
+        if row["may_act"] and (may_inherit or not row["inherits"]):
+            continue
+        how = SQL(" WITH INHERIT FALSE, SET TRUE" if grants_say else "")
+        _do(connection, SQL("GRANT {} TO {}").format(Identifier(role), Identifier(name)) + how)
+        if not grants_say and not may_inherit:
+            _do(connection, SQL("ALTER ROLE {} NOINHERIT").format(Identifier(name)))
+
+
+def _do(connection: Connection, statement: Composed) -> None:
+    try:
+        connection.execute(statement)
+    except pg.InsufficientPrivilege as error:
+        text = statement.as_string(connection)
+        spoken = text.partition(" PASSWORD ")[0]
+        raise DatabaseUnavailable(
+            "The owner of the database may not manage roles on this server.",
+            hint=f"Let an administrator run, once: {spoken};",
+        ) from error

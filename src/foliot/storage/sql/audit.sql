@@ -1,0 +1,4 @@
+-- name: append
+INSERT INTO audit (workspace_id, id, at, actor, key_id, address, action, object_kind, object_id, before, after, request_id)
+VALUES (%(workspace_id)s, %(id)s, %(now)s, %(actor)s, %(key_id)s, %(address)s, %(action)s, %(object_kind)s, %(object_id)s,
+        %(before)s, %(after)s, %(request_id)s);

@@ -1,0 +1,237 @@
+"""Transactions: one connection, one role, one workspace, one instant.
+
+Everything a transaction needs is set inside it, by the message that opens it, and ends with it. Nothing is kept on the
+session, so a pooled connection cannot carry one workspace into the next request, and PgBouncer in transaction mode is
+as good as a direct connection. Outside a transaction the login has no rights of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Self
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool
+
+from foliot.clock import Clock
+from foliot.domain.errors import DatabaseUnavailable
+from foliot.domain.ids import WorkspaceId
+from foliot.storage.errors import is_lost, is_retryable, may_retry, unavailable
+from foliot.storage.queries import Query
+
+Row = DictRow
+Params = Mapping[str, Any]
+
+
+class Role(StrEnum):
+    """The database role a transaction acts as."""
+
+    APP = "foliot_app"  # one workspace, by row-level security
+    ENGINE = "foliot_engine"  # every workspace, and only the tables that scheduling needs
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSize:
+    least: int = 1
+    most: int = 10
+    waiting: int = 200  # callers that may queue for a connection; more are refused at once
+    wait: float = 5.0  # seconds a caller waits for a connection
+
+
+class SwallowedError(RuntimeError):
+    """A statement failed, its error was caught inside the transaction, and the commit did nothing."""
+
+
+class Tx:
+    """An open transaction. `now` is its only time: pass it into every query."""
+
+    __slots__ = ("_connection", "now", "role", "workspace_id")
+
+    def __init__(
+        self, connection: AsyncConnection[Row], role: Role, workspace_id: WorkspaceId | None, now: datetime
+    ) -> None:
+        self._connection: AsyncConnection[Row] | None = connection
+        self.role = role
+        self.workspace_id = workspace_id
+        self.now = now
+
+    async def fetch(self, query: Query, params: Params | None = None) -> list[Row]:
+        return await (await self._run(query, params)).fetchall()
+
+    async def fetch_one(self, query: Query, params: Params | None = None) -> Row | None:
+        return await (await self._run(query, params)).fetchone()
+
+    async def execute(self, query: Query, params: Params | None = None) -> int:
+        """How many rows it touched."""
+        return (await self._run(query, params)).rowcount
+
+    async def _run(self, query: Query, params: Params | None) -> psycopg.AsyncCursor[Row]:
+        if self._connection is None:
+            raise RuntimeError(f"{query.name}: this transaction is over")
+        return await self._connection.execute(query.text, params)
+
+    def _end(self) -> None:
+        self._connection = None  # the connection may already serve someone else
+
+
+class Database:
+    """A bounded pool of connections to one PostgreSQL, handing out transactions."""
+
+    def __init__(self, url: str, *, clock: Clock | None = None, size: PoolSize | None = None) -> None:
+        size = size or PoolSize()
+        self._clock = clock  # None: the database's own clock names the instants
+        self._cleaning: set[asyncio.Task[None]] = set()
+        self._pool = AsyncConnectionPool(
+            url,
+            connection_class=AsyncConnection[Row],
+            kwargs={
+                "autocommit": True,
+                "row_factory": dict_row,
+                "prepare_threshold": None,  # a prepared statement lives on a session, and a pooler changes those
+                "client_encoding": "UTF8",
+                "connect_timeout": 5,
+                "fallback_application_name": "foliot",
+                "tcp_user_timeout": 15_000,  # a cut cable is noticed in seconds, not in the kernel's quarter of an hour
+            },
+            configure=_configure,
+            min_size=size.least,
+            max_size=size.most,
+            max_waiting=size.waiting,
+            timeout=size.wait,
+            # The pool doubles its pause between attempts up to this bound and then starts over at a second when someone asks.
+            # A long bound would leave us blind for minutes after the server is back.
+            reconnect_timeout=size.wait,
+            name="foliot",
+            open=False,
+        )
+
+    async def open(self) -> None:
+        try:
+            await self._pool.open(wait=True, timeout=self._pool.timeout)
+        except psycopg.Error as error:
+            await self._pool.close()
+            raise _translated(error) from error
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @asynccontextmanager
+    async def tx(
+        self,
+        role: Role,
+        workspace_id: WorkspaceId | None = None,
+        *,
+        system: bool = False,
+        key_hash: bytes | None = None,
+        relaxed: bool = False,
+    ) -> AsyncIterator[Tx]:
+        """Commits at the end, rolls back on any error.
+
+        `system` shows what belongs to no workspace, `key_hash` the one key it belongs to. `relaxed` does not wait for the
+        disk at commit: for heartbeats, logs and progress, whose loss changes nothing.
+        """
+        try:
+            connection, now = await self._begin(_opening(role, workspace_id, system, key_hash, relaxed))
+            tx = Tx(connection, role, workspace_id, now)
+            try:
+                yield tx
+                await _commit(connection)
+            finally:
+                tx._end()  # noqa: SLF001  # Tx and Database are one thing in two parts
+                await self._give_back(connection)
+        except psycopg.Error as error:
+            raise _translated(error) from error
+
+    async def _begin(self, opening: bytes) -> tuple[AsyncConnection[Row], datetime]:
+        """One round trip. A connection found dead has done nothing yet, so another is tried, once."""
+        for is_last in (False, True):
+            connection = await self._pool.getconn()
+            try:
+                cursor = await connection.execute(opening)
+                cursor.nextset()  # past the result of BEGIN
+                row = await cursor.fetchone()
+            except BaseException as error:
+                await self._give_back(connection)
+                if is_last or not may_retry(error):
+                    raise
+            else:
+                assert row is not None
+                return connection, self._clock.now() if self._clock else row["now"].astimezone(UTC)
+            await (
+                self._pool.check()
+            )  # what killed one has usually killed the rest: clear them out before trying again
+        raise AssertionError("the loop returns or raises")
+
+    async def _give_back(self, connection: AsyncConnection[Row]) -> None:
+        """In a task of its own: the caller may be cancelled at every await, and the connection must still come home."""
+        task = asyncio.create_task(self._clean(connection))
+        self._cleaning.add(task)
+        task.add_done_callback(self._cleaning.discard)
+        await asyncio.shield(task)
+
+    async def _clean(self, connection: AsyncConnection[Row]) -> None:
+        with suppress(psycopg.Error):  # a connection that cannot roll back is broken; the pool replaces it
+            await connection.rollback()
+        await self._pool.putconn(connection)
+
+
+async def _configure(connection: AsyncConnection[Row]) -> None:
+    # PgBouncer follows this one setting per client, so it may live on the session: every instant is read as UTC.
+    await connection.execute("SET TimeZone TO 'UTC'")
+
+
+def _opening(
+    role: Role, workspace_id: WorkspaceId | None, system: bool, key_hash: bytes | None, relaxed: bool
+) -> bytes:
+    """BEGIN and all settings as one message. `hex` exists on a UUID and on bytes only, so no text can slip in here."""
+    settings = {
+        "role": role.value,
+        "foliot.workspace": workspace_id.hex if workspace_id else "",
+        "foliot.system": "on" if system else "",
+        "foliot.key_hash": key_hash.hex() if key_hash else "",
+        "search_path": "foliot, pg_temp",
+        "statement_timeout": "10s",
+        "idle_in_transaction_session_timeout": "10s",  # a frozen process must not hold row locks for ever
+    }
+    if relaxed:
+        settings["synchronous_commit"] = "off"
+    calls = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
+    return (
+        f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT {calls}, clock_timestamp() AS now".encode()
+    )
+
+
+async def _commit(connection: AsyncConnection[Row]) -> None:
+    try:
+        cursor = await connection.execute("COMMIT")
+    except psycopg.Error as error:
+        if not (is_lost(error) or is_retryable(error.sqlstate)):
+            raise  # a deferred constraint: the database refused, and that is certain
+        raise DatabaseUnavailable(
+            "The connection broke during the commit: the change may be kept or not.",
+            hint="Repeat the request with the same Idempotency-Key; it is done once.",
+        ) from error
+    if (
+        cursor.statusmessage != "COMMIT"
+    ):  # PostgreSQL answers ROLLBACK, without an error, where a statement had failed
+        raise SwallowedError(
+            "a statement failed in this transaction and its error was caught: nothing is committed"
+        )
+
+
+def _translated(error: psycopg.Error) -> Exception:
+    return unavailable(error) or error

@@ -1,0 +1,133 @@
+"""Logs. A fact is said once, as fields, under a name of noun.past-verb:
+
+log.info("server.started", extra={"url": url})
+
+One pipe carries our own lines and those of libraries, as JSON or for people, and never a secret.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+HIDDEN = "********"
+QUIET_LIBRARIES = ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "psycopg", "psycopg.pool")
+
+
+def configure(
+    *, style: str, level: str, stream: TextIO, environ: Mapping[str, str], secrets: Iterable[str] = ()
+) -> None:
+    """Send every log line of this process to `stream`. `style` is auto, human or json."""
+    on_terminal = stream.isatty()
+    human = style == "human" or (style == "auto" and on_terminal)
+    coloured = human and on_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+    hide = Hide(secrets)
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(HumanLines(hide, coloured=coloured) if human else JsonLines(hide))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for name in QUIET_LIBRARIES:
+        library = logging.getLogger(name)
+        library.handlers.clear()
+        library.propagate = True
+        library.setLevel(max(root.level, logging.WARNING) if root.level > logging.DEBUG else logging.DEBUG)
+
+
+class Hide:
+    """Takes secrets out of what is about to be printed, wherever they turn up."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        # A short one would black out innocent words; longest first, so that a part does not spoil the whole.
+        self._secrets = sorted({secret for secret in secrets if len(secret) >= 8}, key=len, reverse=True)
+
+    def value(self, name: str, value: object) -> object:
+        if _TELLTALE.search(name):
+            return HIDDEN
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if isinstance(value, Mapping):
+            return {str(key): self.value(str(key), inner) for key, inner in value.items()}
+        if isinstance(value, list | tuple | set | frozenset):
+            return [self.value("", inner) for inner in value]
+        return self.text(str(value))
+
+    def text(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, HIDDEN)
+        return _PASSWORD_IN_URL.sub(rf"\1{HIDDEN}@", text)
+
+
+class JsonLines(logging.Formatter):
+    """One object per line: ts, level, event, then the fields. ASCII, so nothing in a value can end the line."""
+
+    def __init__(self, hide: Hide) -> None:
+        super().__init__()
+        self._hide = hide
+
+    def format(self, record: logging.LogRecord) -> str:
+        event, facts = _said(record, self._hide)
+        line = {"ts": _instant(record).isoformat(timespec="milliseconds").replace("+00:00", "Z")}
+        line |= {"level": record.levelname.lower(), "event": event}
+        if record.exc_info:
+            facts["trace"] = self._hide.text(self.formatException(record.exc_info))
+        return json.dumps(line | facts | line, default=str)  # a field cannot pose as the time, level or event
+
+
+class HumanLines(logging.Formatter):
+    """Time, level, event, then name=value; a traceback follows on lines of its own."""
+
+    def __init__(self, hide: Hide, *, coloured: bool) -> None:
+        super().__init__()
+        self._hide = hide
+        self._coloured = coloured
+
+    def format(self, record: logging.LogRecord) -> str:
+        event, facts = _said(record, self._hide)
+        time = _instant(record).strftime("%H:%M:%SZ")
+        level = record.levelname.lower()
+        said = "  ".join(f"{self._paint('2', name + '=')}{_plain(value)}" for name, value in facts.items())
+        line = f"{self._paint('2', time)}  {self._paint(_COLOURS.get(level, '0'), f'{level:<7}')}  {event:<22}  {said}"
+        if record.exc_info:
+            trace = self._hide.text(self.formatException(record.exc_info))
+            line += "\n" + "\n".join("    " + _printable(part) for part in trace.splitlines())
+        return line.rstrip()
+
+    def _paint(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self._coloured else text
+
+
+_COLOURS = {"debug": "2", "info": "32", "warning": "33", "error": "31", "critical": "1;31"}
+_TELLTALE = re.compile(
+    r"^key$|(^|_)((api|admin|master)_key|secret|password|token|authorization|cookie)$", re.IGNORECASE
+)
+_PASSWORD_IN_URL = re.compile(r"(\w://[^\s:/@]*:)[^\s/@]+@")
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
+
+
+def _said(record: logging.LogRecord, hide: Hide) -> tuple[str, dict[str, object]]:
+    """The event's name and its fields. A library speaks in sentences: its name is the event, the sentence a field."""
+    fields: dict[str, Any] = {key: value for key, value in vars(record).items() if key not in _OWN}
+    event = record.getMessage()
+    if not record.name.startswith("foliot"):
+        fields = {"message": event, **fields}
+        event = record.name
+    return hide.text(event), {name: hide.value(name, value) for name, value in fields.items()}
+
+
+def _instant(record: logging.LogRecord) -> datetime:
+    return datetime.fromtimestamp(record.created, UTC)
+
+
+def _plain(value: object) -> str:
+    text = _printable(value if isinstance(value, str) else json.dumps(value, default=str))
+    return f'"{text}"' if isinstance(value, str) and (not text or " " in text) else text
+
+
+def _printable(text: str) -> str:
+    """Control characters, line ends and terminal escapes as backslash escapes, so that a line stays one line."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

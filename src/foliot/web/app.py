@@ -1,0 +1,56 @@
+"""The ASGI application, put together. Deny by default: a route is open only when its path stands in `OPEN`."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+from fastapi.routing import iter_route_contexts
+from starlette.routing import BaseRoute
+
+from foliot import __version__
+from foliot.web import errors, health
+from foliot.web.requests import Requests
+
+OPEN = frozenset({"/", "/healthz", "/readyz"})
+
+
+def create_app(probe: health.Probe, stopping: asyncio.Event) -> FastAPI:
+    """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown."""
+    # The interactive pages of FastAPI load scripts from a CDN, and the schema will need a key.
+    app = FastAPI(title="Foliot", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.stopping = stopping
+    app.add_middleware(Requests)
+    errors.install(app)
+    app.include_router(health.router(probe))
+    app.add_api_route("/", welcome, methods=["GET", "HEAD"], response_class=HTMLResponse)
+    refuse_undeclared(app.routes)
+    return app
+
+
+async def welcome() -> str:
+    return WELCOME
+
+
+def refuse_undeclared(routes: list[BaseRoute]) -> None:
+    """A route that nobody declared open stops the start instead of standing open unseen."""
+    paths = {str(route.path) for route in iter_route_contexts(routes)}
+    if undeclared := sorted(paths - OPEN):
+        raise RuntimeError(f"These routes are neither open nor guarded: {', '.join(undeclared)}")
+
+
+WELCOME = f"""<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Foliot</title></head>
+<body>
+<h1>Foliot {__version__} is running</h1>
+<p>This release keeps time and its database; the API and the console come with the next ones.</p>
+<ul>
+<li><a href="/readyz">/readyz</a>: can it work, and what is missing</li>
+<li><a href="/healthz">/healthz</a>: is it alive</li>
+</ul>
+<p>On the command line: <code>foliot preview "every weekday at 9am"</code>, <code>foliot --help</code>.</p>
+</body>
+</html>
+"""

@@ -1,0 +1,106 @@
+"""Errors on the wire: RFC 9457 problem+json with our `code`, `errors[]` and `request_id`.
+
+The only place that knows that Conflict is 409. Sentences come from the errors themselves, so that API, CLI and
+console say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from foliot.domain.errors import Conflict, Denied, FoliotError, Invalid, NotFound, Unavailable
+
+STATUS: Mapping[type[FoliotError], HTTPStatus] = {
+    Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
+    NotFound: HTTPStatus.NOT_FOUND,
+    Conflict: HTTPStatus.CONFLICT,
+    Denied: HTTPStatus.FORBIDDEN,
+    Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+# What the framework itself refuses, in our words.
+REFUSALS: Mapping[int, tuple[str, str]] = {
+    400: ("malformed", "The request could not be read."),
+    404: ("not_found", "There is no such thing here."),
+    405: ("method_not_allowed", "This address does not take that method."),
+    413: ("too_large", "The request is too large."),
+    415: ("unsupported_media_type", "The body must be application/json."),
+}
+
+
+def install(app: FastAPI) -> None:
+    app.add_exception_handler(FoliotError, _ours)
+    app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(HTTPException, _framework)
+
+
+def problem(
+    request: Request,
+    status: int,
+    code: str,
+    detail: str,
+    *,
+    errors: Iterable[Mapping[str, Any]] = (),
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    body = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "errors": list(errors),
+        "request_id": request.scope.get("state", {}).get("request_id"),
+    }
+    return JSONResponse(body, status, headers=dict(headers or {}), media_type="application/problem+json")
+
+
+def unforeseen(request: Request) -> JSONResponse:
+    """Nothing of the exception goes out; the request id leads to it in the log, where it is said with its trace."""
+    detail = "Foliot failed at this; its log holds the reason under this request id."
+    return problem(request, 500, "internal", detail)
+
+
+def status_of(error: FoliotError) -> HTTPStatus:
+    """That of the nearest class in the tree which has one."""
+    return next(
+        (STATUS[each] for each in type(error).__mro__ if each in STATUS), HTTPStatus.INTERNAL_SERVER_ERROR
+    )
+
+
+async def _ours(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, FoliotError)
+    told: list[dict[str, Any]] = []
+    if error.pointer or error.hint:
+        told.append({"pointer": error.pointer or "", "message": error.message, "hint": error.hint})
+    status = status_of(error)
+    headers = {"Retry-After": "1"} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
+    return problem(request, status, error.code, error.message, errors=told, headers=headers)
+
+
+async def _validation(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    if any(each["type"] == "json_invalid" for each in found):
+        return problem(request, 400, "malformed", "The body is not JSON.")
+    told = [{"pointer": _pointer(each["loc"]), "message": each["msg"], "hint": None} for each in found]
+    few = "1 field is not as it" if len(told) == 1 else f"{len(told)} fields are not as they"
+    return problem(request, 422, "invalid", f"{few} should be.", errors=told)
+
+
+async def _framework(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    code, detail = REFUSALS.get(error.status_code, ("error", HTTPStatus(error.status_code).phrase + "."))
+    return problem(request, error.status_code, code, detail, headers=error.headers)
+
+
+def _pointer(location: tuple[int | str, ...]) -> str:
+    """A JSON pointer (RFC 6901) into the body; for a parameter, its name in the query or path."""
+    parts = location[1:] if location[:1] == ("body",) else location
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)

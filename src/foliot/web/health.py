@@ -1,0 +1,41 @@
+"""/healthz and /readyz: whether this process lives and whether it can work. They need no key and tell no data."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """`missing` names the parts that are not there yet; `warnings` are sentences about what is weaker than it should be."""
+
+    missing: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+Probe = Callable[[], Awaitable[Readiness]]
+NEVER_CACHED = {"Cache-Control": "no-store"}
+
+
+def router(probe: Probe) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.api_route("/healthz", methods=["GET", "HEAD"])
+    async def alive() -> JSONResponse:
+        return JSONResponse({"status": "alive"}, headers=NEVER_CACHED)
+
+    @routes.api_route("/readyz", methods=["GET", "HEAD"])
+    async def ready() -> JSONResponse:
+        found = await probe()
+        body = {
+            "status": "not ready" if found.missing else "ready",
+            "missing": list(found.missing),
+            "warnings": list(found.warnings),
+        }
+        return JSONResponse(body, status_code=503 if found.missing else 200, headers=NEVER_CACHED)
+
+    return routes

@@ -1,0 +1,74 @@
+"""How the command line speaks: carets under the user's own text, no escapes from it, one exit code per kind."""
+
+from __future__ import annotations
+
+import pytest
+
+from foliot.cli.output import WIDEST_QUOTE, Exit, error_text, quote, report, table
+from foliot.domain.errors import (
+    Conflict,
+    DatabaseUnavailable,
+    Denied,
+    FoliotError,
+    IllegalMove,
+    Mark,
+    NotFound,
+    ScheduleInvalid,
+)
+from foliot.settings import Problem, SettingsError
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ScheduleInvalid("x"), Exit.USAGE),
+        (NotFound("x"), Exit.NOT_FOUND),
+        (Conflict("x"), Exit.CONFLICT),
+        (IllegalMove("x"), Exit.CONFLICT),
+        (Denied("x"), Exit.REFUSED),
+        (DatabaseUnavailable("x"), Exit.UNREACHABLE),
+        (FoliotError("x"), Exit.FAILURE),
+        (SettingsError((Problem("x"),)), Exit.USAGE),
+    ],
+)
+def test_each_kind_of_error_has_its_exit_code(error: FoliotError | SettingsError, code: Exit) -> None:
+    assert report(error) is code
+
+
+def test_an_error_says_what_where_and_what_next() -> None:
+    assert error_text("schedule.invalid", "Hour 25.", hint="Hours are 0-23.", mark=Mark("0 25 * * *", 2, 4)) == (
+        "error[schedule.invalid]: Hour 25.\n"
+        "  0 25 * * *\n"
+        "    ^^\n"
+        "  Hours are 0-23."
+    )  # fmt: skip
+
+
+def test_every_problem_with_settings_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    report(SettingsError((Problem("One."), Problem("Two.", "Do this."))))
+    assert (
+        capsys.readouterr().err == "error[setting.invalid]: One.\nerror[setting.invalid]: Two.\n  Do this.\n"
+    )
+
+
+def test_user_text_cannot_move_the_cursor_or_colour_the_terminal() -> None:
+    said = error_text("x", "bad \x1b[31m", hint="\x07", mark=Mark("\x1b[2J [red]", 0, 4))
+    assert "\x1b" not in said
+    assert "\x07" not in said
+    assert "[red]" in said
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [(0, 1), (5_000, 5_003), (9_999, 10_000), (0, 10_000), (10_000, 10_000)]
+)
+def test_of_a_long_text_the_part_around_the_mark_is_quoted(start: int, end: int) -> None:
+    text = "x" * start + "!" * (end - start) + "x" * (10_000 - end)
+    shown, caret = quote(Mark(text, start, end)).split("\n")
+    assert len(shown) <= WIDEST_QUOTE
+    assert len(caret) <= WIDEST_QUOTE + 1
+    if end > start:
+        assert shown[caret.index("^")] == "!"
+
+
+def test_a_table_is_aligned_and_has_no_trailing_blanks() -> None:
+    assert table(("NAME", "VALUE"), [("a", "1"), ("longer", "")]) == "NAME    VALUE\na       1\nlonger"

@@ -1,0 +1,139 @@
+"""`foliot preview` from text to terminal, with the commands of the README."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLIOT = Path(sys.executable).with_name("foliot")
+FROM = ("--after", "2027-03-13T00:00:00Z")
+
+
+def preview(*args: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+    return subprocess.run(
+        (FOLIOT, "preview", *args), capture_output=True, text=True, check=False, env=kept, timeout=60
+    )
+
+
+def test_a_cron_expression_in_a_zone_is_said_and_listed() -> None:
+    done = preview("0 9 * * 1-5", "--tz", "America/New_York", *FROM)
+    assert (done.returncode, done.stderr) == (0, "")
+    sentence, blank, heading, *rows = done.stdout.splitlines()
+    assert sentence
+    assert blank == ""
+    assert heading.split() == ["LOCAL", "UTC", "FROM", "NOW"]
+    assert len(rows) >= 5
+    assert rows[0].startswith("Mon 15 Mar 2027 09:00 EDT  2027-03-15 13:00Z")
+    assert rows[4].startswith("Fri 19 Mar 2027 09:00 EDT")
+
+
+def test_words_are_read_too() -> None:
+    done = preview("every other tuesday at 14:30")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sum(line.startswith("Tue ") for line in done.stdout.splitlines()) == 5
+
+
+def test_words_need_no_quotes_and_intervals_count_from_the_instant_given() -> None:
+    done = preview("every", "10", "minutes", *FROM, "-n", "2", "-o", "json")
+    assert [each["utc"] for each in json.loads(done.stdout)["times"]] == [
+        "2027-03-13T00:10:00Z",
+        "2027-03-13T00:20:00Z",
+    ]
+
+
+def test_no_time_has_fractions_of_a_second() -> None:
+    done = preview("every 90 seconds", "-o", "json")
+    assert all("." not in each["utc"] for each in json.loads(done.stdout)["times"])
+
+
+def test_json_is_exact_and_after_is_exclusive() -> None:
+    done = preview("0 0 * * *", "-n", "2", *FROM, "-o", "json")
+    said = json.loads(done.stdout)
+    assert list(said) == ["words", "times", "notes"]
+    assert said["times"] == [
+        {"local": "2027-03-14T00:00:00+00:00", "utc": "2027-03-14T00:00:00Z"},
+        {"local": "2027-03-15T00:00:00+00:00", "utc": "2027-03-15T00:00:00Z"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("gap", "first"),
+    [
+        ("next_valid", "2027-03-14T03:00:00-04:00"),
+        ("shift", "2027-03-14T03:30:00-04:00"),
+        ("skip", "2027-03-15T02:30:00-04:00"),
+    ],
+)
+def test_the_rule_for_gaps_is_followed_and_noted(gap: str, first: str) -> None:
+    done = preview(
+        "30 2 * * *",
+        "--tz",
+        "America/New_York",
+        "--after",
+        "2027-03-14T00:00:00Z",
+        "--gap",
+        gap,
+        "-o",
+        "json",
+    )
+    said = json.loads(done.stdout)
+    times = [each["local"] for each in said["times"]]
+    assert first in times[:2]
+    assert said["notes"]
+
+
+def test_an_overlap_can_count_twice() -> None:
+    done = preview(
+        "30 1 * * *",
+        "--tz",
+        "America/New_York",
+        "--after",
+        "2026-11-01T00:00:00Z",
+        "--overlap",
+        "both",
+        "-n",
+        "2",
+        "-o",
+        "json",
+    )
+    assert [each["local"] for each in json.loads(done.stdout)["times"]] == [
+        "2026-11-01T01:30:00-04:00",
+        "2026-11-01T01:30:00-05:00",
+    ]
+
+
+def test_a_wrong_field_is_pointed_at() -> None:
+    done = preview("0 25 * * *")
+    assert (done.returncode, done.stdout) == (2, "")
+    said, text, caret, *_ = done.stderr.splitlines()
+    assert said.startswith("error[schedule.invalid]: ")
+    assert (text, caret) == ("  0 25 * * *", "    ^^")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["0 9 * * *", "--tz", "Mars/Base"],
+        ["every blue moon"],
+        ["0 9 30 2 *"],
+        [""],
+        ["0 9 * * *", "--after", "soon"],
+    ],
+)
+def test_what_cannot_be_read_is_a_usage_error_without_a_traceback(args: list[str]) -> None:
+    done = preview(*args)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error[")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_cron_expression_that_the_shell_tore_apart_gets_a_hint() -> None:
+    done = preview("0", "9", "LICENSE", "README.md", "1-5")
+    assert done.returncode == 2
+    assert "quotes" in done.stderr

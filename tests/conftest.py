@@ -1,0 +1,90 @@
+"""Fixtures every room shares. A test that asks for a database gets one of its own, and may do anything to it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import settings
+from psycopg import AsyncConnection
+
+from foliot.storage.tx import Database
+from foliot.testing.clock import ManualClock
+from foliot.testing.database import Databases, databases, pool_url
+
+# Timings belong to bench/, not to tests: a busy machine must not fail one.
+settings.register_profile("foliot", deadline=None)
+settings.load_profile("foliot")
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """Unlike pytest's own, reachable for the user that PostgreSQL runs as, and gone after the test."""
+    with tempfile.TemporaryDirectory(prefix="foliot-test-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o711)
+        yield Path(folder).resolve()
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Databases]:
+    with databases() as found:
+        yield found
+
+
+@pytest.fixture
+def owner_url(server: Databases) -> Iterator[str]:
+    """A migrated database, as its owner."""
+    with server.fresh() as url:
+        yield url
+
+
+@pytest.fixture
+def empty_url(server: Databases) -> Iterator[str]:
+    """A database without Foliot in it, as its owner."""
+    with server.fresh(migrated=False) as url:
+        yield url
+
+
+@pytest.fixture
+def login_url(owner_url: str) -> str:
+    """The migrated database, as the login of the pool."""
+    return pool_url(owner_url)
+
+
+@pytest.fixture
+def owner(owner_url: str) -> Iterator[psycopg.Connection[Any]]:
+    """A superuser's connection, for looking behind the curtain and for breaking things."""
+    with psycopg.connect(owner_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def database(login_url: str, clock: ManualClock) -> AsyncIterator[Database]:
+    async with Database(login_url, clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def two_hands(owner_url: str) -> AsyncIterator[tuple[AsyncConnection[Any], AsyncConnection[Any]]]:
+    """Two connections that begin a transaction with their first statement: what a race needs."""
+    async with (
+        await AsyncConnection.connect(owner_url) as left,
+        await AsyncConnection.connect(owner_url) as right,
+    ):
+        yield left, right
+        await left.rollback()
+        await right.rollback()

@@ -1,0 +1,129 @@
+"""The papers say what the code does: references are fresh, commands exist, nothing points at one machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from foliot.domain.errors import FoliotError
+from foliot.settings import TABLE
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLIOT = Path(sys.executable).with_name("foliot")
+
+
+def load_references() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("references", ROOT / "docs" / "references.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def own_files() -> Iterator[Path]:
+    """What belongs to the repository: all but what .gitignore leaves out. Also works in a tree without git."""
+    left_out = {
+        ".venv",
+        ".tools",
+        ".cache",
+        ".foliot",
+        ".hypothesis",
+        ".ruff_cache",
+        ".mypy_cache",
+        ".git",
+        "__pycache__",
+    }
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if name not in left_out]
+        yield from (
+            Path(folder, name) for name in names if name not in left_out and not name.endswith(".pyc")
+        )
+
+
+@pytest.mark.parametrize("page", ["settings.md", "cli.md", "errors.md"])
+def test_the_reference_is_what_the_code_says(page: str) -> None:
+    written = (ROOT / "docs" / "reference" / page).read_text()
+    assert written == load_references().pages()[page], "run ./dev docs"
+
+
+def test_every_setting_and_error_code_is_documented() -> None:
+    settings = (ROOT / "docs" / "reference" / "settings.md").read_text()
+    assert [row.env for row in TABLE if f"## {row.env}\n" not in settings] == []
+    errors = (ROOT / "docs" / "reference" / "errors.md").read_text()
+    codes = [error.code for error in load_references().tree(FoliotError)]
+    assert len(set(codes)) == len(codes), "two errors share a code"
+    assert [code for code in codes if f"| `{code}` |" not in errors] == []
+
+
+def test_the_tree_drawn_in_errors_is_the_tree() -> None:
+    import foliot.domain.errors as room
+
+    drawn = re.findall(r"^[│├└─ ]*([A-Z]\w+)", (room.__doc__ or "").partition("\n\n")[2], flags=re.MULTILINE)
+    assert drawn == [
+        error.__name__ for error in load_references().tree(FoliotError) if error.__module__ == room.__name__
+    ]
+
+
+def test_the_commands_in_the_papers_exist() -> None:
+    helps = {line.split()[0] for line in dev("--help").splitlines() if line.startswith("  ") and line.split()}
+    for paper in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"):
+        text = (ROOT / paper).read_text()
+        assert set(re.findall(r"\./dev (\w+)", text)) <= helps, paper
+        for command in set(re.findall(r"foliot (serve|preview|migrate|settings|db \w+|keys \w+)", text)):
+            done = subprocess.run(
+                (FOLIOT, *command.split(), "--help"), capture_output=True, check=False, timeout=60
+            )
+            assert done.returncode == 0, command
+
+
+def dev(*args: str) -> str:
+    return subprocess.run(
+        (sys.executable, ROOT / "dev", *args), capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+
+
+def test_every_link_between_papers_leads_somewhere() -> None:
+    broken = [
+        f"{paper.relative_to(ROOT)} -> {target}"
+        for paper in own_files()
+        if paper.suffix == ".md"
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", paper.read_text())
+        if "://" not in target and not (paper.parent / target).exists()
+    ]
+    assert broken == []
+
+
+def test_no_file_points_at_one_machine_or_index() -> None:
+    here = re.compile("|".join([r"/(?:home|Users|root)/\w", "/work" + "/", "pypi" + r"\.org", r"index-url"]))
+    found = []
+    for path in own_files():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        found += [
+            f"{path.relative_to(ROOT)}: {match[0]}" for match in here.finditer(text) if path != Path(__file__)
+        ]
+    assert found == []
+
+
+def test_the_lock_names_versions_and_hashes_but_no_address() -> None:
+    assert "://" not in (ROOT / "requirements.lock").read_text()
+    assert "--hash=sha256:" in (ROOT / "requirements.lock").read_text()
+
+
+def test_decision_pages_have_a_number_and_a_title() -> None:
+    pages = sorted(path.name for path in (ROOT / "docs" / "decisions").glob("*.md"))
+    assert pages
+    assert [name for name in pages if not re.fullmatch(r"\d{3}-[a-z0-9-]+\.md", name)] == []
+    numbers = [name[:3] for name in pages]
+    assert len(set(numbers)) == len(numbers)

@@ -1,0 +1,66 @@
+"""Named queries: every statement has one name, and none asks the database for the time."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import foliot.storage
+from foliot.storage.queries import Queries, sql
+
+ROOM = Path(foliot.storage.__file__).parent
+
+
+def test_queries_are_found_by_file_and_name() -> None:
+    queries = Queries(
+        {
+            "runs": "-- a file about runs\n\n-- name: one\n-- why it is so\nSELECT 1;\n\n-- name: two\nSELECT\n  2;\n"
+        }
+    )
+    assert (queries.runs.one.name, queries.runs.one.text) == ("runs.one", b"SELECT 1")
+    assert queries.runs.two.text == b"SELECT\n  2"
+    assert [query.name for query in queries] == ["runs.one", "runs.two"]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("SELECT 1;", "the first statement has no name"),
+        ("-- name: one\nSELECT 1;\n-- name: one\nSELECT 2;", "two queries are named one"),
+        ("-- name: one\n-- name: two\nSELECT 2;", "one has no statement"),
+        ("-- name: One\nSELECT 1;", "is not a name line"),
+        ("-- name:\nSELECT 1;", "is not a name line"),
+    ],
+)
+def test_a_badly_named_query_fails_when_it_is_loaded(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        Queries({"file": text})
+
+
+def test_an_unknown_query_is_named_in_the_error() -> None:
+    with pytest.raises(AttributeError, match=r"sql/keys\.sql has no query named instert"):
+        _ = sql.keys.instert
+    with pytest.raises(AttributeError, match=r"no sql/nothing\.sql"):
+        _ = sql.nothing
+
+
+def test_every_query_that_the_code_names_exists() -> None:
+    named = {
+        match.groups()
+        for file in ROOM.glob("*.py")
+        for match in re.finditer(r"(?<![\w.])sql\.([a-z_]+)\.([a-z_]+)", file.read_text())
+    }
+    assert named
+    for file, name in named:
+        assert getattr(getattr(sql, file), name).text
+    assert {query.name for query in sql} == {f"{file}.{name}" for file, name in named}, "a query nobody uses"
+
+
+def test_no_query_reads_the_time() -> None:
+    """The instant comes in as a parameter, so that all statements of a transaction agree and a test can name it."""
+    clock = re.compile(
+        rb"\b(now\s*\(|\w+_timestamp\b|current_(time|date)\b|localtime|timeofday)", re.IGNORECASE
+    )
+    assert [query.name for query in sql if clock.search(query.text)] == []

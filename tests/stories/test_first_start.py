@@ -1,0 +1,273 @@
+"""A stranger starts Foliot, kills it, starts it again, and stops it: the real command, the real database."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import pytest
+
+from foliot.embedded.config import EmbeddedConfig
+from foliot.embedded.server import start as start_postgres
+
+START_WITHIN = 60.0
+STOP_WITHIN = 15.0
+FOLIOT = Path(sys.executable).with_name("foliot")
+
+
+class Serving:
+    """A `foliot serve` of its own process group, read line by line as it speaks."""
+
+    def __init__(self, data_dir: Path, **environ: str) -> None:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+        self.process = subprocess.Popen(
+            (FOLIOT, "serve", "--data-dir", data_dir),
+            env=kept | {"FOLIOT_PORT": "0"} | environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=data_dir.parent,
+        )
+        self.lines: list[str] = []
+        self._spoke = threading.Condition()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as spoken:
+            for line in spoken:
+                with self._spoke:
+                    self.lines.append(line.rstrip("\n"))
+                    self._spoke.notify_all()
+
+    def wait_for(self, pattern: str) -> re.Match[str]:
+        """The first line that matches, or a failure that shows what was said instead."""
+        deadline = time.monotonic() + START_WITHIN
+        with self._spoke:
+            while True:
+                for line in self.lines:
+                    if found := re.search(pattern, line):
+                        return found
+                left = deadline - time.monotonic()
+                if left <= 0 or not self._listener.is_alive():
+                    raise AssertionError(f"never said {pattern!r}, but:\n{self.said}")
+                self._spoke.wait(min(left, 0.5))
+
+    def wait_for_url(self) -> str:
+        return self.wait_for(r"serving at (http://127\.0\.0\.1:\d+)$")[1]
+
+    @property
+    def said(self) -> str:
+        return "\n".join(self.lines)
+
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.lines if line.startswith("{")]
+
+    def stop(self, by: signal.Signals = signal.SIGTERM) -> float:
+        """Seconds until it had ended."""
+        began = time.monotonic()
+        self.process.send_signal(by)
+        self.process.wait(STOP_WITHIN + 5)
+        took = time.monotonic() - began
+        self._listener.join(STOP_WITHIN)
+        return took
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self._listener.join(STOP_WITHIN)
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def serve(data_dir: Path) -> Iterator[Any]:
+    started: list[Serving] = []
+
+    def begin(**environ: str) -> Serving:
+        started.append(Serving(data_dir, **environ))
+        return started[-1]
+
+    yield begin
+    for serving in started:
+        serving.end()
+
+
+def ask(url: str) -> tuple[int, dict[str, Any]]:
+    try:
+        with urlopen(url, timeout=10) as answer:
+            return answer.status, json.load(answer)
+    except HTTPError as refused:
+        return refused.code, json.load(refused)
+
+
+def wait_until_readiness_is(wanted: int, url: str) -> dict[str, Any]:
+    deadline, pause = time.monotonic() + START_WITHIN, threading.Event()
+    while (answer := ask(f"{url}/readyz"))[0] != wanted:
+        assert time.monotonic() < deadline, answer
+        pause.wait(0.05)
+    return answer[1]
+
+
+def test_the_first_start_makes_a_key_and_is_ready(serve: Any, data_dir: Path) -> None:
+    serving = serve()
+    url = serving.wait_for_url()
+    assert ask(f"{url}/healthz") == (200, {"status": "alive"})
+    status, ready = ask(f"{url}/readyz")
+    assert (status, ready["status"], ready["missing"]) == (200, "ready", [])
+    assert any("worker" in warning for warning in ready["warnings"])
+
+    key_file = data_dir / "admin.key"
+    assert stat.S_IMODE(key_file.stat().st_mode) == 0o600
+    (key,) = key_file.read_text().splitlines()
+    assert serving.wait_for(r"admin key  (\S+)")[1] == key
+    assert not [event for event in serving.events() if key in json.dumps(event)]
+    assert serving.stop() < STOP_WITHIN
+    assert serving.process.returncode == 0
+
+
+def test_killed_with_9_it_starts_again_and_keeps_its_key(serve: Any, data_dir: Path) -> None:
+    first = serve()
+    first.wait_for_url()
+    key = (data_dir / "admin.key").read_text()
+    first.stop(signal.SIGKILL)
+
+    second = serve()
+    assert ask(f"{second.wait_for_url()}/readyz")[0] == 200
+    assert (data_dir / "admin.key").read_text() == key
+    assert "admin key" not in second.said
+    second.stop()
+
+
+def test_a_second_serve_on_one_directory_is_refused_by_name(serve: Any, data_dir: Path) -> None:
+    first = serve()
+    first.wait_for_url()
+    second = serve()
+    assert second.process.wait(START_WITHIN) == 4
+    said = second.wait_for(r"error\[conflict\]: (.*)")[1]
+    assert str(data_dir) in said
+    assert str(first.process.pid) in said
+    assert "Traceback" not in second.said
+    assert ask(f"{first.wait_for_url()}/readyz")[0] == 200
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_in_time_with_connections_open(serve: Any, by: signal.Signals) -> None:
+    serving = serve()
+    port = int(serving.wait_for_url().rpartition(":")[2])
+    with (
+        socket.create_connection(("127.0.0.1", port)) as idle,
+        socket.create_connection(("127.0.0.1", port)) as half,
+    ):
+        idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert idle.recv(12) == b"HTTP/1.1 200"
+        half.sendall(b"GET /healthz HTTP/1.1\r\nHost: he")
+        assert serving.stop(by) < STOP_WITHIN
+    assert serving.process.returncode == 0
+    assert [event["event"] for event in serving.events()][-1] == "server.stopped"
+
+
+def test_a_second_signal_waits_for_nobody(serve: Any) -> None:
+    serving = serve(FOLIOT_SHUTDOWN_GRACE="10")
+    port = int(serving.wait_for_url().rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as half:
+        half.sendall(b"GET /healthz HTTP/1.1\r\nHost: he")
+        serving.process.send_signal(signal.SIGTERM)
+        serving.wait_for(r'"server.stopping".*"at_once": false')
+        assert serving.stop() < 8
+    assert serving.process.returncode in (0, 128 + signal.SIGTERM)
+
+
+def test_a_postgres_that_dies_is_started_again_under_the_same_address(serve: Any) -> None:
+    serving = serve()
+    url = serving.wait_for_url()
+    (started,) = (event for event in serving.events() if event["event"] == "postgres.started")
+    os.kill(started["pid"], signal.SIGKILL)
+    serving.wait_for(r'"event": "postgres.restarted"')
+    wait_until_readiness_is(200, url)
+    serving.stop()
+    assert serving.process.returncode == 0
+
+
+def test_a_postgres_that_keeps_dying_ends_the_node_with_the_reason(serve: Any) -> None:
+    serving = serve()
+    serving.wait_for_url()
+    killed = [serving.wait_for(r'"postgres.started".*"pid": (\d+)')[1]]
+    for _ in range(3):
+        os.kill(int(killed[-1]), signal.SIGKILL)
+        killed.append(serving.wait_for(rf'"postgres.restarted", "pid": (?!(?:{"|".join(killed)}),)(\d+)')[1])
+    os.kill(int(killed[-1]), signal.SIGKILL)
+    assert serving.process.wait(START_WITHIN) == 6
+    assert "died 4 times within 10 minutes" in serving.wait_for(r"error\[database_unavailable\]: .*")[0]
+    assert "Traceback" not in serving.said
+
+
+def test_a_taken_port_is_refused_before_anything_starts(serve: Any, data_dir: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        serving = serve(FOLIOT_PORT=str(taken.getsockname()[1]))
+        assert serving.process.wait(START_WITHIN) == 4
+    assert "is taken by another program" in serving.wait_for(r"error\[conflict\]: .*")[0]
+    assert not (data_dir / "postgres").exists()
+
+
+def test_json_logs_are_asked_for_and_then_nothing_else_is_printed(serve: Any, data_dir: Path) -> None:
+    serving = serve(FOLIOT_LOG_FORMAT="json")
+    url = json.loads(serving.wait_for(r'.*"event": "server.started".*')[0])["url"]
+    assert ask(f"{url}/healthz")[0] == 200
+    key = (data_dir / "admin.key").read_text().strip()
+    serving.stop()
+    assert all(line.startswith("{") for line in serving.lines if line)
+    assert key not in serving.said
+
+
+def test_on_a_database_of_ones_own_readiness_follows_it_down_and_up(serve: Any, tmp_path: Path) -> None:
+    theirs = EmbeddedConfig(tmp_path / "theirs")
+    server = start_postgres(theirs)
+    try:
+        serving = serve(FOLIOT_DATABASE_URL=server.owner_url)
+        url = serving.wait_for_url()
+        status, ready = ask(f"{url}/readyz")
+        assert status == 200
+        assert any("separated once" in warning for warning in ready["warnings"])
+        server.stop()
+        assert wait_until_readiness_is(503, url)["missing"] == ["database"]
+        server = start_postgres(replace(theirs, port=server.port))
+        wait_until_readiness_is(200, url)
+        assert urlsplit(server.owner_url).password not in serving.said
+    finally:
+        server.stop()
+
+
+def test_settings_that_make_no_sense_stop_the_start_with_all_reasons(serve: Any) -> None:
+    serving = serve(FOLIOT_PORT="abc", FOLIOT_PROT="1")
+    assert serving.process.wait(START_WITHIN) == 2
+    serving.wait_for("FOLIOT_PORT from the environment is 'abc'")
+    serving.wait_for("Did you mean FOLIOT_PORT?")
+
+
+def test_nothing_listens_after_it_has_stopped(serve: Any) -> None:
+    serving = serve()
+    url = serving.wait_for_url()
+    serving.stop()
+    with pytest.raises(URLError):
+        urlopen(f"{url}/healthz", timeout=5)

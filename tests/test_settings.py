@@ -1,0 +1,142 @@
+"""Settings: one table, four sources in order, and every mistake told at once by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from foliot.settings import BY_NAME, TABLE, Settings, SettingsError, load, shown
+
+
+def messages(environ: dict[str, str], cwd: Path, **flags: str) -> list[str]:
+    with pytest.raises(SettingsError) as refused:
+        load(environ, flags, cwd)
+    return [f"{problem.message} {problem.hint or ''}".strip() for problem in refused.value.problems]
+
+
+def test_nothing_given_gives_the_defaults(tmp_path: Path) -> None:
+    settings = load({}, {}, tmp_path)
+    assert settings.data_dir == tmp_path / ".foliot"
+    assert (settings.host, settings.port) == ("127.0.0.1", 8700)
+    assert settings.database_url is None
+    assert set(settings.origins.values()) == {"default"}
+
+
+def test_a_flag_beats_the_environment_beats_the_file_beats_the_default(tmp_path: Path) -> None:
+    (tmp_path / "foliot.toml").write_text('port = 1\nhost = "file"\nlog_level = "debug"\n')
+    settings = load({"FOLIOT_PORT": "2", "FOLIOT_HOST": "environment"}, {"port": "3", "host": None}, tmp_path)
+    assert (settings.port, settings.host, settings.log_level) == (3, "environment", "debug")
+    assert settings.origins["port"] == "--port"
+    assert settings.origins["host"] == "FOLIOT_HOST from the environment"
+    assert settings.origins["log_level"] == "foliot.toml"
+    assert settings.origins["log_format"] == "default"
+
+
+def test_an_unknown_name_in_the_environment_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
+    assert messages({"FOLIOT_DATABASE_ULR": "x"}, tmp_path) == [
+        "FOLIOT_DATABASE_ULR is not a setting of Foliot. Did you mean FOLIOT_DATABASE_URL?"
+    ]
+
+
+def test_an_unknown_key_of_the_file_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
+    (tmp_path / "foliot.toml").write_text("prot = 8700\n[server]\nport = 1\n")
+    assert messages({}, tmp_path) == [
+        "prot is not a key of foliot.toml. Did you mean port?",
+        "server is not a key of foliot.toml. `foliot settings` lists them all.",
+    ]
+
+
+def test_every_mistake_is_told_at_once_with_its_source(tmp_path: Path) -> None:
+    (tmp_path / "foliot.toml").write_text("log_level = 7\n")
+    assert messages(
+        {"FOLIOT_PORT": "abc", "FOLIOT_EGRESS_ALLOW": "10.0.0.0/8, home"}, tmp_path, port="99999"
+    ) == [
+        "log_level in foliot.toml is 7; it must be debug, info, warning or error.",
+        (
+            "FOLIOT_EGRESS_ALLOW from the environment is '10.0.0.0/8, home'; "
+            "it must be networks such as 10.0.0.0/8, divided by commas."
+        ),
+        "--port is '99999'; it must be a whole number from 0 to 65535.",
+    ]
+    assert messages({"FOLIOT_PORT": "abc"}, tmp_path)[-1] == (
+        "FOLIOT_PORT from the environment is 'abc'; it must be a whole number from 0 to 65535."
+    )
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "8_700", "+1", "1.0", "٨٧٠٠", "9" * 5000, "0x10"])
+def test_a_port_is_plain_digits_in_range(port: str, tmp_path: Path) -> None:
+    assert len(messages({"FOLIOT_PORT": port}, tmp_path)) == 1
+
+
+def test_a_secret_may_come_from_a_file_whose_line_end_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("fol_abc\n")
+    settings = load({"FOLIOT_API_KEY_FILE": "key"}, {}, tmp_path)
+    assert settings.api_key == "fol_abc"
+    assert settings.origins["api_key"] == "the file that FOLIOT_API_KEY_FILE names"
+
+
+def test_a_secret_given_twice_or_in_a_missing_file_is_refused(tmp_path: Path) -> None:
+    assert messages({"FOLIOT_API_KEY": "a", "FOLIOT_API_KEY_FILE": "key"}, tmp_path) == [
+        "FOLIOT_API_KEY and FOLIOT_API_KEY_FILE are both set. Keep one of them."
+    ]
+    assert messages({"FOLIOT_API_KEY_FILE": "absent"}, tmp_path) == [
+        "FOLIOT_API_KEY_FILE names 'absent', which cannot be read: No such file or directory."
+    ]
+
+
+def test_only_secrets_have_a_file_variant(tmp_path: Path) -> None:
+    assert "is not a setting" in messages({"FOLIOT_PORT_FILE": "x"}, tmp_path)[0]
+
+
+def test_an_empty_value_counts_as_not_set(tmp_path: Path) -> None:
+    assert load({"FOLIOT_PORT": "", "FOLIOT_DATABASE_URL": ""}, {}, tmp_path).port == 8700
+
+
+def test_a_named_file_that_is_missing_is_refused(tmp_path: Path) -> None:
+    assert messages({"FOLIOT_CONFIG": "no.toml"}, tmp_path) == [
+        f"There is no file {tmp_path / 'no.toml'}. FOLIOT_CONFIG or --config names it."
+    ]
+
+
+def test_a_file_that_is_not_toml_is_refused_with_the_line(tmp_path: Path) -> None:
+    (tmp_path / "foliot.toml").write_text("port 8700")
+    assert "line 1" in messages({}, tmp_path)[0]
+
+
+def test_paths_in_the_file_start_at_its_own_folder(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "foliot.toml").write_text('data_dir = "data"\n')
+    settings = load({"FOLIOT_CONFIG": "etc/foliot.toml"}, {}, tmp_path)
+    assert settings.data_dir == tmp_path / "etc" / "data"
+
+
+def test_a_wrong_secret_is_not_repeated_in_the_refusal(tmp_path: Path) -> None:
+    assert "hunter2" not in messages({"FOLIOT_DATABASE_URL": "mysql://me:hunter2@here/db"}, tmp_path)[0]
+
+
+def test_names_that_kubernetes_injects_get_their_own_hint(tmp_path: Path) -> None:
+    injected = {
+        "FOLIOT_PORT": "tcp://10.0.0.1:8700",
+        "FOLIOT_PORT_8700_TCP_ADDR": "10.0.0.1",
+        "FOLIOT_SERVICE_HOST": "x",
+    }
+    told = messages(injected, tmp_path)
+    assert len(told) == 3
+    assert all("enableServiceLinks: false" in each for each in told)
+
+
+def test_what_is_shown_holds_no_key_and_no_password(tmp_path: Path) -> None:
+    settings = load(
+        {"FOLIOT_API_KEY": "fol_abc", "FOLIOT_DATABASE_URL": "postgresql://me:p@ss/w@here/db"}, {}, tmp_path
+    )
+    assert shown(BY_NAME["api_key"], settings) == "********"
+    assert shown(BY_NAME["database_url"], settings) == "postgresql://me:********@here/db"
+    assert shown(BY_NAME["migrate_url"], settings) == ""
+    assert "p@ss/w" in settings.secrets()
+
+
+def test_secrets_have_no_flag_and_every_setting_says_what_it_is() -> None:
+    assert {row.name for row in TABLE if row.flag is None} == {row.name for row in TABLE if row.secret}
+    assert all(row.about.endswith(".") for row in TABLE)
+    assert all(getattr(Settings, row.name) == row.default for row in TABLE)
