@@ -1,6 +1,6 @@
 """What Foliot records after a night of downtime, for each misfire policy. Nothing runs and no database is needed.
 
-    .venv/bin/python examples/planning.py
+.venv/bin/python examples/planning.py
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from uuid import UUID
 
-from foliot.domain.explaining import quote
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Job, Timer
 from foliot.domain.lifecycle import JobStatus
@@ -16,6 +15,7 @@ from foliot.domain.planning import plan
 from foliot.domain.policy import Misfire, MisfireRule
 from foliot.domain.records import DueJob, EndWait, Gap, NewRun, Record, Skip
 from foliot.domain.schedule import Cron, Timetable, planned_after
+from foliot.domain.telling import quote
 
 STOPPED = datetime(2027, 1, 4, 22, 5, tzinfo=UTC)
 BACK = datetime(2027, 1, 5, 6, 2, tzinfo=UTC)
@@ -24,7 +24,9 @@ BACK = datetime(2027, 1, 5, 6, 2, tzinfo=UTC)
 def main() -> None:
     timetable = Timetable(Cron("*/30 * * * *", "America/Bogota"))
     for rule in MisfireRule:
-        job = Job(JobId(UUID(int=1)), WorkspaceId(UUID(int=2)), timetable, misfire=Misfire(rule, max_catch_up=3))
+        job = Job(
+            JobId(UUID(int=1)), WorkspaceId(UUID(int=2)), timetable, misfire=Misfire(rule, max_catch_up=3)
+        )
         first = planned_after(timetable, STOPPED)
         due_at = None if first is None else first.due_at
         made = plan(DueJob(job, JobStatus.ACTIVE, Timer(STOPPED, due_at, due_at)), BACK)

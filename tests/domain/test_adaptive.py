@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.domain.given import DAY, HOUR, MINUTE, at
 
 from foliot.domain.adaptive import polling_interval
+from tests.domain.given import DAY, HOUR, MINUTE, at
 
 NOW = at("08:00")
 

@@ -6,7 +6,6 @@ from datetime import time
 from typing import Any
 
 import pytest
-from tests.domain.given import HOUR, a_job, at, ident, run_id
 
 from foliot.domain.explaining import Question, explain
 from foliot.domain.freezing import Freeze
@@ -17,6 +16,7 @@ from foliot.domain.reasons import SENTENCES
 from foliot.domain.run import RunError, WaitsFor
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Manual, Otherwise, SkipReason, Window
 from foliot.domain.telling import Place, Recorded, Verdict, explain_record
+from tests.domain.given import HOUR, a_job, at, ident, run_id
 
 BOGOTA = a_job(Cron("0 6 * * *", "America/Bogota"))
 

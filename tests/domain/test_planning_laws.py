@@ -7,7 +7,6 @@ from datetime import datetime, time, timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.domain.given import DAY, HOUR, MINUTE, a_job, at, due, every, ident
 
 from foliot.domain.freezing import After, Freeze
 from foliot.domain.ids import FreezeId
@@ -31,6 +30,7 @@ from foliot.domain.schedule import (
 )
 from foliot.domain.starting import MayNot, may_start
 from foliot.domain.walking import MOST_RECORDS
+from tests.domain.given import DAY, HOUR, MINUTE, a_job, at, due, every, ident
 
 START = at("2027-03-13 00:00")  # New York's clocks jump the next night
 FEW = timedelta(hours=36)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from tests.domain.given import DAY, MINUTE, at
 
 from foliot.domain.errors import Invalid
 from foliot.domain.policy import (
@@ -24,6 +23,7 @@ from foliot.domain.policy import (
     Retry,
     may_prune,
 )
+from tests.domain.given import DAY, MINUTE, at
 
 NOW = at("2027-06-01 00:00")
 

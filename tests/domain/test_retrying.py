@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.domain.given import at
 
 from foliot.domain.policy import LONGEST_WAIT, MOST_RETRIES, Backoff, Retry
 from foliot.domain.retrying import GiveUp, NoRetry, RetryAt, after_failure
+from tests.domain.given import at
 
 NOW = at("08:00")
 

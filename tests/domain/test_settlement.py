@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.domain.given import HOUR, MINUTE, a_job, at, every, job_id, run_id
 
 from foliot.domain.dependencies import On
 from foliot.domain.errors import IllegalMove
@@ -42,6 +41,7 @@ from foliot.domain.policy import Backoff, Breaker, BreakerAction, Limits, OnLost
 from foliot.domain.run import RunError, RunFacts, Trigger
 from foliot.domain.schedule import Interval, IntervalMode, Once, SkipReason
 from foliot.domain.settlement import Promotion, Settlement, settle, then
+from tests.domain.given import HOUR, MINUTE, a_job, at, every, job_id, run_id
 
 NOW = at("08:00:30")
 ERROR = RunError("handler_error", "It broke.")
@@ -364,7 +364,7 @@ outcomes: st.SearchStrategy[Outcome] = st.sampled_from(
 )
 
 
-@pytest.mark.parametrize("status", TERMINAL)
+@pytest.mark.parametrize("status", sorted(TERMINAL))
 def test_a_finished_run_cannot_be_settled_again(status: RunStatus) -> None:
     for outcome in (Succeeded(), Failed(ERROR), Lost(), Cancelled(), HandedBack()):
         with pytest.raises(IllegalMove):
