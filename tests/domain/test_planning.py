@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import time, timedelta
 
 import pytest
-from tests.domain.given import DAY, HOUR, MINUTE, a_job, at, due, every, job_id, run_id, told
 
 from foliot.domain.dependencies import Dependencies, Edge, EdgeFacts, Ended, Mode, When
 from foliot.domain.freezing import After, Freeze
@@ -28,6 +27,7 @@ from foliot.domain.schedule import (
     Weekly,
     Window,
 )
+from tests.domain.given import DAY, HOUR, MINUTE, a_job, at, due, every, job_id, run_id, told
 
 SKIP, LATEST, ALL = MisfireRule.SKIP, MisfireRule.LATEST, MisfireRule.ALL
 
