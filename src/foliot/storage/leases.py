@@ -15,6 +15,7 @@ from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import RunError, RunFacts, Trigger
 from foliot.domain.settlement import Settlement
 from foliot.storage.queries import sql
+from foliot.storage.runs import error_json
 from foliot.storage.tx import Row, Tx
 
 FIRST = UUID(int=0)  # before every workspace
@@ -113,7 +114,7 @@ async def settle(tx: Tx, settled: Sequence[tuple[Settlement, Any]]) -> None:
             "skip_reasons": [s.skip_reason and s.skip_reason.value for s, _ in settled],
             "notes": [settlement.note for settlement, _ in settled],
             "attempts": [s.attempt and s.attempt.value for s, _ in settled],
-            "errors": [_error(settlement.error) for settlement, _ in settled],
+            "errors": [error_json(settlement.error) for settlement, _ in settled],
             "outputs": [None if output is None else Jsonb(output) for _, output in settled],
             "retry_ats": [settlement.retry_at for settlement, _ in settled],
             "retries": [settlement.retries_used for settlement, _ in settled],
@@ -137,7 +138,3 @@ def _facts(row: Row) -> RunFacts:
         cancel_requested=row["cancel_requested_at"] is not None,
         last_error=None if error is None else RunError(**error),
     )
-
-
-def _error(error: RunError | None) -> Jsonb | None:
-    return None if error is None else Jsonb({"code": error.code, "message": error.message})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,7 +12,7 @@ from foliot.domain.definition import Rules
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
-from foliot.domain.records import COUNTED_TO, Gap, NewRun, Plan, Skip
+from foliot.domain.records import COUNTED_TO, Gap, NewRun, Plan, Record, Skip
 from foliot.domain.run import WaitsFor
 from foliot.domain.settlement import LastRun, Settlement
 from foliot.storage.definitions import rules_of
@@ -60,6 +60,8 @@ class Told:
 
     live: int = 0
     waiting: int = 0
+    numbers: int = 0  # runs made beside the schedule
+    live_run_id: RunId | None = None
     timer: Timer | None = None
     runs: int = 0
     successes: int = 0
@@ -83,11 +85,12 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Fired:
-    """How many timers moved and how many records were made."""
+class Planned:
+    """A timer, what was planned for it, and its count of scheduler errors in a row after that."""
 
-    moved: int
-    recorded: int
+    row: TimerRow
+    plan: Plan
+    errors: int = 0
 
 
 async def take_due(tx: Tx, limit: int, zone_data: str) -> list[TimerRow]:
@@ -101,18 +104,59 @@ async def next_due(tx: Tx) -> datetime | None:
     return found
 
 
-async def fire(tx: Tx, plans: Sequence[tuple[TimerRow, Plan, int]]) -> tuple[Fired, list[RunId]]:
-    """Move the timers and record what was planned. Each plan comes with the count of scheduler errors in a row after it."""
-    timers: list[tuple[Any, ...]] = []
-    runs: list[tuple[Any, ...]] = []
-    for row, plan, errors in plans:
-        _flatten(tx, row, plan, errors, timers, runs)
+async def fire(tx: Tx, planned: Sequence[Planned]) -> int:
+    """Move the timers and record what was planned; answers with how many records were made."""
+    timers, runs = _flatten_all(tx, planned)
+    answer = await _fire(tx, timers, runs)
+    if answer["recorded"] < len(runs):
+        # A planned time had its record already: new zone data, a timer set back. Its timer moves on without a run.
+        raise PlannedTwice(f"{len(runs) - answer['recorded']} planned times have their record already")
+    assert answer["moved"] == len(timers), "a locked timer was moved by somebody else"
+    return len(runs)
+
+
+class PlannedTwice(RuntimeError):
+    """Some planned times have their record already; nothing was written."""
+
+
+async def without_recorded(tx: Tx, planned: Sequence[Planned]) -> list[Planned]:
+    """The same plans without the planned times that have their record already."""
+    _, runs = _flatten_all(tx, planned)
+    columns = dict(zip(_RUN_COLUMNS, zip(*runs, strict=True), strict=True))
+    names = ("run_job_id", "planned_key", "fold", "schedule_rev")
+    rows = await tx.fetch(sql.timers.recorded_already, {name: list(columns[name]) for name in names})
+    known = {(row["job_id"], row["planned_key"], row["fold"]) for row in rows}
+
+    def is_new(row: TimerRow, record: Record) -> bool:
+        match record:
+            case NewRun(planned=time) | Skip(planned=time) | Gap(first=time):
+                return (row.job_id, time.local, time.fold) not in known
+            case _:
+                return True
+
+    return [
+        replace(
+            each, plan=replace(each.plan, records=tuple(r for r in each.plan.records if is_new(each.row, r)))
+        )
+        for each in planned
+    ]
+
+
+async def _fire(tx: Tx, timers: list[tuple[Any, ...]], runs: list[tuple[Any, ...]]) -> Row:
     arrays = dict(zip(_TIMER_COLUMNS, map(list, zip(*timers, strict=True)), strict=True))
     columns: Iterable[list[Any]] = map(list, zip(*runs, strict=True)) if runs else ([] for _ in _RUN_COLUMNS)
     arrays |= dict(zip(_RUN_COLUMNS, columns, strict=True))
     answer = await tx.fetch_one(sql.timers.fire, {**arrays, "now": tx.now})
     assert answer is not None
-    return Fired(answer["moved"], answer["recorded"]), [run[1] for run in runs]
+    return answer
+
+
+def _flatten_all(tx: Tx, planned: Sequence[Planned]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    timers: list[tuple[Any, ...]] = []
+    runs: list[tuple[Any, ...]] = []
+    for each in planned:
+        _flatten(tx, each.row, each.plan, each.errors, timers, runs)
+    return timers, runs
 
 
 async def lock(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
@@ -120,7 +164,14 @@ async def lock(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
     return {row["job_id"]: _timer_row(row) for row in rows}
 
 
+async def lock_with_dependents(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
+    rows = await tx.fetch(sql.timers.lock_with_dependents, {"job_ids": list(job_ids)})
+    return {row["job_id"]: _timer_row(row) for row in rows}
+
+
 async def settle(tx: Tx, told: Mapping[JobId, Told]) -> None:
+    if not told:
+        return
     all_told = list(told.values())
     await tx.execute(
         sql.timers.settle,
@@ -128,6 +179,8 @@ async def settle(tx: Tx, told: Mapping[JobId, Told]) -> None:
             "job_ids": list(told),
             "live": [each.live for each in all_told],
             "waiting": [each.waiting for each in all_told],
+            "numbers": [each.numbers for each in all_told],
+            "live_run_id": [each.live_run_id for each in all_told],
             "moves_timer": [each.timer is not None for each in all_told],
             "cursor_at": [each.timer and each.timer.cursor for each in all_told],
             "due_at": [each.timer and each.timer.due_at for each in all_told],
