@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import binascii
+import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,6 +19,7 @@ LONGEST_PAGE = 200
 EVERYTHING = Filter()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_PACKED = struct.Struct(">q16s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,25 +77,22 @@ async def of_workspace(
 def write_cursor(place: Bookmark) -> str:
     """URL-safe and opaque: eight bytes of microseconds, sixteen of the id."""
     microseconds = (place.planned_for - _EPOCH) // _MICROSECOND
-    packed = microseconds.to_bytes(8, "big", signed=True) + place.id.bytes
-    return urlsafe_b64encode(packed).decode()
+    return urlsafe_b64encode(_PACKED.pack(microseconds, place.id.bytes)).decode()
 
 
 def read_cursor(text: str | None) -> Bookmark | None:
     if text is None:
         return None
     try:
-        packed = urlsafe_b64decode(text.encode("ascii"))
-        if len(packed) != 24:
-            raise ValueError("a cursor has 24 bytes")
-        planned_for = _EPOCH + _MICROSECOND * int.from_bytes(packed[:8], "big", signed=True)
-    except (ValueError, OverflowError, binascii.Error) as error:
+        microseconds, run_id = _PACKED.unpack(urlsafe_b64decode(text.encode("ascii")))
+        planned_for = _EPOCH + _MICROSECOND * microseconds
+    except (ValueError, OverflowError, struct.error) as error:
         raise Invalid(
             "This cursor is not one that Foliot gave out.",
             pointer="/cursor",
             hint="Use next_cursor of the page before, or leave it out to begin.",
         ) from error
-    return Bookmark(planned_for, RunId(UUID(bytes=packed[8:])))
+    return Bookmark(planned_for, RunId(UUID(bytes=run_id)))
 
 
 def _fitting(limit: int) -> int:

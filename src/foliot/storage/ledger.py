@@ -196,7 +196,9 @@ def _entry(row: Row) -> Entry:
 
 def _record(row: Row) -> RunRecord:
     started_at, finished_at = row["started_at"], row["finished_at"]
-    is_backfill = row["trigger"] == Trigger.BACKFILL  # its planned time passed long before anybody asked for it
+    is_backfill = (
+        row["trigger"] == Trigger.BACKFILL
+    )  # its planned time passed long before anybody asked for it
     asked_for = row["created_at"] if is_backfill else row["planned_for"]
     return RunRecord(
         id=row["id"],

@@ -1,6 +1,6 @@
 -- name: subject
-SELECT jobs.id, jobs.workspace_id, jobs.name, jobs.definition, jobs.status, jobs.schedule_rev, jobs.created_at, jobs.updated_at,
-       timers.runs_created, timers.skip_next, timers.live_run_id, live.number AS live_number
+SELECT jobs.id, jobs.workspace_id, jobs.name, jobs.definition, jobs.status, jobs.status_reason, jobs.schedule_rev, jobs.created_at,
+       jobs.updated_at, timers.runs_created, timers.skip_next, live.number AS live_number
   FROM jobs
   JOIN timers ON timers.job_id = jobs.id
   LEFT JOIN runs AS live ON live.id = timers.live_run_id
@@ -10,16 +10,15 @@ SELECT jobs.id, jobs.workspace_id, jobs.name, jobs.definition, jobs.status, jobs
 SELECT id, name FROM jobs WHERE id = ANY (%(job_ids)s);
 
 -- name: freezes
--- Those that cover this job at any time from `since` on.
-SELECT id, start_at, LEAST(end_at, lifted_at) AS end_at, after, per_minute, running, reason
+-- Of the workspace, from `since` on and into the future: what is to come explains as much as what is.
+SELECT workspace_id, id, scope, start_at, end_at, after, per_minute, running, reason
   FROM freezes
  WHERE workspace_id = %(workspace_id)s AND (end_at IS NULL OR end_at > %(since)s)
-   AND (lifted_at IS NULL OR lifted_at > GREATEST(start_at, %(since)s))
-   AND (scope = '{}' OR scope -> 'jobs' ? %(job_id)s::text OR scope -> 'queues' ? %(queue)s OR scope -> 'tags' ?| %(tags)s);
+ ORDER BY start_at;
 
 -- name: ready_place
 -- How many of its workspace are ahead of it in its queue, as a claim would take them. Counting ends where it stops being news.
-SELECT mine.queue, mine.type, mine.available_at, mine.attempts, mine.expires_at,
+SELECT mine.queue, mine.type, mine.available_at,
        (SELECT count(*) FROM (SELECT FROM ready
                                WHERE queue = mine.queue AND workspace_id = mine.workspace_id AND available_at <= %(now)s
                                  AND (priority, available_at, position) < (mine.priority, mine.available_at, mine.position)
@@ -47,4 +46,4 @@ SELECT mine.waits_for, mine.available_at, mine.expires_at, mine.concurrency_key,
 SELECT key, cap, in_use FROM limits WHERE workspace_id = %(workspace_id)s AND key = ANY (%(keys)s) ORDER BY key;
 
 -- name: workers
-SELECT name, queues, types, is_draining FROM workers WHERE alive_until >= %(now)s ORDER BY name, id LIMIT %(limit)s;
+SELECT name, queues, types, is_draining FROM workers WHERE alive_until >= %(now)s ORDER BY name, id;

@@ -52,7 +52,7 @@ UNION ALL
 SELECT 1, CASE status WHEN 'interrupted' THEN 'lost' WHEN 'skipped' THEN 'succeeded' ELSE status END, worker_id, fence, started_at,
        finished_at, error
   FROM runs
- WHERE id = %(run_id)s AND status IS NOT NULL AND attempt_count = 1
+ WHERE id = %(run_id)s AND status IS NOT NULL AND attempt_count = 1 AND worker_id IS NOT NULL
    AND NOT EXISTS (SELECT FROM attempts WHERE attempts.run_id = runs.id)
 UNION ALL
 SELECT attempts, 'running', worker_id, fence, leased_at, NULL, NULL FROM leases WHERE run_id = %(run_id)s
