@@ -158,13 +158,13 @@ async def test_a_filter_that_matches_nothing_looks_at_a_bounded_stretch_and_goes
         await ticked(database, clock, MINUTE)
     await done(database, (await claimed(database))[:1])
     wanted = Filter(statuses=(RunStatus.SUCCEEDED,))
-    for of in (
-        lambda cursor: history.of_job(database, workspace, job_id, wanted, cursor=cursor),
-        lambda cursor: history.of_workspace(database, workspace, wanted, cursor=cursor),
-    ):
+    for is_of_job in (True, False):
         found, pages, cursor = 0, 0, None
         while pages == 0 or cursor is not None:
-            page = await of(cursor)
+            if is_of_job:
+                page = await history.of_job(database, workspace, job_id, wanted, cursor=cursor)
+            else:
+                page = await history.of_workspace(database, workspace, wanted, cursor=cursor)
             found, pages, cursor = found + len(page.items), pages + 1, page.next_cursor
         assert (found, pages) == (1, 3)
 

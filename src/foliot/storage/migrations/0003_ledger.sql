@@ -59,3 +59,20 @@ SELECT runs.workspace_id, runs.id, runs.job_id, runs.number,
   LEFT JOIN ready ON ready.run_id = runs.id
   LEFT JOIN waiting ON waiting.run_id = runs.id;
 GRANT SELECT ON ledger TO foliot_app, foliot_engine;
+
+
+-- What each ended record adds to its day. A gap record is one record and as many skips as it counts; past counting it adds what it
+-- was counted to. The lag of a backfill is measured from when it was asked for: its planned time had passed long before.
+CREATE VIEW tallies WITH (security_invoker = true) AS
+SELECT workspace_id, id, job_id, planned_for, (created_at AT TIME ZONE 'UTC')::date AS day,
+       (status <> 'skipped' AND attempt_count > 0)::int AS runs,
+       (status = 'succeeded')::int AS successes,
+       (status IN ('failed', 'timed_out', 'interrupted') AND attempt_count > 0)::int AS failures,
+       CASE WHEN status <> 'skipped' THEN 0 WHEN planned_until IS NULL THEN 1 ELSE COALESCE(count, 10000) END AS skips,
+       CASE WHEN status <> 'skipped' THEN extract(epoch FROM finished_at - started_at)::float8 END AS seconds,
+       CASE WHEN status <> 'skipped'
+            THEN extract(epoch FROM started_at - CASE trigger WHEN 'backfill' THEN created_at ELSE planned_for END)::float8
+            END AS lag_seconds
+  FROM runs
+ WHERE status IS NOT NULL;
+GRANT SELECT ON tallies TO foliot_app, foliot_engine;
