@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from foliot.domain.records import COUNTED_TO, Gap, Skip
 from foliot.domain.schedule import (
+    Cron,
     Otherwise,
     PlannedTime,
     SkipReason,
@@ -17,6 +19,7 @@ from foliot.domain.schedule import (
     planned_after,
     times_between,
 )
+from foliot.domain.schedule import Gap as ClockGap
 from foliot.domain.schedule.window import window_closed_until
 from foliot.domain.schedule.zone import naive_utc
 
@@ -25,15 +28,15 @@ _FEW = 64  # this many times are looked at one by one
 _STEPS = 8  # back over single times before halving
 
 
-def newest_due(timetable: Timetable, after: datetime, by: datetime) -> PlannedTime | None:
-    """The newest planned time after `after` such that it and all before it are due by `by`.
+def newest_due(timetable: Timetable, after: datetime, until: datetime, by: datetime) -> PlannedTime | None:
+    """The newest planned time in (after, until] such that it and all before it are due by `by`.
 
     Only the newest times can still be ahead of their due time: spread moves one, a closed window or calendar a whole
     stretch. Past a few single steps the start of that stretch is found by halving.
     """
-    high = by
+    high = min(until, by)
     for _ in range(_STEPS):
-        found = latest_until(timetable, after, high)
+        found = _latest(timetable, after, high)
         ahead = _ahead(timetable, after, found, by)
         if found is None or ahead is None:
             return found
@@ -41,7 +44,7 @@ def newest_due(timetable: Timetable, after: datetime, by: datetime) -> PlannedTi
     low, best = after, None
     while low < high:
         middle = high - (high - low) // 2
-        found = latest_until(timetable, low, middle)
+        found = _latest(timetable, low, middle)
         ahead = _ahead(timetable, low, found, by)
         if ahead is None:
             low, best = middle, found or best
@@ -53,10 +56,22 @@ def newest_due(timetable: Timetable, after: datetime, by: datetime) -> PlannedTi
 def newest_runnable(timetable: Timetable, after: datetime, last: PlannedTime, most: int) -> list[PlannedTime]:
     """Of the planned times in (after, last] the newest `most` that may run, oldest first; of those due together, the newest."""
     chosen: list[PlannedTime] = []
-    until = last.planned_for
-    while len(chosen) < most and (planned := _newest_runnable(timetable, after, until)) is not None:
-        chosen.append(planned)
-        until = planned.planned_for - TICK
+    found: PlannedTime | None = last
+    in_a_row = 0
+    while found is not None and len(chosen) < most:
+        before = found.planned_for - TICK
+        in_a_row = 0 if found.skip is None else in_a_row + 1
+        if found.skip is None and (not chosen or found.due_at < chosen[-1].due_at):
+            chosen.append(found)
+            found = _latest(timetable, after, before)
+        elif found.skip is None:
+            found = newest_due(timetable, after, before, chosen[-1].due_at - TICK)
+        elif _never_opens(timetable, found):
+            break
+        elif in_a_row <= _STEPS:
+            found = _latest(timetable, after, before)
+        else:
+            found = _leap_back(timetable, after, before)
     return chosen[::-1]
 
 
@@ -68,7 +83,7 @@ def leftover(
     reason: SkipReason,
 ) -> Skip | Gap | None:
     """One record for all planned times in (after, last] that were not chosen to run."""
-    count = count_between(timetable, after, last.planned_for, COUNTED_TO + len(chosen))
+    count = count_between(_bare(timetable), after, last.planned_for, COUNTED_TO + len(chosen))
     if count == len(chosen):
         return None
     taken = {planned.planned_for for planned in chosen}
@@ -83,7 +98,7 @@ def leftover(
     while first is not None and first.planned_for in taken:
         first = planned_after(timetable, first.planned_for)
     while final.planned_for in taken:
-        final = latest_until(timetable, after, final.planned_for - TICK) or final
+        final = _latest(timetable, after, final.planned_for - TICK) or final
     assert first is not None
     left_count = None if count is None else count - len(chosen)
     return Gap(first, final, left_count, _common_reason(timetable, [first, final], chosen, reason))
@@ -106,23 +121,46 @@ def _ahead(
 
     Times bound to be skipped are due when planned, even amid a stretch that is deferred; they say nothing about it.
     """
-    if found is not None and found.skip is not None and _may_defer(timetable):
+    if found is not None and found.skip is not None and _mixes(timetable):
         for _ in range(_FEW):
             if found is None or found.skip is None:
                 break
-            found = latest_until(timetable, after, found.planned_for - TICK)
+            found = _latest(timetable, after, found.planned_for - TICK)
     return found if found is not None and found.due_at > by else None
 
 
-def _may_defer(timetable: Timetable) -> bool:
-    window = timetable.window
-    return (window is not None and window.otherwise is Otherwise.DEFER) or any(
-        calendar.otherwise is Otherwise.DEFER for calendar in timetable.calendars
-    )
+def _mixes(timetable: Timetable) -> bool:
+    """Whether some of its planned times may be deferred and others skipped."""
+    schedule, ways = timetable.schedule, _ways(timetable)
+    skips_gaps = isinstance(schedule, Cron) and schedule.gap is ClockGap.SKIP
+    return Otherwise.DEFER in ways and (Otherwise.SKIP in ways or skips_gaps)
 
 
-def _newest_runnable(timetable: Timetable, after: datetime, until: datetime) -> PlannedTime | None:
-    """As `latest_until`, over the times that will run: closed stretches are leapt over, not walked through."""
+def _never_opens(timetable: Timetable, skipped: PlannedTime) -> bool:
+    """Where everything defers, a time is skipped only because nothing opens after it; nor will anything before it run."""
+    return skipped.skip is not SkipReason.DST_GAP and Otherwise.SKIP not in _ways(timetable)
+
+
+def _ways(timetable: Timetable) -> set[Otherwise]:
+    ways = {calendar.otherwise for calendar in timetable.calendars}
+    return ways if timetable.window is None else {*ways, timetable.window.otherwise}
+
+
+def _latest(timetable: Timetable, after: datetime, until: datetime) -> PlannedTime | None:
+    """As `latest_until`, asking window and calendars about the one time found and not about those on the way."""
+    bare = _bare(timetable)
+    found = latest_until(bare, after, until)
+    return found if found is None or bare is timetable else planned_after(timetable, found.planned_for - TICK)
+
+
+def _bare(timetable: Timetable) -> Timetable:
+    if timetable.window is None and not timetable.calendars:
+        return timetable
+    return replace(timetable, window=None, calendars=())
+
+
+def _leap_back(timetable: Timetable, after: datetime, until: datetime) -> PlannedTime | None:
+    """The newest time in (after, until] that will run, found by halving: closed stretches are leapt over, not walked."""
     best = next_time(timetable, after)
     if best is None or best.planned_for > until:
         return None

@@ -138,7 +138,7 @@ class Walk:
         self._consume(upcoming, last, most, SkipReason.FROZEN, catch_up=True, patient=is_all, pace=pace)
 
     def _last(self, first: PlannedTime, by: datetime) -> PlannedTime:
-        last = newest_due(self.timetable, self.cursor, by)
+        last = newest_due(self.timetable, self.cursor, by, by)
         return first if last is None or last.planned_for < first.planned_for else last
 
     def _consume(
