@@ -65,6 +65,8 @@ class Field:
 
 
 def parse_field(kind: Kind, token: Token, seed: str) -> Field:
+    if token.text == "*":
+        return _EVERY[kind.name]
     numbers: set[int] = set()
     nth: set[tuple[int, int]] = set()
     last: set[int] = set()
@@ -204,3 +206,9 @@ def _hashed(kind: Kind, token: Token, part: str, seed: str) -> range:
     )
     first = low + chance % width
     return range(first, high + 1, step) if step else range(first, first + 1)
+
+
+_EVERY = {
+    kind.name: Field(frozenset(_numbers(kind, Token("*", "*", 0), "*", "")), is_restricted=False)
+    for kind in (SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY)
+}
