@@ -11,7 +11,7 @@ from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobEvent, advance
 from foliot.domain.outcomes import AskedSkip
 from foliot.domain.planning import plan, plan_error
-from foliot.domain.records import DueJob, EndWait, NewRun, Plan
+from foliot.domain.records import EndWait, NewRun, Plan
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import ZONE_DATA_VERSION
 from foliot.services.dependents import cancel_live, wake_dependents
@@ -57,7 +57,7 @@ async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> 
         if is_careful:
             planned = await timers.without_recorded(tx, planned)
         recorded = await timers.fire(tx, planned)
-        await _follow(tx, around, [each for each in planned if _has_more(each.plan)])
+        await follow(tx, around, planned)
         return Ticked(len(rows), recorded)
 
 
@@ -67,18 +67,7 @@ async def next_due(database: Database) -> datetime | None:
 
 
 def _planned(row: TimerRow, around: Around, now: datetime) -> Planned:
-    due = DueJob(
-        job=around.job(row),
-        status=row.status,
-        timer=row.timer,
-        runs_created=row.runs_created,
-        live=row.live,
-        waiting=row.waiting,
-        live_until=row.live_until,
-        skip_next=row.skip_next is not None,
-        freezes=around.freezes_of(row),
-        gate=around.gates.get(row.job_id),
-    )
+    due = around.due(row)
     try:
         return Planned(row, plan(due, now), 0)
     except Exception:  # one bad job must never stop the others
@@ -97,8 +86,9 @@ def _has_more(plan: Plan) -> bool:
     )
 
 
-async def _follow(tx: Tx, around: Around, planned: Sequence[Planned]) -> None:
+async def follow(tx: Tx, around: Around, planned: Sequence[Planned]) -> None:
     """What a plan asks for beside new records: cancels, ends, promotions, moves of the job itself."""
+    planned = [each for each in planned if _has_more(each.plan)]
     if not planned:
         return
     rows = {each.row.job_id: _after(each) for each in planned}

@@ -98,6 +98,11 @@ async def take_due(tx: Tx, limit: int, zone_data: str) -> list[TimerRow]:
     return [_timer_row(row) for row in rows]
 
 
+async def take_missed(tx: Tx, limit: int) -> list[TimerRow]:
+    rows = await tx.fetch(sql.timers.take_missed, {"now": tx.now, "limit": limit})
+    return [_timer_row(row) for row in rows]
+
+
 async def next_due(tx: Tx) -> datetime | None:
     row = await tx.fetch_one(sql.timers.next_due)
     found: datetime | None = row["due_at"] if row else None

@@ -15,6 +15,16 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
  LIMIT %(limit)s
    FOR UPDATE SKIP LOCKED;
 
+-- name: take_missed
+-- What fell due while a restored database waited for its operator.
+SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at, due_at, next_at, ending, runs_created, live, waiting,
+       live_until, live_run_id, skip_next, errors, has_gate, number
+  FROM timers
+ WHERE due_at <= %(now)s
+ ORDER BY due_at
+ LIMIT %(limit)s
+   FOR UPDATE;
+
 -- name: next_due
 SELECT min(due_at) AS due_at FROM timers WHERE due_at < 'infinity';
 
