@@ -11,7 +11,7 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
   FROM timers
  WHERE due_at <= %(now)s
    AND NOT EXISTS (SELECT FROM installation WHERE held_at IS NOT NULL OR tzdata_version > %(zone_data)s)
- ORDER BY due_at
+ ORDER BY timers.due_at
  LIMIT %(limit)s
    FOR UPDATE SKIP LOCKED;
 
