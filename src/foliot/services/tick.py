@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from foliot.domain.ids import JobId
@@ -116,8 +116,8 @@ def _after(each: Planned) -> TimerRow:
     made = [record for record in each.plan.records if isinstance(record, NewRun)]
     behind = sum(record.waits_for is WaitsFor.TURN for record in made)
     row = each.row
-    return replace(
-        row, timer=each.plan.timer, live=row.live + len(made) - behind, waiting=row.waiting + behind
+    return row._replace(
+        timer=each.plan.timer, live=row.live + len(made) - behind, waiting=row.waiting + behind
     )
 
 
