@@ -73,14 +73,14 @@ class Walk:
             upcoming = planned_after(self.timetable, self.cursor)
         return self._rest(upcoming)
 
-    def resume(self, *, catch_up: bool) -> Plan:
+    def resume(self, *, catch_up: bool = False, reason: SkipReason = SkipReason.PAUSED) -> Plan:
         upcoming = planned_after(self.timetable, self.cursor)
         is_expected = not self.job.is_chained or self.live == 0
         if upcoming is not None and upcoming.due_at <= self.now and is_expected and not self._is_full():
             last = upcoming if self.job.is_chained else self._last(upcoming, self.now)
             wants_all = self.job.misfire.rule is MisfireRule.ALL
             most = 0 if not catch_up else self.job.misfire.max_catch_up if wants_all else 1
-            self._consume(upcoming, last, most, SkipReason.PAUSED, catch_up=True, patient=wants_all)
+            self._consume(upcoming, last, most, reason, catch_up=True, patient=wants_all)
         if self.due.live == 0 and self.due.waiting > 0:
             self.promotes = True
         if self.job.is_chained:

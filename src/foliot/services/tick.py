@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobEvent, advance
 from foliot.domain.outcomes import AskedSkip
 from foliot.domain.planning import plan, plan_error
-from foliot.domain.records import DueJob, EndWait, NewRun, Plan
+from foliot.domain.records import EndWait, NewRun, Plan
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import ZONE_DATA_VERSION
 from foliot.services.dependents import cancel_live, wake_dependents
@@ -57,7 +57,7 @@ async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> 
         if is_careful:
             planned = await timers.without_recorded(tx, planned)
         recorded = await timers.fire(tx, planned)
-        await _follow(tx, around, [each for each in planned if _has_more(each.plan)])
+        await follow(tx, around, planned)
         return Ticked(len(rows), recorded)
 
 
@@ -67,18 +67,7 @@ async def next_due(database: Database) -> datetime | None:
 
 
 def _planned(row: TimerRow, around: Around, now: datetime) -> Planned:
-    due = DueJob(
-        job=around.job(row),
-        status=row.status,
-        timer=row.timer,
-        runs_created=row.runs_created,
-        live=row.live,
-        waiting=row.waiting,
-        live_until=row.live_until,
-        skip_next=row.skip_next is not None,
-        freezes=around.freezes_of(row),
-        gate=around.gates.get(row.job_id),
-    )
+    due = around.due(row)
     try:
         return Planned(row, plan(due, now), 0)
     except Exception:  # one bad job must never stop the others
@@ -97,8 +86,9 @@ def _has_more(plan: Plan) -> bool:
     )
 
 
-async def _follow(tx: Tx, around: Around, planned: Sequence[Planned]) -> None:
+async def follow(tx: Tx, around: Around, planned: Sequence[Planned]) -> None:
     """What a plan asks for beside new records: cancels, ends, promotions, moves of the job itself."""
+    planned = [each for each in planned if _has_more(each.plan)]
     if not planned:
         return
     rows = {each.row.job_id: _after(each) for each in planned}
@@ -126,8 +116,8 @@ def _after(each: Planned) -> TimerRow:
     made = [record for record in each.plan.records if isinstance(record, NewRun)]
     behind = sum(record.waits_for is WaitsFor.TURN for record in made)
     row = each.row
-    return replace(
-        row, timer=each.plan.timer, live=row.live + len(made) - behind, waiting=row.waiting + behind
+    return row._replace(
+        timer=each.plan.timer, live=row.live + len(made) - behind, waiting=row.waiting + behind
     )
 
 
