@@ -59,6 +59,7 @@ class Settlement:
     skip_reason: SkipReason | None = None
     note: str | None = None
     retry_at: datetime | None = None
+    expires_at: datetime | None = None  # of the next attempt
     retries_used: int = 0
     losses: int = 0
     counters: Counters = NO_CHANGE
@@ -83,7 +84,15 @@ def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitt
     retries_used, losses = run.retries_used + verdict.retries, run.losses + verdict.losses
     if verdict.retry_at is not None:
         return Settlement(
-            run.id, status, attempt, verdict.error, None, verdict.note, verdict.retry_at, retries_used, losses
+            run_id=run.id,
+            status=status,
+            attempt=attempt,
+            error=verdict.error,
+            note=verdict.note,
+            retry_at=verdict.retry_at,
+            expires_at=verdict.expires_at,
+            retries_used=retries_used,
+            losses=losses,
         )
     event = _job_event(run, status, facts)
     stopped = facts.status if event is None else advance(facts.status, event)

@@ -203,6 +203,22 @@ async def settle(tx: Tx, told: Mapping[JobId, Told]) -> None:
     )
 
 
+async def reset(tx: Tx, planned: Mapping[JobId, Timer]) -> None:
+    """Set timers to what planning said anew. Needs their locks."""
+    if not planned:
+        return
+    found = list(planned.values())
+    await tx.execute(
+        sql.timers.reset,
+        {
+            "job_ids": list(planned),
+            "due_at": [timer.due_at for timer in found],
+            "next_at": [timer.next_at for timer in found],
+            "ending": [timer.ending and timer.ending.value for timer in found],
+        },
+    )
+
+
 def _flatten(
     tx: Tx, row: TimerRow, plan: Plan, errors: int, timers: list[tuple[Any, ...]], runs: list[tuple[Any, ...]]
 ) -> None:
