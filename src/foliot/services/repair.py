@@ -122,7 +122,9 @@ async def refresh_zone_data(
     moved, position, is_round = 0, START, False
     while not is_round:
         async with database.tx(Role.ENGINE) as tx:
-            await installation.lock(tx)  # a node with still newer data stores its version before or after this step
+            await installation.lock(
+                tx
+            )  # a node with still newer data stores its version before or after this step
             if (await installation.get(tx)).tzdata_version != version:
                 return moved
             seen = await repair.timers_after(tx, position, limit)
@@ -197,7 +199,7 @@ def _counted(rows: Mapping[JobId, TimerRow], lines: Iterable[InLine]) -> dict[Jo
             current = None
         elif current is None or (current not in mine and row.rules.is_exclusive):
             current = mine[0]
-        counted[job_id] = replace(row, live=len(mine), waiting=behind[job_id], live_run_id=current)
+        counted[job_id] = row._replace(live=len(mine), waiting=behind[job_id], live_run_id=current)
     return counted
 
 
@@ -210,7 +212,7 @@ async def _placed(tx: Tx, rows: Mapping[JobId, TimerRow], around: Around) -> dic
             row = placed[job_id]
             should = _should_be(row, around, tx.now)
             if row.timer != rows[job_id].timer or _is_misset(row, should, around, tx.now):
-                placed[job_id] = replace(row, timer=should)
+                placed[job_id] = row._replace(timer=should)
                 moved.append(job_id)
         upcoming = (
             (placed[job_id], planned_after(around.job(placed[job_id]).timetable, placed[job_id].timer.cursor))
@@ -221,7 +223,7 @@ async def _placed(tx: Tx, rows: Mapping[JobId, TimerRow], around: Around) -> dic
         unsure = list(await repair.recorded(tx, asked.values())) if asked else []
         for job_id in unsure:
             row, planned = asked[job_id]
-            placed[job_id] = replace(row, timer=replace(row.timer, cursor=planned.planned_for))
+            placed[job_id] = row._replace(timer=replace(row.timer, cursor=planned.planned_for))
         if not unsure:
             break
     return placed
