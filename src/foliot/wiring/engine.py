@@ -30,18 +30,21 @@ class Engine:
         if chores:
             self._loops.append(Loop("janitor", Janitor(chores).step))
         listening = Listening(database, listen_url, {Hint.TIMERS: self._scheduler.wake})
-        self._loops.append(Loop("hints", listening.step, within=None))
+        self._hints = Loop("hints", listening.step, within=None)
         self._worker = WorkerChild(orders) if orders else None
         self._worker_loop = Loop("worker", self._worker.step, within=None) if self._worker else None
         self._tasks: list[asyncio.Task[None]] = []
+        self._lasting: list[asyncio.Task[None]] = []  # their steps have no end of their own
 
     @property
     def missing(self) -> list[str]:
         return [] if self._scheduler.is_running else ["scheduler"]
 
     def start(self) -> None:
-        loops = [*self._loops, *([self._worker_loop] if self._worker_loop else [])]
-        self._tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in loops]
+        self._tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in self._loops]
+        self._lasting = [asyncio.create_task(self._hints.run(), name="hints")]
+        if self._worker_loop is not None:
+            self._lasting.append(asyncio.create_task(self._worker_loop.run(), name="worker"))
 
     def drain(self, *, at_once: bool = False) -> None:
         """The worker stops claiming now; the loops go on until `stop`."""
@@ -57,7 +60,7 @@ class Engine:
             loop.stop()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STEP_ENDS_WITHIN)
-            for task in self._tasks:
+            for task in (*self._tasks, *self._lasting):
                 task.cancel()
-            await asyncio.wait(self._tasks)
+            await asyncio.wait([*self._tasks, *self._lasting])
         await self._announcer.close()

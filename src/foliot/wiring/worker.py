@@ -33,7 +33,7 @@ from foliot.worker.link import LocalLink
 from foliot.worker.reporting import Reporter
 from foliot.worker.worker import Worker
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("foliot.wiring.worker")  # run as a program, its name would be __main__
 LAST_WORDS_WITHIN = 0.75  # seconds
 TIMERS_PAUSE = 0.25  # seconds between hints that settling may have moved a timer
 HARD_END = 5.0  # seconds after the grace, should the loop be stuck and nobody left to kill us
