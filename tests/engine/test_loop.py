@@ -11,19 +11,18 @@ import pytest
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.engine import loop as loops
 from foliot.engine.loop import AT_ONCE, Loop
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 AN_HOUR = timedelta(hours=1)
 
 
-async def running(loop: Loop, until: Callable[[], bool]) -> None:
+async def running(loop: Loop, holds: Callable[[], bool]) -> None:
     """Run it until the condition holds, then stop it; it must end by itself."""
     task = asyncio.create_task(loop.run())
-    async with asyncio.timeout(20):
-        while not until():
-            await asyncio.sleep(0)
-        loop.stop()
-        await task
+    await until(holds)
+    loop.stop()
+    await asyncio.wait_for(task, 20)
 
 
 async def test_a_step_without_a_nap_is_followed_by_the_next() -> None:

@@ -51,11 +51,11 @@ class Hand:
             raise HandDied(f"The process of this run ended by {how} before the function returned.") from None
         return answer
 
-    async def end(self) -> None:
+    async def end(self, *, at_once: bool = False) -> None:
         """Politely, then by force, and with everything that was started from it."""
         family = descendants(self._process.pid)
         try:
-            if self.is_alive:
+            if self.is_alive and not at_once:
                 self._process.terminate()
                 async with asyncio.timeout(STOPS_WITHIN):
                     await self._process.wait()

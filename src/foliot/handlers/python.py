@@ -34,7 +34,7 @@ class PythonHandler:
 
     async def close(self) -> None:
         for hand in self._idle:
-            hand.kill()
+            await hand.end(at_once=True)
 
     async def _find(self, call: object) -> Callable[..., Any]:
         """In a thread: importing may take long, and others are waiting for the loop."""
