@@ -28,6 +28,7 @@ from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import EmbeddedServer
 from foliot.embedded.server import start as start_postgres
 from foliot.services import jobs
+from foliot.services.hints import Hint, say
 from foliot.storage.tx import Database
 from tests.stories.serving import STOP_WITHIN, Serving, ask, wait_until
 
@@ -74,6 +75,7 @@ class Stage:
                 config = {"call": f"errands:{call}"}
                 definition = Definition(f"{call} {number}", spec, config=config, payload=self.given)
                 await jobs.create(database, WorkspaceId(workspace), definition, "story")
+            await say(database, Hint.TIMERS)
 
     def rows(self, query: Any) -> list[Any]:
         with psycopg.connect(self.url, autocommit=True) as connection:
@@ -217,6 +219,25 @@ def test_a_serve_killed_in_the_middle_of_everything_loses_and_doubles_nothing(
     stage.check_every_second_has_its_record()
     stage.check_every_success_was_witnessed()
     assert set(stage.statuses()) <= {"succeeded", "skipped", None}
+
+
+def test_a_serve_killed_before_its_commit_has_recorded_nothing_and_the_next_one_does(
+    serve: Any, stage: Stage
+) -> None:
+    first = begin(serve, stage)
+    with psycopg.connect(stage.url) as holding:
+        # The tick moves its timer and waits here, before it can record the run.
+        holding.execute("LOCK TABLE foliot.runs IN SHARE MODE")
+        stage.create("quickly")
+        waits = "SELECT FROM pg_locks WHERE relation = 'foliot.runs'::regclass AND NOT granted"
+        wait_until(lambda: stage.rows(waits), "a tick in the middle of its transaction")
+        first.stop(signal.SIGKILL)
+    left = "SELECT FROM pg_stat_activity WHERE application_name LIKE 'foliot%'"
+    wait_until(lambda: not stage.rows(left), "the end of its sessions")
+    assert stage.statuses().total() == 0
+    begin(serve, stage)
+    stage.wait_for_successes(1)
+    assert len(stage.witnessed("done")) == stage.statuses().total() == 1
 
 
 def test_a_signal_under_load_hands_runs_back_without_spending_anything(serve: Any, stage: Stage) -> None:
