@@ -159,6 +159,11 @@ def _flatten_all(tx: Tx, planned: Sequence[Planned]) -> tuple[list[tuple[Any, ..
     return timers, runs
 
 
+async def read(tx: Tx, job_ids: Iterable[JobId]) -> list[TimerRow]:
+    """As they are, without a lock: to tell, not to decide."""
+    return [_timer_row(row) for row in await tx.fetch(sql.timers.read, {"job_ids": list(job_ids)})]
+
+
 async def lock(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
     rows = await tx.fetch(sql.timers.lock, {"job_ids": list(job_ids)})
     return {row["job_id"]: _timer_row(row) for row in rows}
