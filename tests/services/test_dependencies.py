@@ -261,7 +261,7 @@ async def test_edges_that_would_close_a_circle_are_refused_by_name(stage: Stage)
     first = await stage.job("first", MANUAL)
     second = await stage.job("second", MANUAL, [Edge(first)])
     third = await stage.job("third", MANUAL, [Edge(second)])
-    with pytest.raises(Invalid, match='"first" → "third" → "second" → "first"|"second" → "first"'):
+    with pytest.raises(Invalid, match='"first" → "third"'):
         await set_edges(stage.database, stage.workspace, first, [Edge(third)], "test")
     assert stage.timer(first, "has_dependents, has_gate") == (True, False)
     assert stage.timer(third, "has_dependents") == (False,)

@@ -10,10 +10,12 @@ VALUES (%(workspace_id)s, %(id)s, %(scope)s, %(start_at)s, %(end_at)s, %(after)s
         %(now)s);
 
 -- name: lock
-SELECT * FROM freezes WHERE id = %(id)s FOR UPDATE;
+SELECT workspace_id, id, scope, start_at, end_at, after, per_minute, running, reason, created_by, created_at, lifted_by, lifted_at
+  FROM freezes WHERE id = %(id)s FOR UPDATE;
 
 -- name: page
-SELECT * FROM freezes
+SELECT workspace_id, id, scope, start_at, end_at, after, per_minute, running, reason, created_by, created_at, lifted_by, lifted_at
+  FROM freezes
  WHERE (%(ended)s OR end_at IS NULL OR end_at > %(now)s) AND id < %(before)s
  ORDER BY id DESC LIMIT %(limit)s;
 
@@ -93,7 +95,7 @@ UPDATE freezes SET paced_until = GREATEST(COALESCE(paced_until, %(now)s), %(now)
 RETURNING paced_until - %(takes)s AS starts_at;
 
 -- name: to_thaw
-SELECT workspace_id, id, thawed_to, held_until FROM freezes
+SELECT id, thawed_to FROM freezes
  WHERE held_until IS NOT NULL AND thawed_at IS NULL AND end_at <= %(now)s
  ORDER BY end_at LIMIT 1;
 
