@@ -156,6 +156,7 @@ def test_an_expression_and_its_spelled_out_twin_name_the_same_times(
     respaced = "\t" + pattern.expr.lower().replace(" ", "  ") + " "
     cron = cron_of(pattern, "America/New_York", Gap.NEXT_VALID, overlap)
     assume(_accepted(Timetable(cron)))
+    assume(len(twin) <= 256)  # longer text is refused, whatever it says
     times = _chain(Timetable(cron), after, 5)
     assert _chain(Timetable(replace(cron, expr=twin)), after, 5) == times
     assert _chain(Timetable(replace(cron, expr=respaced)), after, 5) == times

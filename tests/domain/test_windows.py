@@ -139,6 +139,34 @@ def test_a_blackout_without_end_is_found_out_in_bounded_steps() -> None:
     assert next_time(table, at("2027-06-01")) is None
 
 
+@pytest.mark.parametrize(
+    ("blackout", "job", "after", "first"),
+    [
+        (CronStretch("* 9-17 * * *", timedelta(minutes=1)), "30 9,20 * * *", "2027-06-01", "06-01 20:30"),
+        (CronStretch("*/5 * * * 1-5", timedelta(minutes=5)), "30 9,20 * * *", "2027-06-01", "06-05 09:30"),
+        (CronStretch("0 * * 1-11 *", timedelta(hours=1)), "30 9 * * *", "2027-01-02", "12-01 09:30"),
+        (CronStretch("* * * 1-11 *", timedelta(minutes=3)), "30 9 * * *", "2027-01-02", "12-01 09:30"),
+        (CronStretch("0 0 1 1 *", timedelta(days=200)), "0 9 * * *", "2027-01-02", "07-20 09:00"),
+    ],
+)
+def test_stretches_that_touch_are_one(blackout: CronStretch, job: str, after: str, first: str) -> None:
+    table = Timetable(Cron(job), calendars=(Calendar("busy", CalendarKind.BLACKOUT, (blackout,)),))
+    assert due(table, after, 1) == [first]
+
+
+def test_a_job_deferred_by_touching_stretches_runs_when_the_last_ends() -> None:
+    office = Calendar(
+        "office",
+        CalendarKind.BLACKOUT,
+        (CronStretch("* 9-17 * * *", timedelta(minutes=1)),),
+        otherwise=Otherwise.DEFER,
+    )
+    assert due(Timetable(Cron("30 9 * * *"), calendars=(office,)), "2027-06-01", 2) == [
+        "06-01 18:00",
+        "06-02 18:00",
+    ]
+
+
 @pytest.mark.parametrize("zone", ["America/New_York", "Australia/Lord_Howe", "Europe/Lisbon"])
 def test_a_window_is_on_the_jobs_own_wall_clock(zone: str) -> None:
     table = Timetable(Cron("0 * * * *", zone), window=Window(time(9), time(9, 30)))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from enum import StrEnum
+from functools import lru_cache
 from typing import TypeVar
 
 from foliot.domain.errors import Invalid
@@ -14,11 +15,13 @@ from foliot.domain.schedule.dst import TICK, nominal_after
 from foliot.domain.schedule.kinds import Gap, OverlapTime
 from foliot.domain.schedule.stretches import ALL_DAYS, Weekly, next_stretch, stretch_holding
 from foliot.domain.schedule.window import Otherwise
-from foliot.domain.schedule.zone import load_zone, naive_utc
+from foliot.domain.schedule.zone import instant_of, load_zone, naive_utc, wall_at
 
 LONGEST_NAME = 200
 MOST_RULES = 1_000
 LONGEST_STRETCH = timedelta(days=366)
+_A_DAY_AND_MORE = timedelta(hours=36)  # holds a whole day of any zone, from midnight to midnight
+_MOST_JOINED = 10_000
 T = TypeVar("T")
 
 
@@ -121,7 +124,7 @@ def _held_until(rule: Rule, zone: str, instant: datetime) -> datetime | None:
             return naive_utc(rule.end) if naive_utc(rule.start) <= instant < naive_utc(rule.end) else None
         case CronStretch():
             started = _cron_start(rule, zone, instant - rule.duration)
-            return started + rule.duration if started is not None and started <= instant else None
+            return _joined_end(rule, zone, started) if started is not None and started <= instant else None
 
 
 def _next_start(rule: Rule, zone: str, instant: datetime) -> datetime:
@@ -139,3 +142,31 @@ def _cron_start(rule: CronStretch, zone: str, after: datetime) -> datetime | Non
         parse_cron(rule.expr), zone, Gap.NEXT_VALID, OverlapTime.FIRST, max(after, datetime.min + TICK)
     )
     return None if found is None else found.at
+
+
+@lru_cache(maxsize=16_384)
+def _joined_end(rule: CronStretch, zone: str, started: datetime) -> datetime:
+    """Where the stretch that began at `started` really ends: the next may begin before it is over, for hours, days or for ever."""
+    end, since = started + rule.duration, started
+    for _ in range(_MOST_JOINED):
+        following = _cron_start(rule, zone, started)
+        if following is None or following > end:
+            return end
+        started, end = following, following + rule.duration
+        if end - since > _A_DAY_AND_MORE:
+            # No hole in a whole day: the next one is where the first day without any start lies.
+            day = parse_cron(rule.expr).first_day_off(wall_at(zone, started).date())
+            if day is None:
+                return datetime.max
+            midnight = instant_of(zone, datetime.combine(day, time()))
+            last = _last_start(rule, zone, started, midnight)
+            started, end, since = last, last + rule.duration, last
+    return datetime.max
+
+
+def _last_start(rule: CronStretch, zone: str, known: datetime, before: datetime) -> datetime:
+    """The last start before `before`, at or after `known`."""
+    found = max(known, before - _A_DAY_AND_MORE)
+    while (following := _cron_start(rule, zone, found)) is not None and following < before:
+        known = found = following
+    return known

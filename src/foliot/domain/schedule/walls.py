@@ -13,6 +13,8 @@ from foliot.domain.schedule.fields import Field
 HORIZON_YEARS = 120
 LAST_YEAR = 9990  # beyond it the calendar of `datetime` itself runs out
 _SECOND = timedelta(seconds=1)
+_ONE_DAY = timedelta(days=1)
+_DAYS_LOOKED_AT = 1_500
 _EPOCH_MONDAY = date(1970, 1, 5)
 
 
@@ -87,6 +89,14 @@ class WallTimes:
                 return datetime(year, month, day, *clock)
         found = self._date_from(year, month, day + 1)
         return None if found is None else datetime(*found, self.hours[0], self.minutes[0], self.seconds[0])
+
+    def first_day_off(self, day: date) -> date | None:
+        """The first day from `day` on that has no match at all; None when there is none for years."""
+        for _ in range(_DAYS_LOOKED_AT):
+            if day.day not in self._days(day.year, day.month):
+                return day
+            day += _ONE_DAY
+        return None
 
     def last_before(self, low: datetime, high: datetime) -> datetime | None:
         """The last match in [low, high). Used on the hour or so that a clock change swallows."""
