@@ -496,10 +496,10 @@ def test_a_start_deadline_that_has_passed_is_a_skip_and_else_an_expiry() -> None
 
 def test_a_job_that_cannot_be_planned_backs_off_and_fails_the_third_time() -> None:
     job = due(a_job(), at("07:55"))
-    first = plan_error(job, at("08:00"), 0)
+    first = plan_error(job.timer, at("08:00"), 0)
     assert (told(first), first.timer.due_at) == (["skip 08:00 scheduler_error"], at("08:00") + ERROR_WAITS[0])
-    assert plan_error(job, at("08:00"), 1).timer.due_at == at("08:00") + ERROR_WAITS[1]
-    third = plan_error(job, at("08:00"), 2)
+    assert plan_error(job.timer, at("08:00"), 1).timer.due_at == at("08:00") + ERROR_WAITS[1]
+    third = plan_error(job.timer, at("08:00"), 2)
     assert (third.events, third.timer.due_at) == ((JobEvent.FAIL,), None)
 
 

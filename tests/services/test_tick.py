@@ -54,3 +54,20 @@ async def test_a_second_planned_time_is_skipped_while_the_first_is_live(
         (2, "skipped", "overlap"),
         (3, "skipped", "overlap"),
     ]
+
+
+async def test_rules_that_cannot_be_read_stop_their_own_job_and_no_other(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
+) -> None:
+    bad = await jobs.create(database, workspace, Definition("bad", Spec(Cron("* * * * *"), "python")), "test")
+    good = await jobs.create(
+        database, workspace, Definition("good", Spec(Cron("* * * * *"), "python")), "test"
+    )
+    owner.execute("UPDATE foliot.timers SET spec = %s WHERE job_id = %s", ('{"schedule": 7}', bad.id))
+    for _ in range(12):
+        clock.advance(MINUTE)
+        await tick(database)
+    status = "SELECT id, status FROM foliot.jobs"
+    assert dict(owner.execute(status).fetchall()) == {bad.id: "failed", good.id: "active"}
+    records = "SELECT status, skip_reason FROM foliot.runs WHERE job_id = %s"
+    assert owner.execute(records, (bad.id,)).fetchall() == [("skipped", "scheduler_error")] * 3

@@ -62,15 +62,15 @@ def plan_missed(due: DueJob, now: datetime) -> Plan:
     return Walk(due, now).resume(reason=SkipReason.OPERATOR)
 
 
-def plan_error(due: DueJob, now: datetime, errors_before: int) -> Plan:
+def plan_error(timer: Timer, now: datetime, errors_before: int) -> Plan:
     """A job whose planning failed: its planned time is recorded as scheduler_error and it is asked again later.
 
     The record stands for everything up to the time the timer was set for, since what lies there cannot be computed.
     """
-    at = due.timer.due_at or now
+    at = timer.due_at or now
     lost = PlannedTime(at, at.astimezone(UTC).replace(tzinfo=None), 0, at)
     records = (Skip(lost, SkipReason.SCHEDULER_ERROR),)
-    cursor = max(at, due.timer.cursor)
+    cursor = max(at, timer.cursor)
     if errors_before >= len(ERROR_WAITS):
         return Plan(records, Timer(cursor, None, None), (JobEvent.FAIL,))
     again = now + ERROR_WAITS[errors_before]

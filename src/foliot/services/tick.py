@@ -52,9 +52,8 @@ async def next_due(database: Database) -> datetime | None:
 
 
 def _planned(row: TimerRow, around: Around, now: datetime) -> Planned:
-    due = around.due(row)
     try:
-        return Planned(row, plan(due, now))
+        return Planned(row, plan(around.due(row), now))
     except Exception:  # one bad job must never stop the others
         log.exception("job.not_planned", extra={"workspace": str(row.workspace_id), "job": str(row.job_id)})
-        return Planned(row, plan_error(due, now, row.errors), row.errors + 1)
+        return Planned(row, plan_error(row.timer, now, row.errors), row.errors + 1)

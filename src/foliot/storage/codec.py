@@ -69,6 +69,8 @@ def decode(kind: Any, data: Any) -> Any:
     if origin is not None and issubclass(origin, Mapping):
         return dict(data)
     if dataclasses.is_dataclass(kind):
+        if not isinstance(data, dict):
+            raise TypeError(f"an object is expected, not {type(data).__name__}")
         make: Any = kind
         hints = _hints(make)
         names = data.keys() if "kind" in hints else data.keys() - {"kind"}  # a tag, unless it is a field

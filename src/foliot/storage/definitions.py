@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from foliot.domain.definition import Definition, Rules, Spec
+from foliot.domain.errors import FoliotError, ScheduleInvalid
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.job import Job
+from foliot.domain.schedule import Calendar, Manual
 from foliot.storage.codec import decode, dumps, encode, loads
 
 
@@ -16,7 +21,32 @@ def spec_text(spec: Spec) -> str:
 @lru_cache(maxsize=50_000)
 def rules_of(text: str) -> Rules:
     """Jobs with the same spec share one value, so a million jobs on a few thousand schedules are read a few thousand times."""
-    return Rules(loads(Spec, text))
+    try:
+        return Rules(loads(Spec, text))
+    except (ValueError, TypeError, KeyError, FoliotError) as error:
+        return Unreadable(NO_SPEC, str(error))
+
+
+@dataclass(frozen=True)
+class Unreadable(Rules):
+    """A spec that this version cannot read. It must not stop the batch it is found in: asking for its job fails, and only that."""
+
+    why: str = ""
+
+    def job(
+        self,
+        job_id: JobId,
+        workspace_id: WorkspaceId,
+        schedule_rev: int,
+        calendars: tuple[Calendar, ...] = (),
+    ) -> Job:
+        raise ScheduleInvalid(
+            f"The stored rules of this job cannot be read: {self.why}",
+            hint="Edit the job to write them anew.",
+        )
+
+
+NO_SPEC = Spec(Manual(), "unreadable")
 
 
 def definition_json(definition: Definition) -> dict[str, Any]:

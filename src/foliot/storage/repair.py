@@ -14,7 +14,7 @@ from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.run import RunError
 from foliot.domain.schedule import PlannedTime
-from foliot.storage.definitions import definition_of, rules_of, spec_text
+from foliot.storage.definitions import Unreadable, definition_of, rules_of, spec_text
 from foliot.storage.queries import sql
 from foliot.storage.timers import TimerRow
 from foliot.storage.tx import Row, Tx
@@ -178,11 +178,7 @@ async def note_rescheduled(tx: Tx, told: Sequence[Rescheduled], actor: str) -> N
 
 
 def is_readable(spec: str) -> bool:
-    try:
-        rules_of(spec)
-    except Exception:  # noqa: BLE001  # whatever is wrong with it, it must not stop the others
-        return False
-    return True
+    return not isinstance(rules_of(spec), Unreadable)
 
 
 def _spec_of(row: Row) -> str | None:
