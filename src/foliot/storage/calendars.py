@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from psycopg.errors import UniqueViolation
 from psycopg.types.json import Jsonb
 
 from foliot.domain.errors import Conflict, Invalid
@@ -57,9 +58,10 @@ async def insert(tx: Tx, calendar_id: CalendarId, calendar: Calendar) -> None:
 
 
 async def update(tx: Tx, calendar_id: CalendarId, calendar: Calendar) -> None:
-    if await tx.fetch_one(sql.calendars.name_is_taken, {"id": calendar_id, "name": calendar.name}):
-        raise _taken(calendar.name)
-    await tx.execute(sql.calendars.update, {**_columns(calendar_id, calendar), "now": tx.now})
+    try:
+        await tx.execute(sql.calendars.update, {**_columns(calendar_id, calendar), "now": tx.now})
+    except UniqueViolation:
+        raise _taken(calendar.name) from None
 
 
 async def delete(tx: Tx, calendar_id: CalendarId) -> None:

@@ -23,9 +23,6 @@ UPDATE calendars SET name = %(name)s, definition = %(definition)s, revision = re
 -- name: lock
 SELECT id, name, definition, revision, created_at, updated_at, 0::bigint AS users FROM calendars WHERE id = %(id)s FOR UPDATE;
 
--- name: name_is_taken
-SELECT FROM calendars WHERE name = %(name)s AND id <> %(id)s;
-
 -- name: delete
 DELETE FROM calendars WHERE id = %(id)s;
 
