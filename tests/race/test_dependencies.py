@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import pytest
@@ -13,11 +14,12 @@ from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.policy import Overlap, OverlapRule
+from foliot.domain.schedule import Cron, Weekly
 from foliot.services import calendars
 from foliot.services.dependencies import set_edges, write_edges
 from foliot.services.report import Report, report, settle_reports
 from foliot.storage import leases
-from foliot.storage.calendars import link
+from foliot.storage.calendars import held, link
 from foliot.storage.leases import Claimed
 from foliot.storage.tx import Role
 from tests.race.hands import blocked
@@ -75,6 +77,22 @@ async def test_two_upstreams_that_end_at_once_start_their_join_once(
     assert stage.runs(both, "upstream_run_id") == [(second.run_id,)]
 
 
+async def test_an_edge_made_while_its_upstream_ends_counts(
+    stage: Stage, watcher: AsyncConnection[Any]
+) -> None:
+    sync = await stage.job("sync", MANUAL)
+    after = await stage.job("after", MANUAL)
+    await stage.by_hand(sync)
+    [upstream] = await stage.claim()
+    async with stage.database.tx(Role.APP, stage.workspace) as tx:
+        await write_edges(tx, after, MANUAL, [Edge(sync)])
+        ending = asyncio.create_task(report(stage.database, [done(stage, upstream)]))
+        async with blocked(ending, watcher):
+            pass
+    assert await ending == {upstream.run_id}
+    assert stage.runs(after, "upstream_run_id") == [(upstream.run_id,)]
+
+
 async def test_crowds_of_upstreams_start_their_joins_once(stage: Stage) -> None:
     upstreams = [await stage.job(f"up {n}", MANUAL) for n in range(4)]
     joins = [await stage.job(f"join {n}", MANUAL, [Edge(up) for up in upstreams]) for n in range(4)]
@@ -107,6 +125,21 @@ async def test_a_run_claimed_as_it_is_cancelled_learns_of_it(
     )
     assert asked.fetchall() == [(True,)]
     assert stage.waits() == [(after, "turn")]
+
+
+async def test_a_job_made_while_its_calendar_is_edited_keeps_to_the_edit(
+    stage: Stage, watcher: AsyncConnection[Any]
+) -> None:
+    lunch = await calendars.create(stage.database, stage.workspace, LUNCH, "ada")
+    longer = replace(LUNCH, rules=(Weekly(time(12, 30), time(15)),))
+    async with stage.database.tx(Role.APP, stage.workspace) as tx:
+        await held(tx, [lunch])
+        editing = asyncio.create_task(calendars.edit(stage.database, stage.workspace, lunch, longer, "ada"))
+        async with blocked(editing, watcher):
+            job = await stage.job("noon", Cron("45 11 * * *"), calendars=(lunch,))
+            assert stage.timer(job, "next_at") == (datetime(2027, 1, 16, 13, tzinfo=UTC),)
+    assert await editing == 1
+    assert stage.timer(job, "next_at") == (datetime(2027, 1, 16, 14, tzinfo=UTC),)
 
 
 async def test_a_calendar_that_a_job_begins_to_use_is_not_deleted(

@@ -35,8 +35,7 @@ async def create(
         status = _first_status(definition, tx.now, enabled=enabled)
         timer = Timer(tx.now, None, None)
         if enabled:
-            known = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
-            mine = tuple(known[each] for each in spec.calendars if each in known)
+            mine = tuple((await calendars.held(tx, spec.calendars)).values())
             due = DueJob(Rules(spec).job(job_id, workspace_id, 1, mine), status, timer)
             timer = plan_start(due, tx.now).timer
         await jobs.insert(tx, job_id, definition, status, timer, by)

@@ -74,13 +74,24 @@ async def users(tx: Tx, calendar_id: CalendarId, after: UUID, limit: int) -> lis
     return [(row["job_id"], row["name"]) for row in await tx.fetch(sql.calendars.users, params)]
 
 
+async def held(tx: Tx, ids: Sequence[CalendarId]) -> dict[CalendarId, Calendar]:
+    """These calendars, which nobody edits or deletes until we are done. Refuses those that are not there.
+
+    Who plans a job by them must look at them so: an edit then waits, and plans this job anew when it is there.
+    """
+    if not ids:
+        return {}
+    rows = await tx.fetch(sql.calendars.hold, {"ids": list(ids)})
+    found = {row["id"]: _calendar(row) for row in rows}
+    for place, calendar_id in enumerate(ids):
+        if calendar_id not in found:
+            raise Invalid("There is no such calendar.", pointer=f"/calendars/{place}")
+    return found
+
+
 async def link(tx: Tx, job_id: JobId, ids: Sequence[CalendarId]) -> None:
     """Make these, and no others, the calendars that a job uses. Refuses those that are not there."""
-    if ids:
-        known = {row["id"] for row in await tx.fetch(sql.calendars.known, {"ids": list(ids)})}
-        for place, calendar_id in enumerate(ids):
-            if calendar_id not in known:
-                raise Invalid("There is no such calendar.", pointer=f"/calendars/{place}")
+    await held(tx, ids)
     params = {"workspace_id": tx.workspace_id, "job_id": job_id, "ids": list(ids)}
     await tx.execute(sql.calendars.unlink, params)
     if ids:

@@ -32,9 +32,9 @@ SELECT job_calendars.job_id, jobs.name
  WHERE job_calendars.calendar_id = %(id)s AND job_calendars.job_id > %(after)s
  ORDER BY job_calendars.job_id LIMIT %(limit)s;
 
--- name: known
--- Locked against deletion until the link to them is written.
-SELECT id FROM calendars WHERE id = ANY (%(ids)s) ORDER BY id FOR KEY SHARE;
+-- name: hold
+-- An edit and a deletion take the whole row, and so wait for us.
+SELECT id, name, definition FROM calendars WHERE id = ANY (%(ids)s) ORDER BY id FOR KEY SHARE;
 
 -- name: unlink
 DELETE FROM job_calendars WHERE job_id = %(job_id)s AND calendar_id <> ALL (%(ids)s);
