@@ -114,7 +114,8 @@ def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitt
         event=event,
         timer=timer,
         promotes=_promotion(run, facts, stopped),
-        wakes=kinds_matched(status),
+        # What ended before it began did nothing that another job could build on.
+        wakes=kinds_matched(status) if run.attempt_count else (),
         notices=_notices(status, judged, event, facts),
     )
 

@@ -43,7 +43,8 @@ async def set_limit(
         await audit.append(tx, tx.new_id(), entry)
     # In a transaction of its own: a claim that did not know the cap yet has ended by the time its leases are counted.
     async with database.tx(Role.APP, workspace_id) as tx:
-        await _recount(tx, await limits.lock_from(tx, None, BATCH))
+        found = await limits.lock(tx, [Permit(workspace_id, key)])
+        await _recount(tx, list(found.values()))
         await limits.promote_uncapped(tx, BATCH)
 
 

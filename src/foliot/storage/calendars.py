@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from psycopg.errors import UniqueViolation
 from psycopg.types.json import Jsonb
 
 from foliot.domain.errors import Conflict, Invalid
@@ -57,9 +58,10 @@ async def insert(tx: Tx, calendar_id: CalendarId, calendar: Calendar) -> None:
 
 
 async def update(tx: Tx, calendar_id: CalendarId, calendar: Calendar) -> None:
-    if await tx.fetch_one(sql.calendars.name_is_taken, {"id": calendar_id, "name": calendar.name}):
-        raise _taken(calendar.name)
-    await tx.execute(sql.calendars.update, {**_columns(calendar_id, calendar), "now": tx.now})
+    try:
+        await tx.execute(sql.calendars.update, {**_columns(calendar_id, calendar), "now": tx.now})
+    except UniqueViolation:
+        raise _taken(calendar.name) from None
 
 
 async def delete(tx: Tx, calendar_id: CalendarId) -> None:
@@ -72,13 +74,24 @@ async def users(tx: Tx, calendar_id: CalendarId, after: UUID, limit: int) -> lis
     return [(row["job_id"], row["name"]) for row in await tx.fetch(sql.calendars.users, params)]
 
 
+async def held(tx: Tx, ids: Sequence[CalendarId]) -> dict[CalendarId, Calendar]:
+    """These calendars, which nobody edits or deletes until we are done. Refuses those that are not there.
+
+    Who plans a job by them must look at them so: an edit then waits, and plans this job anew when it is there.
+    """
+    if not ids:
+        return {}
+    rows = await tx.fetch(sql.calendars.hold, {"ids": list(ids)})
+    found = {row["id"]: _calendar(row) for row in rows}
+    for place, calendar_id in enumerate(ids):
+        if calendar_id not in found:
+            raise Invalid("There is no such calendar.", pointer=f"/calendars/{place}")
+    return found
+
+
 async def link(tx: Tx, job_id: JobId, ids: Sequence[CalendarId]) -> None:
     """Make these, and no others, the calendars that a job uses. Refuses those that are not there."""
-    if ids:
-        known = {row["id"] for row in await tx.fetch(sql.calendars.known, {"ids": list(ids)})}
-        for place, calendar_id in enumerate(ids):
-            if calendar_id not in known:
-                raise Invalid("There is no such calendar.", pointer=f"/calendars/{place}")
+    await held(tx, ids)
     params = {"workspace_id": tx.workspace_id, "job_id": job_id, "ids": list(ids)}
     await tx.execute(sql.calendars.unlink, params)
     if ids:

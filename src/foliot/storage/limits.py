@@ -114,9 +114,9 @@ async def recount(tx: Tx, names: Sequence[Name]) -> int:
 
 
 async def room(tx: Tx, names: Sequence[Name]) -> dict[Name, int]:
-    """How many more of those that wait could become ready, where any could."""
+    """How many more could start, where any could and some wait for it."""
     rows = await tx.fetch(sql.limits.room, _names(names)) if names else []
-    return {(row["workspace_id"], row["key"]): row["room"] for row in rows if row["room"] > 0}
+    return {(row["workspace_id"], row["key"]): row["room"] for row in rows}
 
 
 def _names(names: Iterable[Name]) -> dict[str, list[object]]:

@@ -203,8 +203,15 @@ async def lock(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
 
 
 async def lock_with_dependents(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
-    rows = await tx.fetch_tuples(sql.timers.lock_with_dependents, {"job_ids": uuids(list(job_ids))})
-    return {row.job_id: row for row in (_timer_row(*row) for row in rows)}
+    job_ids = list(job_ids)
+    rows = await tx.fetch_tuples(sql.timers.lock_with_dependents, {"job_ids": uuids(job_ids)})
+    found = {row.job_id: row for row in (_timer_row(*row) for row in rows)}
+    if any(row.has_dependents for row in found.values()):
+        # An edge may have been made while we waited for a lock. It counts, though its job comes late in the order of locks.
+        known = await tx.fetch(sql.dependencies.of_upstreams, {"job_ids": job_ids})
+        if missing := {row["job_id"] for row in known} - found.keys():
+            found |= await lock(tx, missing)
+    return found
 
 
 async def settle(tx: Tx, told: Mapping[JobId, Told]) -> None:

@@ -23,9 +23,6 @@ UPDATE calendars SET name = %(name)s, definition = %(definition)s, revision = re
 -- name: lock
 SELECT id, name, definition, revision, created_at, updated_at, 0::bigint AS users FROM calendars WHERE id = %(id)s FOR UPDATE;
 
--- name: name_is_taken
-SELECT FROM calendars WHERE name = %(name)s AND id <> %(id)s;
-
 -- name: delete
 DELETE FROM calendars WHERE id = %(id)s;
 
@@ -35,9 +32,9 @@ SELECT job_calendars.job_id, jobs.name
  WHERE job_calendars.calendar_id = %(id)s AND job_calendars.job_id > %(after)s
  ORDER BY job_calendars.job_id LIMIT %(limit)s;
 
--- name: known
--- Locked against deletion until the link to them is written.
-SELECT id FROM calendars WHERE id = ANY (%(ids)s) ORDER BY id FOR KEY SHARE;
+-- name: hold
+-- An edit and a deletion take the whole row, and so wait for us.
+SELECT id, name, definition FROM calendars WHERE id = ANY (%(ids)s) ORDER BY id FOR KEY SHARE;
 
 -- name: unlink
 DELETE FROM job_calendars WHERE job_id = %(job_id)s AND calendar_id <> ALL (%(ids)s);

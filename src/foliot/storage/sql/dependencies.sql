@@ -28,6 +28,9 @@ SELECT dependencies.job_id, jobs.name
  WHERE dependencies.upstream_id = %(job_id)s
  ORDER BY dependencies.job_id;
 
+-- name: of_upstreams
+SELECT job_id FROM dependencies WHERE upstream_id = ANY (%(job_ids)s);
+
 -- name: names
 SELECT id, name, status FROM jobs WHERE id = ANY (%(job_ids)s);
 

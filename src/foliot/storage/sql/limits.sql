@@ -59,25 +59,25 @@ DELETE FROM limits WHERE workspace_id = %(workspace_id)s AND key = %(key)s;
 -- name: recount
 -- The rows are locked: nobody can be between a lease and its count, except one who has given back a lease and waits for us to
 -- count that down; its lease is still to be seen here.
-WITH counted AS (
-    SELECT limits.workspace_id, limits.key,
-           (SELECT count(*) FROM leases
-             WHERE leases.workspace_id = limits.workspace_id AND (limits.key = '' OR leases.concurrency_key = limits.key)) AS leased
-      FROM limits JOIN unnest(%(workspace_ids)s::uuid[], %(keys)s::text[]) AS asked (workspace_id, key) USING (workspace_id, key))
-UPDATE limits SET in_use = counted.leased
+WITH leased AS MATERIALIZED (
+    SELECT workspace_id, concurrency_key, count(*) AS runs FROM leases WHERE workspace_id = ANY (%(workspace_ids)s)
+     GROUP BY workspace_id, concurrency_key),
+counted AS (
+    SELECT asked.workspace_id, asked.key,
+           COALESCE(sum(leased.runs) FILTER (WHERE asked.key = '' OR asked.key = leased.concurrency_key), 0) AS runs
+      FROM unnest(%(workspace_ids)s::uuid[], %(keys)s::text[]) AS asked (workspace_id, key)
+      LEFT JOIN leased USING (workspace_id)
+     GROUP BY asked.workspace_id, asked.key)
+UPDATE limits SET in_use = counted.runs
   FROM counted
- WHERE limits.workspace_id = counted.workspace_id AND limits.key = counted.key AND limits.in_use <> counted.leased
-RETURNING limits.workspace_id, limits.key;
+ WHERE limits.workspace_id = counted.workspace_id AND limits.key = counted.key AND limits.in_use <> counted.runs;
 
 -- name: room
--- How many more could start under each cap, less those that are ready for it already.
-SELECT limits.workspace_id, limits.key,
-       limits.cap - limits.in_use
-       - (SELECT count(*) FROM (SELECT FROM ready WHERE ready.workspace_id = limits.workspace_id
-                                   AND (limits.key = '' OR ready.concurrency_key = limits.key)
-                                 LIMIT GREATEST(0, limits.cap - limits.in_use)) AS waiting_for_a_worker) AS room
+-- Where runs wait and more could start. Some of those may stand ready for it already; a claim sends back who is too many.
+SELECT limits.workspace_id, limits.key, limits.cap - limits.in_use AS room
   FROM limits JOIN unnest(%(workspace_ids)s::uuid[], %(keys)s::text[]) AS asked (workspace_id, key) USING (workspace_id, key)
- WHERE limits.in_use < limits.cap;
+ WHERE limits.in_use < limits.cap
+   AND EXISTS (SELECT FROM waiting WHERE waiting.workspace_id = limits.workspace_id AND waits_for = 'limit');
 
 -- name: promote
 -- For each cap with room, the oldest that wait for it, unless another cap still holds them. SKIP LOCKED: who has such a row is

@@ -1,0 +1,179 @@
+"""Calendars: kept, refused, and counted at once by every job that uses them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from foliot.domain.errors import Conflict, Invalid, NotFound
+from foliot.domain.ids import CalendarId, WorkspaceId
+from foliot.domain.policy import Retry
+from foliot.domain.schedule import (
+    Absolute,
+    Calendar,
+    CalendarKind,
+    Cron,
+    CronStretch,
+    Interval,
+    Otherwise,
+    Weekly,
+)
+from foliot.services import calendars
+from tests.services.staging import BROKE, Stage
+
+pytestmark = pytest.mark.anyio
+HOUR = timedelta(hours=1)
+LUNCH = Calendar(
+    "lunch", CalendarKind.BLACKOUT, (Weekly(time(12, 30), time(14)),), "Europe/Paris", Otherwise.DEFER
+)
+EVERY_KIND = Calendar(
+    "every kind",
+    CalendarKind.ALLOW,
+    (
+        Weekly(time(22), time(4), frozenset((0, 6))),
+        Absolute(datetime(2027, 1, 1, tzinfo=UTC), datetime(2027, 2, 1, tzinfo=UTC)),
+        CronStretch("0 9 * * 1-5", timedelta(hours=8)),
+    ),
+    "America/Argentina/Buenos_Aires",
+)
+
+
+async def make(stage: Stage, calendar: Calendar = LUNCH) -> CalendarId:
+    return await calendars.create(stage.database, stage.workspace, calendar, "ada")
+
+
+async def test_a_calendar_is_kept_as_it_was_written(stage: Stage) -> None:
+    made = [await make(stage, calendar) for calendar in (LUNCH, EVERY_KIND)]
+    found = await calendars.get(stage.database, stage.workspace, made[1])
+    assert (found.calendar, found.revision, found.users) == (EVERY_KIND, 1, 0)
+    listed = await calendars.page(stage.database, stage.workspace)
+    assert [row.calendar for row in listed] == [EVERY_KIND, LUNCH]
+    last = listed[0]
+    rest = await calendars.page(stage.database, stage.workspace, (last.calendar.name, last.id))
+    assert [row.calendar for row in rest] == [LUNCH]
+
+
+async def test_a_name_is_given_once(stage: Stage) -> None:
+    await make(stage)
+    other = await make(stage, EVERY_KIND)
+    with pytest.raises(Conflict, match='named "lunch"'):
+        await make(stage)
+    with pytest.raises(Conflict, match='named "lunch"'):
+        await calendars.edit(stage.database, stage.workspace, other, LUNCH, "ada")
+
+
+@pytest.mark.parametrize(
+    "change, pointer",
+    [
+        ({"name": " "}, "/name"),
+        ({"timezone": "Mars/Olympus"}, "/timezone"),
+        ({"rules": ()}, "/rules"),
+        ({"rules": (Weekly(time(1), time(2), frozenset()),)}, "/rules/0/days"),
+        ({"rules": (Weekly(time(1), time(2), frozenset((7,))),)}, "/rules/0/days"),
+        ({"rules": (CronStretch("0 25 * * *", HOUR),)}, "/rules/0/expr"),
+        ({"rules": (CronStretch("0 5 * * *", timedelta(0)),)}, "/rules/0/duration"),
+        ({"rules": (Absolute(datetime(2027, 1, 1), datetime(2027, 1, 2)),)}, "/rules/0/start"),
+        (
+            {"rules": (Absolute(datetime(2027, 1, 2, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)),)},
+            "/rules/0/end",
+        ),
+    ],
+)
+async def test_a_calendar_that_means_nothing_is_refused_where_it_is_wrong(
+    stage: Stage, change: dict[str, Any], pointer: str
+) -> None:
+    whole = {"name": "x", "kind": CalendarKind.BLACKOUT, "rules": LUNCH.rules, "timezone": "UTC"}
+    with pytest.raises(Invalid) as refused:
+        await make(stage, Calendar(**{**whole, **change}))
+    assert refused.value.pointer == pointer
+
+
+async def test_a_job_that_uses_one_keeps_to_it(stage: Stage) -> None:
+    lunch = await make(stage)
+    job = await stage.job("noon", Cron("45 11 * * *"), calendars=(lunch,))  # 12:45 in Paris
+    assert stage.timer(job, "next_at") == (datetime(2027, 1, 16, 13, 0, tzinfo=UTC),)
+    stage.clock.set(datetime(2027, 1, 16, 12, 59, 59, tzinfo=UTC))
+    assert await stage.tick() == 0
+    stage.clock.set(datetime(2027, 1, 16, 13, tzinfo=UTC))
+    assert await stage.tick() == 1
+    assert await stage.run_once() == [job]
+
+
+async def test_an_edit_moves_the_timers_of_all_its_users_at_once(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calendars, "BATCH", 2)
+    lunch = await make(stage)
+    jobs = [await stage.job(f"noon {n}", Cron("45 11 * * *"), calendars=(lunch,)) for n in range(5)]
+    free = await stage.job("free", Cron("45 11 * * *"))
+    later = Calendar(
+        "lunch", CalendarKind.BLACKOUT, (Weekly(time(12, 30), time(15)),), "Europe/Paris", Otherwise.DEFER
+    )
+    assert await calendars.edit(stage.database, stage.workspace, lunch, later, "ada") == 5
+    for job in jobs:
+        assert stage.timer(job, "due_at, next_at") == (datetime(2027, 1, 16, 14, 0, tzinfo=UTC),) * 2
+    assert stage.timer(free, "next_at") == (datetime(2027, 1, 16, 11, 45, tzinfo=UTC),)
+    early = Calendar("lunch", CalendarKind.BLACKOUT, (Weekly(time(1), time(2)),), "Europe/Paris")
+    stage.clock.set(datetime(2027, 1, 16, 12, tzinfo=UTC))
+    assert await calendars.edit(stage.database, stage.workspace, lunch, early, "ada") == 5
+    assert await stage.tick() == 6  # what was deferred is due now
+    assert (await calendars.get(stage.database, stage.workspace, lunch)).revision == 3
+
+
+async def test_one_in_use_is_deleted_only_with_detach(stage: Stage) -> None:
+    lunch = await make(stage)
+    job = await stage.job("noon", Cron("45 11 * * *"), calendars=(lunch,))
+    with pytest.raises(Conflict, match='"lunch" is used by "noon"'):
+        await calendars.delete(stage.database, stage.workspace, lunch, "ada")
+    await calendars.delete(stage.database, stage.workspace, lunch, "ada", detach=True)
+    assert stage.timer(job, "next_at") == (datetime(2027, 1, 16, 11, 45, tzinfo=UTC),)
+    revision = stage.owner.execute("SELECT revision, definition -> 'spec' -> 'calendars' FROM foliot.jobs")
+    assert revision.fetchall() == [(2, None)]
+    with pytest.raises(NotFound):
+        await calendars.get(stage.database, stage.workspace, lunch)
+
+
+async def test_a_job_cannot_use_one_that_is_not_there(stage: Stage) -> None:
+    with pytest.raises(Invalid, match="no such calendar") as refused:
+        await stage.job("noon", Cron("45 11 * * *"), calendars=(CalendarId(uuid4()),))
+    assert refused.value.pointer == "/calendars/0"
+
+
+async def test_another_workspace_sees_none_of_them(stage: Stage) -> None:
+    lunch = await make(stage)
+    outsider = WorkspaceId(uuid4())
+    stage.owner.execute(
+        "INSERT INTO foliot.workspaces (id, slug, name, created_at) VALUES (%s, 'globex', 'Globex', %s)",
+        [outsider, stage.clock.now()],
+    )
+    assert await calendars.page(stage.database, outsider) == []
+    with pytest.raises(NotFound):
+        await calendars.get(stage.database, outsider, lunch)
+    with pytest.raises(NotFound):
+        await calendars.edit(stage.database, outsider, lunch, LUNCH, "eve")
+    with pytest.raises(NotFound):
+        await calendars.delete(stage.database, outsider, lunch, "eve", detach=True)
+    await calendars.create(stage.database, outsider, LUNCH, "eve")
+
+
+@pytest.mark.parametrize("otherwise, status", [(Otherwise.DEFER, None), (Otherwise.SKIP, "failed")])
+async def test_a_retry_keeps_to_its_calendar_too(
+    stage: Stage, otherwise: Otherwise, status: str | None
+) -> None:
+    """It fails at 12:00 and would be tried again at 13:00, in the middle of lunch."""
+    lunch = await make(stage, Calendar("lunch", LUNCH.kind, LUNCH.rules, "UTC", otherwise))
+    job = await stage.job(
+        "daily", Interval(timedelta(days=1)), calendars=(lunch,), retry=Retry(delays=(HOUR,))
+    )
+    stage.clock.advance(timedelta(days=1))
+    await stage.tick()
+    [mine] = await stage.claim()
+    await stage.report(mine, BROKE)
+    assert stage.runs(job, "status") == [(status,)]
+    stage.clock.set(stage.clock.now().replace(hour=13, minute=59))
+    assert await stage.claim() == []
+    stage.clock.set(stage.clock.now().replace(hour=14, minute=0))
+    assert await stage.run_once() == ([job] if otherwise is Otherwise.DEFER else [])

@@ -1,0 +1,195 @@
+"""Freezes, caps, gates, windows, deadlines and retries all at once, by chance from a seed: the books always balance."""
+
+from __future__ import annotations
+
+from datetime import time, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+
+from foliot.domain.dependencies import Edge, Mode, On, When
+from foliot.domain.freezing import After, Running
+from foliot.domain.ids import FreezeId, JobId
+from foliot.domain.outcomes import Cancelled, HandedBack, Lost, Outcome, Succeeded, TimedOut
+from foliot.domain.policy import Breaker, BreakerAction, Limits, Overlap, OverlapRule, Retry
+from foliot.domain.schedule import Cron, Interval, IntervalMode, Otherwise, Window
+from foliot.services import expiry, freezes, limits
+from foliot.services.freezes import NewFreeze
+from foliot.storage.leases import Claimed
+from tests.services.staging import BROKE, BROKE_FOR_GOOD, MANUAL, Stage
+
+pytestmark = pytest.mark.anyio
+MINUTE = timedelta(minutes=1)
+NEVER = Breaker(action=BreakerAction.NONE)
+QUICK = Retry(delays=(MINUTE, 3 * MINUTE), past_next=True)
+OUTCOMES: tuple[Outcome, ...] = (
+    Succeeded(), Succeeded(), Succeeded(), BROKE, BROKE_FOR_GOOD, TimedOut(), Lost(), HandedBack(), Cancelled(),
+)  # fmt: skip
+
+_UNBALANCED = """
+SELECT timers.job_id, timers.live, timers.waiting, timers.live_run_id, found.live, found.behind
+  FROM foliot.timers
+ CROSS JOIN LATERAL (
+       SELECT (SELECT count(*) FROM foliot.ready WHERE ready.job_id = timers.job_id)
+              + (SELECT count(*) FROM foliot.leases WHERE leases.job_id = timers.job_id)
+              + (SELECT count(*) FROM foliot.waiting WHERE waiting.job_id = timers.job_id AND waits_for <> 'turn') AS live,
+              (SELECT count(*) FROM foliot.waiting WHERE waiting.job_id = timers.job_id AND waits_for = 'turn') AS behind) AS found
+ WHERE timers.live <> found.live OR timers.waiting <> found.behind OR (timers.live = 0 AND timers.live_run_id IS NOT NULL)
+    OR (timers.live = 0 AND timers.waiting > 0)"""
+_NOT_IN_ONE_PLACE = """
+SELECT runs.id FROM foliot.runs
+  LEFT JOIN LATERAL (SELECT (SELECT count(*) FROM foliot.ready WHERE run_id = runs.id)
+                            + (SELECT count(*) FROM foliot.waiting WHERE run_id = runs.id)
+                            + (SELECT count(*) FROM foliot.leases WHERE run_id = runs.id) AS places) AS found ON true
+ WHERE (runs.status IS NULL) <> (found.places = 1) OR found.places > 1"""
+_MISCOUNTED = """
+SELECT key, cap, in_use FROM foliot.limits
+ WHERE in_use <> (SELECT count(*) FROM foliot.leases WHERE limits.key = '' OR leases.concurrency_key = limits.key)"""
+
+
+class Play:
+    """A cast of jobs that meet each other in every way, and the things that can be done to them."""
+
+    def __init__(self, stage: Stage, seed: int) -> None:
+        self.stage = stage
+        self.chance = Random(seed)
+        self.jobs: list[JobId] = []
+        self.upstream: JobId | None = None
+        self.under_way: list[Claimed] = []
+        self.frozen: list[FreezeId] = []
+        self.seen: set[str] = set()  # what runs have waited for
+
+    async def cast(self) -> None:
+        job = self.stage.job
+        plain: dict[str, Any] = {"breaker": NEVER, "retry": QUICK}
+        self.upstream = await job("up", MANUAL, **plain)
+        sync = await job("sync", Interval(7 * MINUTE), **plain)
+        self.jobs = [self.upstream, sync]
+        for rule in OverlapRule:
+            beat = await job(
+                rule.value, Interval(5 * MINUTE), overlap=Overlap(rule, 3), concurrency_key="db", **plain
+            )
+            after = await job(
+                f"after {rule.value}",
+                MANUAL,
+                [Edge(sync, On.ANY, delay=2 * MINUTE)],
+                overlap=Overlap(rule, 3),
+                **plain,
+            )
+            gated = await job(
+                f"gated {rule.value}", Interval(11 * MINUTE), [Edge(sync, mode=Mode.GATE), Edge(beat, mode=Mode.GATE)],
+                overlap=Overlap(rule, 3), depends_when=self.chance.choice(list(When)), **plain,
+            )  # fmt: skip
+            self.jobs += [beat, after, gated]
+        for otherwise in Otherwise:
+            window = Window(time(12), time(12, 40), otherwise=otherwise)
+            limits = Limits(start_deadline=6 * MINUTE)
+            self.jobs.append(
+                await job(
+                    f"window {otherwise.value}", Cron("*/4 * * * *"), window=window, limits=limits, **plain
+                )
+            )
+        chained = Interval(3 * MINUTE, mode=IntervalMode.FIXED_DELAY)
+        self.jobs.append(await job("chained", chained, tags=("a",), **plain))
+
+    async def step(self) -> None:
+        await self.chance.choice((
+            self.claim, self.claim, self.claim, self.report, self.report, self.report, self.by_hand, self.freeze, self.lift,
+            self.cap, self.uncap, self.sweep, self.sweep, self.pass_time, self.pass_time, self.pass_time,
+        ))()  # fmt: skip
+        await self.stage.tick()
+
+    async def claim(self) -> None:
+        self.under_way += await self.stage.claim(self.chance.randint(1, 8))
+
+    async def report(self) -> None:
+        self.chance.shuffle(self.under_way)
+        for _ in range(min(len(self.under_way), self.chance.randint(1, 4))):
+            assert await self.stage.report(self.under_way.pop(), self.chance.choice(OUTCOMES))
+
+    async def by_hand(self) -> None:
+        assert self.upstream is not None
+        if self.stage.timer(self.upstream, "live") == (0,):
+            await self.stage.by_hand(self.upstream)
+
+    async def freeze(self) -> None:
+        if len(self.frozen) > 2:
+            return
+        some = frozenset(self.chance.sample(self.jobs, 6))
+        scope: Any = self.chance.choice(({"everything": True}, {"jobs": some}, {"tags": frozenset("a")}))
+        now = self.stage.clock.now()
+        new = NewFreeze(
+            "chance",
+            start_at=self.chance.choice((None, now + 3 * MINUTE)),
+            end_at=self.chance.choice((None, now + 10 * MINUTE)),
+            after=self.chance.choice(list(After)),
+            running=self.chance.choice(list(Running)),
+            **scope,
+        )
+        self.frozen.append(await freezes.turn_on(self.stage.database, self.stage.workspace, new, "chance"))
+
+    async def lift(self) -> None:
+        for row in await freezes.page(self.stage.database, self.stage.workspace):
+            if self.chance.random() < 0.6:
+                await freezes.lift(self.stage.database, self.stage.workspace, row.scoped.freeze.id, "chance")
+        on = await freezes.page(self.stage.database, self.stage.workspace)
+        self.frozen = [row.scoped.freeze.id for row in on]
+
+    async def cap(self) -> None:
+        key = self.chance.choice(("", "db"))
+        await limits.set_limit(
+            self.stage.database, self.stage.workspace, key, self.chance.randint(1, 4), "chance"
+        )
+
+    async def uncap(self) -> None:
+        await limits.set_limit(
+            self.stage.database, self.stage.workspace, self.chance.choice(("", "db")), None, "chance"
+        )
+
+    async def pass_time(self) -> None:
+        self.stage.clock.advance(timedelta(seconds=self.chance.randint(1, 200)))
+
+    async def sweep(self) -> None:
+        database = self.stage.database
+        await freezes.hold(database)
+        while (await freezes.thaw(database)).is_full:
+            pass
+        await expiry.expire(database)
+        await expiry.open_windows(database)
+        await expiry.answer_gates(database)
+        assert await limits.recount(database) == 0
+
+    def check(self) -> None:
+        self.seen.update(waits_for for _, waits_for in self.stage.waits())
+        for question in (_UNBALANCED, _NOT_IN_ONE_PLACE, _MISCOUNTED):
+            assert self.stage.owner.execute(question).fetchall() == []
+
+    async def wind_up(self) -> None:
+        """No more ticks, no freeze, no cap: what there is comes to its end."""
+        for row in await freezes.page(self.stage.database, self.stage.workspace):
+            await freezes.lift(self.stage.database, self.stage.workspace, row.scoped.freeze.id, "chance")
+        for key in ("", "db"):
+            await limits.set_limit(self.stage.database, self.stage.workspace, key, None, "chance")
+        for _ in range(25):
+            self.stage.clock.advance(30 * MINUTE)
+            await self.sweep()
+            self.under_way += await self.stage.claim(50)
+            while self.under_way:
+                await self.stage.report(self.under_way.pop())
+            self.check()
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_whatever_happens_every_run_is_in_one_place_and_every_count_is_right(
+    stage: Stage, seed: int
+) -> None:
+    play = Play(stage, seed)
+    await play.cast()
+    for _ in range(150):
+        await play.step()
+        play.check()
+    await play.wind_up()
+    assert play.seen >= {"turn", "upstream", "freeze", "limit"}  # else this shows nothing
+    for place in ("ready", "waiting", "leases"):
+        assert stage.owner.execute(f"SELECT * FROM foliot.{place}").fetchall() == []
