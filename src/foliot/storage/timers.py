@@ -114,7 +114,7 @@ class Fired:
 
 async def take_due(tx: Tx, limit: int, zone_data: str) -> list[TimerRow]:
     params = {"now": tx.now, "limit": limit, "zone_data": zone_data}
-    return [_timer_row(*row) for row in await tx.fetch_tuples(sql.timers.take_due, params)]
+    return [timer_row(*row) for row in await tx.fetch_tuples(sql.timers.take_due, params)]
 
 
 async def next_due(tx: Tx) -> datetime | None:
@@ -138,7 +138,7 @@ async def fire(tx: Tx, plans: Sequence[tuple[TimerRow, Plan, int]]) -> tuple[Fir
 
 async def lock(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
     rows = await tx.fetch_tuples(sql.timers.lock, {"job_ids": uuids(list(job_ids))})
-    return {row.job_id: row for row in (_timer_row(*row) for row in rows)}
+    return {row.job_id: row for row in (timer_row(*row) for row in rows)}
 
 
 async def settle(tx: Tx, told: Mapping[JobId, Told]) -> None:
@@ -210,7 +210,7 @@ def _flatten(
 _NOWHERE = (None,) * 9  # a skipped run goes to no queue
 
 
-def _timer_row(
+def timer_row(
     workspace_id: WorkspaceId,
     job_id: JobId,
     status: str,
