@@ -99,18 +99,27 @@ def own_cpu() -> float:
 
 def server_cpu(postmaster: int) -> float:
     """Seconds spent by PostgreSQL: its living processes and those that have ended."""
-    spent = 0
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            pid, stat = int(folder.name), (folder / "stat").read_text()
-        except OSError:
-            continue
-        fields = stat.rsplit(") ", 1)[1].split()
-        if pid == postmaster:
-            spent += sum(map(int, fields[11:15]))
-        elif int(fields[1]) == postmaster:
-            spent += sum(map(int, fields[11:13]))
-    return spent / TICKS
+    while True:
+        before, spent = _children(postmaster), 0
+        for pid in (postmaster, *before):
+            fields = _stat(pid)
+            spent += sum(map(int, fields[11:15] if pid == postmaster else fields[11:13]))
+        if _children(postmaster) == before:  # else one has ended meanwhile: counted twice or not at all
+            return spent / TICKS
+
+
+def _children(parent: int) -> list[int]:
+    """Also those that have ended and were not yet reaped."""
+    pids = [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
+    return sorted(pid for pid in pids if (fields := _stat(pid)) and int(fields[1]) == parent)
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/<pid>/stat behind the name, which may hold anything."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
+    except OSError:
+        return []
 
 
 def _one(work: Work, args: tuple[Any, ...], signal: Signal, answer: Connection) -> None:
