@@ -153,7 +153,7 @@ WITH sizes AS (SELECT is_due, share, count(*) AS size FROM bench_kinds GROUP BY 
     SELECT i, i <= {due} AS is_due, CASE WHEN i % 10 < 6 THEN 'daily' WHEN i % 10 < 9 THEN 'hourly' ELSE 'interval' END AS share,
            (lpad(to_hex({milliseconds} - 1000000 + i), 12, '0') || '7' || substr(md5(i::text), 1, 3) || '8'
              || substr(md5(i::text), 4, 15))::uuid AS id,
-           CASE WHEN i % 10 = 9 THEN (i * 7 % 9000000) * interval '1 microsecond' ELSE '0' END AS earlier
+           CASE WHEN i % 10 = 9 THEN (i::bigint * 7919 % 9000000) * interval '1 microsecond' ELSE '0' END AS earlier
       FROM generate_series(1, {jobs}) AS i)
 SELECT homes.ids[1 + abs(hashint4(i)) % array_length(homes.ids, 1)] AS workspace_id, numbered.id, numbered.share, kinds.cursor_at - earlier AS at,
        CASE WHEN earlier = '0' THEN kinds.definition
