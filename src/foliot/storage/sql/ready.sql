@@ -15,7 +15,7 @@ SELECT workspace_id FROM found WHERE workspace_id IS NOT NULL;
 -- rival workers pass each other.
 WITH taken AS MATERIALIZED (
     SELECT mine.*
-      FROM unnest(%(workspace_ids)b::uuid[]) AS served (id)
+      FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
      CROSS JOIN LATERAL (
            SELECT * FROM ready
             WHERE queue = %(queue)s AND workspace_id = served.id AND available_at <= %(now)s AND type = ANY (%(types)s)
@@ -32,6 +32,6 @@ leased AS (
            COALESCE(started_at, %(now)s), last_error
       FROM taken
         ON CONFLICT DO NOTHING
- RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger, concurrency_key)
-, gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id)
+ RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger),
+gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id)
 SELECT * FROM leased;
