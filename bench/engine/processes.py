@@ -45,10 +45,14 @@ class Measured:
         return self.client_cpu / self.count * 1e6, self.server_cpu / self.count * 1e6
 
 
-Work = Callable[..., tuple[int, float, float, Any]]  # (the signal, its arguments) -> count, began, ended, more
+Work = Callable[
+    ..., tuple[int, float, float, Any]
+]  # (the signal, its arguments) -> count, began, ended, more
 
 
-def together(server_pid: int, works: list[tuple[Work, tuple[Any, ...]]], counted: slice = slice(None)) -> Measured:
+def together(
+    server_pid: int, works: list[tuple[Work, tuple[Any, ...]]], counted: slice = slice(None)
+) -> Measured:
     """Run each work in a process of its own. They prepare, wait for the signal, and begin at once; `counted` says whose counts add up."""
     ready, go = _spawn.Semaphore(0), _spawn.Event()
     pipes = []

@@ -41,7 +41,9 @@ class Bench:
 
     @property
     def settings(self) -> str:
-        return ", ".join(f"{name} {value}" for name, value in {"shared_buffers": SHARED_BUFFERS, **SETTINGS}.items())
+        return ", ".join(
+            f"{name} {value}" for name, value in {"shared_buffers": SHARED_BUFFERS, **SETTINGS}.items()
+        )
 
     @contextmanager
     def database(self, wanted: Population) -> Iterator[Site]:
@@ -50,7 +52,9 @@ class Bench:
         self.copies += 1
         name = f"bench_{self.copies}"
         self._run(
-            SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(Identifier(name), Identifier(template))
+            SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(
+                Identifier(name), Identifier(template)
+            )
         )
         site = self._site(name)
         try:
@@ -101,7 +105,9 @@ def bench(settings: dict[str, str] | None = None) -> Iterator[Bench]:
     with tempfile.TemporaryDirectory(prefix="foliot-bench-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o711)
         config = EmbeddedConfig(
-            Path(folder).resolve() / "data", shared_buffers=SHARED_BUFFERS, settings=SETTINGS | (settings or {})
+            Path(folder).resolve() / "data",
+            shared_buffers=SHARED_BUFFERS,
+            settings=SETTINGS | (settings or {}),
         )
         with start(config) as server:
             yield Bench(server)

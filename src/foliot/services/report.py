@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from foliot.domain.ids import JobId, RunId, WorkerId
-from foliot.domain.lifecycle import advance
 from foliot.domain.outcomes import Outcome
-from foliot.domain.settlement import Settlement, settle, then
-from foliot.domain.verdicts import JobFacts
-from foliot.storage import jobs, leases, timers
-from foliot.storage.jobs import Move
+from foliot.services.dependents import wake_dependents
+from foliot.services.loading import look_around
+from foliot.services.settling import Settling
+from foliot.storage import leases, timers
 from foliot.storage.leases import Held
-from foliot.storage.timers import TimerRow, Told
 from foliot.storage.tx import Database, Role, Tx
 
 log = logging.getLogger(__name__)
@@ -45,50 +43,15 @@ async def report(database: Database, reports: Sequence[Report]) -> frozenset[Run
 
 
 async def settle_reports(tx: Tx, reports: Sequence[Report]) -> frozenset[RunId]:
-    rows = await timers.lock(tx, sorted({each.job_id for each in reports}))
+    rows = await timers.lock_with_dependents(tx, {each.job_id for each in reports})
     held = await leases.lock(tx, [Held(each.run_id, each.fence, each.worker_id) for each in reports])
-    facts = {job_id: _facts(row) for job_id, row in rows.items()}
-    told: dict[JobId, Told] = {}
-    settled: list[tuple[Settlement, Any]] = []
+    settling = Settling(tx, rows, await look_around(tx, rows.values()))
+    accepted: set[RunId] = set()
     for each in reports:
         lease = held.get(each.run_id)
-        if lease is None:
-            continue
-        job = facts[lease.job_id]
-        settlement = settle(lease.facts, each.outcome, job, tx.now, tx.chance.random())
-        facts[lease.job_id] = then(lease.facts, job, settlement)
-        settled.append((settlement, each.output))
-        if settlement.is_final:
-            mine = told.setdefault(lease.job_id, Told())
-            mine.live -= 1
-            mine.add(settlement)
-    if settled:
-        await leases.settle(tx, settled)
-    if told:
-        await timers.settle(tx, told)
-    await jobs.move(tx, list(_moves(settled, held, rows)), "engine")
-    return frozenset(settlement.run_id for settlement, _ in settled)
-
-
-def _facts(row: TimerRow) -> JobFacts:
-    return JobFacts(
-        job=row.rules.job(row.job_id, row.workspace_id, row.schedule_rev),
-        status=row.status,
-        timer=row.timer,
-        live=row.live,
-        waiting=row.waiting,
-        failures_in_a_row=row.failures_in_a_row,
-    )
-
-
-def _moves(
-    settled: Iterable[tuple[Settlement, Any]], held: dict[RunId, leases.Lease], rows: dict[JobId, TimerRow]
-) -> Iterable[Move]:
-    status = {job_id: row.status for job_id, row in rows.items()}
-    for settlement, _ in settled:
-        if settlement.event is not None:
-            job_id = held[settlement.run_id].job_id
-            status[job_id] = advance(status[job_id], settlement.event)
-            yield Move(
-                job_id, status[job_id], next((notice.text for notice in settlement.notices[-1:]), None)
-            )
+        if lease is not None and each.run_id not in accepted:  # a run reported twice in one batch counts once
+            accepted.add(each.run_id)
+            settling.end_leased(lease, each.outcome, each.output)
+    await settling.write()
+    await wake_dependents(settling)
+    return frozenset(accepted)

@@ -21,7 +21,7 @@ _TRIGGERS = {trigger.value: trigger for trigger in Trigger}
 _HELD_COLUMNS = {"run_ids": uuids, "fences": ints, "worker_ids": uuids}
 _SETTLED_COLUMNS = {
     "run_ids": uuids, "statuses": texts, "skip_reasons": texts, "notes": texts, "attempts": texts, "errors": jsons,
-    "retry_ats": instants, "retries": ints, "losses": ints, "outputs": jsons,
+    "retry_ats": instants, "retries": ints, "losses": ints, "expires_ats": instants, "outputs": jsons,
 }  # fmt: skip
 
 
@@ -50,11 +50,21 @@ class Held(NamedTuple):
 class Lease(NamedTuple):
     job_id: JobId
     facts: RunFacts
+    workspace_id: WorkspaceId
+    concurrency_key: str | None
+    is_limited: bool  # some cap is set in its workspace
 
 
-async def workspaces_with_work(tx: Tx, queue: str, after: UUID, limit: int) -> list[WorkspaceId]:
-    rows = await tx.fetch(sql.ready.workspaces_with_work, {"queue": queue, "after": after, "limit": limit})
-    return [row["workspace_id"] for row in rows]
+class Served(NamedTuple):
+    """A workspace that has work."""
+
+    workspace_id: WorkspaceId
+    is_limited: bool
+
+
+async def workspaces_with_work(tx: Tx, queue: str, after: UUID, limit: int) -> list[Served]:
+    params = {"queue": queue, "after": after, "limit": limit}
+    return [Served(*row) for row in await tx.fetch_tuples(sql.ready.workspaces_with_work, params)]
 
 
 async def take(
@@ -73,14 +83,21 @@ async def take(
         "share": share,
         "now": tx.now,
     }
-    rows = await tx.fetch_tuples(sql.ready.take, params)
-    return [Claimed(*known, _TRIGGERS[trigger]) for *known, trigger in rows]
+    return [claimed_run(*row) for row in await tx.fetch_tuples(sql.ready.take, params)]
+
+
+def claimed_run(*columns: Any) -> Claimed:
+    *known, trigger = columns
+    return Claimed(*known, _TRIGGERS[trigger])
 
 
 async def lock(tx: Tx, held: Sequence[Held]) -> dict[RunId, Lease]:
     """The leases that are still what their holder thinks they are."""
     rows = await tx.fetch_tuples(sql.leases.lock, packed(_HELD_COLUMNS, held))
-    return {run_id: Lease(job_id, _facts(run_id, job_id, *others)) for run_id, job_id, *others in rows}
+    return {
+        run_id: Lease(job_id, _facts(run_id, job_id, *facts), workspace_id, concurrency_key, is_limited)
+        for run_id, job_id, *facts, workspace_id, concurrency_key, is_limited in rows
+    }
 
 
 async def settle(tx: Tx, settled: Sequence[tuple[Settlement, Any]]) -> None:
@@ -127,4 +144,5 @@ def _settled(settlement: Settlement) -> tuple[Any, ...]:
         settlement.retry_at,
         settlement.retries_used,
         settlement.losses,
+        settlement.expires_at,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -12,10 +12,12 @@ from foliot.domain.definition import Rules
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
-from foliot.domain.records import COUNTED_TO, Gap, NewRun, Plan, Skip
+from foliot.domain.records import COUNTED_TO, Gap, NewRun, Plan, Record, Skip
 from foliot.domain.run import WaitsFor
+from foliot.domain.schedule import PlannedTime
 from foliot.domain.settlement import LastRun, Settlement
 from foliot.storage.arrays import (
+    Packer,
     bigints,
     booleans,
     durations,
@@ -32,20 +34,20 @@ from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
 # How each column of a batch crosses to `sql/timers.sql`, in the order in which `_flatten` makes its tuples.
-_TIMER_COLUMNS = {
+_TIMER_COLUMNS: dict[str, Packer] = {
     "job_id": uuids, "version": bigints, "cursor_at": instants, "due_at": instants, "next_at": instants, "ending": texts,
     "live": ints, "waiting": ints, "live_run_id": uuids, "live_until": instants, "uses_skip_next": booleans,
     "errors": smallints, "fires": ints, "numbers": ints, "skips": bigints,
 }  # fmt: skip
-_RUN_COLUMNS = {
+_RUN_COLUMNS: dict[str, Packer] = {
     "run_workspace_id": uuids, "run_id": uuids, "run_job_id": uuids, "run_number": bigints, "status": texts,
     "skip_reason": texts, "note": texts, "planned_for": instants, "planned_key": wall_times, "fold": smallints,
     "schedule_rev": ints, "planned_until": instants, "count": ints, "waits_for": texts, "queue": texts, "type": texts,
     "priority": smallints, "available_at": instants, "exclusive": booleans, "concurrency_key": texts, "timeout": durations,
     "expires_at": instants,
 }  # fmt: skip
-_TOLD_COLUMNS = {
-    "job_ids": uuids, "live": ints, "waiting": ints, "moves_timer": booleans, "cursor_at": instants, "due_at": instants,
+_TOLD_COLUMNS: dict[str, Packer] = {
+    "job_ids": uuids, "live": ints, "waiting": ints, "numbers": ints, "live_run_id": uuids, "moves_timer": booleans, "cursor_at": instants, "due_at": instants,
     "next_at": instants, "ending": texts, "runs": ints, "successes": ints, "failures": ints, "skips": ints,
     "ends_streak": booleans, "failures_in_a_row": ints, "last_run_at": instants, "last_run_id": uuids,
     "last_run_status": texts, "last_error": texts,
@@ -82,6 +84,8 @@ class Told:
 
     live: int = 0
     waiting: int = 0
+    numbers: int = 0  # runs made beside the schedule
+    live_run_id: RunId | None = None
     timer: Timer | None = None
     runs: int = 0
     successes: int = 0
@@ -105,16 +109,26 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Fired:
-    """How many timers moved and how many records were made."""
+class Planned:
+    """A timer, what was planned for it, and its count of scheduler errors in a row after that."""
 
-    moved: int
-    recorded: int
+    row: TimerRow
+    plan: Plan
+    errors: int = 0
+
+
+class PlannedTwice(RuntimeError):
+    """Some planned times have their record already: new zone data, a timer set back. Nothing was written."""
 
 
 async def take_due(tx: Tx, limit: int, zone_data: str) -> list[TimerRow]:
     params = {"now": tx.now, "limit": limit, "zone_data": zone_data}
     return [timer_row(*row) for row in await tx.fetch_tuples(sql.timers.take_due, params)]
+
+
+async def take_missed(tx: Tx, limit: int) -> list[TimerRow]:
+    rows = await tx.fetch_tuples(sql.timers.take_missed, {"now": tx.now, "limit": limit})
+    return [_timer_row(*row) for row in rows]
 
 
 async def next_due(tx: Tx) -> datetime | None:
@@ -123,17 +137,56 @@ async def next_due(tx: Tx) -> datetime | None:
     return found
 
 
-async def fire(tx: Tx, plans: Sequence[tuple[TimerRow, Plan, int]]) -> tuple[Fired, list[RunId]]:
-    """Move the timers and record what was planned. Each plan comes with the count of scheduler errors in a row after it."""
+async def fire(tx: Tx, planned: Sequence[Planned]) -> int:
+    """Move the timers and record what was planned; answers with how many records were made."""
     timers: list[tuple[Any, ...]] = []
     runs: list[tuple[Any, ...]] = []
-    ids = iter(tx.new_ids(sum(len(plan.records) for _, plan, _ in plans)))
-    for row, plan, errors in plans:
-        _flatten(ids, row, plan, errors, timers, runs)
+    ids = iter(tx.new_ids(sum(len(each.plan.records) for each in planned)))
+    for each in planned:
+        _flatten(ids, each.row, each.plan, each.errors, timers, runs)
     arrays = packed(_TIMER_COLUMNS, timers) | packed(_RUN_COLUMNS, runs)
     answer = await tx.fetch_one(sql.timers.fire, {**arrays, "now": tx.now})
     assert answer is not None
-    return Fired(answer["moved"], answer["recorded"]), [run[1] for run in runs]
+    if answer["recorded"] < len(runs):
+        raise PlannedTwice(f"{len(runs) - answer['recorded']} planned times have their record already")
+    assert answer["moved"] == len(timers), "a locked timer was moved by somebody else"
+    return len(runs)
+
+
+async def without_recorded(tx: Tx, planned: Sequence[Planned]) -> list[Planned]:
+    """The same plans without the planned times that have their record already: their timers move on without a run."""
+    asked = [
+        (each.row, time) for each in planned for record in each.plan.records if (time := _time_of(record))
+    ]
+    rows = await tx.fetch(
+        sql.timers.recorded_already,
+        {
+            "job_ids": uuids([row.job_id for row, _ in asked]),
+            "planned_keys": wall_times([time.local for _, time in asked]),
+            "folds": smallints([time.fold for _, time in asked]),
+            "schedule_revs": ints([row.schedule_rev for row, _ in asked]),
+        },
+    )
+    known = {(row["job_id"], row["planned_key"], row["fold"]) for row in rows}
+
+    def is_new(row: TimerRow, record: Record) -> bool:
+        time = _time_of(record)
+        return time is None or (row.job_id, time.local, time.fold) not in known
+
+    return [
+        replace(
+            each, plan=replace(each.plan, records=tuple(r for r in each.plan.records if is_new(each.row, r)))
+        )
+        for each in planned
+    ]
+
+
+def _time_of(record: Record) -> PlannedTime | None:
+    match record:
+        case NewRun(planned=time) | Skip(planned=time) | Gap(first=time):
+            return time
+        case _:
+            return None
 
 
 async def lock(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
@@ -141,7 +194,14 @@ async def lock(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
     return {row.job_id: row for row in (timer_row(*row) for row in rows)}
 
 
+async def lock_with_dependents(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
+    rows = await tx.fetch_tuples(sql.timers.lock_with_dependents, {"job_ids": uuids(list(job_ids))})
+    return {row.job_id: row for row in (_timer_row(*row) for row in rows)}
+
+
 async def settle(tx: Tx, told: Mapping[JobId, Told]) -> None:
+    if not told:
+        return
     rows = [(job_id, *_told(each)) for job_id, each in told.items()]
     await tx.execute(sql.timers.settle, {**packed(_TOLD_COLUMNS, rows), "now": tx.now})
 
@@ -149,11 +209,27 @@ async def settle(tx: Tx, told: Mapping[JobId, Told]) -> None:
 def _told(told: Told) -> tuple[Any, ...]:
     timer, last = told.timer, told.last_run
     return (
-        told.live, told.waiting, timer is not None,
+        told.live, told.waiting, told.numbers, told.live_run_id, timer is not None,
         *((None,) * 4 if timer is None else (timer.cursor, timer.due_at, timer.next_at, timer.ending and timer.ending.value)),
         told.runs, told.successes, told.failures, told.skips, told.ends_streak, told.failures_in_a_row,
         *((None,) * 4 if last is None else (last.at, last.run_id, last.status.value, last.error and last.error.message)),
     )  # fmt: skip
+
+
+async def reset(tx: Tx, planned: Mapping[JobId, Timer]) -> None:
+    """Set timers to what planning said anew. Needs their locks."""
+    if not planned:
+        return
+    found = list(planned.values())
+    await tx.execute(
+        sql.timers.reset,
+        {
+            "job_ids": list(planned),
+            "due_at": [timer.due_at for timer in found],
+            "next_at": [timer.next_at for timer in found],
+            "ending": [timer.ending and timer.ending.value for timer in found],
+        },
+    )
 
 
 def _flatten(

@@ -15,6 +15,16 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
  LIMIT %(limit)s
    FOR UPDATE SKIP LOCKED;
 
+-- name: take_missed
+-- What fell due while a restored database waited for its operator.
+SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at, due_at, next_at, ending, runs_created, live, waiting,
+       live_until, live_run_id, skip_next, errors, has_gate, number
+  FROM timers
+ WHERE due_at <= %(now)s
+ ORDER BY due_at
+ LIMIT %(limit)s
+   FOR UPDATE;
+
 -- name: next_due
 SELECT min(due_at) AS due_at FROM timers WHERE due_at < 'infinity';
 
@@ -26,6 +36,19 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
  WHERE job_id = ANY (%(job_ids)s::uuid[])
  ORDER BY job_id
    FOR UPDATE;
+
+-- name: lock_with_dependents
+-- The end of a run may start runs of the jobs that depend on its job: all of them are locked at once, in the order of ids.
+WITH wanted AS (
+    SELECT unnest(%(job_ids)s::uuid[]) AS id
+    UNION
+    SELECT dependencies.job_id FROM dependencies WHERE dependencies.upstream_id = ANY (%(job_ids)s::uuid[]))
+SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
+       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors,
+       has_gate, number, failures_in_a_row, has_dependents
+  FROM wanted JOIN timers ON timers.job_id = wanted.id
+ ORDER BY timers.job_id
+   FOR UPDATE OF timers;
 
 -- name: fire
 -- A whole batch in one statement: the timers move on, and what they planned is recorded. Either all of it is there or none. The
@@ -79,11 +102,20 @@ held AS (
       FROM made WHERE waits_for IS NOT NULL)
 SELECT (SELECT count(*) FROM moved) AS moved, (SELECT count(*) FROM recorded) AS recorded;
 
+-- name: recorded_already
+SELECT runs.job_id, runs.planned_key, runs.fold
+  FROM unnest(%(job_ids)s::uuid[], %(planned_keys)s::timestamp[], %(folds)s::smallint[], %(schedule_revs)s::int[])
+       AS asked (job_id, planned_key, fold, schedule_rev)
+  JOIN runs ON runs.planned_key = asked.planned_key AND runs.fold = asked.fold AND runs.schedule_rev = asked.schedule_rev
+           AND runs.job_id = asked.job_id AND runs.trigger = 'schedule';
+
 -- name: settle
 -- What the ends of runs mean for their jobs: one row per job, already added up.
 UPDATE timers
    SET version = timers.version + 1, live = timers.live + new.live, waiting = timers.waiting + new.waiting,
-       live_run_id = CASE WHEN timers.live + new.live = 0 THEN NULL ELSE timers.live_run_id END,
+       number = timers.number + new.numbers,
+       live_run_id = CASE WHEN timers.live + new.live = 0 THEN NULL ELSE COALESCE(new.live_run_id, timers.live_run_id) END,
+       live_until = CASE WHEN new.live_run_id IS NOT NULL OR timers.live + new.live = 0 THEN NULL ELSE timers.live_until END,
        cursor_at = COALESCE(new.cursor_at, timers.cursor_at),
        due_at = CASE WHEN new.moves_timer THEN COALESCE(new.due_at, 'infinity') ELSE timers.due_at END,
        next_at = CASE WHEN new.moves_timer THEN new.next_at ELSE timers.next_at END,
@@ -98,10 +130,23 @@ UPDATE timers
        last_success_run_id = CASE WHEN new.last_run_status = 'succeeded' THEN new.last_run_id ELSE timers.last_success_run_id END,
        last_failure_at = CASE WHEN new.failures > 0 THEN %(now)s ELSE timers.last_failure_at END,
        last_failure_run_id = CASE WHEN new.failures > 0 THEN new.last_run_id ELSE timers.last_failure_run_id END
-  FROM unnest(%(job_ids)s::uuid[], %(live)s::int[], %(waiting)s::int[], %(moves_timer)s::boolean[], %(cursor_at)s::timestamptz[],
-              %(due_at)s::timestamptz[], %(next_at)s::timestamptz[], %(ending)s::text[], %(runs)s::int[], %(successes)s::int[],
-              %(failures)s::int[], %(skips)s::int[], %(ends_streak)s::boolean[], %(failures_in_a_row)s::int[],
-              %(last_run_at)s::timestamptz[], %(last_run_id)s::uuid[], %(last_run_status)s::text[], %(last_error)s::text[])
-       AS new (job_id, live, waiting, moves_timer, cursor_at, due_at, next_at, ending, runs, successes, failures, skips, ends_streak,
+  FROM unnest(%(job_ids)s::uuid[], %(live)s::int[], %(waiting)s::int[], %(numbers)s::int[], %(live_run_id)s::uuid[],
+              %(moves_timer)s::boolean[], %(cursor_at)s::timestamptz[], %(due_at)s::timestamptz[], %(next_at)s::timestamptz[],
+              %(ending)s::text[], %(runs)s::int[], %(successes)s::int[], %(failures)s::int[], %(skips)s::int[],
+              %(ends_streak)s::boolean[], %(failures_in_a_row)s::int[], %(last_run_at)s::timestamptz[], %(last_run_id)s::uuid[],
+              %(last_run_status)s::text[], %(last_error)s::text[])
+       AS new (job_id, live, waiting, numbers, live_run_id, moves_timer, cursor_at, due_at, next_at, ending, runs, successes,
+               failures, skips, ends_streak,
                failures_in_a_row, last_run_at, last_run_id, last_run_status, last_error)
  WHERE timers.job_id = new.job_id;
+
+-- name: reset
+-- Where planning was asked anew though nothing was due: a calendar was edited, a freeze lifted.
+UPDATE timers
+   SET due_at = COALESCE(new.due_at, 'infinity'), next_at = new.next_at, ending = new.ending, version = timers.version + 1
+  FROM unnest(%(job_ids)b::uuid[], %(due_at)b::timestamptz[], %(next_at)b::timestamptz[], %(ending)s::text[])
+       AS new (job_id, due_at, next_at, ending)
+ WHERE timers.job_id = new.job_id;
+
+-- name: respec
+UPDATE timers SET spec = %(spec)s, version = version + 1 WHERE job_id = %(job_id)s;

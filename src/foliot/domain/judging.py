@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -21,9 +21,10 @@ from foliot.domain.outcomes import (
     TimedOut,
 )
 from foliot.domain.policy import OnLost
-from foliot.domain.retrying import GiveUp, NoRetry, RetryAt, after_failure
+from foliot.domain.retrying import GiveUp, NoRetry, after_failure
 from foliot.domain.run import RunError, RunFacts
 from foliot.domain.schedule import SkipReason
+from foliot.domain.starting import MayNot, MayStart, may_start
 
 MOST_LOSSES = 3  # a run whose workers keep dying may be what kills them
 LOST_JITTER = timedelta(seconds=1)
@@ -45,7 +46,7 @@ class JobFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Judgement:
     """What becomes of the run itself."""
 
     event: RunEvent
@@ -54,19 +55,20 @@ class Verdict:
     skip_reason: SkipReason | None = None
     note: str | None = None
     retry_at: datetime | None = None
+    expires_at: datetime | None = None  # of the next attempt: where the window closes that it must start in
     retries: int = 0
     losses: int = 0
 
 
-_SUCCEEDED = Verdict(RunEvent.SUCCEED, AttemptEvent.SUCCEED)
+_SUCCEEDED = Judgement(RunEvent.SUCCEED, AttemptEvent.SUCCEED)
 
 
-def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitter: float) -> Verdict:
+def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitter: float) -> Judgement:
     """The run's own end or next attempt. After a cancel request only a success that came first still counts."""
     if isinstance(outcome, Succeeded):
         return _SUCCEEDED
     if run.cancel_requested or isinstance(outcome, Cancelled):
-        return Verdict(RunEvent.CANCEL, _attempt_event(run, outcome))
+        return Judgement(RunEvent.CANCEL, _attempt_event(run, outcome))
     match outcome:
         case Failed(error=error, permanent=permanent):
             answer = GiveUp(NoRetry.PERMANENT) if permanent else _retry(run, facts, now, jitter)
@@ -80,20 +82,22 @@ def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitte
                 RunEvent.FAIL, AttemptEvent.FAIL, ASKED_RETRY, _retry(run, facts, now, jitter, after)
             )
         case Lost():
-            if facts.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MOST_LOSSES:
-                return Verdict(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
-            at = now + LOST_JITTER * jitter
-            return Verdict(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, retry_at=at, losses=1)
+            return _lost(run, facts, now + LOST_JITTER * jitter)
         case HandedBack():
-            return Verdict(RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=now)
+            allowed = may_start(facts.job.timetable, now)
+            if isinstance(allowed, MayNot):
+                return Judgement(RunEvent.SKIP, AttemptEvent.CANCEL, skip_reason=allowed.reason)
+            return Judgement(
+                RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=allowed.at, expires_at=allowed.until
+            )
         case AskedSkip(reason=reason, note=note):
             attempt = AttemptEvent.SUCCEED if run.status is RunStatus.RUNNING else None
-            return Verdict(RunEvent.SKIP, attempt, skip_reason=reason, note=note or None)
+            return Judgement(RunEvent.SKIP, attempt, skip_reason=reason, note=note or None)
         case Expired(reason=reason):
             if run.last_error is None:
-                return Verdict(RunEvent.SKIP, None, skip_reason=reason)
+                return Judgement(RunEvent.SKIP, None, skip_reason=reason)
             event = RunEvent.TIME_OUT if run.last_error.code == TIMED_OUT.code else RunEvent.FAIL
-            return Verdict(event, None, run.last_error, note="its retry could not start in time")
+            return Judgement(event, None, run.last_error, note="its retry could not start in time")
         case _ as never:
             assert_never(never)
 
@@ -112,17 +116,37 @@ def _attempt_event(run: RunFacts, outcome: Outcome) -> AttemptEvent | None:
             return AttemptEvent.CANCEL
 
 
+def _lost(run: RunFacts, facts: JobFacts, at: datetime) -> Judgement:
+    over = Judgement(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
+    if facts.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MOST_LOSSES:
+        return over
+    allowed = may_start(facts.job.timetable, at)
+    if isinstance(allowed, MayNot):
+        return replace(over, note=GiveUp(NoRetry.CLOSED).sentence)
+    again = Judgement(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, losses=1)
+    return replace(again, retry_at=allowed.at, expires_at=allowed.until)
+
+
 def _retry(
     run: RunFacts, facts: JobFacts, now: datetime, jitter: float, asked: timedelta | None = None
-) -> RetryAt | GiveUp:
-    job = facts.job
-    next_at = facts.timer.next_at
-    return after_failure(
+) -> MayStart | GiveUp:
+    """When the next attempt may start, by the retry policy and then by window and calendars."""
+    job, next_at = facts.job, facts.timer.next_at
+    answer = after_failure(
         job.retry, run.retries_used, now, jitter, interval=job.interval, next_planned_at=next_at, asked=asked
     )
+    if isinstance(answer, GiveUp):
+        return answer
+    allowed = may_start(job.timetable, answer.at)
+    if isinstance(allowed, MayNot):
+        return GiveUp(NoRetry.CLOSED)
+    if next_at is not None and not job.retry.past_next and allowed.at >= next_at:
+        return GiveUp(NoRetry.PAST_NEXT)
+    return allowed
 
 
-def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: RetryAt | GiveUp) -> Verdict:
-    if isinstance(answer, RetryAt):
-        return Verdict(RunEvent.RETRY, attempt, error, retry_at=answer.at, retries=1)
-    return Verdict(event, attempt, error, note=answer.sentence)
+def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: MayStart | GiveUp) -> Judgement:
+    if isinstance(answer, GiveUp):
+        return Judgement(event, attempt, error, note=answer.sentence)
+    again = Judgement(RunEvent.RETRY, attempt, error, retries=1)
+    return replace(again, retry_at=answer.at, expires_at=answer.until)

@@ -1,0 +1,153 @@
+"""Runs that no worker has yet: making them, taking them out of line, ending them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from foliot.domain.definition import Rules
+from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.lifecycle import RunStatus
+from foliot.domain.run import RunError, RunFacts, Trigger, WaitsFor
+from foliot.domain.schedule import SkipReason
+from foliot.domain.settlement import Settlement
+from foliot.storage.queries import sql
+from foliot.storage.tx import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A run to make that no schedule planned."""
+
+    id: RunId
+    workspace_id: WorkspaceId
+    job_id: JobId
+    number: int
+    schedule_rev: int
+    rules: Rules
+    trigger: Trigger
+    planned_for: datetime
+    available_at: datetime
+    waits_for: WaitsFor | None = None
+    expires_at: datetime | None = None
+    input: Any = None
+    triggered_by: str | None = None
+    upstream_run_id: RunId | None = None
+    retry_of: RunId | None = None
+    note: str | None = None
+    skip: SkipReason | None = None  # recorded only
+    planned_local: datetime | None = None  # the wall-clock time, where a schedule would have named one
+    fold: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A run that was taken out of `ready` or `waiting`, to be ended."""
+
+    facts: RunFacts
+    fence: int
+
+
+async def make(tx: Tx, runs: Sequence[Made]) -> frozenset[RunId]:
+    """Insert them; answers with those that are new. A dependent's run for an upstream run that has one already is not."""
+    if not runs:
+        return frozenset()
+    specs = [run.rules.spec for run in runs]
+    rows = await tx.fetch(
+        sql.runs.make,
+        {
+            "workspace_id": [run.workspace_id for run in runs],
+            "id": [run.id for run in runs],
+            "job_id": [run.job_id for run in runs],
+            "number": [run.number for run in runs],
+            "trigger": [run.trigger.value for run in runs],
+            "planned_for": [run.planned_for for run in runs],
+            "planned_key": [
+                run.planned_local or run.planned_for.astimezone(UTC).replace(tzinfo=None) for run in runs
+            ],
+            "fold": [run.fold for run in runs],
+            "schedule_rev": [run.schedule_rev for run in runs],
+            "input": [None if run.input is None else Jsonb(run.input) for run in runs],
+            "triggered_by": [run.triggered_by for run in runs],
+            "upstream_run_id": [run.upstream_run_id for run in runs],
+            "retry_of": [run.retry_of for run in runs],
+            "note": [run.note for run in runs],
+            "skip_reason": [run.skip and run.skip.value for run in runs],
+            "waits_for": [run.waits_for and run.waits_for.value for run in runs],
+            "queue": [spec.queue for spec in specs],
+            "type": [spec.type for spec in specs],
+            "priority": [spec.priority for spec in specs],
+            "available_at": [run.available_at for run in runs],
+            "exclusive": [run.rules.is_exclusive for run in runs],
+            "concurrency_key": [spec.concurrency_key for spec in specs],
+            "timeout": [spec.limits.timeout for spec in specs],
+            "expires_at": [run.expires_at for run in runs],
+            "now": tx.now,
+        },
+    )
+    return frozenset(row["id"] for row in rows)
+
+
+async def take_standing(tx: Tx, run_ids: Sequence[RunId]) -> list[Standing]:
+    """Those of `run_ids` that no worker has. Needs the locks of their timers."""
+    if not run_ids:
+        return []
+    rows = await tx.fetch(sql.runs.take_standing, {"run_ids": list(run_ids)})
+    return [
+        Standing(
+            RunFacts(
+                id=row["run_id"],
+                job_id=row["job_id"],
+                trigger=Trigger(row["trigger"]),
+                status=RunStatus.READY if row["waits_for"] is None else RunStatus.WAITING,
+                is_live=row["waits_for"] != WaitsFor.TURN,
+                attempt_count=row["attempts"],
+                retries_used=row["retries"],
+                losses=row["losses"],
+                started_at=row["started_at"],
+                last_error=None if row["last_error"] is None else RunError(**row["last_error"]),
+            ),
+            row["fence"],
+        )
+        for row in rows
+    ]
+
+
+async def end_standing(tx: Tx, ended: Sequence[tuple[Standing, Settlement]]) -> None:
+    if not ended:
+        return
+    await tx.execute(
+        sql.runs.end_standing,
+        {
+            "run_ids": [standing.facts.id for standing, _ in ended],
+            "statuses": [settlement.status.value for _, settlement in ended],
+            "skip_reasons": [s.skip_reason and s.skip_reason.value for _, s in ended],
+            "notes": [settlement.note for _, settlement in ended],
+            "errors": [error_json(settlement.error) for _, settlement in ended],
+            "started_at": [standing.facts.started_at for standing, _ in ended],
+            "attempts": [standing.facts.attempt_count for standing, _ in ended],
+            "fences": [standing.fence for standing, _ in ended],
+            "now": tx.now,
+        },
+    )
+
+
+async def expired(tx: Tx, limit: int) -> list[tuple[RunId, JobId]]:
+    rows = await tx.fetch(sql.runs.expired, {"now": tx.now, "limit": limit})
+    return [(row["run_id"], row["job_id"]) for row in rows]
+
+
+async def request_cancel(tx: Tx, run_ids: Sequence[RunId]) -> frozenset[RunId]:
+    """Ask the workers that have them; answers with the runs that some worker has."""
+    if not run_ids:
+        return frozenset()
+    rows = await tx.fetch(sql.runs.request_cancel, {"run_ids": list(run_ids), "now": tx.now})
+    return frozenset(row["run_id"] for row in rows)
+
+
+def error_json(error: RunError | None) -> Jsonb | None:
+    return None if error is None else Jsonb({"code": error.code, "message": error.message})

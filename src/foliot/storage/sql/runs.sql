@@ -1,0 +1,63 @@
+-- name: make
+-- Runs that no schedule planned: by hand, by an upstream run, by a backfill. A dependent's run for one upstream run is made once.
+WITH made AS MATERIALIZED (
+    SELECT * FROM unnest(%(workspace_id)s::uuid[], %(id)s::uuid[], %(job_id)s::uuid[], %(number)s::bigint[], %(trigger)s::text[],
+                         %(planned_for)s::timestamptz[], %(planned_key)s::timestamp[], %(fold)s::smallint[], %(schedule_rev)s::int[],
+                         %(input)s::jsonb[], %(triggered_by)s::text[], %(upstream_run_id)s::uuid[], %(retry_of)s::uuid[],
+                         %(note)s::text[], %(skip_reason)s::text[], %(waits_for)s::text[], %(queue)s::text[], %(type)s::text[], %(priority)s::smallint[],
+                         %(available_at)s::timestamptz[], %(exclusive)s::boolean[], %(concurrency_key)s::text[],
+                         %(timeout)s::interval[], %(expires_at)s::timestamptz[])
+             AS made (workspace_id, id, job_id, number, trigger, planned_for, planned_key, fold, schedule_rev, input, triggered_by,
+                      upstream_run_id, retry_of, note, skip_reason, waits_for, queue, type, priority, available_at, exclusive,
+                      concurrency_key, timeout, expires_at)),
+recorded AS (
+    INSERT INTO runs (workspace_id, id, job_id, number, trigger, planned_for, planned_key, fold, schedule_rev, input, triggered_by,
+                      upstream_run_id, retry_of, note, skip_reason, status, created_at, finished_at)
+    SELECT workspace_id, id, job_id, number, trigger, planned_for, planned_key, fold, schedule_rev, input, triggered_by,
+           upstream_run_id, retry_of, note, skip_reason, CASE WHEN skip_reason IS NOT NULL THEN 'skipped' END, %(now)s,
+           CASE WHEN skip_reason IS NOT NULL THEN %(now)s END
+      FROM made
+        ON CONFLICT (job_id, upstream_run_id) WHERE trigger = 'dependency' DO NOTHING
+ RETURNING id),
+readied AS (
+    INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
+                       timeout, expires_at, trigger)
+    SELECT workspace_id, id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, timeout,
+           expires_at, trigger
+      FROM made JOIN recorded USING (id) WHERE waits_for IS NULL AND skip_reason IS NULL),
+held AS (
+    INSERT INTO waiting (workspace_id, run_id, job_id, waits_for, queue, type, priority, available_at, planned_for, exclusive,
+                         concurrency_key, timeout, expires_at, trigger)
+    SELECT workspace_id, id, job_id, waits_for, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
+           timeout, expires_at, trigger
+      FROM made JOIN recorded USING (id) WHERE waits_for IS NOT NULL AND skip_reason IS NULL)
+SELECT id FROM recorded;
+
+-- name: take_standing
+-- Runs that no worker has. The delete is the lock: one that a worker claims at this moment is not among them.
+WITH readied AS (
+    DELETE FROM ready WHERE run_id = ANY (%(run_ids)s)
+ RETURNING run_id, job_id, NULL::text AS waits_for, trigger, fence, attempts, retries, losses, started_at, last_error),
+held AS (
+    DELETE FROM waiting WHERE run_id = ANY (%(run_ids)s)
+ RETURNING run_id, job_id, waits_for, trigger, fence, attempts, retries, losses, started_at, last_error)
+SELECT * FROM readied UNION ALL SELECT * FROM held;
+
+-- name: end_standing
+UPDATE runs
+   SET status = ended.status, skip_reason = ended.skip_reason, note = COALESCE(ended.note, runs.note), error = ended.error,
+       started_at = ended.started_at, finished_at = %(now)s, attempt_count = ended.attempts, fence = ended.fence
+  FROM unnest(%(run_ids)s::uuid[], %(statuses)s::text[], %(skip_reasons)s::text[], %(notes)s::text[], %(errors)s::jsonb[],
+              %(started_at)s::timestamptz[], %(attempts)s::int[], %(fences)s::int[])
+       AS ended (run_id, status, skip_reason, note, error, started_at, attempts, fence)
+ WHERE runs.id = ended.run_id;
+
+-- name: expired
+-- Standing runs whose start deadline or window has passed.
+(SELECT run_id, job_id FROM ready WHERE expires_at <= %(now)s ORDER BY expires_at LIMIT %(limit)s)
+UNION ALL
+(SELECT run_id, job_id FROM waiting WHERE expires_at <= %(now)s ORDER BY expires_at LIMIT %(limit)s);
+
+-- name: request_cancel
+-- Running ones are asked; their worker ends them, or the sweeper does after a while.
+UPDATE leases SET cancel_requested_at = COALESCE(cancel_requested_at, %(now)s) WHERE run_id = ANY (%(run_ids)s) RETURNING run_id;
