@@ -94,7 +94,9 @@ async def _working(signal: Signal, url: str, plan: Plan) -> tuple[int, float, fl
             entered = plan.clock.now()
             lags += ((run.planned_for, (entered - run.planned_for).total_seconds()) for run in claimed)
             if claimed:
-                reports = [Report(run.run_id, run.job_id, run.fence, worker_id, Succeeded()) for run in claimed]
+                reports = [
+                    Report(run.run_id, run.job_id, run.fence, worker_id, Succeeded()) for run in claimed
+                ]
                 settling = {task for task in settling if not task.done()}
                 settling.add(asyncio.create_task(report(database, reports)))
             else:
@@ -105,5 +107,7 @@ async def _working(signal: Signal, url: str, plan: Plan) -> tuple[int, float, fl
 
 
 def _rss() -> float:
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS"))
+    line = next(
+        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS")
+    )
     return int(line.split()[1]) / 1024

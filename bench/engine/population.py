@@ -45,7 +45,17 @@ ZONES = (
     "Asia/Kolkata", "Asia/Tokyo", "Asia/Beirut", "Asia/Tehran", "Australia/Sydney", "Australia/Lord_Howe",
     "Pacific/Auckland", "Pacific/Apia",
 )  # fmt: skip
-DAYS = ("*", "1-5", "0-6", "4,5", "3-5", "4-6", "1,4,5", "2,4-5", "*/1")  # each has Thursday and Friday: of any zone's DUE
+DAYS = (
+    "*",
+    "1-5",
+    "0-6",
+    "4,5",
+    "3-5",
+    "4-6",
+    "1,4,5",
+    "2,4-5",
+    "*/1",
+)  # each has Thursday and Friday: of any zone's DUE
 EXPRESSIONS = 200
 
 
@@ -113,7 +123,16 @@ def _store(connection: psycopg.Connection[DictRow], kinds: list[_Kind], *, is_du
         for text, kind in once.items():
             timer, definition = kind.timer, Jsonb(definition_json(kind.definition))
             copy.write_row(
-                (is_due, kind.share, places[kind.share], definition, text, timer.cursor, timer.due_at, timer.next_at)
+                (
+                    is_due,
+                    kind.share,
+                    places[kind.share],
+                    definition,
+                    text,
+                    timer.cursor,
+                    timer.due_at,
+                    timer.next_at,
+                )
             )
             places[kind.share] += 1
 

@@ -28,6 +28,7 @@ from foliot.services.tick import BATCH
 from foliot.storage import arrays, timers
 from foliot.storage.arrays import Packed
 from foliot.storage.queries import Query, sql
+from foliot.storage.timers import Planned
 from foliot.storage.tx import Database, Role, Tx
 
 _PIECE = 20  # bytes of an array's head; what follows is its values
@@ -79,25 +80,16 @@ async def _prepared(url: str) -> dict[bytes, dict[str, bytes]]:
     prepared: dict[bytes, dict[str, bytes]] = {}
     async with Database(url) as database, database.tx(Role.ENGINE) as tx:
         await tx.execute(Query("bench.no_hurry", b"SET LOCAL statement_timeout TO 0"))
-        rows = [
-            row
-            for row in await tx.fetch_tuples(
-                Query("bench.due", _unlocked(sql.timers.take_due.text)),
-                {"now": DUE, "limit": None, "zone_data": ZONE_DATA_VERSION},
-            )
-        ]
+        unlocked = Query("bench.due", sql.timers.take_due.text.replace(b"FOR UPDATE SKIP LOCKED", b""))
+        rows = await tx.fetch_tuples(unlocked, {"now": DUE, "limit": None, "zone_data": ZONE_DATA_VERSION})
     for place, columns in enumerate(rows):
         row = timers.timer_row(*columns)
         job = row.rules.job(row.job_id, row.workspace_id, row.schedule_rev)
         planned = plan(DueJob(job, row.status, row.timer), DUE)
         kept = _Kept(DUE + timedelta(milliseconds=place / 20))
-        await timers.fire(cast("Tx", kept), [(row, planned, 0)])
+        await timers.fire(cast("Tx", kept), [Planned(row, planned, 0)])
         prepared[row.job_id.bytes] = kept.arrays
     return prepared
-
-
-def _unlocked(text: bytes) -> bytes:
-    return text.replace(b"FOR UPDATE SKIP LOCKED", b"")
 
 
 class _Kept:

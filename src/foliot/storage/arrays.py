@@ -75,7 +75,9 @@ def texts(values: Sequence[str | None]) -> Packed:
 
 def jsons(values: Sequence[Any]) -> Packed:
     """jsonb; None is SQL's NULL."""
-    return _array(3802, len(values), b"".join([_NULL if value is None else _sized(_json(value)) for value in values]))
+    return _array(
+        3802, len(values), b"".join([_NULL if value is None else _sized(_json(value)) for value in values])
+    )
 
 
 def packed(columns: Mapping[str, Packer], rows: Sequence[tuple[Any, ...]]) -> dict[str, Packed]:

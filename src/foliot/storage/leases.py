@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -11,15 +11,15 @@ from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import RunError, RunFacts, Trigger
 from foliot.domain.settlement import Settlement
-from foliot.storage.arrays import instants, ints, jsons, packed, texts, uuids
+from foliot.storage.arrays import Packer, instants, ints, jsons, packed, texts, uuids
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
 FIRST = UUID(int=0)  # before every workspace
 _TRIGGERS = {trigger.value: trigger for trigger in Trigger}
 # How each column of a batch crosses to `sql/leases.sql`.
-_HELD_COLUMNS = {"run_ids": uuids, "fences": ints, "worker_ids": uuids}
-_SETTLED_COLUMNS = {
+_HELD_COLUMNS: Mapping[str, Packer] = {"run_ids": uuids, "fences": ints, "worker_ids": uuids}
+_SETTLED_COLUMNS: Mapping[str, Packer] = {
     "run_ids": uuids, "statuses": texts, "skip_reasons": texts, "notes": texts, "attempts": texts, "errors": jsons,
     "retry_ats": instants, "retries": ints, "losses": ints, "expires_ats": instants, "outputs": jsons,
 }  # fmt: skip
@@ -88,7 +88,7 @@ async def take(
 
 def claimed_run(*columns: Any) -> Claimed:
     *known, trigger = columns
-    return Claimed(*known, _TRIGGERS[trigger])
+    return Claimed._make((*known, _TRIGGERS[trigger]))
 
 
 async def lock(tx: Tx, held: Sequence[Held]) -> dict[RunId, Lease]:

@@ -128,7 +128,7 @@ async def take_due(tx: Tx, limit: int, zone_data: str) -> list[TimerRow]:
 
 async def take_missed(tx: Tx, limit: int) -> list[TimerRow]:
     rows = await tx.fetch_tuples(sql.timers.take_missed, {"now": tx.now, "limit": limit})
-    return [_timer_row(*row) for row in rows]
+    return [timer_row(*row) for row in rows]
 
 
 async def next_due(tx: Tx) -> datetime | None:
@@ -196,7 +196,7 @@ async def lock(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
 
 async def lock_with_dependents(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
     rows = await tx.fetch_tuples(sql.timers.lock_with_dependents, {"job_ids": uuids(list(job_ids))})
-    return {row.job_id: row for row in (_timer_row(*row) for row in rows)}
+    return {row.job_id: row for row in (timer_row(*row) for row in rows)}
 
 
 async def settle(tx: Tx, told: Mapping[JobId, Told]) -> None:
