@@ -1,14 +1,18 @@
-"""Runs: claimed and settled by the real services in one worker process, which executes nothing in between."""
+"""Runs: claimed and settled by the real services in one process, which executes nothing in between; and the same through the whole
+worker, which loads each run's work, calls a handler that does nothing, and reports.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
-from bench.engine import fires
+from bench.engine import fires, loops
 from bench.engine.clock import ShiftedClock
+from bench.engine.loops import Plan
 from bench.engine.population import DUE, TYPE, Population
 from bench.engine.processes import Measured, Signal, together
 from bench.engine.setup import Bench
@@ -27,6 +31,13 @@ def measure(bench: Bench, jobs: int) -> Measured:
     with bench.database(Population(jobs, jobs)) as site:
         fired = fires.on(site, 2)
         return together(site.server_pid, [(working, (site.url, fired.count))])
+
+
+def measure_worker(bench: Bench, jobs: int) -> Measured:
+    with bench.database(Population(jobs, jobs)) as site:
+        fired = fires.on(site, 2)
+        plan = Plan(DUE + timedelta(seconds=60), time.monotonic(), LONGEST + 30, fired.count)
+        return together(site.server_pid, [(loops.working, (site.url, plan))])
 
 
 def working(signal: Signal, url: str, wanted: int) -> tuple[int, float, float, Any]:

@@ -26,9 +26,9 @@ HOUR = timedelta(hours=1)
 def measure(bench: Bench, seconds: int) -> Lags:
     with bench.database(Population(AMONG, 0)) as site:
         asyncio.run(_make(site, seconds * PER_SECOND))
-        plan = Plan(DUE - timedelta(seconds=4), time.monotonic(), seconds + 5.0)
+        plan = Plan(DUE - timedelta(seconds=4), time.monotonic(), seconds + 20.0, seconds * PER_SECOND)
         done = together(site.server_pid, [(scheduling, (site.url, plan)), (working, (site.url, plan))]).done
-    return lags([late for _, late in done[1].more.lags])
+    return lags([entered - planned_for for planned_for, entered in done[1].more])
 
 
 async def _make(site: Site, count: int) -> None:
