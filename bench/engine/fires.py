@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bench.engine.population import DUE, Population
+from bench.engine.clock import ShiftedClock
+from bench.engine.population import CREATED, DUE, Population
 from bench.engine.processes import Measured, Signal, together
 from bench.engine.setup import Bench, Site
 from foliot.services.tick import tick
@@ -15,17 +15,6 @@ from foliot.storage.tx import Database
 
 LONGEST = 45.0  # seconds; after a minute what is due would be late, and late times are another path
 MOST_DUE = 300_000
-
-
-class ShiftedClock:
-    """Runs at the pace of real time, from another day on."""
-
-    def __init__(self, at: datetime, since: float | None = None) -> None:
-        self.at = at
-        self.since = time.monotonic() if since is None else since
-
-    def now(self) -> datetime:
-        return self.at + timedelta(seconds=time.monotonic() - self.since)
 
 
 def population(jobs: int) -> Population:
@@ -46,16 +35,12 @@ def ticking(signal: Signal, url: str) -> tuple[int, float, float, Any]:
 
 
 async def _ticking(signal: Signal, url: str) -> tuple[int, float, float, Any]:
-    clock = ShiftedClock(CREATED_BEFORE_ANYTHING)
-    async with Database(url, clock=clock) as database:
-        await tick(database)  # nothing is due yet: the connection opens and the code is warm
-        began = signal.wait()
-        clock.at, clock.since = DUE, began
+    async with Database(url, clock=ShiftedClock(CREATED, time.monotonic())) as early:
+        await tick(early)  # nothing is due yet: only the code is warm
+    began = signal.wait()
+    async with Database(url, clock=ShiftedClock(DUE, began)) as database:
         fired, ended = 0, began
         while ended - began < LONGEST and (ticked := await tick(database)).looked_at:
             fired += ticked.recorded
             ended = time.monotonic()
-        return fired, began, ended, None
-
-
-CREATED_BEFORE_ANYTHING = datetime(2027, 1, 1, tzinfo=UTC)
+    return fired, began, ended, None

@@ -1,7 +1,8 @@
 """Many jobs, as `services.jobs.create` would have made them one by one: 60 % daily cron from 200 expressions in 20 zones, 30 %
 hourly cron, 10 % intervals, default policies, 100 workspaces.
 
-All were made at CREATED. The first `due` of them have their next planned time around DUE, the others in later hours, so that a
+All were made at CREATED, the intervals in the seconds before it: an interval counts from its own creation, so no two of those have
+the same rules, while cron jobs share theirs. The first `due` of them have their next planned time around DUE, the others in later hours, so that a
 clock set to DUE finds thousands due at once, none of them late, and each is planned by the time engine.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice, product
 from uuid import uuid4
@@ -29,7 +30,7 @@ from foliot.domain.schedule import Cron, Interval
 from foliot.domain.schedule.reading import anchored
 from foliot.domain.schedule.zone import load_zone
 from foliot.services import jobs
-from foliot.storage.definitions import definition_json, spec_text
+from foliot.storage.definitions import definition_json, definition_of, spec_text
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 
@@ -84,12 +85,9 @@ def fill(owner_url: str, url: str, wanted: Population) -> None:
         connection.execute(_KINDS)
         _store(connection, due, is_due=True)
         _store(connection, later, is_due=False)
-        connection.execute(_JOBS, {"jobs": wanted.jobs, "due": wanted.due, "at": CREATED})
-        connection.execute(_TIMERS)
-        asyncio.run(
-            _check(connection, url, {spec_text(kind.definition.spec): kind for kind in (*due, *later)})
-        )
-        connection.execute("DROP TABLE bench_kinds")
+        milliseconds = int(CREATED.timestamp()) * 1000
+        connection.execute(_JOBS.format(jobs=wanted.jobs, due=wanted.due, milliseconds=milliseconds))
+        asyncio.run(_check(connection, url))
         connection.execute("VACUUM (ANALYZE)")
 
 
@@ -139,15 +137,19 @@ def _store(connection: psycopg.Connection[DictRow], kinds: list[_Kind], *, is_du
             places[kind.share] += 1
 
 
-async def _check(connection: psycopg.Connection[DictRow], url: str, kinds: dict[str, _Kind]) -> None:
-    """The rows made here are the rows that the service makes, but for id and workspace."""
-    ours = connection.execute(_SAMPLE).fetchall()
-    async with Database(url, clock=ManualClock(CREATED)) as database:
-        for row in ours:
-            kind = kinds[row["timer"]["spec"]]
-            made = await jobs.create(database, row["workspace_id"], kind.definition, "bench")
+async def _check(connection: psycopg.Connection[DictRow], url: str) -> None:
+    """The rows made here are the rows that the service makes, but for their ids."""
+    clock = ManualClock(CREATED)
+    async with Database(url, clock=clock) as database:
+        for ours in connection.execute(_SAMPLE).fetchall():
+            clock.set(datetime.fromisoformat(ours["job"]["created_at"]))
+            definition = definition_of(ours["job"]["definition"])
+            if isinstance(schedule := definition.spec.schedule, Interval):
+                spec = replace(definition.spec, schedule=replace(schedule, anchor=None))
+                definition = replace(definition, spec=spec)
+            made = await jobs.create(database, ours["workspace_id"], definition, "bench")
             theirs = connection.execute(_ROWS, {"id": made.id}).fetchone()
-            assert row == theirs, f"{row} is not what the service makes: {theirs}"
+            assert ours == theirs, f"{ours} is not what the service makes: {theirs}"
             connection.execute("DELETE FROM timers WHERE job_id = %s", (made.id,))
             connection.execute("DELETE FROM jobs WHERE id = %s", (made.id,))
 
@@ -163,26 +165,33 @@ CREATE UNLOGGED TABLE bench_kinds (is_due boolean, share text, place int, defini
 # Ids are UUIDv7, as the service makes them; the jobs of one workspace and of one kind are scattered over the table, as they are
 # in life. Ten jobs in a row are six daily, three hourly and one interval.
 _JOBS = """
+CREATE UNLOGGED TABLE bench_jobs AS
 WITH sizes AS (SELECT is_due, share, count(*) AS size FROM bench_kinds GROUP BY is_due, share),
      homes AS (SELECT array_agg(id) AS ids FROM workspaces),
      numbered AS (
-    SELECT i, i <= %(due)s AS is_due, CASE WHEN i %% 10 < 6 THEN 'daily' WHEN i %% 10 < 9 THEN 'hourly' ELSE 'interval' END AS share,
-           (lpad(to_hex((extract(epoch FROM %(at)s::timestamptz) * 1000)::bigint - 1000000 + i), 12, '0') || '7' || substr(md5(i::text), 1, 3)
-             || '8' || substr(md5(i::text), 4, 15))::uuid AS id
-      FROM generate_series(1, %(jobs)s) AS i)
-INSERT INTO jobs (workspace_id, id, name, type, queue, tags, definition, status, status_by, status_at, created_by, created_at,
-                  updated_at)
-SELECT homes.ids[1 + abs(hashint4(i)) %% array_length(homes.ids, 1)], numbered.id, numbered.share, 'bench', 'default', '{}',
-       kinds.definition, 'active', 'bench', %(at)s, 'bench', %(at)s, %(at)s
+    SELECT i, i <= {due} AS is_due, CASE WHEN i % 10 < 6 THEN 'daily' WHEN i % 10 < 9 THEN 'hourly' ELSE 'interval' END AS share,
+           (lpad(to_hex({milliseconds} - 1000000 + i), 12, '0') || '7' || substr(md5(i::text), 1, 3) || '8'
+             || substr(md5(i::text), 4, 15))::uuid AS id,
+           CASE WHEN i % 10 = 9 THEN (i::bigint * 7919 % 9000000) * interval '1 microsecond' ELSE '0' END AS earlier
+      FROM generate_series(1, {jobs}) AS i)
+SELECT homes.ids[1 + abs(hashint4(i)) % array_length(homes.ids, 1)] AS workspace_id, numbered.id, numbered.share, kinds.cursor_at - earlier AS at,
+       CASE WHEN earlier = '0' THEN kinds.definition
+            ELSE jsonb_set(kinds.definition, '{{spec,schedule,anchor}}', to_jsonb(to_char(kinds.cursor_at - earlier, 'YYYY-MM-DD"T"HH24:MI:SS.US+00:00'))) END AS definition,
+       CASE WHEN earlier = '0' THEN kinds.spec
+            ELSE regexp_replace(kinds.spec, '"anchor":"[^"]*"', '"anchor":"' || to_char(kinds.cursor_at - earlier, 'YYYY-MM-DD"T"HH24:MI:SS.US+00:00') || '"') END AS spec,
+       kinds.due_at - earlier AS due_at, kinds.next_at - earlier AS next_at, abs(hashint4(i + 3)) AS place
   FROM numbered JOIN sizes USING (is_due, share) CROSS JOIN homes
   JOIN bench_kinds AS kinds ON kinds.is_due = numbered.is_due AND kinds.share = numbered.share
-                           AND kinds.place = abs(hashint8(numbered.i + 7)) %% sizes.size
- ORDER BY abs(hashint4(i + 3))
-"""
-_TIMERS = """
+                           AND kinds.place = abs(hashint8(numbered.i + 7)) % sizes.size;
+
+INSERT INTO jobs (workspace_id, id, name, type, queue, tags, definition, status, status_by, status_at, created_by, created_at,
+                  updated_at)
+SELECT workspace_id, id, share, 'bench', 'default', '{{}}', definition, 'active', 'bench', at, 'bench', at, at FROM bench_jobs ORDER BY place;
+
 INSERT INTO timers (workspace_id, job_id, status, spec, schedule_rev, cursor_at, due_at, next_at, has_gate)
-SELECT jobs.workspace_id, jobs.id, 'active', kinds.spec, 1, kinds.cursor_at, kinds.due_at, kinds.next_at, false
-  FROM jobs JOIN bench_kinds AS kinds ON kinds.definition = jobs.definition
+SELECT workspace_id, id, 'active', spec, 1, at, due_at, next_at, false FROM bench_jobs ORDER BY place;
+
+DROP TABLE bench_jobs, bench_kinds
 """
 _COMPARED = """
 SELECT jobs.workspace_id, to_jsonb(jobs) - 'id' AS job, to_jsonb(timers) - 'job_id' AS timer

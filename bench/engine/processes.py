@@ -54,12 +54,14 @@ def together(
     server_pid: int, works: list[tuple[Work, tuple[Any, ...]]], counted: slice = slice(None)
 ) -> Measured:
     """Run each work in a process of its own. They prepare, wait for the signal, and begin at once; `counted` says whose counts add up."""
-    ready, go = _spawn.Semaphore(0), _spawn.Event()
+    ready, go, finished = _spawn.Semaphore(0), _spawn.Event(), _spawn.Event()
     pipes = []
     processes = []
     for work, args in works:
         mine, theirs = _spawn.Pipe(duplex=False)
-        process = _spawn.Process(target=_one, args=(work, args, Signal(ready, go), theirs), daemon=True)
+        process = _spawn.Process(
+            target=_one, args=(work, args, Signal(ready, go, finished), theirs), daemon=True
+        )
         process.start()
         theirs.close()
         pipes.append(mine)
@@ -86,14 +88,23 @@ def together(
 
 @dataclass(frozen=True, slots=True)
 class Signal:
+    """What the processes of one measurement tell each other."""
+
     ready: Any
     go: Any
+    finished: Any
 
     def wait(self) -> float:
         """Say that all is prepared, wait for the others, and answer with the instant at which it began."""
         self.ready.release()
         self.go.wait()
         return time.monotonic()
+
+    def over(self) -> None:
+        self.finished.set()
+
+    def await_end(self, within: float) -> None:
+        self.finished.wait(within)
 
 
 def own_cpu() -> float:
@@ -103,18 +114,31 @@ def own_cpu() -> float:
 
 def server_cpu(postmaster: int) -> float:
     """Seconds spent by PostgreSQL: its living processes and those that have ended."""
-    spent = 0
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            pid, stat = int(folder.name), (folder / "stat").read_text()
-        except OSError:
-            continue
-        fields = stat.rsplit(") ", 1)[1].split()
-        if pid == postmaster:
-            spent += sum(map(int, fields[11:15]))
-        elif int(fields[1]) == postmaster:
-            spent += sum(map(int, fields[11:13]))
-    return spent / TICKS
+    while True:
+        before, spent = children(postmaster), 0
+        for pid in (postmaster, *before):
+            fields = _stat(pid)
+            spent += sum(map(int, fields[11:15] if pid == postmaster else fields[11:13]))
+        if children(postmaster) == before:  # else one has ended meanwhile: counted twice or not at all
+            return spent / TICKS
+
+
+def cpu_of(pid: int) -> float:
+    return sum(map(int, _stat(pid)[11:13])) / TICKS
+
+
+def children(parent: int) -> list[int]:
+    """Also those that have ended and were not yet reaped."""
+    pids = [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
+    return sorted(pid for pid in pids if (fields := _stat(pid)) and int(fields[1]) == parent)
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/<pid>/stat behind the name, which may hold anything."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
+    except OSError:
+        return []
 
 
 def _one(work: Work, args: tuple[Any, ...], signal: Signal, answer: Connection) -> None:
@@ -126,5 +150,5 @@ def _one(work: Work, args: tuple[Any, ...], signal: Signal, answer: Connection) 
             before[0] = own_cpu()
             return began
 
-    count, began, ended, more = work(Timed(signal.ready, signal.go), *args)
+    count, began, ended, more = work(Timed(signal.ready, signal.go, signal.finished), *args)
     answer.send(Done(count, began, ended, own_cpu() - before[0], more))

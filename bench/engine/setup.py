@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
-from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Identifier
 
 from bench.engine import population
@@ -83,8 +82,10 @@ class Bench:
         return name
 
     def _site(self, name: str) -> Site:
-        login = make_conninfo(self.server.owner_url, dbname=name, user=LOGIN.name, password=LOGIN.password)
-        return Site(make_conninfo(self.server.owner_url, dbname=name), login, self.server.pid)
+        owner, _ = self.server.owner_url.rsplit("/", 1)
+        return Site(
+            f"{owner}/{name}", self.server.url(LOGIN.name, LOGIN.password or "", name), self.server.pid
+        )
 
     def _run(self, statement: psycopg.sql.Composed) -> None:
         with psycopg.connect(self.server.owner_url, autocommit=True) as connection:

@@ -23,7 +23,8 @@ _NULL = b"\xff\xff\xff\xff"  # the length of what is not there
 _DAY = 86_400_000_000
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _WALL_EPOCH = datetime(2000, 1, 1)  # noqa: DTZ001  # wall-clock times carry no zone
-_INT, _BIGINT = Struct(">i").pack, Struct(">q").pack
+_SMALLINT, _INT, _BIGINT = Struct(">h"), Struct(">i"), Struct(">q")
+_UUID_LENGTH = _INT.pack(16)
 
 
 class Packed(bytes):
@@ -36,15 +37,16 @@ Packer = Callable[[Sequence[Any]], Packed]
 
 
 def uuids(values: Sequence[UUID | None]) -> Packed:
-    return _fixed(2950, 16, values, _uuid)
+    data = [_NULL if value is None else _UUID_LENGTH + value.int.to_bytes(16, "big") for value in values]
+    return _array(2950, len(values), b"".join(data))
 
 
 def instants(values: Sequence[datetime | None]) -> Packed:
-    return _fixed(1184, 8, values, _instant)
+    return _repeated(1184, values, _instant)
 
 
 def wall_times(values: Sequence[datetime | None]) -> Packed:
-    return _fixed(1114, 8, values, _wall_time)
+    return _repeated(1114, values, _wall_time)
 
 
 def durations(values: Sequence[timedelta | None]) -> Packed:
@@ -52,15 +54,15 @@ def durations(values: Sequence[timedelta | None]) -> Packed:
 
 
 def smallints(values: Sequence[int | None]) -> Packed:
-    return _fixed(21, 2, values, Struct(">h").pack)
+    return _numbers(21, _SMALLINT, values)
 
 
 def ints(values: Sequence[int | None]) -> Packed:
-    return _fixed(23, 4, values, _INT)
+    return _numbers(23, _INT, values)
 
 
 def bigints(values: Sequence[int | None]) -> Packed:
-    return _fixed(20, 8, values, _BIGINT)
+    return _numbers(20, _BIGINT, values)
 
 
 def booleans(values: Sequence[bool | None]) -> Packed:
@@ -81,7 +83,7 @@ def jsons(values: Sequence[Any]) -> Packed:
 def packed(columns: Mapping[str, Packer], rows: Sequence[tuple[Any, ...]]) -> dict[str, Packed]:
     """The rows of a batch by column: name -> array."""
     values: Iterable[Sequence[Any]] = zip(*rows, strict=True) if rows else ((),) * len(columns)
-    return {name: pack(column) for (name, pack), column in zip(columns.items(), values, strict=True)}
+    return {name: packer(column) for (name, packer), column in zip(columns.items(), values, strict=True)}
 
 
 def register(adapters: psycopg.adapt.AdaptersMap) -> None:
@@ -95,16 +97,12 @@ class _PackedDumper(Dumper):
         return obj
 
 
-def _fixed(oid: int, size: int, values: Sequence[T | None], dump: Callable[[T], bytes]) -> Packed:
+def _numbers(oid: int, number: Struct, values: Sequence[int | None]) -> Packed:
     """Where each value has the same size, the sizes can be what joins them."""
-    length = _INT(size)
-    if not values:
-        return _array(oid, 0, b"")
-    if None not in values:
-        return _array(oid, len(values), length + length.join(map(dump, values)))  # type: ignore[arg-type]
-    return _array(
-        oid, len(values), b"".join([_NULL if value is None else length + dump(value) for value in values])
-    )
+    length = _INT.pack(number.size)
+    if not values or None in values:
+        return _repeated(oid, values, number.pack)
+    return _array(oid, len(values), length + length.join(map(number.pack, values)))
 
 
 def _repeated(oid: int, values: Sequence[T | None], dump: Callable[[T], bytes]) -> Packed:
@@ -120,21 +118,17 @@ def _array(oid: int, length: int, data: bytes) -> Packed:
 
 
 def _sized(data: bytes) -> bytes:
-    return _INT(len(data)) + data
-
-
-def _uuid(value: UUID) -> bytes:
-    return value.int.to_bytes(16, "big")
+    return _INT.pack(len(data)) + data
 
 
 def _instant(value: datetime) -> bytes:
     since = value - _EPOCH
-    return _BIGINT(since.days * _DAY + since.seconds * 1_000_000 + since.microseconds)
+    return _BIGINT.pack(since.days * _DAY + since.seconds * 1_000_000 + since.microseconds)
 
 
 def _wall_time(value: datetime) -> bytes:
     since = value - _WALL_EPOCH
-    return _BIGINT(since.days * _DAY + since.seconds * 1_000_000 + since.microseconds)
+    return _BIGINT.pack(since.days * _DAY + since.seconds * 1_000_000 + since.microseconds)
 
 
 def _duration(value: timedelta) -> bytes:

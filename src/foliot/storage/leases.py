@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
-
-from psycopg.types.json import Jsonb
 
 from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import RunError, RunFacts, Trigger
 from foliot.domain.settlement import Settlement
+from foliot.storage.arrays import Packer, instants, ints, jsons, packed, texts, uuids
 from foliot.storage.queries import sql
-from foliot.storage.runs import error_json
-from foliot.storage.tx import Row, Tx
+from foliot.storage.tx import Tx
 
 FIRST = UUID(int=0)  # before every workspace
+_TRIGGERS = {trigger.value: trigger for trigger in Trigger}
+# How each column of a batch crosses to `sql/leases.sql`.
+_HELD_COLUMNS: Mapping[str, Packer] = {"run_ids": uuids, "fences": ints, "worker_ids": uuids}
+_SETTLED_COLUMNS: Mapping[str, Packer] = {
+    "run_ids": uuids, "statuses": texts, "skip_reasons": texts, "notes": texts, "attempts": texts, "errors": jsons,
+    "retry_ats": instants, "retries": ints, "losses": ints, "expires_ats": instants, "outputs": jsons,
+}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
-    """A run that a worker may now do, until its deadline, under its fence."""
+class Claimed(NamedTuple):
+    """A run that a worker may now do, until its deadline, under its fence. The columns of `take`, in their order."""
 
     workspace_id: WorkspaceId
     run_id: RunId
@@ -36,8 +39,7 @@ class Claimed:
     trigger: Trigger
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """A lease as its holder knows it."""
 
     run_id: RunId
@@ -45,8 +47,7 @@ class Held:
     worker_id: WorkerId
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(NamedTuple):
     job_id: JobId
     facts: RunFacts
     workspace_id: WorkspaceId
@@ -54,8 +55,7 @@ class Lease:
     is_limited: bool  # some cap is set in its workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(NamedTuple):
     """A workspace that has work."""
 
     workspace_id: WorkspaceId
@@ -63,8 +63,8 @@ class Served:
 
 
 async def workspaces_with_work(tx: Tx, queue: str, after: UUID, limit: int) -> list[Served]:
-    rows = await tx.fetch(sql.ready.workspaces_with_work, {"queue": queue, "after": after, "limit": limit})
-    return [Served(row["workspace_id"], row["is_limited"]) for row in rows]
+    params = {"queue": queue, "after": after, "limit": limit}
+    return [Served(*row) for row in await tx.fetch_tuples(sql.ready.workspaces_with_work, params)]
 
 
 async def take(
@@ -75,84 +75,74 @@ async def take(
     workspaces: Sequence[WorkspaceId],
     share: int,
 ) -> list[Claimed]:
-    rows = await tx.fetch(
-        sql.ready.take,
-        {
-            "worker_id": worker_id,
-            "queue": queue,
-            "types": list(types),
-            "workspace_ids": list(workspaces),
-            "share": share,
-            "now": tx.now,
-        },
-    )
-    return [claimed_run(row) for row in rows]
+    params = {
+        "worker_id": worker_id,
+        "queue": queue,
+        "types": list(types),
+        "workspace_ids": uuids(workspaces),
+        "share": share,
+        "now": tx.now,
+    }
+    return [claimed_run(*row) for row in await tx.fetch_tuples(sql.ready.take, params)]
 
 
-def claimed_run(row: Row) -> Claimed:
-    return Claimed(
-        row["workspace_id"],
-        row["run_id"],
-        row["job_id"],
-        row["fence"],
-        row["type"],
-        row["planned_for"],
-        row["attempts"],
-        row["deadline_at"],
-        Trigger(row["trigger"]),
-    )
+def claimed_run(*columns: Any) -> Claimed:
+    *known, trigger = columns
+    return Claimed._make((*known, _TRIGGERS[trigger]))
 
 
 async def lock(tx: Tx, held: Sequence[Held]) -> dict[RunId, Lease]:
     """The leases that are still what their holder thinks they are."""
-    rows = await tx.fetch(
-        sql.leases.lock,
-        {
-            "run_ids": [lease.run_id for lease in held],
-            "fences": [lease.fence for lease in held],
-            "worker_ids": [lease.worker_id for lease in held],
-        },
-    )
+    rows = await tx.fetch_tuples(sql.leases.lock, packed(_HELD_COLUMNS, held))
     return {
-        row["run_id"]: Lease(
-            row["job_id"], _facts(row), row["workspace_id"], row["concurrency_key"], row["is_limited"]
-        )
-        for row in rows
+        run_id: Lease(job_id, _facts(run_id, job_id, *facts), workspace_id, concurrency_key, is_limited)
+        for run_id, job_id, *facts, workspace_id, concurrency_key, is_limited in rows
     }
 
 
 async def settle(tx: Tx, settled: Sequence[tuple[Settlement, Any]]) -> None:
     """Each settlement with the output its run reported."""
-    await tx.execute(
-        sql.leases.settle,
-        {
-            "run_ids": [settlement.run_id for settlement, _ in settled],
-            "statuses": [settlement.status.value for settlement, _ in settled],
-            "skip_reasons": [s.skip_reason and s.skip_reason.value for s, _ in settled],
-            "notes": [settlement.note for settlement, _ in settled],
-            "attempts": [s.attempt and s.attempt.value for s, _ in settled],
-            "errors": [error_json(settlement.error) for settlement, _ in settled],
-            "outputs": [None if output is None else Jsonb(output) for _, output in settled],
-            "retry_ats": [settlement.retry_at for settlement, _ in settled],
-            "retries": [settlement.retries_used for settlement, _ in settled],
-            "losses": [settlement.losses for settlement, _ in settled],
-            "expires_ats": [settlement.expires_at for settlement, _ in settled],
-            "now": tx.now,
-        },
+    rows = [(*_settled(settlement), output) for settlement, output in settled]
+    await tx.execute(sql.leases.settle, {**packed(_SETTLED_COLUMNS, rows), "now": tx.now})
+
+
+def _facts(
+    run_id: RunId,
+    job_id: JobId,
+    trigger: str,
+    attempts: int,
+    retries: int,
+    losses: int,
+    started_at: datetime,
+    cancel_requested_at: datetime | None,
+    last_error: dict[str, str] | None,
+) -> RunFacts:
+    """From the columns of `lock`, in their order."""
+    return RunFacts(
+        id=run_id,
+        job_id=job_id,
+        trigger=_TRIGGERS[trigger],
+        status=RunStatus.RUNNING,
+        attempt_count=attempts,
+        retries_used=retries,
+        losses=losses,
+        started_at=started_at,
+        cancel_requested=cancel_requested_at is not None,
+        last_error=None if last_error is None else RunError(**last_error),
     )
 
 
-def _facts(row: Row) -> RunFacts:
-    error = row["last_error"]
-    return RunFacts(
-        id=row["run_id"],
-        job_id=row["job_id"],
-        trigger=Trigger(row["trigger"]),
-        status=RunStatus.RUNNING,
-        attempt_count=row["attempts"],
-        retries_used=row["retries"],
-        losses=row["losses"],
-        started_at=row["started_at"],
-        cancel_requested=row["cancel_requested_at"] is not None,
-        last_error=None if error is None else RunError(**error),
+def _settled(settlement: Settlement) -> tuple[Any, ...]:
+    skip_reason, attempt, error = settlement.skip_reason, settlement.attempt, settlement.error
+    return (
+        settlement.run_id,
+        settlement.status.value,
+        None if skip_reason is None else skip_reason.value,
+        settlement.note,
+        None if attempt is None else attempt.value,
+        None if error is None else {"code": error.code, "message": error.message},
+        settlement.retry_at,
+        settlement.retries_used,
+        settlement.losses,
+        settlement.expires_at,
     )

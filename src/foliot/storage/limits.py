@@ -80,7 +80,7 @@ async def take(tx: Tx, worker_id: WorkerId, run_ids: Sequence[RunId]) -> list[Cl
     if not run_ids:
         return []
     params = {"worker_id": worker_id, "run_ids": list(run_ids), "now": tx.now}
-    return [claimed_run(row) for row in await tx.fetch(sql.limits.take, params)]
+    return [claimed_run(*row) for row in await tx.fetch_tuples(sql.limits.take, params)]
 
 
 async def use(tx: Tx, counts: Mapping[Name, int]) -> None:

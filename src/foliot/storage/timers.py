@@ -123,12 +123,12 @@ class PlannedTwice(RuntimeError):
 
 async def take_due(tx: Tx, limit: int, zone_data: str) -> list[TimerRow]:
     params = {"now": tx.now, "limit": limit, "zone_data": zone_data}
-    return [_timer_row(*row) for row in await tx.fetch_tuples(sql.timers.take_due, params)]
+    return [timer_row(*row) for row in await tx.fetch_tuples(sql.timers.take_due, params)]
 
 
 async def take_missed(tx: Tx, limit: int) -> list[TimerRow]:
     rows = await tx.fetch_tuples(sql.timers.take_missed, {"now": tx.now, "limit": limit})
-    return [_timer_row(*row) for row in rows]
+    return [timer_row(*row) for row in rows]
 
 
 async def next_due(tx: Tx) -> datetime | None:
@@ -194,18 +194,18 @@ def _time_of(record: Record) -> PlannedTime | None:
 async def read(tx: Tx, job_ids: Iterable[JobId]) -> list[TimerRow]:
     """As they are, without a lock: to tell, not to decide."""
     rows = await tx.fetch_tuples(sql.timers.read, {"job_ids": uuids(list(job_ids))})
-    return [_timer_row(*row) for row in rows]
+    return [timer_row(*row) for row in rows]
 
 
 async def lock(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
     rows = await tx.fetch_tuples(sql.timers.lock, {"job_ids": uuids(list(job_ids))})
-    return {row.job_id: row for row in (_timer_row(*row) for row in rows)}
+    return {row.job_id: row for row in (timer_row(*row) for row in rows)}
 
 
 async def lock_with_dependents(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
     job_ids = list(job_ids)
     rows = await tx.fetch_tuples(sql.timers.lock_with_dependents, {"job_ids": uuids(job_ids)})
-    found = {row.job_id: row for row in (_timer_row(*row) for row in rows)}
+    found = {row.job_id: row for row in (timer_row(*row) for row in rows)}
     if any(row.has_dependents for row in found.values()):
         # An edge may have been made while we waited for a lock. It counts, though its job comes late in the order of locks.
         known = await tx.fetch(sql.dependencies.of_upstreams, {"job_ids": job_ids})
@@ -302,7 +302,7 @@ def _flatten(
 _NOWHERE = (None,) * 9  # a skipped run goes to no queue
 
 
-def _timer_row(
+def timer_row(
     workspace_id: WorkspaceId,
     job_id: JobId,
     status: str,

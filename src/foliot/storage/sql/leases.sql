@@ -1,10 +1,10 @@
 -- name: lock
 -- Only what is still held by this worker under this fence. What is missing here belongs to somebody else now.
-SELECT leases.run_id, leases.job_id, leases.workspace_id, leases.fence, leases.leased_at, leases.cancel_requested_at, leases.trigger,
-       leases.attempts, leases.retries, leases.losses, leases.started_at, leases.last_error, leases.concurrency_key,
+SELECT leases.run_id, leases.job_id, leases.trigger, leases.attempts, leases.retries, leases.losses, leases.started_at,
+       leases.cancel_requested_at, leases.last_error, leases.workspace_id, leases.concurrency_key,
        EXISTS (SELECT FROM limits WHERE limits.workspace_id = leases.workspace_id) AS is_limited
   FROM leases
-  JOIN unnest(%(run_ids)b::uuid[], %(fences)b::int[], %(worker_ids)b::uuid[]) AS held (run_id, fence, worker_id)
+  JOIN unnest(%(run_ids)s::uuid[], %(fences)s::int[], %(worker_ids)s::uuid[]) AS held (run_id, fence, worker_id)
     ON leases.run_id = held.run_id AND leases.fence = held.fence AND leases.worker_id = held.worker_id
  ORDER BY leases.run_id
    FOR UPDATE OF leases;
@@ -23,9 +23,9 @@ SELECT run_id, job_id, fence, worker_id FROM leases WHERE deadline_at < %(by)s L
 -- name: settle
 -- A whole batch in one statement: leases go, ends are written, attempts kept, timers told, retries made ready again.
 WITH settled AS MATERIALIZED (
-    SELECT * FROM unnest(%(run_ids)b::uuid[], %(statuses)s::text[], %(skip_reasons)s::text[], %(notes)s::text[], %(attempts)s::text[],
-                         %(errors)s::jsonb[], %(outputs)s::jsonb[], %(retry_ats)b::timestamptz[], %(retries)b::int[],
-                         %(losses)b::int[], %(expires_ats)b::timestamptz[])
+    SELECT * FROM unnest(%(run_ids)s::uuid[], %(statuses)s::text[], %(skip_reasons)s::text[], %(notes)s::text[], %(attempts)s::text[],
+                         %(errors)s::jsonb[], %(outputs)s::jsonb[], %(retry_ats)s::timestamptz[], %(retries)s::int[],
+                         %(losses)s::int[], %(expires_ats)s::timestamptz[])
              AS settled (run_id, status, skip_reason, note, attempt, error, output, retry_at, retries, losses, expires_at)),
 gone AS (
     DELETE FROM leases USING settled WHERE leases.run_id = settled.run_id

@@ -39,7 +39,7 @@ WITH leased AS (
            COALESCE(started_at, %(now)s), last_error
       FROM ready WHERE run_id = ANY (%(run_ids)s)
         ON CONFLICT DO NOTHING
- RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger, concurrency_key),
+ RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger),
 gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id)
 SELECT * FROM leased;
 

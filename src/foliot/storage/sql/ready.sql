@@ -17,7 +17,7 @@ SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = foun
 -- rival workers pass each other.
 WITH taken AS MATERIALIZED (
     SELECT mine.*
-      FROM unnest(%(workspace_ids)b::uuid[]) AS served (id)
+      FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
      CROSS JOIN LATERAL (
            SELECT * FROM ready
             WHERE queue = %(queue)s AND workspace_id = served.id AND available_at <= %(now)s AND type = ANY (%(types)s)
@@ -34,8 +34,8 @@ leased AS (
            COALESCE(started_at, %(now)s), last_error
       FROM taken
         ON CONFLICT DO NOTHING
- RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger, concurrency_key)
-, gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id)
+ RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger),
+gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id)
 SELECT * FROM leased;
 
 -- name: unserved

@@ -1,0 +1,122 @@
+"""What was measured, beside the bar it is held to; as a table for people and as `bench/results/latest.json` for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = Path(__file__).parents[1] / "results" / "latest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A figure by its key in the results, its name, and what it must not fall below or rise above."""
+
+    key: str
+    name: str
+    least: float | None = None
+    most: float | None = None
+    unit: str = "/s"
+
+    def verdict(self, value: float) -> str:
+        if self.least is None and self.most is None:
+            return ""
+        is_met = (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
+        return "ok" if is_met else "missed"
+
+    @property
+    def text(self) -> str:
+        if self.least is not None:
+            return f">= {self.least:,g}{self.unit}"
+        return "" if self.most is None else f"<= {self.most:,g}{self.unit}"
+
+
+BARS = (
+    Bar("sql_limit_one_per_s", "plain-SQL limit of fires, one connection"),
+    Bar("sql_limit_fires_per_s", "plain-SQL limit of fires, two connections"),
+    Bar("fires_per_s_10k", "fires, 10,000 jobs, two connections"),
+    Bar("fires_per_s_100k", "fires, 100,000 jobs, two connections"),
+    Bar("fires_per_s_1m", "fires, 1,000,000 jobs, two connections", least=20_000),
+    Bar("fires_of_sql_limit", "fires, part of the plain-SQL limit", least=0.7, unit=""),
+    Bar("fires_growth", "fires, 1,000,000 jobs beside 10,000", least=0.7, unit=""),
+    Bar("runs_per_s", "runs claimed and settled, one process", least=8_000),
+    Bar("worker_runs_per_s", "no-op runs through the whole worker, one process", least=8_000),
+    Bar("combined_per_s", "fired, claimed and settled together", least=8_000),
+    Bar("herd_lag_p50_ms", "start lag, 10,000 due in one second, median", unit=" ms"),
+    Bar("herd_lag_p99_ms", "start lag, 10,000 due in one second, p99", most=1_000, unit=" ms"),
+    Bar("herd_lag_max_ms", "start lag, 10,000 due in one second, last", most=5_000, unit=" ms"),
+    Bar("steady_lag_p50_ms", "start lag at 50 a second, median", most=50, unit=" ms"),
+    Bar("steady_lag_p99_ms", "start lag at 50 a second, p99", most=250, unit=" ms"),
+    Bar("idle_cpu_percent", "idle beside 1,000,000 jobs, busier process", most=1, unit=" %"),
+    Bar("idle_rss_mib", "idle beside 1,000,000 jobs, larger process", most=150, unit=" MiB"),
+    Bar("idle_postgres_cpu_percent", "idle beside 1,000,000 jobs, PostgreSQL", unit=" %"),
+    Bar("history_p99_ms", "history of one job, 90 days, p99", most=50, unit=" ms"),
+)
+
+
+@dataclass(slots=True)
+class Report:
+    settings: str
+    figures: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, key: str, value: float, note: str = "") -> None:
+        bar = next(bar for bar in BARS if bar.key == key)
+        self.figures[key] = round(value, 3)
+        said = f"{bar.name}: {value:,.4g}{bar.unit}" + (f"  ({note})" if note else "")
+        self.notes.append(said)
+        print(said, flush=True)
+
+    def finish(self, seconds: float, load: float) -> None:
+        if "fires_per_s_1m" in self.figures and "sql_limit_fires_per_s" in self.figures:
+            self.add(
+                "fires_of_sql_limit", self.figures["fires_per_s_1m"] / self.figures["sql_limit_fires_per_s"]
+            )
+        if "fires_per_s_1m" in self.figures and "fires_per_s_10k" in self.figures:
+            self.add("fires_growth", self.figures["fires_per_s_1m"] / self.figures["fires_per_s_10k"])
+        facts = _facts() | {"postgres": self.settings, "load_before": load, "seconds": round(seconds)}
+        table = Table("figure", "measured", "bar", "", title="What the engine costs")
+        for bar in BARS:
+            if (value := self.figures.get(bar.key)) is not None:
+                table.add_row(bar.name, f"{value:,.4g}{bar.unit}", bar.text, bar.verdict(value))
+        console = Console(width=120)
+        console.print(table)
+        for name, fact in facts.items():
+            console.print(f"{name}: {fact}", highlight=False)
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps(self.figures | {"facts": facts}, indent=2) + "\n")
+
+
+def _facts() -> dict[str, str | int]:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown"
+    )
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**30
+    return {
+        "commit": _commit(),
+        "processor": f"{len(os.sched_getaffinity(0))} x {model}",
+        "memory_gib": memory,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+    }
+
+
+def _commit() -> str:
+    def git(*args: str) -> str:
+        return subprocess.run(
+            ("git", *args), capture_output=True, text=True, check=True, cwd=Path(__file__).parent
+        ).stdout
+
+    try:
+        changed = git("status", "--porcelain", "--untracked-files=no").strip()
+        return git("rev-parse", "--short", "HEAD").strip() + (" and uncommitted changes" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
