@@ -12,6 +12,7 @@ import json
 import platform
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
@@ -22,7 +23,7 @@ from zoneinfo import ZoneInfo
 from croniter import croniter
 from cronsim import CronSim
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from foliot.domain.errors import ScheduleInvalid
 from foliot.domain.schedule import Cron, DayMatch, Timetable, next_time, planned_after
@@ -45,7 +46,9 @@ RESULTS = Path(__file__).parent / "results" / "time_engine.json"
 def main() -> int:
     console = Console(width=132)
     nexts = {f"{expr} {zone}": _costs(expr, zone) for expr, zone in product(EXPRESSIONS, ZONES)}
-    table = Table("expression and zone", *next(iter(nexts.values())), title="µs per next time")
+    table = Table(Column("expression and zone", no_wrap=True), title="µs per next time")
+    for name in next(iter(nexts.values())):
+        table.add_column(name.replace(" ", "\n", 1), justify="right", no_wrap=True)
     for name, costs in nexts.items():
         table.add_row(name, *(f"{cost:,.1f}" for cost in costs.values()))
     console.print(table)
@@ -58,12 +61,10 @@ def main() -> int:
         table.add_row(name, f"{cost / 1000:,.0f}", f"{cost / JOBS:,.2f}")
     console.print(table)
 
-    refusals = _refusals()
-    (worst, slowest), *_ = sorted(refusals.items(), key=lambda item: -item[1])
-    console.print(
-        f"slowest of {len(refusals)} refusals: {slowest / 1000:.2f} ms for {worst} (bar {BAR_MS} ms)",
-        highlight=False,
-    )
+    refused, slowest = _slowest(_bad_questions())
+    console.print(f"slowest refusal: {slowest:.2f} ms for {refused} (bar {BAR_MS} ms)", highlight=False)
+    far, longest = _slowest(_far_questions())
+    console.print(f"slowest search for a far day: {longest:.2f} ms for {far}", highlight=False)
 
     RESULTS.parent.mkdir(exist_ok=True)
     machine = {
@@ -75,10 +76,10 @@ def main() -> int:
         "machine": machine,
         "next_us": nexts,
         "jobs_us": jobs,
-        "slowest_refusal": {"input": worst, "ms": slowest / 1000},
+        "slowest_refusal": {"input": refused, "ms": slowest},
     }
     RESULTS.write_text(json.dumps(report, indent=2) + "\n")
-    return 0 if slowest / 1000 <= BAR_MS else 1
+    return 0 if slowest <= BAR_MS else 1
 
 
 def _costs(expr: str, zone: str) -> dict[str, float]:
@@ -141,24 +142,41 @@ def _many_jobs() -> dict[str, float]:
     }
 
 
-def _refusals() -> dict[str, float]:
-    schedules = [Cron(expr) for expr in REFUSED]
-    schedules += [Cron(expr, day_match=DayMatch.AND) for expr in NEVER_TOGETHER]
-    schedules += [Cron("0 9 * * *", zone) for zone in UNKNOWN_ZONES]
-    costs = {}
-    for schedule in schedules:
-        text = f"{schedule.expr[:30]!r} in {schedule.timezone[:30]!r}"
-        costs[text] = median(_refusal(schedule) for _ in range(9))
-    return costs
+def _bad_questions() -> list[tuple[Cron, datetime]]:
+    bad = [Cron(expr) for expr in REFUSED]
+    bad += [Cron(expr, day_match=DayMatch.AND) for expr in NEVER_TOGETHER]
+    bad += [Cron("0 9 * * *", zone) for zone in UNKNOWN_ZONES]
+    return [
+        *((cron, AFTER) for cron in bad),
+        (Cron("* * * * *", "Asia/Tokyo"), datetime.max.replace(tzinfo=UTC)),
+    ]
 
 
-def _refusal(schedule: Cron) -> float:
+def _far_questions() -> list[tuple[Cron, datetime]]:
+    """Right, and decades away: 2112, centuries, and past the end of the calendar."""
+    return [
+        (Cron("0 0 29 2 MON", day_match=DayMatch.AND), datetime(2072, 3, 1, tzinfo=UTC)),
+        (Cron("0 0 29 2 *", every_n_weeks=53, anchor=AFTER.date()), AFTER),
+        (Cron("0 0 29 2 *", "America/New_York"), datetime(9996, 3, 1, tzinfo=UTC)),
+    ]
+
+
+def _slowest(asked: list[tuple[Cron, datetime]]) -> tuple[str, float]:
+    """The question that took longest, and its milliseconds with every memory empty."""
+    costs = {
+        f"{cron.expr[:30]!r} in {cron.timezone[:30]!r} after {after:%Y-%m-%d}": median(
+            _answer(cron, after) for _ in range(9)
+        )
+        for cron, after in asked
+    }
+    question = max(costs, key=lambda text: costs[text])
+    return question, costs[question] / 1000
+
+
+def _answer(cron: Cron, after: datetime) -> float:
     def ask() -> None:
-        try:
-            planned_after(Timetable(schedule), AFTER)
-        except ScheduleInvalid:
-            return
-        raise AssertionError(f"{schedule} was accepted")
+        with suppress(ScheduleInvalid):
+            planned_after(Timetable(cron), after)
 
     _forget()
     return _timed(ask)

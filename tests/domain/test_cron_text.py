@@ -24,9 +24,9 @@ NOON = datetime(2026, 11, 15, 12)
         ("0 0 * * 8", "The day of week field has 8; it takes 0-7.", "8"),
         ("*/0 * * * *", "A step of 0 in the minute field names no times.", "/0"),
         (
-            "*/60 * * * *",
-            "A step of 60 in the minute field reaches past 59, so it would only ever match 0.",
-            "/60",
+            "*/61 * * * *",
+            "A step of 61 in the minute field reaches past 59, so it would only ever match 0.",
+            "/61",
         ),
         ("0 0 * * MONDAY", 'The day of week field has "MONDAY"; it takes 0-7 or SUN-SAT.', "MONDAY"),
         ("0 0 * * L", 'The day of week field has "L"; it takes 0-7 or SUN-SAT.', "L"),
@@ -71,7 +71,7 @@ def test_an_error_says_what_to_write(expr: str, hint: str) -> None:
     assert hint in refused.value.hint
 
 
-@pytest.mark.parametrize("expr", ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 31 2-2 ?"])
+@pytest.mark.parametrize("expr", ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 31 2-2 ?", "0 0 */3 2 MON#5"])
 def test_an_impossible_date_is_refused_at_once(expr: str) -> None:
     with pytest.raises(ScheduleInvalid, match="never fires"):
         parse_cron(expr)
@@ -101,6 +101,8 @@ def test_days_that_can_never_meet_are_refused_when_both_must_match(expr: str) ->
         ("0 13 13 * FRI", datetime(2026, 11, 20, 13)),  # the 13th or a Friday
         ("5/20 * * * *", datetime(2026, 11, 15, 12, 5)),
         ("0 0 29 2 *", datetime(2028, 2, 29)),
+        ("*/60 * * * *", datetime(2026, 11, 15, 12)),
+        ("0 */24 * * *", datetime(2026, 11, 16)),
         ("0 0 */2 * MON", datetime(2026, 11, 23)),  # a field that starts with * does not turn the OR on
     ],
 )

@@ -227,7 +227,7 @@ def test_a_pending_job_starts_at_start_at_and_shows_its_first_time_before() -> N
     assert (told(made), made.events, made.timer.due_at) == ([], (JobEvent.START,), at("09:00"))
 
 
-@pytest.mark.parametrize("status", set(JobStatus) - {JobStatus.ACTIVE, JobStatus.PENDING})
+@pytest.mark.parametrize("status", sorted(set(JobStatus) - {JobStatus.ACTIVE, JobStatus.PENDING}))
 def test_a_job_that_is_not_active_records_nothing(status: JobStatus) -> None:
     made = plan(due(a_job(), at("07:55"), status=status), at("09:00"))
     assert (made.records, made.events, made.timer.due_at, made.timer.cursor) == ((), (), None, at("07:55"))
@@ -331,6 +331,13 @@ def test_skips_amid_a_deferred_stretch_wait_with_it_and_nothing_deferred_is_lost
     assert told(late) == ["run 01:50 waits for window late"]
     assert late.timer.due_at == at("04:00")
     assert told(plan(due(job, at("01:50")), at("04:00"))) == ["gap 02:00..03:50 12 blackout", "run 04:00"]
+
+
+def test_a_job_whose_calendar_never_opens_is_planned_like_any_other() -> None:
+    always = Calendar("always", CalendarKind.BLACKOUT, (Weekly(time(0), time(0)),), otherwise=Otherwise.DEFER)
+    made = plan(due(a_job(calendars=(always,)), at("07:00")), at("07:25"))
+    assert told(made) == ["gap 07:10..07:20 2 blackout"]
+    assert made.timer.due_at == at("07:30")
 
 
 def test_a_local_time_that_the_clocks_skip_is_recorded_once() -> None:

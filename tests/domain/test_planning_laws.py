@@ -20,19 +20,23 @@ from foliot.domain.schedule import (
     CalendarKind,
     Cron,
     Otherwise,
+    PlannedTime,
     Schedule,
     Weekly,
     Window,
     count_between,
+    planned_after,
     times_between,
 )
+from foliot.domain.starting import MayNot, may_start
+from foliot.domain.walking import MOST_RECORDS
 from tests.domain.given import DAY, HOUR, MINUTE, a_job, at, due, every, ident
 
 START = at("2027-03-13 00:00")  # New York's clocks jump the next night
 FEW = timedelta(hours=36)
 
 schedules: st.SearchStrategy[Schedule] = st.one_of(
-    st.sampled_from([7, 60, 600, 3600, 5400, 40_000]).map(every),
+    st.sampled_from([97, 60, 600, 3600, 5400, 40_000]).map(every),
     st.sampled_from(["*/10 * * * *", "0 * * * *", "30 2 * * *", "*/7 1-5 * * *", "15 6,18 * * 1-5"]).flatmap(
         lambda expr: st.builds(
             Cron,
@@ -192,6 +196,34 @@ def test_a_resumed_job_accounts_for_the_time_it_was_away(job: DueJob, now: datet
     assert told == len(times) or any(isinstance(one, Gap) and one.count is None for one in made.records)
     assert len([one for one in made.records if isinstance(one, Gap)]) <= 1
     assert catch_up or not made.runs
+
+
+@settings(deadline=None, max_examples=200)
+@given(due_jobs(), moments)
+def test_what_runs_is_what_walking_through_every_time_would_choose(job: DueJob, now: datetime) -> None:
+    """The halving that finds the newest late times agrees with looking at each of them."""
+    calm = replace(job.job, max_runs=None, overlap=Overlap(OverlapRule.CONCURRENT))
+    job = replace(job, job=calm, freezes=(), skip_next=False)
+    made = plan(job, now)
+    expected = by_walking(job, now)
+    if isinstance(may_start(calm.timetable, now), MayNot):
+        assert not made.runs
+    elif len(made.records) < MOST_RECORDS:
+        assert [run.planned for run in made.runs] == expected
+
+
+def by_walking(job: DueJob, now: datetime) -> list[PlannedTime]:
+    due_now: list[PlannedTime] = []
+    upcoming = planned_after(job.job.timetable, job.timer.cursor)
+    while upcoming is not None and upcoming.due_at <= now:
+        due_now.append(upcoming)
+        upcoming = planned_after(job.job.timetable, upcoming.planned_for)
+    newest_of = {planned.due_at: planned for planned in due_now if planned.skip is None}
+    misfire = job.job.misfire
+    late = [planned for due_at, planned in newest_of.items() if due_at < now - misfire.grace]
+    on_time = [planned for due_at, planned in newest_of.items() if due_at >= now - misfire.grace]
+    kept = {MisfireRule.SKIP: 0, MisfireRule.LATEST: 1, MisfireRule.ALL: misfire.max_catch_up}[misfire.rule]
+    return late[len(late) - min(kept, len(late)) :] + on_time
 
 
 def carried(job: DueJob, made: Plan) -> DueJob:

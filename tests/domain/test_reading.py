@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from foliot.domain.errors import ScheduleInvalid
 from foliot.domain.schedule.kinds import Cron, Gap, Interval, Once, OverlapTime, Schedule
-from foliot.domain.schedule.reading import Reading, anchored, check_schedule, looks_like_cron, read_schedule
+from foliot.domain.schedule.reading import (
+    Reading,
+    anchored,
+    check_schedule,
+    looks_like_cron,
+    read_schedule,
+    settled,
+)
 
 SUNDAY = datetime(2026, 11, 15, 10, tzinfo=UTC)
 
@@ -64,6 +71,11 @@ def test_every_n_weeks_starts_with_the_first_week_that_has_a_time() -> None:
 def test_a_schedule_that_cannot_be_evaluated_is_refused(schedule: Schedule) -> None:
     with pytest.raises(ScheduleInvalid):
         check_schedule(schedule)
+
+
+def test_a_schedule_that_would_not_fire_for_a_century_is_refused() -> None:
+    with pytest.raises(ScheduleInvalid, match="never fires"):
+        settled(Cron("0 0 29 2 *", every_n_weeks=520, anchor=date(2026, 11, 16)), SUNDAY)
 
 
 @given(text=st.text(max_size=300), zone=st.sampled_from(["UTC", "Europe/Paris", "Asia/Kathmandu"]))

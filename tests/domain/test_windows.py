@@ -136,6 +136,7 @@ def test_a_blackout_without_end_is_found_out_in_bounded_steps() -> None:
     planned = planned_after(table, at("2027-06-01"))
     assert planned is not None
     assert planned.skip is SkipReason.BLACKOUT
+    assert next_time(table, at("2027-06-01")) is None
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Australia/Lord_Howe", "Europe/Lisbon"])

@@ -111,7 +111,7 @@ class Closed:
     note: str
 
 
-Verdict = Open | AwaitUpstream | Closed
+GateAnswer = Open | AwaitUpstream | Closed
 
 
 def matches(on: On, status: RunStatus) -> bool:
@@ -153,7 +153,7 @@ def triggered(dependencies: Dependencies, settled: Ended) -> Triggered | None:
     )
 
 
-def judge_gate(dependencies: Dependencies, now: datetime) -> Verdict:
+def judge_gate(dependencies: Dependencies, now: datetime) -> GateAnswer:
     """At the job's own planned time: run, wait for a live upstream, or skip."""
     gates = [facts for facts in dependencies.edges if facts.edge.mode is Mode.GATE]
     passed = [facts for facts in gates if _is_fresh(facts, now)]

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from foliot.domain.records import COUNTED_TO, Gap, Skip
 from foliot.domain.schedule import (
+    Cron,
     Otherwise,
     PlannedTime,
     SkipReason,
@@ -18,6 +19,7 @@ from foliot.domain.schedule import (
     planned_after,
     times_between,
 )
+from foliot.domain.schedule import Gap as ClockGap
 from foliot.domain.schedule.window import window_closed_until
 from foliot.domain.schedule.zone import naive_utc
 
@@ -64,6 +66,8 @@ def newest_runnable(timetable: Timetable, after: datetime, last: PlannedTime, mo
             found = _latest(timetable, after, before)
         elif found.skip is None:
             found = newest_due(timetable, after, before, chosen[-1].due_at - TICK)
+        elif _never_opens(timetable, found):
+            break
         elif in_a_row <= _STEPS:
             found = _latest(timetable, after, before)
         else:
@@ -117,7 +121,7 @@ def _ahead(
 
     Times bound to be skipped are due when planned, even amid a stretch that is deferred; they say nothing about it.
     """
-    if found is not None and found.skip is not None and _may_defer(timetable):
+    if found is not None and found.skip is not None and _mixes(timetable):
         for _ in range(_FEW):
             if found is None or found.skip is None:
                 break
@@ -125,11 +129,21 @@ def _ahead(
     return found if found is not None and found.due_at > by else None
 
 
-def _may_defer(timetable: Timetable) -> bool:
-    window = timetable.window
-    return (window is not None and window.otherwise is Otherwise.DEFER) or any(
-        calendar.otherwise is Otherwise.DEFER for calendar in timetable.calendars
-    )
+def _mixes(timetable: Timetable) -> bool:
+    """Whether some of its planned times may be deferred and others skipped."""
+    schedule, ways = timetable.schedule, _ways(timetable)
+    skips_gaps = isinstance(schedule, Cron) and schedule.gap is ClockGap.SKIP
+    return Otherwise.DEFER in ways and (Otherwise.SKIP in ways or skips_gaps)
+
+
+def _never_opens(timetable: Timetable, skipped: PlannedTime) -> bool:
+    """Where everything defers, a time is skipped only because nothing opens after it; nor will anything before it run."""
+    return skipped.skip is not SkipReason.DST_GAP and Otherwise.SKIP not in _ways(timetable)
+
+
+def _ways(timetable: Timetable) -> set[Otherwise]:
+    ways = {calendar.otherwise for calendar in timetable.calendars}
+    return ways if timetable.window is None else {*ways, timetable.window.otherwise}
 
 
 def _latest(timetable: Timetable, after: datetime, until: datetime) -> PlannedTime | None:

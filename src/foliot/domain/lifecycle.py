@@ -177,18 +177,12 @@ def may(status: JobStatus, event: JobEvent) -> bool:
 
 
 def _refusal(noun: str, moves: Mapping[Any, StrEnum], status: StrEnum, event: StrEnum) -> IllegalMove:
-    article = "an" if noun == "attempt" else "a"
-    asked = event.value.replace("_", " ")
-    is_now = status.value.replace("_", " ")
+    asked, is_now = event.value.replace("_", " "), status.value.replace("_", " ")
     possible = [other.value.replace("_", " ") for start, other in moves if start is status]
     if possible:
         return IllegalMove(
-            f"This {noun} is {is_now}; {article} {noun} that is {is_now} cannot {asked}.",
+            f"This {noun} is {is_now}, so it cannot {asked}.",
             hint=f"From {is_now} it can: {', '.join(possible)}.",
         )
-    hint = (
-        "Retry makes a new run of the same job."
-        if noun == "run"
-        else f"{article.title()} {is_now} {noun} stays as it is."
-    )
-    return IllegalMove(f"This {noun} is {is_now}, which is final; it cannot {asked}.", hint=hint)
+    hint = "Retry makes a new run of the same job." if noun == "run" else f"It stays {is_now}."
+    return IllegalMove(f"This {noun} is {is_now}, which is final, so it cannot {asked}.", hint=hint)

@@ -12,6 +12,7 @@ from enum import StrEnum
 from foliot.domain.dependencies import On, kinds_matched
 from foliot.domain.ids import RunId
 from foliot.domain.job import Counters, Timer
+from foliot.domain.judging import JobFacts, Judgement, judge
 from foliot.domain.lifecycle import (
     FAILURES,
     AttemptStatus,
@@ -26,7 +27,6 @@ from foliot.domain.outcomes import Outcome
 from foliot.domain.policy import BreakerAction, OverlapRule
 from foliot.domain.run import RunError, RunFacts, Trigger
 from foliot.domain.schedule import SkipReason, planned_after
-from foliot.domain.verdicts import JobFacts, Verdict, judge
 
 NO_CHANGE = Counters()
 
@@ -77,13 +77,13 @@ class Settlement:
 
 def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitter: float) -> Settlement:
     """Decide what a reported outcome means. `jitter` is chance from 0 to 1. A finished run raises IllegalMove."""
-    verdict = judge(run, outcome, facts, now, jitter)
-    status = advance(run.status, verdict.event)
-    attempt = None if verdict.attempt is None else advance(AttemptStatus.RUNNING, verdict.attempt)
-    retries_used, losses = run.retries_used + verdict.retries, run.losses + verdict.losses
-    if verdict.retry_at is not None:
+    judged = judge(run, outcome, facts, now, jitter)
+    status = advance(run.status, judged.event)
+    attempt = None if judged.attempt is None else advance(AttemptStatus.RUNNING, judged.attempt)
+    retries_used, losses = run.retries_used + judged.retries, run.losses + judged.losses
+    if judged.retry_at is not None:
         return Settlement(
-            run.id, status, attempt, verdict.error, None, verdict.note, verdict.retry_at, retries_used, losses
+            run.id, status, attempt, judged.error, None, judged.note, judged.retry_at, retries_used, losses
         )
     event = _job_event(run, status, facts)
     stopped = facts.status if event is None else advance(facts.status, event)
@@ -95,18 +95,18 @@ def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitt
         run_id=run.id,
         status=status,
         attempt=attempt,
-        error=verdict.error,
-        skip_reason=verdict.skip_reason,
-        note=verdict.note,
+        error=judged.error,
+        skip_reason=judged.skip_reason,
+        note=judged.note,
         retries_used=retries_used,
         losses=losses,
         counters=_counters(run, status),
-        last_run=_last_run(run, status, verdict.error, now),
+        last_run=_last_run(run, status, judged.error, now),
         event=event,
         timer=timer,
         promotes=_promotion(run, facts, stopped),
         wakes=kinds_matched(status),
-        notices=_notices(status, verdict, event, facts),
+        notices=_notices(status, judged, event, facts),
     )
 
 
@@ -207,7 +207,7 @@ def _promotion(run: RunFacts, facts: JobFacts, after: JobStatus) -> Promotion | 
 
 
 def _notices(
-    status: RunStatus, verdict: Verdict, event: JobEvent | None, facts: JobFacts
+    status: RunStatus, judged: Judgement, event: JobEvent | None, facts: JobFacts
 ) -> tuple[Notice, ...]:
     if status is RunStatus.SUCCEEDED and event is None:
         return _GOOD if facts.failures_in_a_row == 0 else _GOOD_AGAIN
@@ -215,14 +215,14 @@ def _notices(
     if status is RunStatus.SUCCEEDED:
         owed += _GOOD if facts.failures_in_a_row == 0 else _GOOD_AGAIN
     elif status in FAILURES:
-        what = verdict.error.message if verdict.error is not None else "It failed."
+        what = judged.error.message if judged.error is not None else "It failed."
         owed.append(Notice(NoticeKind.RUN_FAILED, what))
         if facts.job.retry.may_retry:
-            owed.append(Notice(NoticeKind.RETRIES_EXHAUSTED, verdict.note or what))
+            owed.append(Notice(NoticeKind.RETRIES_EXHAUSTED, judged.note or what))
     elif status is RunStatus.CANCELLED:
         owed.append(Notice(NoticeKind.RUN_CANCELLED, "The run was cancelled."))
-    elif verdict.skip_reason is not None:
-        owed.append(Notice(NoticeKind.RUN_SKIPPED, f"Skipped: {verdict.skip_reason.value}."))
+    elif judged.skip_reason is not None:
+        owed.append(Notice(NoticeKind.RUN_SKIPPED, f"Skipped: {judged.skip_reason.value}."))
     if event is not None:
         streak = _streak(status, facts)
         kind, text = _JOB_NOTICES[event]

@@ -12,12 +12,12 @@ from typing import Any
 
 from foliot.domain.freezing import freeze_at
 from foliot.domain.ids import JobId, RunId
+from foliot.domain.judging import JobFacts
 from foliot.domain.lifecycle import JobStatus, advance
 from foliot.domain.outcomes import Expired, Outcome
 from foliot.domain.run import RunFacts, WaitsFor
 from foliot.domain.settlement import Promotion, Settlement, settle, then
 from foliot.domain.starting import MayNot, may_start
-from foliot.domain.verdicts import JobFacts
 from foliot.services.loading import Around
 from foliot.storage import jobs, leases, runs, timers, waiting
 from foliot.storage.jobs import Move

@@ -154,18 +154,25 @@ def _weeks(weeks: int) -> int:
 
 
 def _refuse_never(expr: str, days: Days) -> None:
-    if any(
-        _may_match(days, day, most)
-        for month in days.months
-        for most in (_MOST_DAYS[month],)
-        for day in range(1, most + 1)
-    ):
+    if _may_ever_match(days):
         return
     raise ScheduleInvalid(
         f'"{expr}" never fires: no month it names has such a day.',
         hint="Check the day of month against the month; February has at most 29 days.",
         pointer="/schedule/expr",
         mark=Mark(expr, 0, len(expr)),
+    )
+
+
+def _may_ever_match(days: Days) -> bool:
+    if days.weekday.numbers:  # over the years a plain weekday falls on every date
+        most = max(_MOST_DAYS[month] for month in days.months)
+        by_date = days.day.last_day or days.day.last_workday or min(days.day.numbers) <= most
+        return days.either or by_date
+    return any(
+        _may_match(days, day, most)
+        for most in {_MOST_DAYS[month] for month in days.months}
+        for day in range(1, most + 1)
     )
 
 

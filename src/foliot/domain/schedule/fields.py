@@ -65,6 +65,8 @@ class Field:
 
 
 def parse_field(kind: Kind, token: Token, seed: str) -> Field:
+    if token.text == "*":
+        return _EVERY[kind.name]
     numbers: set[int] = set()
     nth: set[tuple[int, int]] = set()
     last: set[int] = set()
@@ -143,6 +145,8 @@ def _number(kind: Kind, token: Token, text: str) -> int:
 def _letters_hint(kind: Kind, text: str) -> str | None:
     if kind is WEEKDAY and text == "L":
         return 'Name the day: "5L" is the last Friday of the month. The last day of the month is "L" in the third field.'
+    if kind is DAY and text.startswith("L"):
+        return '"L" (the last day) stands alone or in a list, such as "15,L"; nothing can be counted from it.'
     if text.endswith("W"):
         return '"W" is not supported, except "LW" (the last weekday of the month).'
     close = [name for name in kind.names if name == text[:3]]
@@ -163,7 +167,7 @@ def _step(kind: Kind, token: Token, text: str) -> int:
             hint='The smallest step is "*/1".',
             part=f"/{text}",
         )
-    if step > kind.high - kind.low:
+    if step > kind.high - kind.low + 1:  # */60 and */24 are written often, and mean the lowest value
         raise token.refuse(
             f"A step of {step} in the {kind.name} field reaches past {kind.high}, so it would only ever match {kind.low}.",
             hint=f'Write "{kind.low}" if that is meant.',
@@ -202,3 +206,9 @@ def _hashed(kind: Kind, token: Token, part: str, seed: str) -> range:
     )
     first = low + chance % width
     return range(first, high + 1, step) if step else range(first, first + 1)
+
+
+_EVERY = {
+    kind.name: Field(frozenset(_numbers(kind, Token("*", "*", 0), "*", "")), is_restricted=False)
+    for kind in (SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY)
+}

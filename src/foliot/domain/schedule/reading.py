@@ -21,6 +21,7 @@ from foliot.domain.schedule.kinds import (
     Schedule,
 )
 from foliot.domain.schedule.timetable import Timetable, planned_after
+from foliot.domain.schedule.walls import HORIZON_YEARS
 from foliot.domain.schedule.words import read_words
 from foliot.domain.schedule.zone import load_zone, wall_at
 
@@ -51,8 +52,20 @@ def read_schedule(text: str, now: datetime, reading: Reading = Reading()) -> Sch
         schedule = read_words(text, now=now, timezone=reading.timezone, tz=zone, zone_named=load_zone)
     if isinstance(schedule, Cron):
         schedule = replace(schedule, gap=reading.gap, overlap_time=reading.overlap_time)
+    return settled(schedule, now)
+
+
+def settled(schedule: Schedule, now: datetime) -> Schedule:
+    """The schedule as a job created at `now` keeps it: checked, anchored, and sure to fire some day."""
     check_schedule(schedule)
-    return anchored(schedule, now)
+    schedule = anchored(schedule, now)
+    if isinstance(schedule, Cron) and planned_after(Timetable(schedule), now) is None:
+        raise ScheduleInvalid(
+            f"This schedule never fires in the next {HORIZON_YEARS} years.",
+            hint="Name more days, or a smaller every_n_weeks.",
+            pointer="/schedule",
+        )
+    return schedule
 
 
 def looks_like_cron(text: str) -> bool:

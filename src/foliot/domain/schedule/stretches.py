@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from functools import lru_cache
 
 from foliot.domain.schedule.zone import instant_of, wall_at
 
@@ -40,7 +41,12 @@ def next_stretch(weekly: Weekly, zone: str, instant: datetime) -> datetime | Non
 def _stretches(weekly: Weekly, zone: str, first: date, days: int) -> Iterator[tuple[datetime, datetime]]:
     for day in (first + _DAY * n for n in range(days)):
         if day.weekday() in weekly.days:
-            closing = day if weekly.end > weekly.start else day + _DAY
-            # The outer edges of a repeated hour: a window that ends at 01:30 ends the second time the clock shows it.
-            start = instant_of(zone, datetime.combine(day, weekly.start))
-            yield start, instant_of(zone, datetime.combine(closing, weekly.end), second=True)
+            yield _stretch_of(weekly, zone, day)
+
+
+@lru_cache(maxsize=16_384)
+def _stretch_of(weekly: Weekly, zone: str, day: date) -> tuple[datetime, datetime]:
+    closing = day if weekly.end > weekly.start else day + _DAY
+    # The outer edges of a repeated hour: a window that ends at 01:30 ends the second time the clock shows it.
+    start = instant_of(zone, datetime.combine(day, weekly.start))
+    return start, instant_of(zone, datetime.combine(closing, weekly.end), second=True)

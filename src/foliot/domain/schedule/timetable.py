@@ -19,7 +19,7 @@ from foliot.domain.schedule.window import Otherwise, Window, window_closed_until
 from foliot.domain.schedule.zone import naive_utc
 
 MOST_TIMES = 10_000  # no answer enumerates more than this
-_MOST_STEPS = 2_000  # through closed stretches, when looking for a time that will run
+_MOST_STEPS = 800  # through closed stretches, when looking for a time that will run
 _MOST_GATES = 500  # hops from one closed stretch into the next, when deferring
 _END_OF_TIME = datetime(LAST_YEAR + 1, 1, 1)
 
@@ -48,7 +48,8 @@ def next_time(timetable: Timetable, after: datetime) -> PlannedTime | None:
     for _ in range(_MOST_STEPS):
         if planned is None or planned.skip is None:
             return planned if planned is None else _newest_due_with(timetable, planned)
-        planned = planned_after(timetable, _leap(timetable, planned))
+        onward = _leap(timetable, planned)
+        planned = None if onward is None else planned_after(timetable, onward)
     return None
 
 
@@ -226,14 +227,20 @@ def _closed(timetable: Timetable, at: datetime) -> list[tuple[datetime, SkipReas
     return closed
 
 
-def _leap(timetable: Timetable, skipped: PlannedTime) -> datetime:
-    """Where to look on after a skipped time: behind the closed stretch it fell into, not one minute later."""
+def _leap(timetable: Timetable, skipped: PlannedTime) -> datetime | None:
+    """Where to look on after a skipped time: behind all that is closed, not one minute later. None when nothing opens again."""
     if skipped.skip not in (SkipReason.WINDOW, SkipReason.BLACKOUT):
         return skipped.planned_for
-    due = naive_utc(skipped.due_at)
-    until = min(max((until for until, _, _ in _closed(timetable, due)), default=due), _END_OF_TIME)
-    ahead = until - (due - naive_utc(skipped.planned_for)) - TICK
-    return max(skipped.planned_for, ahead.replace(tzinfo=UTC))
+    at = due = naive_utc(skipped.due_at)
+    for _ in range(_MOST_GATES):
+        closed = _closed(timetable, at)
+        if not closed:
+            ahead = at - (due - naive_utc(skipped.planned_for)) - TICK
+            return max(skipped.planned_for, ahead.replace(tzinfo=UTC))
+        at = max(until for until, _, _ in closed)
+        if at >= _END_OF_TIME:
+            return None
+    return None
 
 
 def _newest_due_with(timetable: Timetable, planned: PlannedTime) -> PlannedTime:

@@ -31,31 +31,29 @@ class Days:
         if month not in self.months:
             return ()
         first, length = monthrange(year, month)  # Monday is 0
-        matching = []
-        for day in range(1, length + 1):
-            by_date = self._by_date(day, length, first)
-            by_weekday = self._by_weekday(day, length, (first + day) % 7)  # Sunday is 0, as in cron
-            if (by_date or by_weekday) if self.either else (by_date and by_weekday):
-                matching.append(day)
+        by_date, by_weekday = self._by_date(first, length), self._by_weekday(first, length)
+        matching = sorted(by_date | by_weekday if self.either else by_date & by_weekday)
         if self.weeks > 1:
             matching = [day for day in matching if self._in_week(date(year, month, day))]
         return tuple(matching)
 
-    def _by_date(self, day: int, length: int, first: int) -> bool:
-        if day in self.day.numbers or (self.day.last_day and day == length):
-            return True
-        if not self.day.last_workday:
-            return False
-        last_weekday = (first + length - 1) % 7  # Monday is 0
-        return day == length - max(0, last_weekday - 4)
+    def _by_date(self, first: int, length: int) -> set[int]:
+        days = {day for day in self.day.numbers if day <= length}
+        if self.day.last_day:
+            days.add(length)
+        if self.day.last_workday:
+            days.add(length - max(0, (first + length - 1) % 7 - 4))
+        return days
 
-    def _by_weekday(self, day: int, length: int, weekday: int) -> bool:
+    def _by_weekday(self, first: int, length: int) -> set[int]:
         rule = self.weekday
-        return (
-            weekday in rule.numbers
-            or (weekday, (day - 1) // 7 + 1) in rule.nth
-            or (weekday in rule.last and day > length - 7)
-        )
+        if len(rule.numbers) == 7:
+            return set(range(1, length + 1))
+        # The first Sunday is day (-first - 1) % 7 + 1; cron counts weekdays from there.
+        starts = [(weekday - first - 1) % 7 + 1 for weekday in range(7)]
+        days = {day for weekday in rule.numbers for day in range(starts[weekday], length + 1, 7)}
+        days |= {day for weekday, n in rule.nth if (day := starts[weekday] + 7 * (n - 1)) <= length}
+        return days | {max(range(starts[weekday], length + 1, 7)) for weekday in rule.last}
 
     def _in_week(self, day: date) -> bool:
         """Weeks start on Monday and are counted through, so a year with 53 weeks changes nothing."""

@@ -45,7 +45,7 @@ class JobFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Judgement:
     """What becomes of the run itself."""
 
     event: RunEvent
@@ -58,15 +58,15 @@ class Verdict:
     losses: int = 0
 
 
-_SUCCEEDED = Verdict(RunEvent.SUCCEED, AttemptEvent.SUCCEED)
+_SUCCEEDED = Judgement(RunEvent.SUCCEED, AttemptEvent.SUCCEED)
 
 
-def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitter: float) -> Verdict:
+def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitter: float) -> Judgement:
     """The run's own end or next attempt. After a cancel request only a success that came first still counts."""
     if isinstance(outcome, Succeeded):
         return _SUCCEEDED
     if run.cancel_requested or isinstance(outcome, Cancelled):
-        return Verdict(RunEvent.CANCEL, _attempt_event(run, outcome))
+        return Judgement(RunEvent.CANCEL, _attempt_event(run, outcome))
     match outcome:
         case Failed(error=error, permanent=permanent):
             answer = GiveUp(NoRetry.PERMANENT) if permanent else _retry(run, facts, now, jitter)
@@ -81,19 +81,19 @@ def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitte
             )
         case Lost():
             if facts.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MOST_LOSSES:
-                return Verdict(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
+                return Judgement(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
             at = now + LOST_JITTER * jitter
-            return Verdict(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, retry_at=at, losses=1)
+            return Judgement(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, retry_at=at, losses=1)
         case HandedBack():
-            return Verdict(RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=now)
+            return Judgement(RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=now)
         case AskedSkip(reason=reason, note=note):
             attempt = AttemptEvent.SUCCEED if run.status is RunStatus.RUNNING else None
-            return Verdict(RunEvent.SKIP, attempt, skip_reason=reason, note=note or None)
+            return Judgement(RunEvent.SKIP, attempt, skip_reason=reason, note=note or None)
         case Expired(reason=reason):
             if run.last_error is None:
-                return Verdict(RunEvent.SKIP, None, skip_reason=reason)
+                return Judgement(RunEvent.SKIP, None, skip_reason=reason)
             event = RunEvent.TIME_OUT if run.last_error.code == TIMED_OUT.code else RunEvent.FAIL
-            return Verdict(event, None, run.last_error, note="its retry could not start in time")
+            return Judgement(event, None, run.last_error, note="its retry could not start in time")
         case _ as never:
             assert_never(never)
 
@@ -122,7 +122,7 @@ def _retry(
     )
 
 
-def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: RetryAt | GiveUp) -> Verdict:
+def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: RetryAt | GiveUp) -> Judgement:
     if isinstance(answer, RetryAt):
-        return Verdict(RunEvent.RETRY, attempt, error, retry_at=answer.at, retries=1)
-    return Verdict(event, attempt, error, note=answer.sentence)
+        return Judgement(RunEvent.RETRY, attempt, error, retry_at=answer.at, retries=1)
+    return Judgement(event, attempt, error, note=answer.sentence)

@@ -1,0 +1,178 @@
+"""One record of the ledger in words. What an instant without a record means is told in `explaining.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from foliot.domain.ids import RunId
+from foliot.domain.job import Job
+from foliot.domain.lifecycle import RunStatus
+from foliot.domain.reasons import SENTENCES
+from foliot.domain.run import RunError, WaitsFor
+from foliot.domain.schedule import SkipReason
+from foliot.domain.schedule.zone import load_zone
+
+
+class Verdict(StrEnum):
+    RAN = "ran"
+    RUNNING = "running"
+    WAITING = "waiting"
+    SKIPPED = "skipped"
+    NOT_PLANNED = "not_planned"
+    NOT_CREATED = "not_created"
+    UNRECORDED = "unrecorded"  # it was planned, but nothing is on record (any more)
+    WILL_RUN = "will_run"
+    WILL_NOT_RUN = "will_not_run"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    verdict: Verdict
+    sentence: str
+    facts: tuple[str, ...] = ()
+    next_step: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A row of the ledger, as far as explaining reads it. A gap record has `planned_until` and, if countable, `count`."""
+
+    run_id: RunId
+    number: int
+    status: RunStatus
+    planned_for: datetime | None = None
+    planned_until: datetime | None = None
+    count: int | None = None
+    skip_reason: SkipReason | None = None
+    note: str | None = None  # who or what: the run in the way, the freeze's reason, the operator
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    attempt_count: int = 0
+    error: RunError | None = None
+    retry_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a waiting run stands, within its own workspace."""
+
+    waits_for: WaitsFor
+    position: int | None = None
+    of: int | None = None
+    behind: str | None = None  # the run, job, freeze or limit it waits for
+    until: datetime | None = None
+
+
+def explain_record(job: Job, record: Recorded, place: Place | None = None) -> Explanation:
+    """One record of the ledger in words."""
+    match record.status:
+        case RunStatus.SKIPPED:
+            return _skipped(job, record)
+        case RunStatus.WAITING if place is not None:
+            return _waiting(job, record, place)
+        case RunStatus.READY | RunStatus.WAITING:
+            return _ready(job, record, place)
+        case RunStatus.RUNNING:
+            since = "" if record.started_at is None else f" since {quote(job, record.started_at)}"
+            return Explanation(
+                Verdict.RUNNING, f"Run {record.number} is running{since}, attempt {record.attempt_count}."
+            )
+        case _:
+            return _ran(job, record)
+
+
+def quote(job: Job, instant: datetime) -> str:
+    """An instant on the job's own wall clock, with its zone: `2027-01-05 06:00:00 America/Bogota (UTC-05:00)`."""
+    zone = job.timetable.schedule.timezone
+    local = instant.astimezone(load_zone(zone))
+    offset = f"{local:%z}"
+    return f"{local:%Y-%m-%d %H:%M:%S} {zone}" + (
+        "" if zone == "UTC" else f" (UTC{offset[:3]}:{offset[3:5]})"
+    )
+
+
+def _skipped(job: Job, record: Recorded) -> Explanation:
+    reason, next_step = SENTENCES[record.skip_reason or SkipReason.SCHEDULER_ERROR]
+    when = "" if record.planned_for is None else f" of {quote(job, record.planned_for)}"
+    sentence = f"The planned time{when} was skipped because {reason}."
+    if record.planned_until is not None and record.planned_for is not None:
+        many = "More than 10,000" if record.count is None else f"{record.count:,}"
+        first, last = quote(job, record.planned_for), quote(job, record.planned_until)
+        sentence = f"{many} planned times from {first} to {last} did not run because {reason}."
+    return Explanation(Verdict.SKIPPED, sentence, _notes(record), next_step)
+
+
+def _ran(job: Job, record: Recorded) -> Explanation:
+    planned = "" if record.planned_for is None else f", planned for {quote(job, record.planned_for)},"
+    ended = "" if record.finished_at is None else f" at {quote(job, record.finished_at)}"
+    tries = "" if record.attempt_count <= 1 else f" after {record.attempt_count} attempts"
+    word = {
+        RunStatus.TIMED_OUT: "timed out",
+        RunStatus.CANCELLED: "was cancelled",
+        RunStatus.INTERRUPTED: "was interrupted",
+    }
+    sentence = f"Run {record.number}{planned} {word.get(record.status, record.status.value)}{ended}{tries}."
+    is_good = record.status is RunStatus.SUCCEEDED
+    facts = _notes(record)
+    if record.started_at is not None:
+        facts = (f"It started at {quote(job, record.started_at)}.", *facts)
+    return Explanation(
+        Verdict.RAN, sentence, facts, None if is_good else "Read the run's log; retry makes a new run of it."
+    )
+
+
+def _ready(job: Job, record: Recorded, place: Place | None) -> Explanation:
+    if record.retry_at is not None:
+        attempt = record.attempt_count + 1
+        return Explanation(
+            Verdict.WAITING,
+            f"Run {record.number} waits for attempt {attempt} at {quote(job, record.retry_at)}.",
+            _notes(record),
+            "Cancel it to stop retrying.",
+        )
+    where = _where(place)
+    return Explanation(
+        Verdict.WAITING,
+        f"Run {record.number} is ready and waits for a worker{where}.",
+        _notes(record),
+        "If it stays here, check that a worker serves its queue and type.",
+    )
+
+
+def _waiting(job: Job, record: Recorded, place: Place) -> Explanation:
+    behind, next_step = {
+        WaitsFor.TURN: ("an earlier run of its job to end", "Cancel the earlier run to let this one start."),
+        WaitsFor.UPSTREAM: (
+            "its upstream job to end",
+            "It is skipped if the upstream job does not end in time.",
+        ),
+        WaitsFor.FREEZE: ("a freeze to end", "Lift the freeze, or run by hand with override."),
+        WaitsFor.WINDOW: (
+            "its window or calendar to open",
+            "It starts by itself; run by hand to start at once.",
+        ),
+        WaitsFor.LIMIT: (
+            "a free place under a limit",
+            "Raise the limit, or wait for runs that hold it to end.",
+        ),
+    }[place.waits_for]
+    named = "" if place.behind is None else f" ({place.behind})"
+    until = "" if place.until is None else f", at the latest until {quote(job, place.until)}"
+    sentence = f"Run {record.number} waits for {behind}{named}{until}{_where(place)}."
+    return Explanation(Verdict.WAITING, sentence, _notes(record), next_step)
+
+
+def _where(place: Place | None) -> str:
+    if place is None or place.position is None:
+        return ""
+    of = "" if place.of is None else f" of {place.of}"
+    return f"; it is number {place.position}{of} in line"
+
+
+def _notes(record: Recorded) -> tuple[str, ...]:
+    facts = [] if record.note is None else [record.note]
+    if record.error is not None:
+        facts.append(f"{record.error.code}: {record.error.message}")
+    return tuple(facts)
