@@ -1,0 +1,44 @@
+"""What was asked of the engine, told by the driver and not read back from the database: the other half of every comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from foliot.domain.definition import Rules, Spec
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.schedule import Calendar, Timetable
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """A stretch in which one schedule was in force: planned times count from `since` on."""
+
+    schedule_rev: int
+    timetable: Timetable
+    since: datetime
+
+
+@dataclass(slots=True)
+class Story:
+    """One job, from its creation through its edits."""
+
+    id: JobId
+    workspace_id: WorkspaceId
+    name: str
+    spec: Spec
+    calendars: tuple[Calendar, ...]
+    chapters: list[Chapter] = field(default_factory=list)
+    resumed: list[datetime] = field(default_factory=list)
+
+    def begin(self, spec: Spec, schedule_rev: int, since: datetime) -> None:
+        self.spec = spec
+        job = Rules(spec).job(self.id, self.workspace_id, schedule_rev, self.calendars)
+        self.chapters.append(Chapter(schedule_rev, job.timetable, since))
+
+
+@dataclass(slots=True)
+class Chronicle:
+    stories: dict[JobId, Story] = field(default_factory=dict)
+    ticked_at: datetime | None = None  # when a tick last left nothing due behind
+    ended_buckets: dict[datetime, str] = field(default_factory=dict)
