@@ -40,5 +40,4 @@ class Story:
 @dataclass(slots=True)
 class Chronicle:
     stories: dict[JobId, Story] = field(default_factory=dict)
-    ticked_at: datetime | None = None  # when a tick last left nothing due behind
-    ended_buckets: dict[datetime, str] = field(default_factory=dict)
+    ticks: list[datetime] = field(default_factory=list)  # that left nothing due behind

@@ -94,7 +94,7 @@ class Drive:
             node.database.armed = None
         if not await self.nodes[0].tick():
             raise AssertionError("a tick without faults left something due")
-        self.chronicle.ticked_at = self.clock.now()
+        self.chronicle.ticks.append(self.clock.now())
         self._is_ticking = False
         limit = self._longest()
         await self._until(self.size.end + limit)
@@ -137,6 +137,9 @@ class Drive:
     async def _step(self, look: Look) -> None:
         now = self.clock.now()
         self.stage.count("instants")
+        for node in self.nodes:
+            if node.is_awake and node.next_end is not None and node.next_end <= now:
+                await self._let(node, Node.report)
         while self._agenda and self._agenda[0][0] <= now:
             await heappop(self._agenda)[2]()
         nodes = [node for node in self.nodes if node.is_awake]
@@ -146,9 +149,6 @@ class Drive:
             return
         if look.due and look.due <= now and self._is_ticking:
             await self._let(nodes[0], self._tick)
-        for node in nodes:
-            if node.is_awake and node.next_end is not None and node.next_end <= now:
-                await self._let(node, Node.report)
         if look.house and look.house <= now and nodes[0].is_awake:
             await self._let(nodes[0], Node.keep_house)
         if self._claim_from <= now:
@@ -173,7 +173,7 @@ class Drive:
 
     async def _tick(self, node: Node) -> None:
         if await node.tick():
-            self.chronicle.ticked_at = self.clock.now()
+            self.chronicle.ticks.append(self.clock.now())
 
     async def _let(self, node: Node, step: Callable[[Node], Awaitable[None]]) -> bool:
         """One step of a node; it may die of it."""

@@ -177,7 +177,7 @@ class Node:
         ends_at = now + acted.takes
         if ends_at > claimed.deadline_at:
             ends_at, outcome = claimed.deadline_at, TimedOut()
-        ends_at = whole(ends_at, GRAIN if acted.takes > GRAIN else MINUTE)
+        ends_at = whole(ends_at, GRAIN if handler.behaviour.typical > GRAIN / 4 else MINUTE)
         self.held[claimed.run_id] = Holding(claimed, ends_at, outcome)
         heappush(self._ends, (ends_at, claimed.run_id))
 
