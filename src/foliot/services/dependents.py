@@ -39,7 +39,7 @@ async def wake_dependents(settling: Settling) -> None:
     whens = {row.job_id: row.rules.spec.depends_when for row in settling.rows.values()}
     for job_id, edges in (await dependencies.facts(tx, whens)).items():
         mine = [edge for edge in edges.edges if edge.edge.upstream in upstreams]
-        if mine and settling.rows[job_id].status is JobStatus.ACTIVE:
+        if mine and settling.status_of(job_id) is JobStatus.ACTIVE:
             await _Dependent(settling, settling.rows[job_id], edges).wake()
 
 
@@ -49,6 +49,9 @@ class _Dependent:
         self.tx = settling.tx
         self.row = row
         self.edges = edges
+        # A run of this job may have ended in the same batch: who stands in line is not what the locked row says.
+        self.live, self.behind, self.live_run_id = settling.line_of(row.job_id)
+        self.number = row.number
         self.told = Told()
         self.consumed: list[tuple[JobId, Consumed]] = []
 
@@ -61,8 +64,7 @@ class _Dependent:
         if self.row.has_gate:
             await self._ask_gate()
         await dependencies.consume(self.tx, self.consumed)
-        if self.told != Told():
-            await timers.settle(self.tx, {self.row.job_id: self.told})
+        await self._write_told()
 
     def _as_of(self, upstream: JobId, run_id: RunId, wakes: tuple[On, ...]) -> Dependencies:
         """The edges as this very end leaves them, though a later one of the same batch may be the newest."""
@@ -78,8 +80,7 @@ class _Dependent:
     async def _start(self, found: Triggered) -> None:
         row, now = self.row, self.tx.now
         job = self.settling.around.job(row)
-        live, behind = row.live + self.told.live, row.waiting + self.told.waiting
-        admission = admit(job.overlap, live, behind)
+        admission = admit(job.overlap, self.live, self.behind)
         allowed = may_start(job.timetable, max(now, found.not_before))
         skip, waits_for, at, until = None, None, found.not_before, None
         if isinstance(allowed, MayNot):
@@ -93,11 +94,12 @@ class _Dependent:
             elif freeze_at(self.settling.around.freezes_of(row), now) is not None:
                 waits_for = WaitsFor.FREEZE
         self.told.numbers += 1
+        self.number += 1
         made = Made(
             RunId(self.tx.new_id()),
             row.workspace_id,
             row.job_id,
-            row.number + self.told.numbers,
+            self.number,
             row.schedule_rev,
             row.rules,
             Trigger.DEPENDENCY,
@@ -116,11 +118,35 @@ class _Dependent:
             self.told.skips += 1
         elif waits_for is WaitsFor.TURN:
             self.told.waiting += 1
-            if admission is Admission.CANCEL_AND_WAIT and row.live_run_id is not None:
-                await cancel_live(self.settling, row.live_run_id)
+            self.behind += 1
+            if admission is Admission.CANCEL_AND_WAIT:
+                await self._cancel_live()
         else:
             self.told.live += 1
-            self.told.live_run_id = made.id
+            self.live += 1
+            self.told.live_run_id = self.live_run_id = made.id
+
+    async def _cancel_live(self) -> None:
+        """Where no worker has the live run it ends here and now, and the run that was just made comes next."""
+        if self.live_run_id is None:
+            return
+        await self._write_told()
+        row = replace(
+            self.row,
+            status=self.settling.status_of(self.row.job_id),
+            live=self.live,
+            waiting=self.behind,
+            live_run_id=self.live_run_id,
+        )
+        ending = Settling(self.tx, {**self.settling.rows, row.job_id: row}, self.settling.around)
+        await cancel_live(ending, self.live_run_id)
+        await ending.write()
+        self.live, self.behind, self.live_run_id = ending.line_of(row.job_id)
+
+    async def _write_told(self) -> None:
+        if self.told != Told():
+            await timers.settle(self.tx, {self.row.job_id: self.told})
+            self.told = Told()
 
     async def _ask_gate(self) -> None:
         for run in await waiting.at_the_gate(self.tx, [self.row.job_id]):
@@ -140,8 +166,6 @@ class _Dependent:
 
 
 async def cancel_live(settling: Settling, run_id: RunId) -> None:
-    """Ask the worker that has it to stop; where no worker has it, it ends at once."""
+    """Ask the worker that has it to stop; where no worker has it, it ends with this settling."""
     if not await runs.request_cancel(settling.tx, [run_id]):
-        ending = Settling(settling.tx, settling.rows, settling.around)
-        await ending.end_standing([run_id], Cancelled())
-        await ending.write()
+        await settling.end_standing([run_id], Cancelled())

@@ -69,6 +69,11 @@ class Settling:
     def status_of(self, job_id: JobId) -> JobStatus:
         return self._facts_of(job_id).status
 
+    def line_of(self, job_id: JobId) -> tuple[int, int, RunId | None]:
+        """Live and waiting runs, and the live one, as the ends of this batch leave them."""
+        facts = self._facts_of(job_id)
+        return facts.live, facts.waiting, self._told_of(job_id).live_run_id or self.rows[job_id].live_run_id
+
     def _settle(self, run: RunFacts, outcome: Outcome) -> Settlement:
         facts = self._facts_of(run.job_id)
         settlement = settle(run, outcome, facts, self.tx.now, self.tx.chance.random())
