@@ -72,9 +72,7 @@ async def _settle(database: Database, leases: Sequence[HeldLease], outcome: Outc
     return len(settled)
 
 
-async def _one_by_one(
-    database: Database, leases: Sequence[HeldLease], outcome: Outcome
-) -> frozenset[RunId]:
+async def _one_by_one(database: Database, leases: Sequence[HeldLease], outcome: Outcome) -> frozenset[RunId]:
     """A run that cannot be settled must not keep the others from it."""
     settled: frozenset[RunId] = frozenset()
     for lease in leases:

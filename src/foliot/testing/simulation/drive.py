@@ -6,7 +6,7 @@ One thread, one step at a time; every step is a whole call of a service, and wha
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from heapq import heappop, heappush
@@ -24,7 +24,7 @@ from foliot.testing.simulation.chronicle import Chronicle
 from foliot.testing.simulation.faults import Fault, FaultKind, NodeDied, faults
 from foliot.testing.simulation.nodes import GRAIN, LEASE, Node, Stage, whole
 from foliot.testing.simulation.people import People
-from foliot.testing.simulation.world import HOUR, MINUTE, Size
+from foliot.testing.simulation.world import MINUTE, Size
 
 NODES = 2
 DAY = timedelta(days=1)
@@ -237,7 +237,9 @@ class Drive:
         said, accepted = await node.report_all()
         self.stage.count("stale reports", len(said - mine))
         if accepted != said & mine:
-            raise AssertionError("I6: a report was accepted under a lease that was lost, or refused under one that was held")
+            raise AssertionError(
+                "I6: a report was accepted under a lease that was lost, or refused under one that was held"
+            )
         await self._let(node, Node.beat)
 
     def _is_drained(self) -> bool:

@@ -72,9 +72,7 @@ class FaultyDatabase(Database):
         relaxed: bool = False,
     ) -> AsyncIterator[Tx]:
         fault, self.armed = self.armed, None
-        async with super().tx(
-            role, workspace_id, system=system, key_hash=key_hash, relaxed=relaxed
-        ) as tx:
+        async with super().tx(role, workspace_id, system=system, key_hash=key_hash, relaxed=relaxed) as tx:
             is_torn = fault is not None and fault.kind is FaultKind.TORN
             yield _TornTx(tx, fault.statements) if fault is not None and is_torn else tx
             if is_torn:

@@ -28,9 +28,7 @@ class Act:
 def act(seed: int, name: str, behaviour: Behaviour, planned_for: datetime, attempt: int) -> Act:
     key = f"{seed}/{name}/{planned_for.timestamp()}/{attempt}".encode()
     digest = blake2b(key, digest_size=12).digest()
-    length, luck, mood = (
-        int.from_bytes(digest[start : start + 4], "big") / _WHOLE for start in (0, 4, 8)
-    )
+    length, luck, mood = (int.from_bytes(digest[start : start + 4], "big") / _WHOLE for start in (0, 4, 8))
     if luck < behaviour.hanging:
         return Act(FOR_EVER, Succeeded())
     takes = behaviour.typical * (0.25 + 1.5 * length)

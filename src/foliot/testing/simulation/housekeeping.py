@@ -35,7 +35,9 @@ async def end_expired(database: Database) -> int:
 async def open_windows(database: Database) -> int:
     async with database.tx(Role.ENGINE) as tx:
         rows = await tx.fetch(_OPEN, {"now": tx.now})
-        found = [Waiting(row["run_id"], row["job_id"], row["available_at"], row["expires_at"]) for row in rows]
+        found = [
+            Waiting(row["run_id"], row["job_id"], row["available_at"], row["expires_at"]) for row in rows
+        ]
         await timers.lock(tx, {run.job_id for run in found})
         await waiting.promote(tx, found)
         return len(found)

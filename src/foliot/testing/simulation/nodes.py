@@ -170,9 +170,7 @@ class Node:
 
     def _take(self, claimed: Claimed) -> None:
         handler = self.stage.handlers[claimed.job_id]
-        acted = act(
-            self.stage.seed, handler.name, handler.behaviour, claimed.planned_for, claimed.attempt
-        )
+        acted = act(self.stage.seed, handler.name, handler.behaviour, claimed.planned_for, claimed.attempt)
         now, outcome = self.stage.clock.now(), acted.outcome
         ends_at = now + acted.takes
         if ends_at > claimed.deadline_at:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import datetime
 from random import Random
 from typing import Any
 
@@ -20,7 +19,7 @@ from foliot.storage.codec import encode
 from foliot.storage.tx import Database, Role
 from foliot.testing.simulation.chronicle import Chronicle, Story
 from foliot.testing.simulation.nodes import Handler, Stage
-from foliot.testing.simulation.world import HOUR, NewJob, Size, world
+from foliot.testing.simulation.world import NewJob, Size, world
 
 BY = "people"
 

@@ -37,7 +37,9 @@ from foliot.domain.schedule import (
     Window,
 )
 
-SPRING = datetime(2027, 3, 8, tzinfo=UTC)  # the north jumps over an hour in these weeks, the south repeats one
+SPRING = datetime(
+    2027, 3, 8, tzinfo=UTC
+)  # the north jumps over an hour in these weeks, the south repeats one
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 TYPE = "simulated"
@@ -139,7 +141,9 @@ def _job(size: Size, chance: Random, beat: Beat, workspace: int, place: int) -> 
         type=TYPE,
         priority=chance.choice((0, 0, 0, -5, 5)),
         start_at=size.start + _some(chance, HOUR, 48 * HOUR) if chance.random() < 0.04 else None,
-        end_at=size.start + _some(chance, 24 * HOUR, (size.end - size.start)) if chance.random() < 0.04 else None,
+        end_at=size.start + _some(chance, 24 * HOUR, (size.end - size.start))
+        if chance.random() < 0.04
+        else None,
         max_runs=chance.randint(1, 60) if chance.random() < 0.04 else None,
         window=_window(chance) if chance.random() < 0.06 else None,
         retry=_retry(chance),
