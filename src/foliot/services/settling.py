@@ -17,7 +17,7 @@ from foliot.domain.lifecycle import JobStatus, advance
 from foliot.domain.outcomes import Expired, Outcome
 from foliot.domain.run import RunFacts, WaitsFor
 from foliot.domain.settlement import Promotion, Settlement, settle, then
-from foliot.domain.starting import MayNot, may_start
+from foliot.domain.starting import MayNot, may_start_by
 from foliot.services.loading import Around
 from foliot.storage import jobs, leases, runs, timers, waiting
 from foliot.storage.jobs import Move
@@ -56,6 +56,10 @@ class Settling:
     def promote(self, job_id: JobId, promotion: Promotion = Promotion.OLDEST) -> None:
         self._promotions[job_id] = promotion
 
+    async def release(self, job_id: JobId) -> None:
+        """Everybody in line may start: the job does not mind overlap, or no longer does."""
+        await self._start(await waiting.in_line(self.tx, job_id))
+
     async def write(self) -> None:
         while self._promotions:
             promotions, self._promotions = self._promotions, {}
@@ -71,8 +75,9 @@ class Settling:
 
     def line_of(self, job_id: JobId) -> tuple[int, int, RunId | None]:
         """Live and waiting runs, and the live one, as the ends of this batch leave them."""
-        facts = self._facts_of(job_id)
-        return facts.live, facts.waiting, self._told_of(job_id).live_run_id or self.rows[job_id].live_run_id
+        facts, row = self._facts_of(job_id), self.rows[job_id]
+        live_run_id = self._told_of(job_id).live_run_id or row.live_run_id
+        return facts.live, facts.waiting, live_run_id if facts.live else None
 
     def _settle(self, run: RunFacts, outcome: Outcome) -> Settlement:
         facts = self._facts_of(run.job_id)
@@ -95,18 +100,24 @@ class Settling:
         return settlement
 
     async def _promote(self, promotions: Mapping[JobId, Promotion]) -> None:
-        """The next in line of each job, unless window, calendar, freeze or deadline say otherwise now."""
-        now = self.tx.now
-        free: list[Waiting] = []
-        frozen: list[RunId] = []
-        for run in await waiting.next_in_line(self.tx, promotions):
-            row, job = self.rows[run.job_id], self._facts_of(run.job_id).job
-            told = self._told_of(run.job_id)
-            told.live, told.waiting, told.live_run_id = told.live + 1, told.waiting - 1, run.run_id
+        """The next in line of each job."""
+        found = await waiting.next_in_line(self.tx, promotions)
+        for run in found:
             if promotions[run.job_id] is Promotion.BY_HAND:
                 facts = self._facts_of(run.job_id)
                 self._facts[run.job_id] = replace(facts, live=facts.live + 1, waiting=facts.waiting - 1)
-            allowed = may_start(job.timetable, max(now, run.available_at))
+        await self._start(found)
+
+    async def _start(self, line: Sequence[Waiting]) -> None:
+        """Their turn has come, unless window, calendar, freeze or deadline say otherwise now."""
+        now = self.tx.now
+        free: list[Waiting] = []
+        frozen: list[RunId] = []
+        for run in line:
+            row, job = self.rows[run.job_id], self._facts_of(run.job_id).job
+            told = self._told_of(run.job_id)
+            told.live, told.waiting, told.live_run_id = told.live + 1, told.waiting - 1, run.run_id
+            allowed = may_start_by(run.trigger, job.timetable, max(now, run.available_at))
             if isinstance(allowed, MayNot):
                 await self._end_promoted(run, Expired(allowed.reason))
             elif run.expires_at is not None and run.expires_at <= now:

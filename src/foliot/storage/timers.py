@@ -14,6 +14,7 @@ from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.records import COUNTED_TO, Gap, NewRun, Plan, Record, Skip
 from foliot.domain.run import WaitsFor
+from foliot.domain.schedule import SkipReason
 from foliot.domain.settlement import LastRun, Settlement
 from foliot.storage.definitions import rules_of
 from foliot.storage.queries import sql
@@ -122,6 +123,8 @@ class PlannedTwice(RuntimeError):
 async def without_recorded(tx: Tx, planned: Sequence[Planned]) -> list[Planned]:
     """The same plans without the planned times that have their record already."""
     _, runs = _flatten_all(tx, planned)
+    if not runs:
+        return list(planned)
     columns = dict(zip(_RUN_COLUMNS, zip(*runs, strict=True), strict=True))
     names = ("run_job_id", "planned_key", "fold", "schedule_rev")
     rows = await tx.fetch(sql.timers.recorded_already, {name: list(columns[name]) for name in names})
@@ -230,8 +233,9 @@ def _flatten(
                 ))  # fmt: skip
             case Skip(planned=planned):
                 skips += 1
+                note = row.skip_next if record.reason is SkipReason.OPERATOR else record.note
                 runs.append((
-                    *identity, "skipped", record.reason.value, record.note, planned.planned_for, planned.local, planned.fold,
+                    *identity, "skipped", record.reason.value, note, planned.planned_for, planned.local, planned.fold,
                     row.schedule_rev, None, None, *_NOWHERE,
                 ))  # fmt: skip
             case Gap(first=first, last=last):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from foliot.domain.ids import JobId, RunId
-from foliot.domain.run import WaitsFor
+from foliot.domain.run import Trigger, WaitsFor
 from foliot.domain.settlement import Promotion
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
@@ -19,6 +19,7 @@ class Waiting:
     job_id: JobId
     available_at: datetime
     expires_at: datetime | None
+    trigger: Trigger = Trigger.SCHEDULE
 
 
 async def next_in_line(tx: Tx, promotions: Mapping[JobId, Promotion]) -> list[Waiting]:
@@ -27,6 +28,11 @@ async def next_in_line(tx: Tx, promotions: Mapping[JobId, Promotion]) -> list[Wa
     by_hand = [promotion is Promotion.BY_HAND for promotion in promotions.values()]
     rows = await tx.fetch(sql.waiting.next_in_line, {"job_ids": list(promotions), "by_hand": by_hand})
     return [_waiting(row) for row in rows]
+
+
+async def in_line(tx: Tx, job_id: JobId) -> list[Waiting]:
+    """All that wait for their turn, oldest first."""
+    return [_waiting(row) for row in await tx.fetch(sql.standing.in_line, {"job_id": job_id})]
 
 
 async def at_the_gate(tx: Tx, job_ids: Sequence[JobId]) -> list[Waiting]:
@@ -54,4 +60,6 @@ async def hold(tx: Tx, run_ids: Sequence[RunId], waits_for: WaitsFor) -> None:
 
 
 def _waiting(row: Row) -> Waiting:
-    return Waiting(row["run_id"], row["job_id"], row["available_at"], row["expires_at"])
+    return Waiting(
+        row["run_id"], row["job_id"], row["available_at"], row["expires_at"], Trigger(row["trigger"])
+    )

@@ -126,3 +126,21 @@ UPDATE timers
        AS new (job_id, live, waiting, numbers, live_run_id, moves_timer, cursor_at, due_at, next_at, ending, runs, successes, failures, skips, ends_streak,
                failures_in_a_row, last_run_at, last_run_id, last_run_status, last_error)
  WHERE timers.job_id = new.job_id;
+
+-- name: place
+-- An edit: new rules, and the timer where they put it.
+UPDATE timers
+   SET spec = %(spec)s, schedule_rev = %(schedule_rev)s, cursor_at = %(cursor_at)s,
+       due_at = COALESCE(%(due_at)s, 'infinity'::timestamptz), next_at = %(next_at)s, ending = %(ending)s, has_gate = %(has_gate)s,
+       errors = 0, version = version + 1
+ WHERE job_id = %(job_id)s;
+
+-- name: halt
+-- The cursor stays: it says from when on planned times have gone by unrecorded.
+UPDATE timers SET due_at = 'infinity', next_at = NULL, version = version + 1 WHERE job_id = %(job_id)s;
+
+-- name: forgive
+UPDATE timers SET failures_in_a_row = 0, errors = 0 WHERE job_id = %(job_id)s;
+
+-- name: set_skip_next
+UPDATE timers SET skip_next = %(reason)s, version = version + 1 WHERE job_id = %(job_id)s;

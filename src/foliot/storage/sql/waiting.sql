@@ -1,14 +1,14 @@
 -- name: next_in_line
 -- The oldest run of each job that waits for its turn; where a job is stopped, the oldest that somebody asked for.
-SELECT next.run_id, next.job_id, next.available_at, next.expires_at
+SELECT next.run_id, next.job_id, next.available_at, next.expires_at, next.trigger
   FROM unnest(%(job_ids)s::uuid[], %(by_hand)s::boolean[]) AS job (id, by_hand)
  CROSS JOIN LATERAL (
-       SELECT run_id, job_id, available_at, expires_at FROM waiting
+       SELECT run_id, job_id, available_at, expires_at, trigger FROM waiting
         WHERE waiting.job_id = job.id AND waits_for = 'turn' AND (NOT job.by_hand OR trigger <> 'schedule')
         ORDER BY position LIMIT 1) AS next;
 
 -- name: at_the_gate
-SELECT run_id, job_id, available_at, expires_at FROM waiting WHERE job_id = ANY (%(job_ids)s) AND waits_for = 'upstream';
+SELECT run_id, job_id, available_at, expires_at, trigger FROM waiting WHERE job_id = ANY (%(job_ids)s) AND waits_for = 'upstream';
 
 -- name: promote
 WITH next AS (SELECT * FROM unnest(%(run_ids)s::uuid[], %(available_at)s::timestamptz[], %(expires_at)s::timestamptz[])
