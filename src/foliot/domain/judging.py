@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -24,6 +24,7 @@ from foliot.domain.policy import OnLost
 from foliot.domain.retrying import GiveUp, NoRetry, RetryAt, after_failure
 from foliot.domain.run import RunError, RunFacts
 from foliot.domain.schedule import SkipReason
+from foliot.domain.starting import MayNot, may_start_by
 
 MOST_LOSSES = 3  # a run whose workers keep dying may be what kills them
 LOST_JITTER = timedelta(seconds=1)
@@ -54,6 +55,7 @@ class Judgement:
     skip_reason: SkipReason | None = None
     note: str | None = None
     retry_at: datetime | None = None
+    retry_by: datetime | None = None  # the end of the window it would start in
     retries: int = 0
     losses: int = 0
 
@@ -63,6 +65,11 @@ _SUCCEEDED = Judgement(RunEvent.SUCCEED, AttemptEvent.SUCCEED)
 
 def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitter: float) -> Judgement:
     """The run's own end or next attempt. After a cancel request only a success that came first still counts."""
+    judgement = _judge(run, outcome, facts, now, jitter)
+    return judgement if judgement.retry_at is None else _when_open(run, judgement, judgement.retry_at, facts)
+
+
+def _judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitter: float) -> Judgement:
     if isinstance(outcome, Succeeded):
         return _SUCCEEDED
     if run.cancel_requested or isinstance(outcome, Cancelled):
@@ -120,6 +127,32 @@ def _retry(
     return after_failure(
         job.retry, run.retries_used, now, jitter, interval=job.interval, next_planned_at=next_at, asked=asked
     )
+
+
+def _when_open(run: RunFacts, judgement: Judgement, retry_at: datetime, facts: JobFacts) -> Judgement:
+    """The next attempt heeds window and calendars like the first; where they will not have it, there is none."""
+    allowed = may_start_by(run.trigger, facts.job.timetable, retry_at)
+    if isinstance(allowed, MayNot):
+        if judgement.event is RunEvent.HAND_BACK:
+            return Judgement(RunEvent.SKIP, judgement.attempt, skip_reason=allowed.reason)
+        return _given_up(judgement, NoRetry.CLOSED)
+    next_at = facts.timer.next_at
+    is_too_late = next_at is not None and allowed.at >= next_at and not facts.job.retry.past_next
+    if judgement.retries and is_too_late:
+        return _given_up(judgement, NoRetry.PAST_NEXT)
+    return replace(judgement, retry_at=allowed.at, retry_by=allowed.until)
+
+
+def _given_up(judgement: Judgement, why: NoRetry) -> Judgement:
+    event = _ENDS[judgement.attempt or AttemptEvent.FAIL]
+    return replace(judgement, event=event, note=GiveUp(why).sentence, retry_at=None, retries=0)
+
+
+_ENDS = {
+    AttemptEvent.FAIL: RunEvent.FAIL,
+    AttemptEvent.TIME_OUT: RunEvent.TIME_OUT,
+    AttemptEvent.LOSE: RunEvent.INTERRUPT,
+}
 
 
 def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: RetryAt | GiveUp) -> Judgement:

@@ -24,6 +24,7 @@ class NoRetry(StrEnum):
     EXHAUSTED = "exhausted"
     PAST_NEXT = "past_next"
     PERMANENT = "permanent"
+    CLOSED = "closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ _SENTENCES = {
     NoRetry.NONE_WANTED: "This job does not retry.",
     NoRetry.EXHAUSTED: "All retries are used up.",
     NoRetry.PAST_NEXT: "The next retry would not start before the next planned time, which goes on instead.",
+    NoRetry.CLOSED: "The job's window or calendar is closed when the next attempt would start.",
     NoRetry.PERMANENT: "The failure was reported as permanent, so retrying would not help.",
 }
 

@@ -117,6 +117,7 @@ async def settle(tx: Tx, settled: Sequence[tuple[Settlement, Any]]) -> None:
             "errors": [error_json(settlement.error) for settlement, _ in settled],
             "outputs": [None if output is None else Jsonb(output) for _, output in settled],
             "retry_ats": [settlement.retry_at for settlement, _ in settled],
+            "retry_bys": [settlement.retry_by for settlement, _ in settled],
             "retries": [settlement.retries_used for settlement, _ in settled],
             "losses": [settlement.losses for settlement, _ in settled],
             "now": tx.now,

@@ -31,6 +31,11 @@ class Story:
     chapters: list[Chapter] = field(default_factory=list)
     resumed: list[datetime] = field(default_factory=list)
 
+    @property
+    def is_guarded(self) -> bool:
+        """Whether a window or a calendar says when it may start."""
+        return self.spec.window is not None or bool(self.calendars)
+
     def begin(self, spec: Spec, schedule_rev: int, since: datetime) -> None:
         self.spec = spec
         job = Rules(spec).job(self.id, self.workspace_id, schedule_rev, self.calendars)

@@ -5,7 +5,7 @@ One thread, one step at a time; every step is a whole call of a service, and wha
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,6 +17,7 @@ from typing import Any
 import psycopg
 
 from foliot.domain.errors import DatabaseUnavailable
+from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database, PoolSize
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import pool_url
@@ -47,7 +48,14 @@ class Look:
 
 
 class Drive:
-    def __init__(self, size: Size, owner_url: str, owner: psycopg.Connection[Any], on_day: Deed) -> None:
+    def __init__(
+        self,
+        size: Size,
+        owner_url: str,
+        owner: psycopg.Connection[Any],
+        on_day: Deed,
+        on_claim: Callable[[Sequence[Claimed], datetime], None],
+    ) -> None:
         self.size = size
         self.clock = ManualClock(size.start)
         self.chronicle = Chronicle()
@@ -56,11 +64,11 @@ class Drive:
         self.nodes = [Node(self.stage, f"node-{number}") for number in range(NODES)]
         self._owner = owner
         self._on_day = on_day
+        self._on_claim = on_claim
         self._chance = Random(f"{size.seed}/drive")
         self._agenda: list[tuple[datetime, int, Deed]] = []
         self._order = count()
         self._claim_from = size.start
-        self._down_until = size.start
         self._is_ticking = True
 
     async def run(self) -> None:
@@ -169,7 +177,7 @@ class Drive:
             self._claim_from = whole(now + GRAIN)
 
     async def _claim_with(self, node: Node) -> None:
-        await node.claim()
+        self._on_claim(await node.claim(), self.clock.now())
 
     async def _tick(self, node: Node) -> None:
         if await node.tick():

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from foliot.domain.gaps import TICK
 from foliot.domain.records import COUNTED_TO
-from foliot.domain.schedule import Interval, PlannedTime, is_chained, planned_after, times_between
+from foliot.domain.schedule import Interval, PlannedTime, Timetable, is_chained, planned_after, times_between
 from foliot.domain.starting import MayStart, may_start
 from foliot.testing.simulation.chronicle import Chapter, Story
 
@@ -51,7 +52,11 @@ class Recorded:
 
 
 def judge(
-    story: Story, standing: Standing, records: Sequence[Recorded], ticks: Sequence[datetime]
+    story: Story,
+    standing: Standing,
+    records: Sequence[Recorded],
+    ends: AbstractSet[datetime | None],
+    ticks: Sequence[datetime],
 ) -> Iterator[str]:
     """Everything that is wrong with the history of this job, as sentences that begin with the broken invariant."""
     for place, chapter in enumerate(story.chapters):
@@ -59,9 +64,11 @@ def judge(
         is_last = place == len(story.chapters) - 1
         until = standing.cursor_at if is_last else story.chapters[place + 1].since
         if is_chained(chapter.timetable.schedule):
-            yield from _chained(story, chapter, mine)
+            yield from _chained(story, chapter, mine, ends)
         else:
-            yield from _complete(chapter, mine, until, is_last=is_last)
+            yield from _complete(
+                chapter, mine, until, is_last=is_last, is_counted=story.spec.max_runs is not None
+            )
         if is_last:
             yield from _timer(story, chapter, standing, ticks)
     known = {chapter.schedule_rev for chapter in story.chapters}
@@ -70,19 +77,23 @@ def judge(
             yield f"I1: a record of schedule revision {record.schedule_rev}, which nobody made"
 
 
-def starts_outside(story: Story, starts: Sequence[datetime]) -> Iterator[str]:
-    """I8: attempts that began while the job's window or a calendar was closed."""
-    timetable = story.chapters[-1].timetable
-    if timetable.window is None and not timetable.calendars:
-        return
-    for start in starts:
-        allowed = may_start(timetable, start)
-        if not isinstance(allowed, MayStart) or allowed.at != start:
-            yield f"I8: an attempt started at {start}, outside its window or calendar"
+def may_begin(story: Story, available_at: datetime, now: datetime) -> bool:
+    """Whether all was open when the run became available, and the window still is. An edit may have come in between."""
+    for chapter in story.chapters[-2:]:
+        timetable = chapter.timetable
+        windowed = replace(timetable, calendars=())
+        if _is_open(timetable, available_at) and _is_open(windowed, now):
+            return True
+    return False
+
+
+def _is_open(timetable: Timetable, at: datetime) -> bool:
+    allowed = may_start(timetable, at)
+    return isinstance(allowed, MayStart) and allowed.at == at
 
 
 def _complete(
-    chapter: Chapter, records: Sequence[Recorded], until: datetime, *, is_last: bool
+    chapter: Chapter, records: Sequence[Recorded], until: datetime, *, is_last: bool, is_counted: bool
 ) -> Iterator[str]:
     """Every planned time is in exactly one record: its own, or a gap's."""
     expected = times_between(chapter.timetable, chapter.since, until, MOST)
@@ -104,7 +115,10 @@ def _complete(
             open_times -= stands_for
             if record.count != (len(stands_for) if len(stands_for) <= COUNTED_TO else None):
                 yield f"I1: the gap from {record.planned_for} to {record.planned_until} counts {record.count}, not {len(stands_for)}"
-    for missing in sorted(open_times)[:3] if is_last else ():
+    if not is_last:  # an edit drops what was still to come; a job that has had all its runs plans no more
+        ahead = [planned.planned_for for planned in expected if planned.due_at > until or is_counted]
+        open_times = {at for at in open_times if not ahead or at < ahead[0]}
+    for missing in sorted(open_times)[:1]:
         yield f"I1: {missing} was planned and has no record ({len(open_times)} such)"
 
 
@@ -117,19 +131,21 @@ def _single(record: Recorded, planned: PlannedTime, open_times: set[datetime]) -
         yield f"I3: {planned.planned_for} was due at {planned.due_at} and acted on at {early[0]}"
 
 
-def _chained(story: Story, chapter: Chapter, records: Sequence[Recorded]) -> Iterator[str]:
-    """fixed_delay: each planned time lies `every` after the end of the record before it, or after creation or resume."""
-    schedule = chapter.timetable.schedule
+def _chained(
+    story: Story, chapter: Chapter, records: Sequence[Recorded], ends: AbstractSet[datetime | None]
+) -> Iterator[str]:
+    """fixed_delay: each planned time lies `every` after the end of a run, or after creation, edit or resume."""
+    schedule, start_at = chapter.timetable.schedule, chapter.timetable.start_at
     assert isinstance(schedule, Interval)
-    starts = {chapter.since, *story.resumed, chapter.timetable.start_at and chapter.timetable.start_at - TICK}
+    starts = {chapter.since, *story.resumed, *ends}
+    if start_at is not None:
+        starts.add(start_at - TICK)
     before: Recorded | None = None
     for record in records:
-        base = record.planned_for - schedule.every
-        follows = before is not None and before.finished_at == base
-        if not follows and base not in starts:
-            yield f"I1: {record.planned_for} follows neither the end of the run before it nor a start"
-        if before is not None and record.planned_for == before.planned_for:
-            yield f"I2: {record.planned_for} has two records"
+        if record.planned_for - schedule.every not in starts:
+            yield f"I1: {record.planned_for} follows neither the end of a run nor a start"
+        if before is not None and before.finished_at is not None and record.planned_for < before.finished_at:
+            yield f"I5: {record.planned_for} was planned before the run of {before.planned_for} had ended"
         if record.created_at < record.planned_for:
             yield f"I3: {record.planned_for} was recorded at {record.created_at}"
         before = record

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import psycopg
 
 from foliot.domain.policy import OverlapRule
+from foliot.domain.run import Trigger
+from foliot.storage.leases import Claimed
 from foliot.testing.simulation.chronicle import Chronicle, Story
-from foliot.testing.simulation.expectation import Standing, judge, records_of, starts_outside
+from foliot.testing.simulation.expectation import Standing, judge, may_begin, records_of
 
 DAY = timedelta(days=1)
 _SPELLS = """
@@ -121,6 +123,26 @@ class Judge:
                 raise Broken(f"{name}: {wrong}")
         self._finals(now)
 
+    def look_at_claims(self, claimed: Sequence[Claimed], now: datetime) -> None:
+        """I8: what was claimed could start when it became available, and its window is open now."""
+        stories = {each.run_id: self._chronicle.stories[each.job_id] for each in claimed}
+        guarded = {
+            each.run_id: stories[each.run_id]
+            for each in claimed
+            if stories[each.run_id].is_guarded and each.trigger is not Trigger.MANUAL
+        }
+        if not guarded:
+            return
+        rows = self._owner.execute(
+            "SELECT run_id, available_at FROM foliot.leases WHERE run_id = ANY (%s)", [list(guarded)]
+        ).fetchall()
+        for run_id, available_at in rows:
+            self.checked += 1
+            if not may_begin(guarded[run_id], available_at, now):
+                raise Broken(
+                    f"I8 windows: {guarded[run_id].name} started at {now}, available since {available_at}, outside its window or calendar"
+                )
+
     def look_at_every_job(self) -> None:
         for story in self._chronicle.stories.values():
             for sentence in self._history(story):
@@ -134,7 +156,7 @@ class Judge:
                   JOIN foliot.jobs ON jobs.id = places.job_id
                   LEFT JOIN foliot.waiting USING (run_id)
                  WHERE NOT (places.waits_for = 'turn' AND jobs.status NOT IN ('active', 'pending'))
-                   AND NOT (places.waits_for = 'window' AND waiting.available_at > %s)""",  # noqa: S608  # no input
+                   AND NOT (places.waits_for = 'window' AND waiting.available_at > %s)""",  # no input
             [now],
         ).fetchmany(3)
         self.checked += 1
@@ -155,13 +177,12 @@ class Judge:
                  FROM foliot.runs WHERE job_id = %s AND trigger = 'schedule' ORDER BY planned_for, number""",
             [story.id],
         ).fetchall()
-        yield from judge(story, Standing(*row), records_of(rows), self._chronicle.ticks)
-        if story.spec.window is not None or story.calendars:
-            starts = self._owner.execute(
-                f"SELECT since FROM ({_SPELLS}) AS spells WHERE job_id = %s",  # noqa: S608  # no input
-                [story.id],
-            ).fetchall()
-            yield from starts_outside(story, [since for (since,) in starts])
+        ends = self._owner.execute(
+            "SELECT finished_at FROM foliot.runs WHERE job_id = %s", [story.id]
+        ).fetchall()
+        yield from judge(
+            story, Standing(*row), records_of(rows), {at for (at,) in ends}, self._chronicle.ticks
+        )
 
     def _finals(self, now: datetime) -> None:
         """I10: what ended by the last look has not changed since; what ended since is remembered."""

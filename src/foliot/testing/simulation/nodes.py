@@ -113,19 +113,19 @@ class Node:
             if ticked.looked_at < BATCH:
                 return True
 
-    async def claim(self) -> int:
+    async def claim(self) -> list[Claimed]:
         permits = self.stage.capacity - len(self.held)
         if permits <= 0:
-            return 0
+            return []
         self.stage.count("claims")
         try:
             claimed = await claim(self.database, self.worker_id, QUEUE, [TYPE], permits, self._turns)
         except DatabaseUnavailable:
             await self._hand_back_unknown()
-            return 0
+            return []
         for each in claimed:
             self._take(each)
-        return len(claimed)
+        return claimed
 
     async def report(self) -> None:
         now = self.stage.clock.now()
@@ -184,10 +184,10 @@ class Node:
             return frozenset()
         # By name and time: the order of a batch draws the lots for its retries, and ids must have no part in that.
         ordered = sorted(outcomes, key=lambda run_id: self._order(self.held[run_id].claimed))
+        claims = [self.held[run_id].claimed for run_id in ordered]
         reports = [
-            Report(run_id, claimed.job_id, claimed.fence, self.worker_id, outcomes[run_id])
-            for run_id in ordered
-            if (claimed := self.held[run_id].claimed)
+            Report(each.run_id, each.job_id, each.fence, self.worker_id, outcomes[each.run_id])
+            for each in claims
         ]
         self.stage.count("reports")
         accepted = await report(self.database, reports)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 import psycopg
 
 from foliot.clock import monotonic
+from foliot.storage.leases import Claimed
 from foliot.testing.simulation.drive import Drive
 from foliot.testing.simulation.figures import Figures, figures
 from foliot.testing.simulation.invariants import Judge
@@ -32,7 +33,10 @@ async def simulate(size: Size, owner_url: str, on_day: Callable[[datetime], None
             judge.look(drive.clock.now())
             on_day(drive.clock.now())
 
-        drive = Drive(size, owner_url, owner, end_of_day)
+        def claimed(runs: Sequence[Claimed], now: datetime) -> None:
+            judge.look_at_claims(runs, now)
+
+        drive = Drive(size, owner_url, owner, end_of_day, claimed)
         judge = Judge(owner, drive.chronicle)
         await drive.run()
         judge.look(drive.clock.now())
