@@ -54,7 +54,7 @@ class Drive:
         owner_url: str,
         owner: psycopg.Connection[Any],
         on_day: Deed,
-        on_claim: Callable[[Sequence[Claimed], datetime], None],
+        on_claim: Callable[[Sequence[Claimed]], None],
     ) -> None:
         self.size = size
         self.clock = ManualClock(size.start)
@@ -177,7 +177,7 @@ class Drive:
             self._claim_from = whole(now + GRAIN)
 
     async def _claim_with(self, node: Node) -> None:
-        self._on_claim(await node.claim(), self.clock.now())
+        self._on_claim(await node.claim())
 
     async def _tick(self, node: Node) -> None:
         if await node.tick():

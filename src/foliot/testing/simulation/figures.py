@@ -12,7 +12,7 @@ from foliot.testing.simulation.world import Size
 
 # Ids and numbers take no part, and a sum does not ask for an order: equal histories have equal sums.
 _HISTORY = """
-SELECT sum(hashtextextended(concat_ws('|', jobs.name, planned_key, fold, schedule_rev, trigger, runs.status, skip_reason,
+SELECT sum(hashtextextended(concat_ws('|', jobs.name, planned_key, fold, runs.schedule_rev, trigger, runs.status, skip_reason,
                                       planned_for, planned_until, count, runs.created_at, started_at, finished_at, attempt_count,
                                       runs.error ->> 'code'), 0)) AS hash
   FROM foliot.runs JOIN foliot.jobs ON jobs.id = runs.job_id

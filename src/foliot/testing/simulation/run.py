@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any
 
 import psycopg
 
@@ -17,29 +18,40 @@ from foliot.testing.simulation.world import Size
 HOT = "foliot.timers, foliot.ready, foliot.waiting, foliot.leases, foliot.workers"
 
 
-def _quiet(day: datetime) -> None:
-    pass
+class Run:
+    """`live` raises `Broken` where an invariant does not hold, and leaves the database as it was at that moment."""
+
+    def __init__(self, size: Size, owner_url: str, owner: psycopg.Connection[Any]) -> None:
+        self.owner = owner
+        self.drive = Drive(size, owner_url, owner, self._end_of_day, self._claimed)
+        self.judge = Judge(owner, self.drive.chronicle)
+        self.on_day: Callable[[datetime], None] | None = None
+
+    @property
+    def now(self) -> datetime:
+        return self.drive.clock.now()
+
+    async def live(self) -> Figures:
+        began = monotonic()
+        await self.drive.run()
+        self.judge.look_at_everything(self.now)
+        drive = self.drive
+        return figures(self.owner, drive.size, drive.stage.counts, self.judge.checked, monotonic() - began)
+
+    async def _end_of_day(self) -> None:
+        # Throw-away servers have no autovacuum, and a month of dead rows would slow the nodes down.
+        self.owner.execute(f"VACUUM {HOT}")
+        self.owner.execute("ANALYZE foliot.runs, foliot.attempts")
+        self.judge.look(self.now)
+        if self.on_day is not None:
+            self.on_day(self.now)
+
+    def _claimed(self, claimed: Sequence[Claimed]) -> None:
+        self.judge.look_at_claims(claimed, self.now)
 
 
-async def simulate(size: Size, owner_url: str, on_day: Callable[[datetime], None] = _quiet) -> Figures:
-    """Raises `Broken` where an invariant does not hold. The database is left as it was at that moment."""
-    began = monotonic()
+async def simulate(size: Size, owner_url: str, on_day: Callable[[datetime], None] | None = None) -> Figures:
     with psycopg.connect(owner_url, autocommit=True) as owner:
-
-        async def end_of_day() -> None:
-            # Throw-away servers have no autovacuum, and a month of dead rows would slow the nodes down.
-            owner.execute(f"VACUUM {HOT}")
-            owner.execute("ANALYZE foliot.runs, foliot.attempts")
-            judge.look(drive.clock.now())
-            on_day(drive.clock.now())
-
-        def claimed(runs: Sequence[Claimed], now: datetime) -> None:
-            judge.look_at_claims(runs, now)
-
-        drive = Drive(size, owner_url, owner, end_of_day, claimed)
-        judge = Judge(owner, drive.chronicle)
-        await drive.run()
-        judge.look(drive.clock.now())
-        judge.drained(drive.clock.now())
-        judge.look_at_every_job()
-        return figures(owner, size, drive.stage.counts, judge.checked, monotonic() - began)
+        run = Run(size, owner_url, owner)
+        run.on_day = on_day
+        return await run.live()
