@@ -29,6 +29,7 @@ class Story:
     spec: Spec
     calendars: tuple[Calendar, ...]
     chapters: list[Chapter] = field(default_factory=list)
+    paused: list[datetime] = field(default_factory=list)
     resumed: list[datetime] = field(default_factory=list)
 
     @property

@@ -19,7 +19,7 @@ from foliot.domain.starting import MayStart, may_start
 from foliot.testing.simulation.chronicle import Chapter, Story
 
 MOST = 1_000_000
-STOPPED = frozenset({"paused", "failed", "completed", "expired", "disabled", "archived"})
+STOPPED = frozenset({"paused", "failed", "completed", "expired", "disabled"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +154,12 @@ def _chained(
 def _timer(story: Story, chapter: Chapter, standing: Standing, ticks: Sequence[datetime]) -> Iterator[str]:
     """An active job's timer stands at the first planned time not yet recorded, and nothing due is left behind."""
     upcoming = planned_after(chapter.timetable, standing.cursor_at)
+    if standing.status == "archived":  # perhaps long after it was stopped
+        return
     if standing.status in STOPPED:
-        before = bisect_left(ticks, standing.status_at)
+        resumed_at = max(story.resumed, default=chapter.since)
+        stopped_at = min([standing.status_at, *(at for at in story.paused if at > resumed_at)])
+        before = bisect_left(ticks, stopped_at)
         seen = ticks[before - 1] if before else None
         is_full = story.spec.max_runs is not None and standing.runs_created >= story.spec.max_runs
         is_chain = is_chained(chapter.timetable.schedule)

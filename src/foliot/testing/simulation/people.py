@@ -100,6 +100,7 @@ class People:
 
     async def _pause(self, story: Story) -> None:
         await job_moves.pause(self.database, story.workspace_id, story.id, BY)
+        story.paused.append(self.stage.clock.now())
         self.stage.count("people paused")
 
     async def _resume(self, story: Story) -> None:
