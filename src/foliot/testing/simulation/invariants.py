@@ -145,23 +145,23 @@ class Judge:
         yield from self._finals(now)
 
     def look_at_claims(self, claimed: Sequence[Claimed], now: datetime) -> None:
-        """I8: what was claimed could start when it became available, and its window is open now."""
-        stories = {each.run_id: self._chronicle.stories[each.job_id] for each in claimed}
-        guarded = {
-            each.run_id: stories[each.run_id]
-            for each in claimed
-            if stories[each.run_id].is_guarded and each.trigger is not Trigger.MANUAL
-        }
-        if not guarded:
+        """I3 and I8 for attempts: available by now; all was open when it became so, and the window is open now."""
+        if not claimed:
             return
         rows = self._owner.execute(
-            "SELECT run_id, available_at FROM foliot.leases WHERE run_id = ANY (%s)", [list(guarded)]
+            "SELECT run_id, available_at FROM foliot.leases WHERE run_id = ANY (%s)",
+            [[each.run_id for each in claimed]],
         ).fetchall()
-        for run_id, available_at in rows:
+        since = dict(rows)
+        for each in claimed:
             self.checked += 1
-            if not may_begin(guarded[run_id], available_at, now):
+            story, available_at = self._chronicle.stories[each.job_id], since[each.run_id]
+            if available_at > now:
+                raise Broken(f"I3 never early: {story.name} started at {now}, available from {available_at} on")
+            is_bound = story.is_guarded and each.trigger is not Trigger.MANUAL
+            if is_bound and not may_begin(story, available_at, now):
                 raise Broken(
-                    f"I8 windows: {guarded[run_id].name} started at {now}, available since {available_at}, outside its window or calendar"
+                    f"I8 windows: {story.name} started at {now}, available since {available_at}, while its window or calendar was closed"
                 )
 
     def _drained(self, now: datetime) -> Iterator[str]:
