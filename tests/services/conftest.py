@@ -12,6 +12,7 @@ from foliot.services.setup import first_start
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from tests.services.shop import Shop
+from tests.services.staging import Stage
 
 
 @pytest.fixture
@@ -20,6 +21,13 @@ async def workspace(database: Database, owner: psycopg.Connection[Any]) -> Works
     found = owner.execute("SELECT id FROM foliot.workspaces").fetchone()
     assert found is not None
     return WorkspaceId(found[0])
+
+
+@pytest.fixture
+def stage(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
+) -> Stage:
+    return Stage(database, clock, workspace, owner)
 
 
 @pytest.fixture

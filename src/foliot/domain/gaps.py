@@ -14,8 +14,8 @@ from foliot.domain.schedule import (
     SkipReason,
     Timetable,
     count_between,
+    latest_to_run_until,
     latest_until,
-    next_time,
     planned_after,
     times_between,
 )
@@ -71,7 +71,7 @@ def newest_runnable(timetable: Timetable, after: datetime, last: PlannedTime, mo
         elif in_a_row <= _STEPS:
             found = _latest(timetable, after, before)
         else:
-            found = _leap_back(timetable, after, before)
+            found = latest_to_run_until(timetable, after, before)
     return chosen[::-1]
 
 
@@ -157,22 +157,6 @@ def _bare(timetable: Timetable) -> Timetable:
     if timetable.window is None and not timetable.calendars:
         return timetable
     return replace(timetable, window=None, calendars=())
-
-
-def _leap_back(timetable: Timetable, after: datetime, until: datetime) -> PlannedTime | None:
-    """The newest time in (after, until] that will run, found by halving: closed stretches are leapt over, not walked."""
-    best = next_time(timetable, after)
-    if best is None or best.planned_for > until:
-        return None
-    high = until
-    while (following := next_time(timetable, best.planned_for)) is not None and following.planned_for <= high:
-        middle = following.planned_for + (high - following.planned_for) / 2
-        beyond = next_time(timetable, middle)
-        if beyond is not None and beyond.planned_for <= high:
-            best = beyond
-        else:
-            best, high = following, middle
-    return best
 
 
 def _common_reason(

@@ -21,10 +21,10 @@ from foliot.domain.outcomes import (
     TimedOut,
 )
 from foliot.domain.policy import OnLost
-from foliot.domain.retrying import GiveUp, NoRetry, RetryAt, after_failure
+from foliot.domain.retrying import GiveUp, NoRetry, after_failure
 from foliot.domain.run import RunError, RunFacts
 from foliot.domain.schedule import SkipReason
-from foliot.domain.starting import MayNot, may_start_by
+from foliot.domain.starting import MayNot, MayStart, may_start
 
 MOST_LOSSES = 3  # a run whose workers keep dying may be what kills them
 LOST_JITTER = timedelta(seconds=1)
@@ -55,7 +55,7 @@ class Judgement:
     skip_reason: SkipReason | None = None
     note: str | None = None
     retry_at: datetime | None = None
-    retry_by: datetime | None = None  # the end of the window it would start in
+    expires_at: datetime | None = None  # of the next attempt: where the window closes that it must start in
     retries: int = 0
     losses: int = 0
 
@@ -65,11 +65,6 @@ _SUCCEEDED = Judgement(RunEvent.SUCCEED, AttemptEvent.SUCCEED)
 
 def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitter: float) -> Judgement:
     """The run's own end or next attempt. After a cancel request only a success that came first still counts."""
-    judgement = _judge(run, outcome, facts, now, jitter)
-    return judgement if judgement.retry_at is None else _when_open(run, judgement, judgement.retry_at, facts)
-
-
-def _judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitter: float) -> Judgement:
     if isinstance(outcome, Succeeded):
         return _SUCCEEDED
     if run.cancel_requested or isinstance(outcome, Cancelled):
@@ -87,12 +82,14 @@ def _judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitt
                 RunEvent.FAIL, AttemptEvent.FAIL, ASKED_RETRY, _retry(run, facts, now, jitter, after)
             )
         case Lost():
-            if facts.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MOST_LOSSES:
-                return Judgement(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
-            at = now + LOST_JITTER * jitter
-            return Judgement(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, retry_at=at, losses=1)
+            return _lost(run, facts, now + LOST_JITTER * jitter)
         case HandedBack():
-            return Judgement(RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=now)
+            allowed = may_start(facts.job.timetable, now)
+            if isinstance(allowed, MayNot):
+                return Judgement(RunEvent.SKIP, AttemptEvent.CANCEL, skip_reason=allowed.reason)
+            return Judgement(
+                RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=allowed.at, expires_at=allowed.until
+            )
         case AskedSkip(reason=reason, note=note):
             attempt = AttemptEvent.SUCCEED if run.status is RunStatus.RUNNING else None
             return Judgement(RunEvent.SKIP, attempt, skip_reason=reason, note=note or None)
@@ -119,43 +116,37 @@ def _attempt_event(run: RunFacts, outcome: Outcome) -> AttemptEvent | None:
             return AttemptEvent.CANCEL
 
 
+def _lost(run: RunFacts, facts: JobFacts, at: datetime) -> Judgement:
+    over = Judgement(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
+    if facts.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MOST_LOSSES:
+        return over
+    allowed = may_start(facts.job.timetable, at)
+    if isinstance(allowed, MayNot):
+        return replace(over, note=GiveUp(NoRetry.CLOSED).sentence)
+    again = Judgement(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, losses=1)
+    return replace(again, retry_at=allowed.at, expires_at=allowed.until)
+
+
 def _retry(
     run: RunFacts, facts: JobFacts, now: datetime, jitter: float, asked: timedelta | None = None
-) -> RetryAt | GiveUp:
-    job = facts.job
-    next_at = facts.timer.next_at
-    return after_failure(
+) -> MayStart | GiveUp:
+    """When the next attempt may start, by the retry policy and then by window and calendars."""
+    job, next_at = facts.job, facts.timer.next_at
+    answer = after_failure(
         job.retry, run.retries_used, now, jitter, interval=job.interval, next_planned_at=next_at, asked=asked
     )
-
-
-def _when_open(run: RunFacts, judgement: Judgement, retry_at: datetime, facts: JobFacts) -> Judgement:
-    """The next attempt heeds window and calendars like the first; where they will not have it, there is none."""
-    allowed = may_start_by(run.trigger, facts.job.timetable, retry_at)
+    if isinstance(answer, GiveUp):
+        return answer
+    allowed = may_start(job.timetable, answer.at)
     if isinstance(allowed, MayNot):
-        if judgement.event is RunEvent.HAND_BACK:
-            return Judgement(RunEvent.SKIP, judgement.attempt, skip_reason=allowed.reason)
-        return _given_up(judgement, NoRetry.CLOSED)
-    next_at = facts.timer.next_at
-    is_too_late = next_at is not None and allowed.at >= next_at and not facts.job.retry.past_next
-    if judgement.retries and is_too_late:
-        return _given_up(judgement, NoRetry.PAST_NEXT)
-    return replace(judgement, retry_at=allowed.at, retry_by=allowed.until)
+        return GiveUp(NoRetry.CLOSED)
+    if next_at is not None and not job.retry.past_next and allowed.at >= next_at:
+        return GiveUp(NoRetry.PAST_NEXT)
+    return allowed
 
 
-def _given_up(judgement: Judgement, why: NoRetry) -> Judgement:
-    event = _ENDS[judgement.attempt or AttemptEvent.FAIL]
-    return replace(judgement, event=event, note=GiveUp(why).sentence, retry_at=None, retries=0)
-
-
-_ENDS = {
-    AttemptEvent.FAIL: RunEvent.FAIL,
-    AttemptEvent.TIME_OUT: RunEvent.TIME_OUT,
-    AttemptEvent.LOSE: RunEvent.INTERRUPT,
-}
-
-
-def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: RetryAt | GiveUp) -> Judgement:
-    if isinstance(answer, RetryAt):
-        return Judgement(RunEvent.RETRY, attempt, error, retry_at=answer.at, retries=1)
-    return Judgement(event, attempt, error, note=answer.sentence)
+def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: MayStart | GiveUp) -> Judgement:
+    if isinstance(answer, GiveUp):
+        return Judgement(event, attempt, error, note=answer.sentence)
+    again = Judgement(RunEvent.RETRY, attempt, error, retries=1)
+    return replace(again, retry_at=answer.at, expires_at=answer.until)

@@ -55,6 +55,13 @@ def plan_resume(due: DueJob, now: datetime, *, catch_up: bool = False) -> Plan:
     return Walk(due, now, (JobEvent.RESUME,)).resume(catch_up=catch_up)
 
 
+def plan_missed(due: DueJob, now: datetime) -> Plan:
+    """What went by while nobody ticked becomes one record, by the operator's choice to skip it."""
+    if due.status is not JobStatus.ACTIVE:
+        return plan(due, now)
+    return Walk(due, now).resume(reason=SkipReason.OPERATOR)
+
+
 def plan_error(due: DueJob, now: datetime, errors_before: int) -> Plan:
     """A job whose planning failed: its planned time is recorded as scheduler_error and it is asked again later.
 

@@ -40,8 +40,8 @@ _SENTENCES = {
     NoRetry.NONE_WANTED: "This job does not retry.",
     NoRetry.EXHAUSTED: "All retries are used up.",
     NoRetry.PAST_NEXT: "The next retry would not start before the next planned time, which goes on instead.",
-    NoRetry.CLOSED: "The job's window or calendar is closed when the next attempt would start.",
     NoRetry.PERMANENT: "The failure was reported as permanent, so retrying would not help.",
+    NoRetry.CLOSED: "Window or calendars leave no time for the next attempt.",
 }
 
 

@@ -59,7 +59,7 @@ class Settlement:
     skip_reason: SkipReason | None = None
     note: str | None = None
     retry_at: datetime | None = None
-    retry_by: datetime | None = None
+    expires_at: datetime | None = None  # of the next attempt
     retries_used: int = 0
     losses: int = 0
     counters: Counters = NO_CHANGE
@@ -90,7 +90,7 @@ def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitt
             error=judged.error,
             note=judged.note,
             retry_at=judged.retry_at,
-            retry_by=judged.retry_by,
+            expires_at=judged.expires_at,
             retries_used=retries_used,
             losses=losses,
         )

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 
+from foliot.services import Database
 from foliot.services.hints import Hint, listen
-from foliot.storage.tx import Database
 
 log = logging.getLogger(__name__)
 

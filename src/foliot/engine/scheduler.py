@@ -7,10 +7,10 @@ from datetime import timedelta
 from random import Random, SystemRandom
 
 from foliot.engine.loop import AT_ONCE, about
+from foliot.services import Database
 from foliot.services.due import until_due
 from foliot.services.hints import Hint
 from foliot.services.tick import BATCH, tick
-from foliot.storage.tx import Database
 
 CHECK_EVERY = 5.0  # seconds; the truth, should a hint get lost
 LATE = timedelta(milliseconds=2)  # who wakes early finds nothing

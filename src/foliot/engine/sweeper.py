@@ -7,9 +7,9 @@ from datetime import timedelta
 from random import Random, SystemRandom
 
 from foliot.engine.loop import AT_ONCE, about
+from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.sweep import sweep
-from foliot.storage.tx import Database
 
 EVERY = 2.5  # seconds
 

@@ -15,7 +15,7 @@ from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.planning import plan, plan_resume, plan_start
 from foliot.domain.records import Plan
 from foliot.domain.schedule.reading import check_schedule
-from foliot.services.firing import due_job, fire_one, reason_for, status_after
+from foliot.services.firing import fire_one, reason_for, status_after
 from foliot.services.in_hand import InHand, note, refuse_archived, take
 from foliot.services.jobs import first_cursor
 from foliot.services.loading import look_around
@@ -89,14 +89,14 @@ class _Edit:
             await self._close_the_books()
         old = self.hand.row
         rules, schedule_rev = Rules(definition.spec), old.schedule_rev + self.is_rescheduled
-        row = replace(old, rules=rules, schedule_rev=schedule_rev, timer=Timer(self._cursor(), None, None))
+        row = old._replace(rules=rules, schedule_rev=schedule_rev, timer=Timer(self._cursor(), None, None))
         events, timer = await self._replan(row)
         await timer_moves.place(tx, job_id, definition, schedule_rev, timer)
         await jobs.edit(tx, job_id, definition, self.before.revision + 1, schedule_rev)
         await standing.redirect(tx, old, definition.spec)
         if old.waiting and old.rules.is_exclusive and not rules.is_exclusive:
             settling = self.hand.settling(tx, row)
-            await settling.release(job_id)
+            await settling.release_line(job_id)
             await settling.write()
         status = status_after(old.status, events)
         if events:
@@ -106,7 +106,7 @@ class _Edit:
     async def _close_the_books(self) -> None:
         """What the old schedule has planned up to now is recorded under its own revision before the new one takes over."""
         row, now = self.hand.row, self.tx.now
-        due = due_job(row, self.hand.around)
+        due = self.hand.around.due(row)
         try:
             if row.status in _STOPPED:
                 left = plan_resume(due, now)
@@ -134,7 +134,7 @@ class _Edit:
         around = await look_around(self.tx, [row])
         events = moves_of_edit(was, self.definition.spec.start_at, now)
         status = JobStatus.ACTIVE if was in _STOPPED else status_after(was, events)
-        planned = plan_start(due_job(replace(row, status=status), around), now, events)
+        planned = plan_start(around.due(row._replace(status=status)), now, events)
         if was in _STOPPED:  # resume will name its next time
             return (), replace(planned.timer, due_at=None, next_at=None)
         if was in _OVER and not _ENDS.isdisjoint(planned.events):  # nothing lies ahead of it still

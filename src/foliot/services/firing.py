@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import AskedSkip
-from foliot.domain.records import DueJob, EndWait, NewRun, Plan
+from foliot.domain.records import EndWait, NewRun, Plan
 from foliot.domain.run import WaitsFor
 from foliot.services.dependents import cancel_live, wake_dependents
 from foliot.services.loading import Around
@@ -22,22 +21,6 @@ _REASONS = {
     JobEvent.EXPIRE: "Its time is over.",
     JobEvent.FAIL: "Its planned times could not be computed three times in a row.",
 }
-
-
-def due_job(row: TimerRow, around: Around) -> DueJob:
-    """A locked timer as planning reads it."""
-    return DueJob(
-        job=around.job(row),
-        status=row.status,
-        timer=row.timer,
-        runs_created=row.runs_created,
-        live=row.live,
-        waiting=row.waiting,
-        live_until=row.live_until,
-        skip_next=row.skip_next is not None,
-        freezes=around.freezes_of(row),
-        gate=around.gates.get(row.job_id),
-    )
 
 
 async def fire(tx: Tx, around: Around, planned: Sequence[Planned], by: str = BY) -> int:
@@ -93,7 +76,7 @@ async def _follow(tx: Tx, around: Around, planned: Sequence[Planned], by: str) -
         if each.plan.promotes and row.rules.is_exclusive:
             settling.promote(row.job_id)
         elif each.plan.promotes:
-            await settling.release(row.job_id)
+            await settling.release_line(row.job_id)
     await dependencies.consume(tx, consumed)
     await settling.write()
     await wake_dependents(settling)
@@ -105,12 +88,12 @@ def _after(each: Planned) -> TimerRow:
     made = [record for record in each.plan.records if isinstance(record, NewRun)]
     behind = sum(record.waits_for is WaitsFor.TURN for record in made)
     row = each.row
-    return replace(
-        row,
+    return row._replace(
         status=status_after(row.status, each.plan.events),
         timer=each.plan.timer,
         live=row.live + len(made) - behind,
         waiting=row.waiting + behind,
+        number=row.number + sum(not isinstance(record, EndWait) for record in each.plan.records),
     )
 
 

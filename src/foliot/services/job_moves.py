@@ -11,7 +11,7 @@ from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.planning import plan_resume
-from foliot.services.firing import due_job, fire_one, status_after
+from foliot.services.firing import fire_one, status_after
 from foliot.services.in_hand import InHand, note, take
 from foliot.services.settling import BY
 from foliot.storage import jobs, standing, timer_moves, timers
@@ -104,7 +104,7 @@ async def archive(
         await timer_moves.halt(tx, job_id)
         await jobs.move(tx, [Move(job_id, status)], by)
         # Archived first: the ends of its runs then neither promote nor complete anything.
-        gone = replace(row, status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
+        gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
         settling = hand.settling(tx, gone)
         cancelled = await settling.end_standing(await standing.of_job(tx, row), Cancelled())
         await settling.write()
@@ -153,7 +153,7 @@ async def _stop(tx: Tx, hand: InHand, event: JobEvent, reason: str | None, by: s
 async def _resume(tx: Tx, hand: InHand, by: str, *, catch_up: bool) -> Moved:
     row = hand.row
     advance(row.status, JobEvent.RESUME)  # refused here, with what can be done instead
-    plan = plan_resume(due_job(row, hand.around), tx.now, catch_up=catch_up)
+    plan = plan_resume(hand.around.due(row), tx.now, catch_up=catch_up)
     await fire_one(tx, hand.around, row, plan, by)
     await timer_moves.forgive(tx, row.job_id)
     before = {"status": row.status.value}

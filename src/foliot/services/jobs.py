@@ -15,6 +15,7 @@ from foliot.domain.planning import plan_start
 from foliot.domain.records import DueJob
 from foliot.domain.schedule import Once
 from foliot.domain.schedule.reading import anchored, check_schedule
+from foliot.services.dependencies import write_edges
 from foliot.services.firing import status_after
 from foliot.services.in_hand import no_such, note
 from foliot.storage import calendars, jobs
@@ -46,6 +47,10 @@ async def create(
             planned = plan_start(DueJob(job, status, timer), tx.now)
             status, timer = status_after(status, planned.events), planned.timer
         await jobs.insert(tx, job_id, definition, status, timer, by)
+        if spec.calendars:
+            await calendars.link(tx, job_id, spec.calendars)
+        if definition.depends_on:
+            await write_edges(tx, job_id, spec.schedule, definition.depends_on)
         await note(tx, "job.created", ("job", job_id), by, after={"definition": definition_json(definition)})
         return Created(job_id, status, timer.next_at)
 

@@ -9,6 +9,7 @@ from foliot.domain.dependencies import Dependencies
 from foliot.domain.freezing import Freeze
 from foliot.domain.ids import CalendarId, JobId
 from foliot.domain.job import Job
+from foliot.domain.records import DueJob
 from foliot.domain.schedule import Calendar
 from foliot.storage import calendars, dependencies, freezes
 from foliot.storage.freezes import Scoped
@@ -36,6 +37,20 @@ class Around:
             each for each in self.freezes if each.covers(row.workspace_id, row.job_id, spec.tags, spec.queue)
         )
         return tuple(each.freeze for each in covering)
+
+    def due(self, row: TimerRow) -> DueJob:
+        return DueJob(
+            job=self.job(row),
+            status=row.status,
+            timer=row.timer,
+            runs_created=row.runs_created,
+            live=row.live,
+            waiting=row.waiting,
+            live_until=row.live_until,
+            skip_next=row.skip_next is not None,
+            freezes=self.freezes_of(row),
+            gate=self.gates.get(row.job_id),
+        )
 
 
 async def look_around(tx: Tx, rows: Iterable[TimerRow], *, gates: bool = False) -> Around:

@@ -88,6 +88,11 @@ async def hold_after_restore(db: Database, reason: str) -> None:
         await _note(tx, "installation.held", {"reason": reason})
 
 
+async def require_hold(db: Database) -> None:
+    if not (await state(db)).is_held:
+        raise Conflict("Nothing is held.", hint="Only a restored installation waits for this choice.")
+
+
 async def release_hold(db: Database, choice: MissedChoice) -> None:
     async with db.tx(Role.APP, system=True) as tx:
         if not await installation.release(tx, choice):

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from foliot.domain.planning import plan, plan_error
 from foliot.domain.schedule import ZONE_DATA_VERSION
-from foliot.services.firing import due_job, fire
+from foliot.services.firing import fire
 from foliot.services.loading import Around, look_around
 from foliot.storage import timers
 from foliot.storage.timers import Planned, PlannedTwice, TimerRow
@@ -52,7 +52,7 @@ async def next_due(database: Database) -> datetime | None:
 
 
 def _planned(row: TimerRow, around: Around, now: datetime) -> Planned:
-    due = due_job(row, around)
+    due = around.due(row)
     try:
         return Planned(row, plan(due, now))
     except Exception:  # one bad job must never stop the others

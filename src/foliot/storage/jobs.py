@@ -99,6 +99,18 @@ async def insert(
     )
 
 
+async def definition(tx: Tx, job_id: JobId) -> Definition | None:
+    row = await tx.fetch_one(sql.jobs.definition, {"id": job_id})
+    return None if row is None else definition_of(row["definition"])
+
+
+async def redefine(tx: Tx, job_id: JobId, changed: Definition) -> None:
+    """A new revision of what follows from a change elsewhere: schedule and zone stay. Needs the timer's lock."""
+    params = {"id": job_id, "definition": Jsonb(definition_json(changed)), "now": tx.now}
+    await tx.execute(sql.jobs.redefine, params)
+    await tx.execute(sql.timers.respec, {"job_id": job_id, "spec": spec_text(changed.spec)})
+
+
 async def get(tx: Tx, job_id: JobId) -> StoredJob | None:
     row = await tx.fetch_one(sql.jobs.get, {"id": job_id})
     return None if row is None else _stored(row)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from foliot.domain.definition import Rules
@@ -14,26 +14,49 @@ from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.records import COUNTED_TO, Gap, NewRun, Plan, Record, Skip
 from foliot.domain.run import WaitsFor
-from foliot.domain.schedule import SkipReason
+from foliot.domain.schedule import PlannedTime, SkipReason
 from foliot.domain.settlement import LastRun, Settlement
+from foliot.storage.arrays import (
+    Packer,
+    bigints,
+    booleans,
+    durations,
+    instants,
+    ints,
+    packed,
+    smallints,
+    texts,
+    uuids,
+    wall_times,
+)
 from foliot.storage.definitions import rules_of
 from foliot.storage.queries import sql
-from foliot.storage.tx import Row, Tx
+from foliot.storage.tx import Tx
 
-_TIMER_COLUMNS = (
-    "job_id", "version", "cursor_at", "due_at", "next_at", "ending", "live", "waiting", "live_run_id", "live_until",
-    "uses_skip_next", "errors", "fires", "numbers", "skips",
-)  # fmt: skip
-_RUN_COLUMNS = (
-    "run_workspace_id", "run_id", "run_job_id", "run_number", "status", "skip_reason", "note", "planned_for", "planned_key",
-    "fold", "schedule_rev", "planned_until", "count", "waits_for", "queue", "type", "priority", "available_at", "exclusive",
-    "concurrency_key", "timeout", "expires_at",
-)  # fmt: skip
+# How each column of a batch crosses to `sql/timers.sql`, in the order in which `_flatten` makes its tuples.
+_TIMER_COLUMNS: dict[str, Packer] = {
+    "job_id": uuids, "version": bigints, "cursor_at": instants, "due_at": instants, "next_at": instants, "ending": texts,
+    "live": ints, "waiting": ints, "live_run_id": uuids, "live_until": instants, "uses_skip_next": booleans,
+    "errors": smallints, "fires": ints, "numbers": ints, "skips": bigints,
+}  # fmt: skip
+_RUN_COLUMNS: dict[str, Packer] = {
+    "run_workspace_id": uuids, "run_id": uuids, "run_job_id": uuids, "run_number": bigints, "status": texts,
+    "skip_reason": texts, "note": texts, "planned_for": instants, "planned_key": wall_times, "fold": smallints,
+    "schedule_rev": ints, "planned_until": instants, "count": ints, "waits_for": texts, "queue": texts, "type": texts,
+    "priority": smallints, "available_at": instants, "exclusive": booleans, "concurrency_key": texts, "timeout": durations,
+    "expires_at": instants,
+}  # fmt: skip
+_TOLD_COLUMNS: dict[str, Packer] = {
+    "job_ids": uuids, "live": ints, "waiting": ints, "numbers": ints, "live_run_id": uuids, "moves_timer": booleans, "cursor_at": instants, "due_at": instants,
+    "next_at": instants, "ending": texts, "runs": ints, "successes": ints, "failures": ints, "skips": ints,
+    "ends_streak": booleans, "failures_in_a_row": ints, "last_run_at": instants, "last_run_id": uuids,
+    "last_run_status": texts, "last_error": texts,
+}  # fmt: skip
+_STATUSES = {status.value: status for status in JobStatus}
 
 
-@dataclass(frozen=True, slots=True)
-class TimerRow:
-    """A timer under its lock, with the rules of its job."""
+class TimerRow(NamedTuple):
+    """A timer under its lock, with the rules of its job. A tuple, since a tick makes thousands of them a second."""
 
     workspace_id: WorkspaceId
     job_id: JobId
@@ -94,9 +117,18 @@ class Planned:
     errors: int = 0
 
 
+class PlannedTwice(RuntimeError):
+    """Some planned times have their record already: new zone data, a timer set back. Nothing was written."""
+
+
 async def take_due(tx: Tx, limit: int, zone_data: str) -> list[TimerRow]:
-    rows = await tx.fetch(sql.timers.take_due, {"now": tx.now, "limit": limit, "zone_data": zone_data})
-    return [_timer_row(row) for row in rows]
+    params = {"now": tx.now, "limit": limit, "zone_data": zone_data}
+    return [_timer_row(*row) for row in await tx.fetch_tuples(sql.timers.take_due, params)]
+
+
+async def take_missed(tx: Tx, limit: int) -> list[TimerRow]:
+    rows = await tx.fetch_tuples(sql.timers.take_missed, {"now": tx.now, "limit": limit})
+    return [_timer_row(*row) for row in rows]
 
 
 async def next_due(tx: Tx) -> datetime | None:
@@ -107,35 +139,41 @@ async def next_due(tx: Tx) -> datetime | None:
 
 async def fire(tx: Tx, planned: Sequence[Planned]) -> int:
     """Move the timers and record what was planned; answers with how many records were made."""
-    timers, runs = _flatten_all(tx, planned)
-    answer = await _fire(tx, timers, runs)
+    timers: list[tuple[Any, ...]] = []
+    runs: list[tuple[Any, ...]] = []
+    ids = iter(tx.new_ids(sum(len(each.plan.records) for each in planned)))
+    for each in planned:
+        _flatten(ids, each.row, each.plan, each.errors, timers, runs)
+    arrays = packed(_TIMER_COLUMNS, timers) | packed(_RUN_COLUMNS, runs)
+    answer = await tx.fetch_one(sql.timers.fire, {**arrays, "now": tx.now})
+    assert answer is not None
     if answer["recorded"] < len(runs):
-        # A planned time had its record already: new zone data, a timer set back. Its timer moves on without a run.
         raise PlannedTwice(f"{len(runs) - answer['recorded']} planned times have their record already")
     assert answer["moved"] == len(timers), "a locked timer was moved by somebody else"
     return len(runs)
 
 
-class PlannedTwice(RuntimeError):
-    """Some planned times have their record already; nothing was written."""
-
-
 async def without_recorded(tx: Tx, planned: Sequence[Planned]) -> list[Planned]:
-    """The same plans without the planned times that have their record already."""
-    _, runs = _flatten_all(tx, planned)
-    if not runs:
+    """The same plans without the planned times that have their record already: their timers move on without a run."""
+    asked = [
+        (each.row, time) for each in planned for record in each.plan.records if (time := _time_of(record))
+    ]
+    if not asked:
         return list(planned)
-    columns = dict(zip(_RUN_COLUMNS, zip(*runs, strict=True), strict=True))
-    names = ("run_job_id", "planned_key", "fold", "schedule_rev")
-    rows = await tx.fetch(sql.timers.recorded_already, {name: list(columns[name]) for name in names})
+    rows = await tx.fetch(
+        sql.timers.recorded_already,
+        {
+            "job_ids": uuids([row.job_id for row, _ in asked]),
+            "planned_keys": wall_times([time.local for _, time in asked]),
+            "folds": smallints([time.fold for _, time in asked]),
+            "schedule_revs": ints([row.schedule_rev for row, _ in asked]),
+        },
+    )
     known = {(row["job_id"], row["planned_key"], row["fold"]) for row in rows}
 
     def is_new(row: TimerRow, record: Record) -> bool:
-        match record:
-            case NewRun(planned=time) | Skip(planned=time) | Gap(first=time):
-                return (row.job_id, time.local, time.fold) not in known
-            case _:
-                return True
+        time = _time_of(record)
+        return time is None or (row.job_id, time.local, time.fold) not in known
 
     return [
         replace(
@@ -145,69 +183,70 @@ async def without_recorded(tx: Tx, planned: Sequence[Planned]) -> list[Planned]:
     ]
 
 
-async def _fire(tx: Tx, timers: list[tuple[Any, ...]], runs: list[tuple[Any, ...]]) -> Row:
-    arrays = dict(zip(_TIMER_COLUMNS, map(list, zip(*timers, strict=True)), strict=True))
-    columns: Iterable[list[Any]] = map(list, zip(*runs, strict=True)) if runs else ([] for _ in _RUN_COLUMNS)
-    arrays |= dict(zip(_RUN_COLUMNS, columns, strict=True))
-    answer = await tx.fetch_one(sql.timers.fire, {**arrays, "now": tx.now})
-    assert answer is not None
-    return answer
+def _time_of(record: Record) -> PlannedTime | None:
+    match record:
+        case NewRun(planned=time) | Skip(planned=time) | Gap(first=time):
+            return time
+        case _:
+            return None
 
 
-def _flatten_all(tx: Tx, planned: Sequence[Planned]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    timers: list[tuple[Any, ...]] = []
-    runs: list[tuple[Any, ...]] = []
-    for each in planned:
-        _flatten(tx, each.row, each.plan, each.errors, timers, runs)
-    return timers, runs
+async def read(tx: Tx, job_ids: Iterable[JobId]) -> list[TimerRow]:
+    """As they are, without a lock: to tell, not to decide."""
+    rows = await tx.fetch_tuples(sql.timers.read, {"job_ids": uuids(list(job_ids))})
+    return [_timer_row(*row) for row in rows]
 
 
 async def lock(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
-    rows = await tx.fetch(sql.timers.lock, {"job_ids": list(job_ids)})
-    return {row["job_id"]: _timer_row(row) for row in rows}
+    rows = await tx.fetch_tuples(sql.timers.lock, {"job_ids": uuids(list(job_ids))})
+    return {row.job_id: row for row in (_timer_row(*row) for row in rows)}
 
 
 async def lock_with_dependents(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
-    rows = await tx.fetch(sql.timers.lock_with_dependents, {"job_ids": list(job_ids)})
-    return {row["job_id"]: _timer_row(row) for row in rows}
+    rows = await tx.fetch_tuples(sql.timers.lock_with_dependents, {"job_ids": uuids(list(job_ids))})
+    return {row.job_id: row for row in (_timer_row(*row) for row in rows)}
 
 
 async def settle(tx: Tx, told: Mapping[JobId, Told]) -> None:
     if not told:
         return
-    all_told = list(told.values())
+    rows = [(job_id, *_told(each)) for job_id, each in told.items()]
+    await tx.execute(sql.timers.settle, {**packed(_TOLD_COLUMNS, rows), "now": tx.now})
+
+
+def _told(told: Told) -> tuple[Any, ...]:
+    timer, last = told.timer, told.last_run
+    return (
+        told.live, told.waiting, told.numbers, told.live_run_id, timer is not None,
+        *((None,) * 4 if timer is None else (timer.cursor, timer.due_at, timer.next_at, timer.ending and timer.ending.value)),
+        told.runs, told.successes, told.failures, told.skips, told.ends_streak, told.failures_in_a_row,
+        *((None,) * 4 if last is None else (last.at, last.run_id, last.status.value, last.error and last.error.message)),
+    )  # fmt: skip
+
+
+async def reset(tx: Tx, planned: Mapping[JobId, Timer]) -> None:
+    """Set timers to what planning said anew. Needs their locks."""
+    if not planned:
+        return
+    found = list(planned.values())
     await tx.execute(
-        sql.timers.settle,
+        sql.timers.reset,
         {
-            "job_ids": list(told),
-            "live": [each.live for each in all_told],
-            "waiting": [each.waiting for each in all_told],
-            "numbers": [each.numbers for each in all_told],
-            "live_run_id": [each.live_run_id for each in all_told],
-            "moves_timer": [each.timer is not None for each in all_told],
-            "cursor_at": [each.timer and each.timer.cursor for each in all_told],
-            "due_at": [each.timer and each.timer.due_at for each in all_told],
-            "next_at": [each.timer and each.timer.next_at for each in all_told],
-            "ending": [each.timer and each.timer.ending and each.timer.ending.value for each in all_told],
-            "runs": [each.runs for each in all_told],
-            "successes": [each.successes for each in all_told],
-            "failures": [each.failures for each in all_told],
-            "skips": [each.skips for each in all_told],
-            "ends_streak": [each.ends_streak for each in all_told],
-            "failures_in_a_row": [each.failures_in_a_row for each in all_told],
-            "last_run_at": [each.last_run and each.last_run.at for each in all_told],
-            "last_run_id": [each.last_run and each.last_run.run_id for each in all_told],
-            "last_run_status": [each.last_run and each.last_run.status.value for each in all_told],
-            "last_error": [
-                each.last_run and each.last_run.error and each.last_run.error.message for each in all_told
-            ],
-            "now": tx.now,
+            "job_ids": list(planned),
+            "due_at": [timer.due_at for timer in found],
+            "next_at": [timer.next_at for timer in found],
+            "ending": [timer.ending and timer.ending.value for timer in found],
         },
     )
 
 
 def _flatten(
-    tx: Tx, row: TimerRow, plan: Plan, errors: int, timers: list[tuple[Any, ...]], runs: list[tuple[Any, ...]]
+    ids: Iterator[UUID],
+    row: TimerRow,
+    plan: Plan,
+    errors: int,
+    timers: list[tuple[Any, ...]],
+    runs: list[tuple[Any, ...]],
 ) -> None:
     """One timer and its records as rows of the arrays that `fire` takes."""
     number, live, waiting, fires, skips = row.number, 0, 0, 0, 0
@@ -216,7 +255,7 @@ def _flatten(
     spec, exclusive = row.rules.spec, row.rules.is_exclusive
     for record in plan.records:
         number += 1
-        identity = (row.workspace_id, run_id := tx.new_id(), row.job_id, number)
+        identity = (row.workspace_id, run_id := next(ids), row.job_id, number)
         match record:
             case NewRun(planned=planned):
                 fires += 1
@@ -256,26 +295,21 @@ def _flatten(
 _NOWHERE = (None,) * 9  # a skipped run goes to no queue
 
 
-def _timer_row(row: Row) -> TimerRow:
+def _timer_row(
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    status: str,
+    spec: str,
+    schedule_rev: int,
+    version: int,
+    cursor_at: datetime,
+    due_at: datetime | None,
+    next_at: datetime | None,
+    ending: str | None,
+    *others: Any,
+) -> TimerRow:
+    """From the columns of `take_due` and `lock`, in their order."""
+    timer = Timer(cursor_at, due_at, next_at, None if ending is None else JobEvent(ending))
     return TimerRow(
-        workspace_id=row["workspace_id"],
-        job_id=row["job_id"],
-        status=JobStatus(row["status"]),
-        rules=rules_of(row["spec"]),
-        schedule_rev=row["schedule_rev"],
-        version=row["version"],
-        timer=Timer(
-            row["cursor_at"], row["due_at"], row["next_at"], row["ending"] and JobEvent(row["ending"])
-        ),
-        runs_created=row["runs_created"],
-        live=row["live"],
-        waiting=row["waiting"],
-        live_until=row["live_until"],
-        live_run_id=row["live_run_id"],
-        skip_next=row["skip_next"],
-        errors=row["errors"],
-        has_gate=row["has_gate"],
-        number=row["number"],
-        failures_in_a_row=row.get("failures_in_a_row", 0),
-        has_dependents=row.get("has_dependents", False),
+        workspace_id, job_id, _STATUSES[status], rules_of(spec), schedule_rev, version, timer, *others
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from foliot.embedded import dump as dumps
-from foliot.services import setup
+from foliot.services import restoring, setup
 from foliot.settings import Settings
 from foliot.storage.installation import MissedChoice
 from foliot.storage.roles import ensure_login
@@ -46,7 +46,7 @@ def release(settings: Settings, missed: str) -> None:
     configure_logs(settings, least="warning")
     with only_one(settings), home(settings) as here:
         bring_up_to_date(here)
-        _errand(here, lambda db: setup.release_hold(db, MissedChoice(missed)))
+        _errand(here, lambda db: restoring.release(db, MissedChoice(missed)))
 
 
 def create_admin_key(settings: Settings, name: str) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import assert_never
 
 from foliot.domain.errors import ScheduleInvalid
@@ -21,6 +22,7 @@ from foliot.domain.schedule.zone import naive_utc
 MOST_TIMES = 10_000  # no answer enumerates more than this
 _MOST_STEPS = 800  # through closed stretches, when looking for a time that will run
 _MOST_GATES = 500  # hops from one closed stretch into the next, when deferring
+Step = Callable[[datetime], PlannedTime | None]  # an instant -> the first planned time after it
 _END_OF_TIME = datetime(LAST_YEAR + 1, 1, 1)
 
 
@@ -80,20 +82,27 @@ def times_between(
 
 
 def latest_until(timetable: Timetable, after: datetime, until: datetime) -> PlannedTime | None:
-    """The newest planned time in (after, until], found by halving: a year of minutes costs as little as a day of hours."""
-    best = planned_after(timetable, after)
+    """The newest planned time in (after, until]."""
+    return _latest(partial(planned_after, timetable), after, until)
+
+
+def latest_to_run_until(timetable: Timetable, after: datetime, until: datetime) -> PlannedTime | None:
+    """The newest planned time in (after, until] that will run: closed stretches are leapt over, not walked through."""
+    return _latest(partial(next_time, timetable), after, until)
+
+
+def _latest(following: Step, after: datetime, until: datetime) -> PlannedTime | None:
+    """The last in (after, until], found by halving: a year of minutes costs as little as a day of hours."""
+    best = following(after)
     if best is None or best.planned_for > until:
         return None
-    high = until
-    while (
-        following := planned_after(timetable, best.planned_for)
-    ) is not None and following.planned_for <= high:
-        middle = following.planned_for + (high - following.planned_for) / 2
-        beyond = planned_after(timetable, middle)
-        if beyond is not None and beyond.planned_for <= high:
+    while (later := following(best.planned_for)) is not None and later.planned_for <= until:
+        middle = later.planned_for + (until - later.planned_for) / 2
+        beyond = following(middle)
+        if beyond is not None and beyond.planned_for <= until:
             best = beyond
         else:
-            best, high = following, middle
+            best, until = later, middle
     return best
 
 

@@ -20,6 +20,12 @@ UPDATE jobs
    SET status = new.status, status_reason = new.reason, status_by = %(by)s, status_at = %(now)s, paused_until = NULL
   FROM new WHERE jobs.id = new.job_id;
 
+-- name: redefine
+UPDATE jobs SET definition = %(definition)s, revision = revision + 1, updated_at = %(now)s WHERE id = %(id)s;
+
+-- name: definition
+SELECT definition FROM jobs WHERE id = %(id)s;
+
 -- name: edit
 UPDATE jobs
    SET name = %(name)s, type = %(type)s, queue = %(queue)s, tags = %(tags)s, owner_id = %(owner_id)s, definition = %(definition)s,

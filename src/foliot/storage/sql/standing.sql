@@ -30,7 +30,7 @@ SELECT workspace_id, run_id, job_id, 'turn', line.head - row_number() OVER (ORDE
 RETURNING run_id;
 
 -- name: in_line
-SELECT run_id, job_id, available_at, expires_at, trigger
+SELECT run_id, job_id, available_at, expires_at, trigger, waits_for
   FROM waiting WHERE job_id = %(job_id)s AND waits_for = 'turn' ORDER BY position;
 
 -- name: leased

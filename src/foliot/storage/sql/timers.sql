@@ -11,32 +11,51 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
   FROM timers
  WHERE due_at <= %(now)s
    AND NOT EXISTS (SELECT FROM installation WHERE held_at IS NOT NULL OR tzdata_version > %(zone_data)s)
- ORDER BY due_at
+ ORDER BY timers.due_at
  LIMIT %(limit)s
    FOR UPDATE SKIP LOCKED;
+
+-- name: take_missed
+-- What fell due while a restored database waited for its operator.
+SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at, due_at, next_at, ending, runs_created, live, waiting,
+       live_until, live_run_id, skip_next, errors, has_gate, number
+  FROM timers
+ WHERE due_at <= %(now)s
+ ORDER BY due_at
+ LIMIT %(limit)s
+   FOR UPDATE;
 
 -- name: next_due
 SELECT min(due_at) AS due_at FROM timers WHERE due_at < 'infinity';
 
+-- name: read
+SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
+       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors, has_gate,
+       number, failures_in_a_row, has_dependents
+  FROM timers
+ WHERE job_id = ANY (%(job_ids)s::uuid[]);
+
 -- name: lock
 -- In the order of ids, as everywhere, so that two who want the same timers cannot wait for each other.
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
-       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors, has_gate, has_dependents, number, failures_in_a_row
+       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors, has_gate, number, failures_in_a_row, has_dependents
   FROM timers
- WHERE job_id = ANY (%(job_ids)s)
+ WHERE job_id = ANY (%(job_ids)s::uuid[])
  ORDER BY job_id
    FOR UPDATE;
 
 -- name: lock_with_dependents
 -- The end of a run may start runs of the jobs that depend on its job: all of them are locked at once, in the order of ids.
+WITH wanted AS (
+    SELECT unnest(%(job_ids)s::uuid[]) AS id
+    UNION
+    SELECT dependencies.job_id FROM dependencies WHERE dependencies.upstream_id = ANY (%(job_ids)s::uuid[]))
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
        NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors,
-       has_gate, has_dependents, number, failures_in_a_row
-  FROM timers
- WHERE job_id = ANY (%(job_ids)s)
-    OR job_id IN (SELECT dependencies.job_id FROM dependencies WHERE dependencies.upstream_id = ANY (%(job_ids)s))
- ORDER BY job_id
-   FOR UPDATE;
+       has_gate, number, failures_in_a_row, has_dependents
+  FROM wanted JOIN timers ON timers.job_id = wanted.id
+ ORDER BY timers.job_id
+   FOR UPDATE OF timers;
 
 -- name: fire
 -- A whole batch in one statement: the timers move on, and what they planned is recorded. Either all of it is there or none. The
@@ -50,21 +69,21 @@ WITH moved AS (
            runs_created = timers.runs_created + new.fires, number = timers.number + new.numbers,
            fire_count = timers.fire_count + new.fires, skip_count = timers.skip_count + new.skips,
            last_fire_at = CASE WHEN new.fires > 0 THEN %(now)s ELSE timers.last_fire_at END
-      FROM unnest(%(job_id)b::uuid[], %(version)b::bigint[], %(cursor_at)b::timestamptz[], %(due_at)b::timestamptz[],
-                  %(next_at)b::timestamptz[], %(ending)s::text[], %(live)b::int[], %(waiting)b::int[], %(live_run_id)b::uuid[],
-                  %(live_until)b::timestamptz[], %(uses_skip_next)b::boolean[], %(errors)b::smallint[], %(fires)b::int[],
-                  %(numbers)b::int[], %(skips)b::bigint[])
+      FROM unnest(%(job_id)s::uuid[], %(version)s::bigint[], %(cursor_at)s::timestamptz[], %(due_at)s::timestamptz[],
+                  %(next_at)s::timestamptz[], %(ending)s::text[], %(live)s::int[], %(waiting)s::int[], %(live_run_id)s::uuid[],
+                  %(live_until)s::timestamptz[], %(uses_skip_next)s::boolean[], %(errors)s::smallint[], %(fires)s::int[],
+                  %(numbers)s::int[], %(skips)s::bigint[])
            AS new (job_id, version, cursor_at, due_at, next_at, ending, live, waiting, live_run_id, live_until, uses_skip_next,
                    errors, fires, numbers, skips)
      WHERE timers.job_id = new.job_id AND timers.version = new.version
  RETURNING timers.job_id),
 made AS MATERIALIZED (
-    SELECT * FROM unnest(%(run_workspace_id)b::uuid[], %(run_id)b::uuid[], %(run_job_id)b::uuid[], %(run_number)b::bigint[],
-                         %(status)s::text[], %(skip_reason)s::text[], %(note)s::text[], %(planned_for)b::timestamptz[],
-                         %(planned_key)b::timestamp[], %(fold)b::smallint[], %(schedule_rev)b::int[],
-                         %(planned_until)b::timestamptz[], %(count)b::int[], %(waits_for)s::text[], %(queue)s::text[],
-                         %(type)s::text[], %(priority)b::smallint[], %(available_at)b::timestamptz[], %(exclusive)b::boolean[],
-                         %(concurrency_key)s::text[], %(timeout)b::interval[], %(expires_at)b::timestamptz[])
+    SELECT * FROM unnest(%(run_workspace_id)s::uuid[], %(run_id)s::uuid[], %(run_job_id)s::uuid[], %(run_number)s::bigint[],
+                         %(status)s::text[], %(skip_reason)s::text[], %(note)s::text[], %(planned_for)s::timestamptz[],
+                         %(planned_key)s::timestamp[], %(fold)s::smallint[], %(schedule_rev)s::int[],
+                         %(planned_until)s::timestamptz[], %(count)s::int[], %(waits_for)s::text[], %(queue)s::text[],
+                         %(type)s::text[], %(priority)s::smallint[], %(available_at)s::timestamptz[], %(exclusive)s::boolean[],
+                         %(concurrency_key)s::text[], %(timeout)s::interval[], %(expires_at)s::timestamptz[])
              AS made (workspace_id, id, job_id, number, status, skip_reason, note, planned_for, planned_key, fold, schedule_rev,
                       planned_until, count, waits_for, queue, type, priority, available_at, exclusive, concurrency_key, timeout,
                       expires_at)),
@@ -92,7 +111,7 @@ SELECT (SELECT count(*) FROM moved) AS moved, (SELECT count(*) FROM recorded) AS
 
 -- name: recorded_already
 SELECT runs.job_id, runs.planned_key, runs.fold
-  FROM unnest(%(run_job_id)s::uuid[], %(planned_key)s::timestamp[], %(fold)s::smallint[], %(schedule_rev)s::int[])
+  FROM unnest(%(job_ids)s::uuid[], %(planned_keys)s::timestamp[], %(folds)s::smallint[], %(schedule_revs)s::int[])
        AS asked (job_id, planned_key, fold, schedule_rev)
   JOIN runs ON runs.planned_key = asked.planned_key AND runs.fold = asked.fold AND runs.schedule_rev = asked.schedule_rev
            AND runs.job_id = asked.job_id AND runs.trigger = 'schedule';
@@ -118,14 +137,26 @@ UPDATE timers
        last_success_run_id = CASE WHEN new.last_run_status = 'succeeded' THEN new.last_run_id ELSE timers.last_success_run_id END,
        last_failure_at = CASE WHEN new.failures > 0 THEN %(now)s ELSE timers.last_failure_at END,
        last_failure_run_id = CASE WHEN new.failures > 0 THEN new.last_run_id ELSE timers.last_failure_run_id END
-  FROM unnest(%(job_ids)b::uuid[], %(live)b::int[], %(waiting)b::int[], %(numbers)b::int[], %(live_run_id)b::uuid[],
-              %(moves_timer)b::boolean[], %(cursor_at)b::timestamptz[],
-              %(due_at)b::timestamptz[], %(next_at)b::timestamptz[], %(ending)s::text[], %(runs)b::int[], %(successes)b::int[],
-              %(failures)b::int[], %(skips)b::int[], %(ends_streak)b::boolean[], %(failures_in_a_row)b::int[],
-              %(last_run_at)b::timestamptz[], %(last_run_id)b::uuid[], %(last_run_status)s::text[], %(last_error)s::text[])
-       AS new (job_id, live, waiting, numbers, live_run_id, moves_timer, cursor_at, due_at, next_at, ending, runs, successes, failures, skips, ends_streak,
+  FROM unnest(%(job_ids)s::uuid[], %(live)s::int[], %(waiting)s::int[], %(numbers)s::int[], %(live_run_id)s::uuid[],
+              %(moves_timer)s::boolean[], %(cursor_at)s::timestamptz[], %(due_at)s::timestamptz[], %(next_at)s::timestamptz[],
+              %(ending)s::text[], %(runs)s::int[], %(successes)s::int[], %(failures)s::int[], %(skips)s::int[],
+              %(ends_streak)s::boolean[], %(failures_in_a_row)s::int[], %(last_run_at)s::timestamptz[], %(last_run_id)s::uuid[],
+              %(last_run_status)s::text[], %(last_error)s::text[])
+       AS new (job_id, live, waiting, numbers, live_run_id, moves_timer, cursor_at, due_at, next_at, ending, runs, successes,
+               failures, skips, ends_streak,
                failures_in_a_row, last_run_at, last_run_id, last_run_status, last_error)
  WHERE timers.job_id = new.job_id;
+
+-- name: reset
+-- Where planning was asked anew though nothing was due: a calendar was edited, a freeze lifted.
+UPDATE timers
+   SET due_at = COALESCE(new.due_at, 'infinity'), next_at = new.next_at, ending = new.ending, version = timers.version + 1
+  FROM unnest(%(job_ids)b::uuid[], %(due_at)b::timestamptz[], %(next_at)b::timestamptz[], %(ending)s::text[])
+       AS new (job_id, due_at, next_at, ending)
+ WHERE timers.job_id = new.job_id;
+
+-- name: respec
+UPDATE timers SET spec = %(spec)s, version = version + 1 WHERE job_id = %(job_id)s;
 
 -- name: place
 -- An edit: new rules, and the timer where they put it.

@@ -1,0 +1,62 @@
+"""A restored database fires nothing until its operator has chosen."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from foliot.domain.definition import Definition, Spec
+from foliot.domain.errors import Conflict
+from foliot.domain.ids import WorkspaceId
+from foliot.domain.schedule import Cron, Interval
+from foliot.services import jobs, restoring, setup
+from foliot.services.tick import tick
+from foliot.storage.installation import MissedChoice
+from foliot.storage.tx import Database
+from foliot.testing.clock import ManualClock
+
+pytestmark = pytest.mark.anyio
+RUNS = "SELECT status, skip_reason, count FROM foliot.runs ORDER BY number"
+
+
+@pytest.fixture
+async def held(database: Database, clock: ManualClock, workspace: WorkspaceId) -> Database:
+    """An hourly job in a database that was restored a week later."""
+    await jobs.create(database, workspace, Definition("hourly", Spec(Cron("0 * * * *"), "python")), "test")
+    clock.advance(timedelta(days=7, minutes=10))
+    await setup.hold_after_restore(database, "restored from monday.dump")
+    return database
+
+
+async def test_nothing_fires_while_it_is_held(held: Database, owner: psycopg.Connection[Any]) -> None:
+    assert (await tick(held)).looked_at == 0
+    assert owner.execute(RUNS).fetchall() == []
+
+
+async def test_skip_records_what_went_by_and_runs_none_of_it(
+    held: Database, owner: psycopg.Connection[Any]
+) -> None:
+    await restoring.release(held, MissedChoice.SKIP)
+    assert owner.execute(RUNS).fetchall() == [("skipped", "operator", 168)]
+    assert (await tick(held)).looked_at == 0
+
+
+async def test_catch_up_leaves_it_to_the_misfire_policy(
+    held: Database, owner: psycopg.Connection[Any]
+) -> None:
+    await restoring.release(held, MissedChoice.CATCH_UP)
+    await tick(held)
+    assert owner.execute(RUNS).fetchall() == [("skipped", "misfire", 167), (None, None, None)]
+
+
+async def test_there_is_nothing_to_release_where_nothing_is_held(
+    database: Database, workspace: WorkspaceId
+) -> None:
+    await jobs.create(
+        database, workspace, Definition("beat", Spec(Interval(timedelta(minutes=1)), "python")), "test"
+    )
+    with pytest.raises(Conflict):
+        await restoring.release(database, MissedChoice.SKIP)
