@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import Any
 
 import pytest
@@ -39,7 +39,17 @@ from foliot.domain.outcomes import (
 )
 from foliot.domain.policy import Backoff, Breaker, BreakerAction, Limits, OnLost, Overlap, OverlapRule, Retry
 from foliot.domain.run import RunError, RunFacts, Trigger
-from foliot.domain.schedule import Interval, IntervalMode, Once, SkipReason
+from foliot.domain.schedule import (
+    Calendar,
+    CalendarKind,
+    Interval,
+    IntervalMode,
+    Once,
+    Otherwise,
+    SkipReason,
+    Weekly,
+    Window,
+)
 from foliot.domain.settlement import Promotion, Settlement, settle, then
 from tests.domain.given import HOUR, MINUTE, a_job, at, every, job_id, run_id
 
@@ -391,3 +401,50 @@ def test_attempts_are_bounded_by_retries_and_losses(most: int, reports: list[Out
             run, attempt_count=run.attempt_count + 1, retries_used=settled.retries_used, losses=settled.losses
         )
     raise AssertionError("it never ended")
+
+
+NIGHT = Weekly(time(22), time(8, 30))
+
+
+@pytest.mark.parametrize("outcome", [Failed(ERROR), TimedOut(), Lost(), HandedBack()])
+def test_the_next_attempt_waits_until_a_calendar_opens(outcome: Outcome) -> None:
+    closed = Calendar("nights", CalendarKind.BLACKOUT, (NIGHT,), otherwise=Otherwise.DEFER)
+    settled = settle(a_run(), outcome, facts(a_job(calendars=(closed,))), NOW, 0)
+    assert settled.retry_at == at("08:30")
+
+
+def test_the_next_attempt_waits_for_the_next_window_and_no_longer_than_that_lasts() -> None:
+    job = a_job(window=Window(time(8, 30), time(8, 45)))
+    settled = settle(a_run(), Failed(ERROR), facts(job), NOW, 0)
+    assert (settled.retry_at, settled.retry_by) == (at("08:30"), at("08:45"))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [
+        (Failed(ERROR), RunStatus.FAILED),
+        (TimedOut(), RunStatus.TIMED_OUT),
+        (Lost(), RunStatus.INTERRUPTED),
+        (HandedBack(), RunStatus.SKIPPED),
+    ],
+)
+def test_where_a_calendar_skips_what_it_closes_there_is_no_next_attempt(
+    outcome: Outcome, status: RunStatus
+) -> None:
+    closed = Calendar("nights", CalendarKind.BLACKOUT, (NIGHT,), otherwise=Otherwise.SKIP)
+    settled = settle(a_run(), outcome, facts(a_job(calendars=(closed,))), NOW, 0)
+    assert (settled.status, settled.retry_at) == (status, None)
+
+
+def test_a_retry_that_opens_only_after_the_next_planned_time_is_not_made() -> None:
+    closed = Calendar("nights", CalendarKind.BLACKOUT, (NIGHT,), otherwise=Otherwise.DEFER)
+    soon = Timer(at("08:00"), at("08:20"), at("08:20"))
+    settled = settle(a_run(), Failed(ERROR), facts(a_job(calendars=(closed,)), timer=soon), NOW, 0)
+    assert settled.status is RunStatus.FAILED
+
+
+def test_what_a_person_asked_for_is_retried_whatever_the_calendar_says() -> None:
+    closed = Calendar("nights", CalendarKind.BLACKOUT, (NIGHT,))
+    run = a_run(trigger=Trigger.MANUAL)
+    settled = settle(run, Failed(ERROR), facts(a_job(calendars=(closed,))), NOW, 0)
+    assert settled.retry_at == NOW + timedelta(minutes=5)

@@ -13,6 +13,9 @@ from foliot.domain.dependencies import Edge, Mode, On
 from foliot.domain.ids import CalendarId, JobId
 from foliot.domain.policy import Backoff, Breaker, Limits, Misfire, MisfireRule, Overlap, OverlapRule, Retry
 from foliot.domain.schedule import (
+    Absolute,
+    Calendar,
+    CalendarKind,
     Cron,
     DayMatch,
     Gap,
@@ -21,8 +24,10 @@ from foliot.domain.schedule import (
     Manual,
     Once,
     OverlapTime,
+    Weekly,
     Window,
 )
+from foliot.storage.codec import decode, encode
 from foliot.storage.definitions import definition_json, definition_of, rules_of, spec_text
 
 NOW = datetime(2026, 11, 15, 10, 0, 0, 5, tzinfo=UTC)
@@ -91,3 +96,10 @@ def test_a_definition_comes_back_as_it_was() -> None:
         external_ref={"source": "crontab", "id": "7"},
     )
     assert definition_of(json.loads(json.dumps(definition_json(definition)))) == definition
+
+
+def test_a_field_called_kind_is_not_taken_for_the_tag_of_a_union() -> None:
+    calendar = Calendar(
+        "nights", CalendarKind.ALLOW, (Weekly(time(22), time(4)), Absolute(NOW, NOW + timedelta(1)))
+    )
+    assert decode(Calendar, json.loads(json.dumps(encode(calendar)))) == calendar

@@ -1,0 +1,22 @@
+"""A small world that has lived for two days, for tests that look at it and for tests that break it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import psycopg
+import pytest
+
+from foliot.testing.database import Databases
+from foliot.testing.simulation.run import Run
+from foliot.testing.simulation.world import Size
+
+SMALL = Size(workspaces=5, days=2, seed=11)
+
+
+@pytest.fixture(scope="module")
+async def lived(server: Databases) -> AsyncIterator[Run]:
+    with server.fresh() as url, psycopg.connect(url, autocommit=True) as owner:
+        run = Run(SMALL, url, owner)
+        await run.live()
+        yield run

@@ -1,0 +1,125 @@
+"""The judge is judged: every bug planted into a right history must be found, under the name of the promise it breaks."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from foliot.testing.simulation.expectation import may_begin
+from foliot.testing.simulation.run import Run
+
+pytestmark = pytest.mark.anyio
+
+SOME = "(SELECT id FROM foliot.runs WHERE {} ORDER BY id LIMIT 1)"
+STARTED = "started_at IS NOT NULL AND trigger = 'schedule' AND attempt_count = 1 AND status = 'succeeded'"
+EXCLUSIVE = "job_id IN (SELECT job_id FROM foliot.timers WHERE spec NOT LIKE '%concurrent%')"
+CALENDAR = (
+    "job_id IN (SELECT id FROM foliot.jobs WHERE definition -> 'spec' -> 'schedule' ->> 'kind' = 'cron')"
+)
+
+PLANTED = {
+    "a planned time with two records": (
+        "I2",
+        f"""DROP INDEX foliot.runs_one_per_planned_time;
+            CREATE TEMP TABLE twin ON COMMIT DROP AS SELECT * FROM foliot.runs WHERE id = {SOME.format(STARTED)};
+            UPDATE twin SET id = gen_random_uuid(); INSERT INTO foliot.runs SELECT * FROM twin""",
+    ),
+    "a record that is gone": (
+        "I1",
+        f"DELETE FROM foliot.runs WHERE id = {SOME.format(STARTED + ' AND ' + CALENDAR)}",
+    ),
+    "a record for a time that was not planned": (
+        "I1",
+        f"""UPDATE foliot.runs SET planned_for = planned_for - '7 min'::interval, planned_key = planned_key - '7 min'::interval
+             WHERE id = {SOME.format(STARTED + " AND " + CALENDAR)}""",
+    ),
+    "a record under another wall-clock time": (
+        "I1",
+        f"UPDATE foliot.runs SET planned_key = planned_key + '1 second'::interval WHERE id = {SOME.format(STARTED + ' AND ' + CALENDAR)}",
+    ),
+    "a gap record that counts one too many": (
+        "I1",
+        f"UPDATE foliot.runs SET count = count + 1 WHERE id = {SOME.format('planned_until IS NOT NULL')}",
+    ),
+    "a timer that will miss its next planned time": (
+        "I1",
+        f"""UPDATE foliot.timers SET due_at = due_at + '1 day'::interval WHERE job_id =
+            (SELECT job_id FROM foliot.timers WHERE {CALENDAR} AND status = 'active' AND due_at < 'infinity' LIMIT 1)""",
+    ),
+    "a run made before its time": (
+        "I3",
+        f"UPDATE foliot.runs SET created_at = planned_for - '1 second'::interval WHERE id = {SOME.format(STARTED)}",
+    ),
+    "an attempt started before its time": (
+        "I3",
+        f"UPDATE foliot.runs SET started_at = planned_for - '1 second'::interval WHERE id = {SOME.format(STARTED)}",
+    ),
+    "an attempt that reaches into the next": (
+        "I5",
+        f"""UPDATE foliot.runs SET finished_at = finished_at + '20 days'::interval WHERE id =
+            {SOME.format(STARTED + " AND " + EXCLUSIVE)}""",
+    ),
+    "a fence that falls": ("I6", "UPDATE foliot.attempts SET fence = 1 WHERE number = 2"),
+    "attempts of one run that overlap": (
+        "I6",
+        "UPDATE foliot.attempts SET ended_at = ended_at + '20 days'::interval WHERE number = 1",
+    ),
+    "a dependent that ran before its upstream had ended": (
+        "I7",
+        "UPDATE foliot.runs SET created_at = created_at - '20 days'::interval WHERE trigger = 'dependency'",
+    ),
+    "a success that triggered nothing": ("I7", "DELETE FROM foliot.runs WHERE trigger = 'dependency'"),
+    "a retry too many": (
+        "I9",
+        """INSERT INTO foliot.attempts SELECT workspace_id, run_id, number + 100 + n, 'failed', worker_id, fence + 100 + n, ended_at, ended_at
+             FROM foliot.attempts, generate_series(1, 9) AS n WHERE number = 1""",
+    ),
+    "an end that was written anew": (
+        "I10",
+        f"UPDATE foliot.runs SET status = 'cancelled' WHERE id = {SOME.format(STARTED)}",
+    ),
+    "an open run that stands nowhere": (
+        "open runs",
+        f"UPDATE foliot.runs SET status = NULL, finished_at = NULL WHERE id = {SOME.format(STARTED)}",
+    ),
+    "a timer that believes in a live run": (
+        "timers count",
+        "UPDATE foliot.timers SET live = live + 1 WHERE job_id = (SELECT job_id FROM foliot.timers ORDER BY job_id LIMIT 1)",
+    ),
+    "a counter that is one off": (
+        "counters",
+        "UPDATE foliot.timers SET success_count = success_count + 1 WHERE job_id = (SELECT min(job_id::text)::uuid FROM foliot.timers)",
+    ),
+    "a due timer that the tick left behind": (
+        "nothing due",
+        "UPDATE foliot.timers SET due_at = cursor_at - '1 day'::interval WHERE status = 'active'",
+    ),
+    "a run that nobody takes": (
+        "I14",
+        f"""INSERT INTO foliot.ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, timeout, trigger)
+            SELECT workspace_id, id, job_id, 'default', 'simulated', 0, planned_for, planned_for, false, '1 min', trigger
+              FROM foliot.runs WHERE id = {SOME.format(STARTED)}""",
+    ),
+}
+
+
+@pytest.mark.parametrize("bug", PLANTED)
+async def test_a_planted_bug_is_found(lived: Run, bug: str) -> None:
+    promise, statement = PLANTED[bug]
+    with lived.owner.transaction(force_rollback=True):
+        lived.owner.execute(statement)
+        found = list(lived.judge.complaints(lived.now))
+    assert any(complaint.startswith(promise) for complaint in found), found
+
+
+async def test_a_right_history_is_not_complained_about(lived: Run) -> None:
+    assert list(lived.judge.complaints(lived.now)) == []
+
+
+async def test_a_start_outside_its_window_is_found(lived: Run) -> None:
+    guarded = [story for story in lived.drive.chronicle.stories.values() if story.is_guarded]
+    hours = [lived.now + timedelta(hours=hour) for hour in range(24)]
+    for story in guarded:
+        answers = {may_begin(story, hour, hour) for hour in hours}
+        assert answers == {True, False}

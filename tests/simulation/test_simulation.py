@@ -1,0 +1,53 @@
+"""Virtual time: fifty workspaces, two nodes, a week of crashes, edits and pauses; and the same seed twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from foliot.testing.database import Databases
+from foliot.testing.simulation.run import Run, simulate
+from foliot.testing.simulation.world import Size
+from tests.simulation.conftest import SMALL
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.timeout(600)
+async def test_a_week_of_faults_breaks_no_invariant(server: Databases) -> None:
+    with server.fresh() as url:
+        figures = await simulate(Size(workspaces=50, jobs=10, days=7), url)
+    happened = figures.happenings
+    # A world in which nothing went wrong would prove nothing.
+    for what in (
+        "fault crash",
+        "fault blackout",
+        "died in a transaction",
+        "stale reports",
+        "swept lost",
+        "drained",
+    ):
+        assert happened[what] > 0, what
+    for what in ("people paused", "people resumed", "people edited", "people cancelled"):
+        assert happened[what] > 0, what
+    for ended in ("succeeded", "failed", "timed_out", "interrupted", "cancelled"):
+        assert figures.records[ended] > 0, ended
+    for reason in ("overlap", "misfire", "paused", "window", "blackout", "dst_gap", "deadline", "operator"):
+        assert figures.records[f"skipped ({reason})"] > 0, reason
+    assert figures.occurrences > 20_000
+
+
+async def test_the_same_seed_gives_the_same_history(server: Databases, lived: Run) -> None:
+    from foliot.testing.simulation.figures import history_of
+
+    with server.fresh() as url:
+        again = await simulate(SMALL, url)
+    assert again.history == history_of(lived.owner)
+    assert again.happenings == lived.drive.stage.counts
+
+
+async def test_another_seed_gives_another_history(server: Databases, lived: Run) -> None:
+    from foliot.testing.simulation.figures import history_of
+
+    with server.fresh() as url:
+        other = await simulate(Size(workspaces=5, days=1, seed=12), url)
+    assert other.history != history_of(lived.owner)
