@@ -1,0 +1,213 @@
+"""Why: of a job at any instant, past or future, and of one run. Loads what is known; `domain/explaining.py` says it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from foliot.domain.definition import Rules
+from foliot.domain.dependencies import Mode, When
+from foliot.domain.errors import Invalid, NotFound
+from foliot.domain.explaining import CLOSE_ENOUGH, Question, explain
+from foliot.domain.freezing import Freeze, freeze_at
+from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.job import Job
+from foliot.domain.lifecycle import RunStatus
+from foliot.domain.run import WaitsFor
+from foliot.domain.telling import Explanation, Place, Recorded, Verdict, explain_record
+from foliot.storage import calendars, explaining, ledger
+from foliot.storage.explaining import MOST_NAMED, AliveWorker, InReady, InWaiting, Subject
+from foliot.storage.ledger import Entry
+from foliot.storage.tx import Database, Role, Tx
+
+
+async def explain_instant(
+    database: Database, workspace_id: WorkspaceId, job_id: JobId, at: datetime
+) -> Explanation:
+    """What happened to this job at `at`, or what will."""
+    if at.tzinfo is None:
+        raise Invalid("An instant needs its offset from UTC, such as 2027-01-02T18:00:00Z.", pointer="/at")
+    async with database.tx(Role.APP, workspace_id) as tx:
+        asked = await _asked(tx, job_id)
+        entry = await ledger.near(tx, job_id, at, CLOSE_ENOUGH) if at >= asked.subject.created_at else None
+        if entry is not None and entry.run.status in _OPEN:
+            told = await _explain_open(tx, asked, entry)
+        else:
+            told = explain(
+                Question(
+                    job=asked.job,
+                    status=asked.subject.status,
+                    created_at=asked.subject.created_at,
+                    at=at,
+                    now=tx.now,
+                    record=None if entry is None else _recorded(entry),
+                    runs_created=asked.subject.runs_created,
+                    skip_next=asked.subject.skip_next,
+                    freezes=await asked.freezes(min(at, tx.now)),
+                    waits_for=await asked.hangs_on(),
+                )
+            )
+        return _with_revision(told, asked.subject, entry, at)
+
+
+async def explain_run(database: Database, workspace_id: WorkspaceId, run_id: RunId) -> Explanation:
+    """What became of this run, or what it waits for and where it stands."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        entry = await ledger.one(tx, run_id)
+        if entry is None:
+            raise NotFound("There is no such run.")
+        asked = await _asked(tx, entry.run.job_id)
+        if entry.run.status in _OPEN:
+            return await _explain_open(tx, asked, entry)
+        return _with_revision(explain_record(asked.job, _recorded(entry)), asked.subject, entry, None)
+
+
+_OPEN = frozenset({RunStatus.READY, RunStatus.WAITING, RunStatus.RUNNING})
+
+
+class _Asked:
+    """A job somebody asks about, and what can be looked up for the answer."""
+
+    def __init__(self, tx: Tx, subject: Subject, job: Job) -> None:
+        self.tx = tx
+        self.subject = subject
+        self.job = job
+
+    async def freezes(self, since: datetime) -> tuple[Freeze, ...]:
+        subject, spec = self.subject, self.subject.definition.spec
+        found = await explaining.freezes(self.tx, subject.workspace_id, since)
+        covering = (
+            each for each in found if each.covers(subject.workspace_id, subject.id, spec.tags, spec.queue)
+        )
+        return tuple(each.freeze for each in covering)
+
+    async def hangs_on(self) -> str | None:
+        """What a job without planned times of its own waits for."""
+        if self.job.is_chained:
+            live = self.subject.live_number
+            return None if live is None else f"run {live} to end"
+        upstreams = await self.upstreams(Mode.TRIGGER)
+        return f"the end of {upstreams}" if upstreams else None
+
+    async def upstreams(self, mode: Mode) -> str:
+        edges = [edge for edge in self.subject.definition.depends_on if edge.mode is mode]
+        names = await explaining.names(self.tx, [edge.upstream for edge in edges])
+        listed = [f"the job {names.get(edge.upstream, edge.upstream)}" for edge in edges]
+        word = "and" if self.subject.definition.spec.depends_when is When.ALL else "or"
+        return f" {word} ".join(listed)
+
+
+async def _asked(tx: Tx, job_id: JobId) -> _Asked:
+    subject = await explaining.subject(tx, job_id)
+    if subject is None:
+        raise NotFound("There is no such job.")
+    spec = subject.definition.spec
+    known = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
+    mine = tuple(known[each] for each in spec.calendars if each in known)
+    return _Asked(tx, subject, Rules(spec).job(subject.id, subject.workspace_id, subject.schedule_rev, mine))
+
+
+async def _explain_open(tx: Tx, asked: _Asked, entry: Entry) -> Explanation:
+    record = _recorded(entry)
+    if entry.run.status is RunStatus.WAITING:
+        waiting = await explaining.in_waiting(tx, entry.run.id)
+        if waiting is not None:
+            return explain_record(asked.job, record, await _place(tx, asked, waiting))
+    if entry.run.status is RunStatus.READY:
+        ready = await explaining.in_ready(tx, entry.run.id)
+        if ready is not None:
+            return await _explain_ready(tx, asked, record, ready)
+    return explain_record(asked.job, record)
+
+
+async def _place(tx: Tx, asked: _Asked, waiting: InWaiting) -> Place:
+    behind, until = None, waiting.expires_at
+    match waiting.waits_for:
+        case WaitsFor.TURN:
+            live = asked.subject.live_number
+            behind = None if live is None else f"run {live}"
+        case WaitsFor.UPSTREAM:
+            behind = await asked.upstreams(Mode.GATE) or None
+        case WaitsFor.FREEZE:
+            freeze = freeze_at(await asked.freezes(tx.now), tx.now)
+            behind = None if freeze is None else freeze.reason or None
+            until = (freeze and freeze.end_at) or until
+        case WaitsFor.WINDOW:
+            until = waiting.available_at
+        case WaitsFor.LIMIT:
+            behind = await _limits(tx, asked, waiting.concurrency_key)
+    position = None if waiting.ahead is None else waiting.ahead + 1
+    return Place(waiting.waits_for, position, waiting.line, behind, until)
+
+
+async def _limits(tx: Tx, asked: _Asked, concurrency_key: str | None) -> str | None:
+    found = await explaining.limits(tx, asked.subject.workspace_id, concurrency_key)
+    named = [
+        f"{f'concurrency key {limit.key}' if limit.key else 'the workspace'}: {limit.in_use} of {limit.cap} in use"
+        for limit in found
+        if limit.in_use >= limit.cap
+    ]
+    return "; ".join(named) or None
+
+
+async def _explain_ready(tx: Tx, asked: _Asked, record: Recorded, ready: InReady) -> Explanation:
+    if ready.available_at > tx.now:
+        return explain_record(asked.job, replace(record, retry_at=ready.available_at))
+    workers = await explaining.alive_workers(tx)
+    if any(worker.serves(ready.queue, ready.type) for worker in workers):
+        place = Place(WaitsFor.TURN, ready.ahead + 1, ready.line)
+        return explain_record(asked.job, record, place)
+    return Explanation(
+        Verdict.WAITING,
+        f"Run {record.number} is ready, but no worker serves queue {ready.queue} for type {ready.type}.",
+        (_alive(workers),),
+        f"Start a worker that serves queue {ready.queue} and has a handler for {ready.type}.",
+    )
+
+
+def _alive(workers: list[AliveWorker]) -> str:
+    if not workers:
+        return "No worker is alive."
+    named = [
+        f"{worker.name} (queues: {', '.join(worker.queues)}; types: {', '.join(worker.types)}"
+        f"{'; shutting down' if worker.is_draining else ''})"
+        for worker in workers[:MOST_NAMED]
+    ]
+    more = f", and {len(workers) - MOST_NAMED} more" if len(workers) > MOST_NAMED else ""
+    return f"Workers alive: {', '.join(named)}{more}."
+
+
+def _recorded(entry: Entry) -> Recorded:
+    run = entry.run
+    return Recorded(
+        run_id=run.id,
+        number=run.number,
+        status=run.status,
+        planned_for=run.planned_for,
+        planned_until=run.planned_until,
+        count=run.count,
+        skip_reason=run.skip_reason,
+        note=entry.note,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        attempt_count=run.attempt_count,
+        error=run.error,
+    )
+
+
+def _with_revision(
+    told: Explanation, subject: Subject, entry: Entry | None, at: datetime | None
+) -> Explanation:
+    """Says so where the answer speaks of another schedule than the one the job has now."""
+    if entry is not None and entry.schedule_rev != subject.schedule_rev:
+        fact = f"It was planned by schedule revision {entry.schedule_rev}; the job is at revision {subject.schedule_rev} now."
+    elif (
+        entry is None
+        and at is not None
+        and subject.schedule_rev > 1
+        and subject.created_at <= at < subject.updated_at
+    ):
+        fact = "The job has been edited since then; the times named here are those of its schedule now."
+    else:
+        return told
+    return replace(told, facts=(*told.facts, fact))

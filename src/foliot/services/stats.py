@@ -1,0 +1,114 @@
+"""Statistics: rates and averages from days added up, percentiles from the newest runs; and the roll-up that adds the days up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from foliot.domain.errors import Invalid, NotFound
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.lifecycle import RunStatus
+from foliot.storage import explaining, statistics, sweeps
+from foliot.storage.statistics import Day, Spread
+from foliot.storage.sweeps import Walk
+from foliot.storage.tx import Database, Role
+
+DAYS = 30
+MOST_DAYS = 3_660
+NEWEST = 1_000  # runs that percentiles speak of
+BATCH = 5_000
+# A record is made in a transaction that may commit a little after midnight: a day is complete when none of them can be left.
+SETTLED = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """`success_rate` is a whole percentage of the runs that succeeded or failed, rounded down: 100 means every one."""
+
+    records: int
+    runs: int
+    successes: int
+    failures: int
+    skips: int
+    success_rate: int | None
+    average_duration: timedelta | None
+    average_lag: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceStats:
+    totals: Totals
+    days: tuple[Day, ...]  # oldest first; days without records are left out
+
+
+@dataclass(frozen=True, slots=True)
+class JobStats:
+    totals: Totals
+    days: tuple[Day, ...]
+    newest: Spread
+    last_run_at: datetime | None
+    last_run_status: RunStatus | None
+
+
+@dataclass(frozen=True, slots=True)
+class RolledUp:
+    """`is_done` is False while there is more to do at once."""
+
+    counted: int = 0
+    is_done: bool = True
+
+
+async def job_stats(
+    database: Database, workspace_id: WorkspaceId, job_id: JobId, days: int = DAYS
+) -> JobStats:
+    """The last `days` UTC days, today included."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        if await explaining.subject(tx, job_id) is None:
+            raise NotFound("There is no such job.")
+        found = await statistics.days_of_job(tx, job_id, _since(tx.now, days))
+        last = await statistics.last_run(tx, job_id)
+        newest = await statistics.spread(tx, job_id, NEWEST)
+    return JobStats(totals(found), found, newest, *(last or (None, None)))
+
+
+async def workspace_stats(database: Database, workspace_id: WorkspaceId, days: int = DAYS) -> WorkspaceStats:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        found = await statistics.days_of_workspace(tx, _since(tx.now, days))
+    return WorkspaceStats(totals(found), found)
+
+
+async def roll_up(database: Database, limit: int = BATCH) -> RolledUp:
+    """One bounded step, in one transaction. Where another node is at it, there is nothing to do."""
+    async with database.tx(Role.ENGINE) as tx:
+        sweep = await sweeps.take(tx, Walk.ROLL_UP)
+        if sweep is None:
+            return RolledUp()
+        late = await statistics.roll_up_uncounted(tx, limit)
+        today = datetime.combine((tx.now - SETTLED).date(), time.min, UTC)
+        passed = await statistics.roll_up(tx, sweep.position, today, limit)
+        if passed.last is not None:
+            await sweeps.leave(tx, Walk.ROLL_UP, passed.last)
+        return RolledUp(late + passed.count, is_done=late < limit and passed.count < limit)
+
+
+def totals(days: Sequence[Day]) -> Totals:
+    runs = sum(day.runs for day in days)
+    successes, failures = sum(day.successes for day in days), sum(day.failures for day in days)
+    judged = successes + failures
+    return Totals(
+        records=sum(day.records for day in days),
+        runs=runs,
+        successes=successes,
+        failures=failures,
+        skips=sum(day.skips for day in days),
+        success_rate=successes * 100 // judged if judged else None,
+        average_duration=timedelta(seconds=sum(day.seconds for day in days)) / runs if runs else None,
+        average_lag=timedelta(seconds=sum(day.lag_seconds for day in days)) / runs if runs else None,
+    )
+
+
+def _since(now: datetime, days: int) -> date:
+    if not 1 <= days <= MOST_DAYS:
+        raise Invalid(f"Between 1 and {MOST_DAYS:,} days.", pointer="/days")
+    return now.date() - timedelta(days=days - 1)

@@ -1,0 +1,73 @@
+-- name: one
+SELECT * FROM ledger WHERE id = %(run_id)s;
+
+-- name: of_job
+-- Walks runs_newest_of_a_job from the cursor on. `floor` ends the walk, so that a filter which matches little costs little.
+SELECT * FROM ledger
+ WHERE job_id = %(job_id)s
+   AND (%(since)s::timestamptz IS NULL OR planned_for >= %(since)s)
+   AND (%(until)s::timestamptz IS NULL OR planned_for < %(until)s)
+   AND (%(before)s::timestamptz IS NULL OR (planned_for, id) < (%(before)s, %(before_id)s))
+   AND (%(floor)s::timestamptz IS NULL OR (planned_for, id) >= (%(floor)s, %(floor_id)s))
+   AND (%(triggers)s::text[] IS NULL OR trigger = ANY (%(triggers)s))
+   AND (%(statuses)s::text[] IS NULL OR status = ANY (%(statuses)s))
+ ORDER BY planned_for DESC, id DESC
+ LIMIT %(limit)s;
+
+-- name: floor_of_job
+SELECT planned_for, id FROM runs
+ WHERE job_id = %(job_id)s
+   AND (%(since)s::timestamptz IS NULL OR planned_for >= %(since)s)
+   AND (%(until)s::timestamptz IS NULL OR planned_for < %(until)s)
+   AND (%(before)s::timestamptz IS NULL OR (planned_for, id) < (%(before)s, %(before_id)s))
+ ORDER BY planned_for DESC, id DESC
+OFFSET %(scan)s LIMIT 1;
+
+-- name: of_workspace
+-- By id: ids begin with the instant their record was made. The policy asks for the workspace too; naming it lets the index serve.
+SELECT * FROM ledger
+ WHERE workspace_id = %(workspace_id)s
+   AND (%(since_id)s::uuid IS NULL OR id >= %(since_id)s)
+   AND (%(until_id)s::uuid IS NULL OR id < %(until_id)s)
+   AND (%(before_id)s::uuid IS NULL OR id < %(before_id)s)
+   AND (%(floor_id)s::uuid IS NULL OR id >= %(floor_id)s)
+   AND (%(triggers)s::text[] IS NULL OR trigger = ANY (%(triggers)s))
+   AND (%(statuses)s::text[] IS NULL OR status = ANY (%(statuses)s))
+ ORDER BY id DESC
+ LIMIT %(limit)s;
+
+-- name: floor_of_workspace
+SELECT planned_for, id FROM runs
+ WHERE workspace_id = %(workspace_id)s
+   AND (%(since_id)s::uuid IS NULL OR id >= %(since_id)s)
+   AND (%(until_id)s::uuid IS NULL OR id < %(until_id)s)
+   AND (%(before_id)s::uuid IS NULL OR id < %(before_id)s)
+ ORDER BY id DESC
+OFFSET %(scan)s LIMIT 1;
+
+-- name: attempts
+-- A run that ended with its first attempt is its own record of it; the attempt under way is the lease.
+SELECT number, status, worker_id, fence, leased_at, ended_at, error FROM attempts WHERE run_id = %(run_id)s
+UNION ALL
+SELECT 1, CASE status WHEN 'interrupted' THEN 'lost' WHEN 'skipped' THEN 'succeeded' ELSE status END, worker_id, fence, started_at,
+       finished_at, error
+  FROM runs
+ WHERE id = %(run_id)s AND status IS NOT NULL AND attempt_count = 1 AND worker_id IS NOT NULL
+   AND NOT EXISTS (SELECT FROM attempts WHERE attempts.run_id = runs.id)
+UNION ALL
+SELECT attempts, 'running', worker_id, fence, leased_at, NULL, NULL FROM leases WHERE run_id = %(run_id)s
+ ORDER BY number;
+
+-- name: near
+-- The record that people mean by an instant: of that planned time, or of the first in the minute that begins there.
+SELECT * FROM ledger
+ WHERE job_id = %(job_id)s AND planned_for >= %(at)s AND planned_for < %(before)s
+ ORDER BY planned_for, id
+ LIMIT 1;
+
+-- name: gap_over
+-- The gap record that covers an instant. Only gap records are in runs_gaps_of_a_job.
+SELECT * FROM ledger
+ WHERE job_id = %(job_id)s AND planned_until >= %(at)s AND planned_for <= %(at)s
+ ORDER BY planned_until
+ LIMIT 1;

@@ -1,0 +1,93 @@
+-- name: roll_up
+-- The next stretch of the ledger, by id, is added to daily. What is still open goes to uncounted. The cursor moves in the same
+-- transaction, so each record is counted once, whatever dies in between.
+WITH passed AS MATERIALIZED (
+    SELECT workspace_id, id, job_id, status FROM runs
+     WHERE id > %(after)s AND id < %(before)s
+     ORDER BY id
+     LIMIT %(limit)s),
+counted AS (
+    INSERT INTO daily AS known (workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
+    SELECT workspace_id, job_id, day, count(*), sum(runs), sum(successes), sum(failures), sum(skips), COALESCE(sum(seconds), 0),
+           COALESCE(sum(lag_seconds), 0)
+      FROM tallies
+     WHERE id > %(after)s AND id <= (SELECT id FROM passed ORDER BY id DESC LIMIT 1)
+     GROUP BY workspace_id, job_id, day
+        ON CONFLICT (job_id, day) DO UPDATE
+       SET records = known.records + excluded.records, runs = known.runs + excluded.runs,
+           successes = known.successes + excluded.successes, failures = known.failures + excluded.failures,
+           skips = known.skips + excluded.skips, seconds = known.seconds + excluded.seconds,
+           lag_seconds = known.lag_seconds + excluded.lag_seconds),
+postponed AS (
+    INSERT INTO uncounted (workspace_id, run_id, job_id)
+    SELECT workspace_id, id, job_id FROM passed WHERE status IS NULL)
+SELECT count(*) AS passed, (SELECT id FROM passed ORDER BY id DESC LIMIT 1) AS last FROM passed;
+
+-- name: roll_up_uncounted
+-- Those that were open when the roll-up went by and have ended since. A run that is gone altogether was purged with its job.
+WITH ended AS MATERIALIZED (
+    SELECT uncounted.run_id FROM uncounted LEFT JOIN runs ON runs.id = uncounted.run_id
+     WHERE runs.id IS NULL OR runs.status IS NOT NULL
+     LIMIT %(limit)s),
+gone AS (DELETE FROM uncounted USING ended WHERE uncounted.run_id = ended.run_id),
+counted AS (
+    INSERT INTO daily AS known (workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
+    SELECT workspace_id, job_id, day, count(*), sum(runs), sum(successes), sum(failures), sum(skips), COALESCE(sum(seconds), 0),
+           COALESCE(sum(lag_seconds), 0)
+      FROM tallies JOIN ended ON tallies.id = ended.run_id
+     GROUP BY workspace_id, job_id, day
+        ON CONFLICT (job_id, day) DO UPDATE
+       SET records = known.records + excluded.records, runs = known.runs + excluded.runs,
+           successes = known.successes + excluded.successes, failures = known.failures + excluded.failures,
+           skips = known.skips + excluded.skips, seconds = known.seconds + excluded.seconds,
+           lag_seconds = known.lag_seconds + excluded.lag_seconds)
+SELECT count(*) AS counted FROM ended;
+
+-- name: days_of_job
+-- What is rolled up, what is not yet, and what was open when the roll-up went by: one statement, so that all three are of one
+-- moment and nothing is missed or counted twice. The id is in runs_newest_of_a_job, so a job's older runs are passed over in the index.
+SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(successes)::bigint AS successes,
+       sum(failures)::bigint AS failures, sum(skips)::bigint AS skips, sum(seconds) AS seconds, sum(lag_seconds) AS lag_seconds
+  FROM (SELECT day, records, runs, successes, failures, skips, seconds, lag_seconds
+          FROM daily
+         WHERE job_id = %(job_id)s AND day >= %(since)s
+        UNION ALL
+        SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
+          FROM tallies
+         WHERE job_id = %(job_id)s AND id > (SELECT position FROM sweeps WHERE name = 'roll_up') AND day >= %(since)s
+        UNION ALL
+        SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
+          FROM uncounted JOIN tallies ON tallies.id = uncounted.run_id
+         WHERE uncounted.job_id = %(job_id)s AND day >= %(since)s) AS each
+ GROUP BY day
+ ORDER BY day;
+
+-- name: days_of_workspace
+SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(successes)::bigint AS successes,
+       sum(failures)::bigint AS failures, sum(skips)::bigint AS skips, sum(seconds) AS seconds, sum(lag_seconds) AS lag_seconds
+  FROM (SELECT day, records, runs, successes, failures, skips, seconds, lag_seconds
+          FROM daily
+         WHERE workspace_id = %(workspace_id)s AND day >= %(since)s
+        UNION ALL
+        SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
+          FROM tallies
+         WHERE workspace_id = %(workspace_id)s AND id > (SELECT position FROM sweeps WHERE name = 'roll_up') AND day >= %(since)s
+        UNION ALL
+        SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
+          FROM uncounted JOIN tallies ON tallies.id = uncounted.run_id
+         WHERE uncounted.workspace_id = %(workspace_id)s AND day >= %(since)s) AS each
+ GROUP BY day
+ ORDER BY day;
+
+-- name: percentiles
+-- Of the newest runs that were attempted, looked for among no more than `scan` records.
+SELECT count(*) AS runs,
+       percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY seconds) AS seconds,
+       percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY lag_seconds) AS lag_seconds
+  FROM (SELECT seconds, lag_seconds
+          FROM (SELECT * FROM tallies WHERE job_id = %(job_id)s ORDER BY planned_for DESC, id DESC LIMIT %(scan)s) AS newest
+         WHERE runs = 1
+         LIMIT %(most)s) AS attempted;
+
+-- name: last_run
+SELECT last_run_at, last_run_status FROM timers WHERE job_id = %(job_id)s;

@@ -1,0 +1,101 @@
+"""Days of runs, added up: rolled up into `daily` by the janitor, read together with what is not rolled up yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from uuid import UUID
+
+from foliot.domain.ids import JobId
+from foliot.domain.lifecycle import RunStatus
+from foliot.storage.ledger import first_id_at
+from foliot.storage.queries import sql
+from foliot.storage.tx import Row, Tx
+
+MOST_SCANNED = 10_000  # records that percentiles look at to find their runs
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """Sums over the records made on one UTC day. `runs` were attempted; `skips` counts planned times, `records` rows."""
+
+    day: date
+    records: int
+    runs: int
+    successes: int
+    failures: int
+    skips: int
+    seconds: float
+    lag_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    p50: timedelta
+    p95: timedelta
+    p99: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Over the newest runs: how many they are, how long they took, how late they started."""
+
+    runs: int
+    duration: Percentiles | None
+    lag: Percentiles | None
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    count: int
+    last: UUID | None
+
+
+async def roll_up(tx: Tx, after: UUID, before: datetime, limit: int) -> Passed:
+    """Count the next records made before `before`."""
+    row = await tx.fetch_one(
+        sql.statistics.roll_up, {"after": after, "before": first_id_at(before), "limit": limit}
+    )
+    assert row is not None
+    return Passed(row["passed"], row["last"])
+
+
+async def roll_up_uncounted(tx: Tx, limit: int) -> int:
+    row = await tx.fetch_one(sql.statistics.roll_up_uncounted, {"limit": limit})
+    assert row is not None
+    found: int = row["counted"]
+    return found
+
+
+async def days_of_job(tx: Tx, job_id: JobId, since: date) -> tuple[Day, ...]:
+    rows = await tx.fetch(sql.statistics.days_of_job, {"job_id": job_id, "since": since})
+    return tuple(Day(**row) for row in rows)
+
+
+async def days_of_workspace(tx: Tx, since: date) -> tuple[Day, ...]:
+    """Of the workspace of the transaction."""
+    params = {"workspace_id": tx.workspace_id, "since": since}
+    return tuple(Day(**row) for row in await tx.fetch(sql.statistics.days_of_workspace, params))
+
+
+async def spread(tx: Tx, job_id: JobId, most: int) -> Spread:
+    row = await tx.fetch_one(
+        sql.statistics.percentiles, {"job_id": job_id, "most": most, "scan": MOST_SCANNED}
+    )
+    assert row is not None
+    return Spread(row["runs"], _percentiles(row, "seconds"), _percentiles(row, "lag_seconds"))
+
+
+async def last_run(tx: Tx, job_id: JobId) -> tuple[datetime, RunStatus] | None:
+    """When the job's last attempted run started, and how it ended; None before the first."""
+    row = await tx.fetch_one(sql.statistics.last_run, {"job_id": job_id})
+    if row is None or row["last_run_at"] is None:
+        return None
+    return row["last_run_at"], RunStatus(row["last_run_status"])
+
+
+def _percentiles(row: Row, name: str) -> Percentiles | None:
+    values = row[name]
+    if values is None or None in values:
+        return None
+    return Percentiles(*(timedelta(seconds=value) for value in values))

@@ -1,0 +1,64 @@
+"""What tests of services are given: definitions in a line, a worker, a day that goes by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+
+from foliot.domain.definition import Definition, Spec
+from foliot.domain.ids import JobId, WorkerId, WorkspaceId
+from foliot.domain.outcomes import Outcome, Succeeded
+from foliot.domain.schedule import Cron, Interval, Manual, Schedule
+from foliot.services import jobs
+from foliot.services.claim import Turns, claim
+from foliot.services.report import Report, report
+from foliot.services.tick import tick
+from foliot.storage.leases import Claimed
+from foliot.storage.tx import Database
+from foliot.testing.clock import ManualClock
+
+Owner = psycopg.Connection[Any]
+WORKER = WorkerId(uuid4())
+SUCCEEDED = Succeeded()
+HOURLY = Cron("0 * * * *")
+MINUTELY = Interval(timedelta(minutes=1))
+BY_HAND = Manual()
+
+
+def defined(schedule: Schedule, name: str = "sync", **spec: Any) -> Definition:
+    beside = {key: spec.pop(key) for key in ("retention", "depends_on", "payload") if key in spec}
+    return replace(Definition(name, Spec(schedule, spec.pop("type", "http"), **spec)), **beside)
+
+
+async def job(database: Database, workspace: WorkspaceId, schedule: Schedule, **spec: Any) -> JobId:
+    return (await jobs.create(database, workspace, defined(schedule, **spec), "test")).id
+
+
+async def ticked(database: Database, clock: ManualClock, by: timedelta) -> None:
+    """Time passes, and the scheduler looks."""
+    clock.advance(by)
+    while (await tick(database)).looked_at:
+        pass
+
+
+async def claimed(database: Database, permits: int = 100) -> list[Claimed]:
+    return await claim(database, WORKER, "default", ["http"], permits, Turns())
+
+
+async def done(
+    database: Database, taken: list[Claimed], outcome: Outcome = SUCCEEDED, output: Any = None
+) -> None:
+    reports = [Report(run.run_id, run.job_id, run.fence, WORKER, outcome, output) for run in taken]
+    assert len(await report(database, reports)) == len(taken)
+
+
+def a_worker(owner: Owner, clock: ManualClock, name: str, queues: list[str], types: list[str]) -> None:
+    owner.execute(
+        "INSERT INTO foliot.workers (id, name, queues, types, capacity, started_at, alive_until)"
+        " VALUES (%s, %s, %s, %s, 10, %s, %s)",
+        [uuid4(), name, queues, types, clock.now(), clock.now() + timedelta(days=3650)],
+    )

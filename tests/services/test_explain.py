@@ -1,0 +1,230 @@
+"""Why: of any instant of a job, and of one run."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+import pytest
+
+from foliot.domain.dependencies import Edge
+from foliot.domain.errors import Invalid, NotFound
+from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.outcomes import Failed
+from foliot.domain.policy import Backoff, Misfire, MisfireRule, Overlap, OverlapRule, Retry
+from foliot.domain.run import RunError
+from foliot.domain.schedule import Interval, IntervalMode
+from foliot.domain.telling import Verdict
+from foliot.services import history
+from foliot.services.explain import explain_instant, explain_run
+from foliot.storage.tx import Database
+from foliot.testing.clock import NOON, ManualClock
+from tests.services.given import BY_HAND, HOURLY, Owner, a_worker, claimed, done, job, ticked
+
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+ONE_RETRY = Retry(max=1, strategy=Backoff.FIXED, base=MINUTE)
+
+
+async def newest(database: Database, workspace: WorkspaceId, job_id: JobId) -> RunId:
+    return (await history.of_job(database, workspace, job_id)).items[0].id
+
+
+async def test_what_ran_and_what_was_skipped_is_told_from_the_record(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY)
+    await ticked(database, clock, HOUR)
+    taken = await claimed(database)
+    await ticked(database, clock, HOUR)
+    await done(database, taken)
+    ran = await explain_instant(database, workspace, job_id, NOON + HOUR)
+    assert (ran.verdict, ran.next_step) == (Verdict.RAN, None)
+    assert ran.sentence.startswith("Run 1, planned for 2027-01-15 13:00:00 UTC, succeeded")
+    skipped = await explain_instant(database, workspace, job_id, NOON + 2 * HOUR)
+    assert skipped.verdict is Verdict.SKIPPED
+    assert "an earlier run of this job was still live" in skipped.sentence
+    assert skipped.next_step is not None
+    assert await explain_run(database, workspace, await newest(database, workspace, job_id)) == skipped
+
+
+async def test_an_instant_between_planned_times_names_the_nearest(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY)
+    await ticked(database, clock, HOUR)
+    told = await explain_instant(database, workspace, job_id, NOON + HOUR + 7 * MINUTE)
+    assert told.verdict is Verdict.NOT_PLANNED
+    assert told.facts == (
+        "The nearest before is 2027-01-15 13:00:00 UTC.",
+        "The nearest after is 2027-01-15 14:00:00 UTC.",
+    )
+
+
+async def test_a_time_within_a_gap_is_told_from_the_gap_record(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY, misfire=Misfire(MisfireRule.SKIP))
+    await ticked(database, clock, 10 * HOUR + 30 * MINUTE)
+    first = await explain_instant(database, workspace, job_id, NOON + HOUR)
+    middle = await explain_instant(database, workspace, job_id, NOON + 5 * HOUR)
+    assert middle == first
+    assert middle.verdict is Verdict.SKIPPED
+    assert middle.sentence.startswith("10 planned times from 2027-01-15 13:00:00 UTC")
+    between = await explain_instant(database, workspace, job_id, NOON + 5 * HOUR + 10 * MINUTE)
+    assert between.verdict is Verdict.NOT_PLANNED
+
+
+async def test_before_creation_it_says_so(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY)
+    told = await explain_instant(database, workspace, job_id, NOON - HOUR)
+    assert told.verdict is Verdict.NOT_CREATED
+    assert "created on 2027-01-15 12:00:00 UTC" in told.sentence
+
+
+async def test_the_future_is_told_from_the_same_timetable(
+    database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY, tags=("billing",))
+    assert (await explain_instant(database, workspace, job_id, NOON + 3 * HOUR)).verdict is Verdict.WILL_RUN
+    owner.execute(
+        "INSERT INTO foliot.freezes (workspace_id, id, scope, start_at, end_at, after, reason, created_by, created_at)"
+        " VALUES (%s, %s, %s, %s, %s, 'skip', 'year end', 'test', %s)",
+        [workspace, uuid4(), '{"tags": ["billing"]}', NOON + 2 * HOUR, NOON + 4 * HOUR, NOON],
+    )
+    frozen = await explain_instant(database, workspace, job_id, NOON + 3 * HOUR)
+    assert frozen.verdict is Verdict.WILL_NOT_RUN
+    assert "year end" in frozen.sentence
+    assert (await explain_instant(database, workspace, job_id, NOON + 4 * HOUR)).verdict is Verdict.WILL_RUN
+    owner.execute("UPDATE foliot.jobs SET status = 'paused'")
+    paused = await explain_instant(database, workspace, job_id, NOON + 5 * HOUR)
+    assert (paused.verdict, paused.next_step) == (Verdict.WILL_NOT_RUN, "Resume it.")
+
+
+async def test_jobs_without_times_of_their_own_name_what_they_wait_for(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    chained = await job(database, workspace, Interval(HOUR, mode=IntervalMode.FIXED_DELAY), name="crawl")
+    after = await job(database, workspace, BY_HAND, name="report", depends_on=(Edge(chained),))
+    await ticked(database, clock, HOUR)
+    told = await explain_instant(database, workspace, chained, NOON + 9 * HOUR)
+    assert told.verdict is Verdict.NOT_PLANNED
+    assert "waits for run 1 to end" in told.sentence
+    told = await explain_instant(database, workspace, after, NOON + 9 * HOUR)
+    assert "waits for the end of the job crawl" in told.sentence
+
+
+async def test_a_run_behind_another_says_which_and_where_it_stands(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.QUEUE))
+    for _ in range(3):
+        await ticked(database, clock, HOUR)
+    last = await explain_run(database, workspace, await newest(database, workspace, job_id))
+    assert last.verdict is Verdict.WAITING
+    assert "an earlier run of its job to end (run 1)" in last.sentence
+    assert "number 2 of 2 in line" in last.sentence
+    assert await explain_instant(database, workspace, job_id, NOON + 3 * HOUR) == last
+
+
+async def test_a_run_that_nobody_serves_says_so_and_names_the_living(
+    database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY, queue="mail")
+    await ticked(database, clock, HOUR)
+    run_id = await newest(database, workspace, job_id)
+    told = await explain_run(database, workspace, run_id)
+    assert told.sentence == "Run 1 is ready, but no worker serves queue mail for type http."
+    assert told.facts == ("No worker is alive.",)
+    a_worker(owner, clock, "alpha", ["default"], ["http", "python"])
+    told = await explain_run(database, workspace, run_id)
+    assert told.facts == ("Workers alive: alpha (queues: default; types: http, python).",)
+    a_worker(owner, clock, "beta", ["mail"], ["http"])
+    told = await explain_run(database, workspace, run_id)
+    assert told.sentence == "Run 1 is ready and waits for a worker; it is number 1 of 1 in line."
+
+
+async def test_a_place_in_line_counts_only_ones_own_workspace_and_queue(
+    database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    a_worker(owner, clock, "alpha", ["default"], ["http"])
+    other = WorkspaceId(uuid4())
+    owner.execute(
+        "INSERT INTO foliot.workspaces (id, slug, name, created_at) VALUES (%s, 'globex', 'Globex', %s)",
+        [other, NOON],
+    )
+    await job(database, other, HOURLY)
+    await job(database, workspace, HOURLY, queue="mail")
+    behind = await job(database, workspace, HOURLY, priority=5)
+    await job(database, workspace, HOURLY)
+    await ticked(database, clock, HOUR)
+    told = await explain_run(database, workspace, await newest(database, workspace, behind))
+    assert "number 2 of 2 in line" in told.sentence
+
+
+async def test_a_run_between_attempts_says_when_the_next_one_is(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY, retry=ONE_RETRY)
+    await ticked(database, clock, HOUR)
+    taken = await claimed(database)
+    run_id = taken[0].run_id
+    running = await explain_run(database, workspace, run_id)
+    assert (running.verdict, "attempt 1" in running.sentence) == (Verdict.RUNNING, True)
+    await done(database, taken, Failed(RunError("boom", "It broke.")))
+    told = await explain_run(database, workspace, run_id)
+    assert told.sentence == "Run 1 waits for attempt 2 at 2027-01-15 13:01:00 UTC."
+    assert told.facts == ("boom: It broke.",)
+    assert await newest(database, workspace, job_id) == run_id
+
+
+@pytest.mark.parametrize(
+    ("waits_for", "said"),
+    [
+        ("freeze", "waits for a freeze to end (year end), at the latest until 2027-01-15 16:00:00 UTC"),
+        ("limit", "waits for a free place under a limit (the workspace: 3 of 3 in use)"),
+        ("window", "waits for its window or calendar to open"),
+    ],
+)
+async def test_what_holds_a_run_is_named(
+    database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId, waits_for: str, said: str
+) -> None:
+    job_id = await job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.QUEUE))
+    await ticked(database, clock, HOUR)
+    await ticked(database, clock, HOUR)
+    owner.execute("UPDATE foliot.waiting SET waits_for = %s", [waits_for])
+    owner.execute(
+        "INSERT INTO foliot.freezes (workspace_id, id, scope, start_at, end_at, after, reason, created_by, created_at)"
+        " VALUES (%s, %s, '{}', %s, %s, 'latest', 'year end', 'test', %s)",
+        [workspace, uuid4(), NOON, NOON + 4 * HOUR, NOON],
+    )
+    owner.execute(
+        "INSERT INTO foliot.limits (workspace_id, key, cap, in_use) VALUES (%s, '', 3, 3)", [workspace]
+    )
+    told = await explain_run(database, workspace, await newest(database, workspace, job_id))
+    assert said in told.sentence
+
+
+async def test_a_record_of_an_earlier_schedule_says_which(
+    database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY)
+    await ticked(database, clock, HOUR)
+    owner.execute("UPDATE foliot.jobs SET schedule_rev = 2, updated_at = %s", [NOON + 2 * HOUR])
+    told = await explain_instant(database, workspace, job_id, NOON + HOUR)
+    assert told.facts[-1] == "It was planned by schedule revision 1; the job is at revision 2 now."
+    told = await explain_instant(database, workspace, job_id, NOON + 90 * MINUTE)
+    assert told.facts[-1].startswith("The job has been edited since then")
+
+
+async def test_strangers_and_nonsense_are_refused(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY)
+    with pytest.raises(NotFound):
+        await explain_instant(database, WorkspaceId(uuid4()), job_id, NOON)
+    with pytest.raises(NotFound):
+        await explain_run(database, workspace, RunId(uuid4()))
+    with pytest.raises(Invalid, match="offset"):
+        await explain_instant(database, workspace, job_id, datetime(2027, 1, 1))

@@ -1,0 +1,207 @@
+"""Reading the ledger: what a run was, what it is doing, and a job's history page by page."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+import pytest
+
+from foliot.domain.errors import Invalid, NotFound
+from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.lifecycle import AttemptStatus, RunStatus
+from foliot.domain.outcomes import Failed
+from foliot.domain.policy import Backoff, Overlap, OverlapRule, Retry
+from foliot.domain.run import RunError, Trigger
+from foliot.domain.schedule import Cron, SkipReason
+from foliot.services import history
+from foliot.storage import ledger
+from foliot.storage.ledger import Filter
+from foliot.storage.tx import Database
+from foliot.testing.clock import NOON, ManualClock
+from tests.services.given import HOURLY, MINUTELY, WORKER, Owner, claimed, done, job, ticked
+
+HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
+ONE_RETRY = Retry(max=1, strategy=Backoff.FIXED, base=MINUTE)
+
+
+async def test_a_run_tells_its_whole_story(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, Cron("0 9 * * *", "America/New_York"))
+    await ticked(database, clock, 2 * HOUR)
+    taken = await claimed(database)
+    clock.advance(3 * SECOND)
+    await done(database, taken, output={"rows": 7})
+    (run,) = (await history.of_job(database, workspace, job_id)).items
+    assert run == await history.run(database, workspace, run.id)
+    assert (run.status, run.trigger, run.number) == (RunStatus.SUCCEEDED, Trigger.SCHEDULE, 1)
+    assert (run.planned_for, run.planned_local) == (NOON + 2 * HOUR, datetime(2027, 1, 15, 9, 0))
+    assert (run.started_at, run.finished_at) == (NOON + 2 * HOUR, NOON + 2 * HOUR + 3 * SECOND)
+    assert (run.duration_ms, run.lag_ms, run.attempt_count) == (3000, 0, 1)
+    assert (run.output, run.error, run.worker) == ({"rows": 7}, None, WORKER)
+
+
+async def test_the_local_time_of_an_interval_is_the_clock_on_its_wall(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(
+        database, workspace, type(MINUTELY)(HOUR, timezone="Asia/Kolkata"), overlap=Overlap(OverlapRule.SKIP)
+    )
+    await ticked(database, clock, HOUR)
+    (run,) = (await history.of_job(database, workspace, job_id)).items
+    assert run.planned_local == datetime(2027, 1, 15, 18, 30)
+
+
+async def test_an_open_run_says_what_it_is_doing(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.QUEUE), retry=ONE_RETRY)
+
+    async def statuses() -> list[RunStatus]:
+        return [run.status for run in (await history.of_job(database, workspace, job_id)).items]
+
+    await ticked(database, clock, HOUR)
+    assert await statuses() == [RunStatus.READY]
+    taken = await claimed(database)
+    assert await statuses() == [RunStatus.RUNNING]
+    await ticked(database, clock, HOUR)
+    assert await statuses() == [RunStatus.WAITING, RunStatus.RUNNING]
+    (running,) = (
+        await history.of_job(database, workspace, job_id, Filter(statuses=(RunStatus.RUNNING,)))
+    ).items
+    assert (running.attempt_count, running.worker, running.finished_at) == (1, WORKER, None)
+    await done(database, taken)
+    assert await statuses() == [RunStatus.READY, RunStatus.SUCCEEDED]
+
+
+async def test_attempts_are_told_whether_there_was_one_or_more(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY, retry=ONE_RETRY)
+    await ticked(database, clock, HOUR)
+    error = RunError("boom", "It broke.")
+    await done(database, await claimed(database), Failed(error))
+    clock.advance(MINUTE)
+    taken = await claimed(database)
+    (run,) = (await history.of_job(database, workspace, job_id)).items
+    assert run.error == error
+    told = await history.attempts_of(database, workspace, run.id)
+    assert [(each.number, each.status) for each in told] == [
+        (1, AttemptStatus.FAILED),
+        (2, AttemptStatus.RUNNING),
+    ]
+    assert told[0].error == error
+    assert told[1].ended_at is None
+    await done(database, taken)
+    told = await history.attempts_of(database, workspace, run.id)
+    assert [each.status for each in told] == [AttemptStatus.FAILED, AttemptStatus.SUCCEEDED]
+    assert [each.fence for each in told] == [1, 2]
+    await ticked(database, clock, HOUR)
+    await done(database, await claimed(database))
+    newest = (await history.of_job(database, workspace, job_id)).items[0]
+    (only,) = await history.attempts_of(database, workspace, newest.id)
+    assert (only.number, only.status, only.worker) == (1, AttemptStatus.SUCCEEDED, WORKER)
+
+
+async def test_pages_follow_each_other_without_loss_or_repetition(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, MINUTELY, overlap=Overlap(OverlapRule.CONCURRENT))
+    for _ in range(11):
+        await ticked(database, clock, MINUTE)
+    everything = [run.id for run in (await history.of_job(database, workspace, job_id)).items]
+    assert len(everything) == 11
+    seen: list[RunId] = []
+    cursor = None
+    for expected in (4, 4, 3):
+        page = await history.of_job(database, workspace, job_id, cursor=cursor, limit=4)
+        assert len(page.items) == expected
+        seen += [run.id for run in page.items]
+        cursor = page.next_cursor
+    assert cursor is None
+    assert seen == everything
+    recent = await history.of_workspace(database, workspace, limit=4)
+    rest = await history.of_workspace(database, workspace, cursor=recent.next_cursor)
+    assert [run.id for run in (*recent.items, *rest.items)] == everything
+
+
+async def test_a_history_is_filtered_by_status_trigger_and_time(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY)
+    await ticked(database, clock, HOUR)
+    await ticked(database, clock, HOUR)  # the first is still live
+    for wanted, found in (
+        (Filter(statuses=(RunStatus.SKIPPED,)), [NOON + 2 * HOUR]),
+        (Filter(statuses=(RunStatus.READY,)), [NOON + HOUR]),
+        (Filter(triggers=(Trigger.MANUAL,)), []),
+        (Filter(since=NOON + 2 * HOUR), [NOON + 2 * HOUR]),
+        (Filter(until=NOON + 2 * HOUR), [NOON + HOUR]),
+    ):
+        page = await history.of_job(database, workspace, job_id, wanted)
+        assert [run.planned_for for run in page.items] == found
+        page = await history.of_workspace(database, workspace, wanted)
+        assert [run.planned_for for run in page.items] == found
+    (skipped,) = (
+        await history.of_job(database, workspace, job_id, Filter(statuses=(RunStatus.SKIPPED,)))
+    ).items
+    assert skipped.skip_reason is SkipReason.OVERLAP
+
+
+async def test_a_filter_that_matches_nothing_looks_at_a_bounded_stretch_and_goes_on(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "MOST_SCANNED", 3)
+    job_id = await job(database, workspace, MINUTELY, overlap=Overlap(OverlapRule.CONCURRENT))
+    for _ in range(7):
+        await ticked(database, clock, MINUTE)
+    await done(database, (await claimed(database))[:1])
+    wanted = Filter(statuses=(RunStatus.SUCCEEDED,))
+    for is_of_job in (True, False):
+        found, pages, cursor = 0, 0, None
+        while pages == 0 or cursor is not None:
+            if is_of_job:
+                page = await history.of_job(database, workspace, job_id, wanted, cursor=cursor)
+            else:
+                page = await history.of_workspace(database, workspace, wanted, cursor=cursor)
+            found, pages, cursor = found + len(page.items), pages + 1, page.next_cursor
+        assert (found, pages) == (1, 3)
+
+
+async def test_another_workspaces_runs_do_not_exist(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY)
+    await ticked(database, clock, HOUR)
+    (run,) = (await history.of_job(database, workspace, job_id)).items
+    outsider = WorkspaceId(uuid4())
+    for ask in (
+        history.run(database, outsider, run.id),
+        history.attempts_of(database, outsider, run.id),
+        history.of_job(database, outsider, job_id),
+        history.run(database, workspace, RunId(uuid4())),
+        history.of_job(database, workspace, JobId(uuid4())),
+    ):
+        with pytest.raises(NotFound):
+            await ask
+    assert (await history.of_workspace(database, outsider)).items == ()
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "é", "AAAA", "f" * 32, "A" * 4000, "\x00"])
+async def test_a_cursor_of_somebody_elses_making_is_refused(
+    database: Database, workspace: WorkspaceId, cursor: str
+) -> None:
+    with pytest.raises(Invalid, match="cursor"):
+        await history.of_workspace(database, workspace, cursor=cursor)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 201])
+async def test_a_page_has_a_bounded_length(database: Database, workspace: WorkspaceId, limit: int) -> None:
+    with pytest.raises(Invalid, match="1 to 200"):
+        await history.of_workspace(database, workspace, limit=limit)
+
+
+def test_the_view_gives_no_more_rights_than_its_reader_has(owner: Owner) -> None:
+    found = owner.execute("SELECT reloptions FROM pg_class WHERE oid = 'foliot.ledger'::regclass").fetchone()
+    assert found == (["security_invoker=true"],)
