@@ -77,6 +77,6 @@ async def _chosen(database: Database, slug: str) -> Workspace:
         found = await workspaces.by_slug(tx, slug)
     if found is None or found.archived_at is not None:
         raise NotFound(
-            f"There is no workspace {ascii(slug[:64])}.", hint="The header Foliot-Workspace takes its slug."
+            f"There is no workspace {slug[:64]!a}.", hint="The header Foliot-Workspace takes its slug."
         )
     return found

@@ -13,10 +13,11 @@ from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import PlannedTime, is_chained, preview
 from foliot.storage import calendars, listing
+from foliot.storage.ledger import RunRecord
 from foliot.storage.listing import JobFilter, JobRecord
 from foliot.storage.tx import Database, Role
 
-__all__ = ["Ahead", "JobFilter", "JobRecord", "Jobs", "ahead", "job", "jobs", "no_such_job"]
+__all__ = ["Ahead", "JobFilter", "JobRecord", "Jobs", "RunRecord", "ahead", "job", "jobs", "no_such_job"]
 
 EVERYTHING = JobFilter()
 FIRING = frozenset({JobStatus.PENDING, JobStatus.ACTIVE})
@@ -95,6 +96,6 @@ def _read_cursor(text: str | None) -> JobId | None:
     except (ValueError, binascii.Error) as error:
         raise Invalid(
             "This cursor is not one that Foliot gave out.",
-            pointer="/query/cursor",
+            pointer="/cursor",
             hint="Use next_cursor of the page before, or leave it out to begin.",
         ) from error

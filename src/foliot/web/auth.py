@@ -39,7 +39,10 @@ class Guard(SecurityBase):
         scheme, _, presented = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not presented.strip():
             raise Refused(
-                401, "This needs an API key.", hint=HINT, headers={"WWW-Authenticate": 'Bearer realm="foliot"'}
+                401,
+                "This needs an API key.",
+                hint=HINT,
+                headers={"WWW-Authenticate": 'Bearer realm="foliot"'},
             )
         slug = request.headers.get("foliot-workspace")
         caller = await enter(request.app.state.database, presented.strip(), slug)

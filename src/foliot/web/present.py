@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import assert_never
 
 from foliot.domain.schedule import (
@@ -13,20 +13,18 @@ from foliot.domain.schedule import (
     Once,
     PlannedTime,
     Schedule,
-    SkipReason,
     Window,
     is_chained,
     load_zone,
 )
 from foliot.domain.schedule.notes import dst_note
 from foliot.domain.schedule.saying import say
-from foliot.services.history import RunRecord
-from foliot.services.listing import JobRecord
+from foliot.services.listing import JobRecord, RunRecord
 from foliot.wire import jobs as wire
+from foliot.wire.durations import write_duration
+from foliot.wire.instants import write_instant
 from foliot.wire.runs import RunErrorOut, RunOut
 from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut
-
-AFTER_THAT_RUN = "The one after it is not known yet: it comes {every} after this run ends."
 
 
 def job_out(record: JobRecord) -> wire.JobOut:
@@ -164,3 +162,26 @@ def run_out(record: RunRecord) -> RunOut:
         error=None if error is None else RunErrorOut(code=error.code, message=error.message),
         worker=record.worker,
     )
+
+
+def _local(schedule: Schedule, time: PlannedTime) -> datetime:
+    """What the clock on the wall shows; for a calendar schedule, what it names, even where the clocks jump over it."""
+    if isinstance(schedule, Cron):
+        return time.local
+    return time.planned_for.astimezone(load_zone(schedule.timezone)).replace(tzinfo=None)
+
+
+def _notes(schedule: Schedule, time: PlannedTime) -> Iterable[str]:
+    if (dst := dst_note(schedule, time)) is not None:
+        yield dst
+    if time.skip is None and time.due_at > time.planned_for:
+        yield f"It starts at {write_instant(time.due_at)}: spread, window or calendar put it off."
+    if isinstance(schedule, Interval) and is_chained(schedule):
+        yield f"The next one comes {write_duration(schedule.every)} after that run ends."
+
+
+def _window(window: Window | None) -> wire.Window | None:
+    if window is None:
+        return None
+    days = [wire.WEEK[day] for day in sorted(window.days)]
+    return wire.Window(start=window.start, end=window.end, days=days, otherwise=window.otherwise.value)

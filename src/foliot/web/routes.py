@@ -102,6 +102,4 @@ def guard_of(dependant: Dependant) -> Guard | None:
 
 
 def too_large() -> Refused:
-    return Refused(
-        413, f"The body is larger than {LARGEST // 1024} KiB.", headers={"Connection": "close"}
-    )
+    return Refused(413, f"The body is larger than {LARGEST // 1024} KiB.", headers={"Connection": "close"})

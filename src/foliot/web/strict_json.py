@@ -68,7 +68,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise NotJson(f"The body names {ascii(twice[:64])} twice in one object.")
+        raise NotJson(f"The body names {twice[:64]!a} twice in one object.")
     return made
 
 

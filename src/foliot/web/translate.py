@@ -60,8 +60,9 @@ def definition_of(job: wire.JobIn, now: datetime, timezone: str, owner_id: Princ
     limits = faults.take(lambda: Limits(job.timeout, job.start_deadline, OnLost(job.on_lost)))
     retention = faults.take(lambda: _retention(job.retention))
     faults.take(lambda: _check_span(job, now))
-    for name in ("config", "payload", "external_ref"):
-        faults.take(lambda name=name: _check_size(name, getattr(job, name)))
+    faults.take(lambda: _check_size("config", job.config))
+    faults.take(lambda: _check_size("payload", job.payload))
+    faults.take(lambda: _check_size("external_ref", job.external_ref))
     if (
         schedule is None
         or retry is None
@@ -107,17 +108,7 @@ def schedule_of(given: ScheduleIn, now: datetime, timezone: str) -> Schedule:
     zone = given.timezone or timezone
     match given:
         case WordsIn():
-            return read_schedule(
-                given.words,
-                now,
-                Reading(
-                    zone,
-                    given.seconds,
-                    DayMatch(given.day_match),
-                    Gap(given.gap),
-                    OverlapTime(given.overlap_time),
-                ),
-            )
+            return _read(given, zone, now)
         case CronIn():
             schedule: Schedule = Cron(
                 given.expr.strip(),
@@ -161,6 +152,18 @@ class Faults:
         if len(self.found) == 1:
             raise self.found[0]
         raise Invalid(summary(len(self.found)), parts=tuple(self.found))
+
+
+def _read(given: WordsIn, zone: str, now: datetime) -> Schedule:
+    reading = Reading(
+        zone, given.seconds, DayMatch(given.day_match), Gap(given.gap), OverlapTime(given.overlap_time)
+    )
+    try:
+        return read_schedule(given.words, now, reading)
+    except Invalid as error:
+        if error.pointer != "/schedule/timezone":  # whatever else is wrong stands in the words
+            error.pointer = "/schedule/words"
+        raise
 
 
 def _check_sentence(words: str | None, schedule: Schedule) -> None:

@@ -23,7 +23,14 @@ SENTENCES: Mapping[str, str] = {
     "model_type": "This must be an object.",
     "model_attributes_type": "This must be an object.",
 }
-KINDS = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "an object"}
+KINDS = {
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    dict: "an object",
+}
 
 
 def field_problems(errors: Iterable[Any]) -> list[dict[str, Any]]:
@@ -39,8 +46,8 @@ def summary(count: int) -> str:
 
 
 def _where(location: tuple[int | str, ...]) -> str:
-    """Into the body; for a parameter, where it stands and its name."""
-    return pointer(location[1:] if location[:1] == ("body",) else location)
+    """Into the body; for a parameter, its name, as services say it too, who do not know where a value came from."""
+    return pointer(location[1:])
 
 
 def _message(error: ErrorDetails) -> str:
@@ -73,7 +80,9 @@ def _message(error: ErrorDetails) -> str:
 def _hint(error: ErrorDetails) -> str | None:
     given = error["input"]
     if error["type"] in {"literal_error", "enum"} and isinstance(given, str):
-        return did_you_mean(given, _choices(error.get("ctx", {})).replace("'", "").replace(" or ", ", ").split(", "))
+        return did_you_mean(
+            given, _choices(error.get("ctx", {})).replace("'", "").replace(" or ", ", ").split(", ")
+        )
     return hint_of(error)
 
 

@@ -17,7 +17,7 @@ from foliot.wire.shape import refusal
 EXAMPLES = '"30s", "10m", "1h30m", "2d" or "PT10M"'
 LONGEST = timedelta(days=36_600)
 
-_UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1, "ms": Decimal("0.001")}
+_UNITS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}  # milliseconds
 _NUMBER = r"(\d{1,9}(?:\.\d{1,6})?)"
 _TEXT = re.compile(
     r"\s*".join(rf"(?:{_NUMBER}\s*{unit})?" for unit in ("w", "d", "h", "m(?!s)", "s", "ms")), re.ASCII
@@ -53,7 +53,7 @@ def write_duration(value: timedelta) -> str:
     left = value // timedelta(microseconds=1)
     told = ""
     for unit in ("d", "h", "m"):
-        amount, left = divmod(left, int(_UNITS[unit]) * 1_000_000)
+        amount, left = divmod(left, _UNITS[unit] * 1_000)
         told += f"{amount}{unit}" if amount else ""
     if left or not told:
         seconds = f"{left // 1_000_000}.{left % 1_000_000:06}".rstrip("0").rstrip(".")
@@ -61,10 +61,10 @@ def write_duration(value: timedelta) -> str:
     return told
 
 
-def _bounded(seconds: Decimal) -> timedelta:
-    if seconds > Decimal(LONGEST.total_seconds()):
+def _bounded(milliseconds: Decimal) -> timedelta:
+    if milliseconds > LONGEST // timedelta(milliseconds=1):
         raise ValueError("A duration is at most 100 years.")
-    return timedelta(microseconds=int(seconds * 1_000_000))
+    return timedelta(microseconds=int(milliseconds * 1_000))
 
 
 def _validated(value: Any) -> timedelta:

@@ -14,9 +14,7 @@ from foliot.wire.shape import Shape
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEK: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-JobStatus = Literal[
-    "pending", "active", "paused", "disabled", "completed", "failed", "expired", "archived"
-]
+JobStatus = Literal["pending", "active", "paused", "disabled", "completed", "failed", "expired", "archived"]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
 Word = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
 TagText = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^\S(.*\S)?$")]
@@ -32,9 +30,7 @@ class Retry(Shape):
     base: Duration = timedelta(minutes=1)
     cap: Duration | None = None
     jitter: float = Field(default=0.0, ge=0, le=1)
-    past_next: bool = Field(
-        default=False, description="May a retry outlast the job's next planned time?"
-    )
+    past_next: bool = Field(default=False, description="May a retry outlast the job's next planned time?")
 
 
 class Window(Shape):

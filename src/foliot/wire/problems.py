@@ -11,7 +11,7 @@ MEDIA_TYPE = "application/problem+json"
 
 class FieldProblem(Shape):
     pointer: str = Field(
-        description="JSON pointer into the body; for a parameter, its place and name.",
+        description="JSON pointer into the body; for a parameter, its name.",
         examples=["/schedule/expr"],
     )
     message: str

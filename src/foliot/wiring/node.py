@@ -72,7 +72,7 @@ class Node:
         self._db = Database(here.url)
         self._http = Http(
             uvicorn.Config(
-                create_app(self.readiness, self._stopping),
+                create_app(self.readiness, self._stopping, self._db),
                 lifespan="off",
                 ws="none",
                 log_config=None,
