@@ -80,7 +80,7 @@ async def test_revoked_expired_foreign_and_broken_keys_are_all_the_same(
     owner.execute("UPDATE foliot.principals SET active = false WHERE name = 'c'")
     bodies = set()
     for key in (revoked, expired, retired, "fol_nonsense", revoked[:-1] + "x", "\u00e9", "a b c"):
-        headers = {"Authorization": f"Bearer {key}".encode("latin-1"), "X-Request-Id": "same-for-all"}
+        headers = {b"Authorization": f"Bearer {key}".encode("latin-1"), b"X-Request-Id": b"same-for-all"}
         answer = await town.http.get("/api/v1/jobs", headers=headers)
         assert answer.status_code == 401
         assert 'error="invalid_token"' in answer.headers["www-authenticate"]

@@ -107,7 +107,7 @@ async def test_a_schedule_without_a_zone_takes_the_workspace_s(town: Town, owner
 
 
 async def test_every_field_comes_back(town: Town) -> None:
-    fields = {
+    fields: dict[str, Any] = {
         "description": "all of it",
         "start_at": "2027-02-01T00:00:00Z",
         "end_at": "2027-03-01T00:00:00Z",
