@@ -200,18 +200,10 @@ class Walk:
             if allowed.until is not None:
                 expires_at = allowed.until if expires_at is None else min(expires_at, allowed.until)
         consumes: tuple[Consumed, ...] = ()
-        if self.gate is not None:
-            verdict = judge_gate(self.gate, self.now)
-            if isinstance(verdict, Closed):
-                self.records.append(Skip(planned, verdict.reason, verdict.note))
-                return
-            if isinstance(verdict, AwaitUpstream):
-                waits_for = waits_for or WaitsFor.UPSTREAM
-                following = planned_after(self.timetable, max(planned.planned_for, self.now))
-                if following is not None and (expires_at is None or following.planned_for < expires_at):
-                    expires_at = following.planned_for
-            else:
-                consumes = verdict.consumes
+        verdict = None if self.gate is None else judge_gate(self.gate, self.now)
+        if isinstance(verdict, Closed):
+            self.records.append(Skip(planned, verdict.reason, verdict.note))
+            return
         admission = admit(self.job.overlap, self.live, self.waiting, patient=patient)
         if admission is Admission.SKIP or (admission is Admission.CANCEL_AND_WAIT and self.made_live):
             self.records.append(Skip(planned, SkipReason.OVERLAP))
@@ -219,11 +211,18 @@ class Walk:
         if admission is Admission.START:
             self.live += 1
             self.made_live = True
-        else:
+            if isinstance(verdict, AwaitUpstream):
+                # Before freeze and window: both are asked again when the gate opens, but the gate is not when they do.
+                waits_for = WaitsFor.UPSTREAM
+                following = planned_after(self.timetable, max(planned.planned_for, self.now))
+                if following is not None and (expires_at is None or following.planned_for < expires_at):
+                    expires_at = following.planned_for
+            elif self.gate is not None and verdict is not None:
+                consumes = verdict.consumes
+                self.gate = consume(self.gate, consumes)
+        else:  # its gate is asked again when its turn comes
             self.waiting += 1
             waits_for = WaitsFor.TURN
-        if consumes and self.gate is not None:
-            self.gate = consume(self.gate, consumes)
         self.created += 1
         self.records.append(
             NewRun(

@@ -216,6 +216,22 @@ def _told(told: Told) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+async def reset(tx: Tx, planned: Mapping[JobId, Timer]) -> None:
+    """Set timers to what planning said anew. Needs their locks."""
+    if not planned:
+        return
+    found = list(planned.values())
+    await tx.execute(
+        sql.timers.reset,
+        {
+            "job_ids": list(planned),
+            "due_at": [timer.due_at for timer in found],
+            "next_at": [timer.next_at for timer in found],
+            "ending": [timer.ending and timer.ending.value for timer in found],
+        },
+    )
+
+
 def _flatten(
     ids: Iterator[UUID],
     row: TimerRow,

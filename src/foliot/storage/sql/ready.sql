@@ -9,7 +9,8 @@ WITH RECURSIVE found AS (
     SELECT (SELECT ready.workspace_id FROM ready WHERE ready.queue = %(queue)s AND ready.workspace_id > found.workspace_id
              ORDER BY ready.workspace_id LIMIT 1), found.n + 1
       FROM found WHERE found.workspace_id IS NOT NULL AND found.n < %(limit)s)
-SELECT workspace_id FROM found WHERE workspace_id IS NOT NULL;
+SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = found.workspace_id) AS is_limited
+  FROM found WHERE workspace_id IS NOT NULL;
 
 -- name: take
 -- An equal share of each workspace. MATERIALIZED keeps the planner from running the LIMIT again and taking too many; SKIP LOCKED lets

@@ -139,3 +139,14 @@ UPDATE timers
                failures, skips, ends_streak,
                failures_in_a_row, last_run_at, last_run_id, last_run_status, last_error)
  WHERE timers.job_id = new.job_id;
+
+-- name: reset
+-- Where planning was asked anew though nothing was due: a calendar was edited, a freeze lifted.
+UPDATE timers
+   SET due_at = COALESCE(new.due_at, 'infinity'), next_at = new.next_at, ending = new.ending, version = timers.version + 1
+  FROM unnest(%(job_ids)b::uuid[], %(due_at)b::timestamptz[], %(next_at)b::timestamptz[], %(ending)s::text[])
+       AS new (job_id, due_at, next_at, ending)
+ WHERE timers.job_id = new.job_id;
+
+-- name: respec
+UPDATE timers SET spec = %(spec)s, version = version + 1 WHERE job_id = %(job_id)s;

@@ -1,0 +1,120 @@
+-- name: timers_after
+-- A stretch of timers as they stand, unlocked, with what can be seen of their runs by primary keys alone: enough to suspect one.
+SELECT timers.workspace_id, timers.job_id, timers.status, timers.spec, timers.schedule_rev, timers.version, timers.cursor_at,
+       NULLIF(timers.due_at, 'infinity') AS due_at, timers.next_at, timers.ending, timers.runs_created, timers.live, timers.waiting,
+       timers.live_until, timers.live_run_id, timers.skip_next, timers.errors, timers.has_gate, timers.number,
+       timers.live_run_id IS NULL
+           OR EXISTS (SELECT FROM ready WHERE ready.run_id = timers.live_run_id)
+           OR EXISTS (SELECT FROM leases WHERE leases.run_id = timers.live_run_id)
+           OR EXISTS (SELECT FROM waiting WHERE waiting.run_id = timers.live_run_id) AS finds_its_run,
+       (SELECT count(*) FROM waiting WHERE waiting.job_id = timers.job_id AND waiting.waits_for = 'turn') AS behind
+  FROM timers
+ WHERE timers.job_id > %(after)s AND timers.status IN ('active', 'pending')
+ ORDER BY timers.job_id
+ LIMIT %(limit)s;
+
+-- name: overdue
+-- What should have been ticked a while ago. One that cannot even be read would stop every tick.
+SELECT job_id, spec, due_at FROM timers WHERE due_at < %(by)s ORDER BY due_at LIMIT %(limit)s;
+
+-- name: standing
+-- What these jobs really have, in one statement: a run that moves from ready to a lease meanwhile is seen in one of them, once.
+SELECT run_id, job_id, waits_for, position
+  FROM (SELECT run_id, job_id, NULL::text AS waits_for, 0 AS position FROM leases WHERE job_id = ANY (%(job_ids)s)
+        UNION ALL
+        SELECT run_id, job_id, NULL, position FROM ready WHERE job_id = ANY (%(job_ids)s)
+        UNION ALL
+        SELECT run_id, job_id, waits_for, position FROM waiting WHERE job_id = ANY (%(job_ids)s)) AS standing
+ ORDER BY run_id;
+
+-- name: set_timers
+UPDATE timers
+   SET cursor_at = new.cursor_at, due_at = COALESCE(new.due_at, 'infinity'), next_at = new.next_at, ending = new.ending,
+       live = new.live, waiting = new.waiting, live_run_id = new.live_run_id, version = timers.version + 1
+  FROM unnest(%(job_id)s::uuid[], %(cursor_at)s::timestamptz[], %(due_at)s::timestamptz[], %(next_at)s::timestamptz[],
+              %(ending)s::text[], %(live)s::int[], %(waiting)s::int[], %(live_run_id)s::uuid[])
+       AS new (job_id, cursor_at, due_at, next_at, ending, live, waiting, live_run_id)
+ WHERE timers.job_id = new.job_id;
+
+-- name: end_orphans
+-- Open runs that are nowhere: not ready, not waiting, with no worker. Under the timer's lock no run is on its way between them.
+UPDATE runs
+   SET status = 'interrupted', finished_at = %(now)s, error = %(error)s
+ WHERE id IN (SELECT newest.id
+                FROM unnest(%(job_ids)s::uuid[]) AS job (id)
+               CROSS JOIN LATERAL (SELECT id, status FROM runs WHERE runs.job_id = job.id
+                                    ORDER BY planned_for DESC, runs.id DESC LIMIT %(scan)s) AS newest
+               WHERE newest.status IS NULL
+                 AND NOT EXISTS (SELECT FROM ready WHERE ready.run_id = newest.id)
+                 AND NOT EXISTS (SELECT FROM waiting WHERE waiting.run_id = newest.id)
+                 AND NOT EXISTS (SELECT FROM leases WHERE leases.run_id = newest.id))
+RETURNING id, job_id;
+
+-- name: runs_after
+-- A stretch of open runs, and whether their timer knows of them and the ledger still has them open.
+SELECT standing.run_id, standing.job_id,
+       runs.id IS NULL OR runs.status IS NOT NULL AS is_over,
+       timers.job_id IS NOT NULL
+           AND CASE WHEN standing.waits_for = 'turn' THEN timers.waiting > 0
+                    WHEN standing.exclusive THEN timers.live_run_id IS NOT DISTINCT FROM standing.run_id
+                    ELSE timers.live > 0 END AS is_known
+  FROM (SELECT run_id, job_id, waits_for, exclusive
+          FROM ((SELECT run_id, job_id, NULL AS waits_for, exclusive FROM ready WHERE run_id > %(after)s ORDER BY run_id LIMIT %(limit)s)
+                UNION ALL
+                (SELECT run_id, job_id, NULL, exclusive FROM leases WHERE run_id > %(after)s ORDER BY run_id LIMIT %(limit)s)
+                UNION ALL
+                (SELECT run_id, job_id, waits_for, exclusive FROM waiting WHERE run_id > %(after)s ORDER BY run_id LIMIT %(limit)s)) AS each
+         ORDER BY run_id
+         LIMIT %(limit)s) AS standing
+  LEFT JOIN runs ON runs.id = standing.run_id
+  LEFT JOIN timers ON timers.job_id = standing.job_id
+ ORDER BY standing.run_id;
+
+-- name: discard
+-- Rows in line for runs that are over or gone: doing them would change a record that is final.
+WITH over AS (SELECT asked.id FROM unnest(%(run_ids)s::uuid[]) AS asked (id) LEFT JOIN runs ON runs.id = asked.id
+               WHERE runs.id IS NULL OR runs.status IS NOT NULL),
+readied AS (DELETE FROM ready USING over WHERE ready.run_id = over.id RETURNING ready.run_id),
+held AS (DELETE FROM waiting USING over WHERE waiting.run_id = over.id RETURNING waiting.run_id)
+SELECT run_id FROM readied UNION ALL SELECT run_id FROM held;
+
+-- name: definition
+SELECT id, definition FROM jobs WHERE id = ANY (%(job_ids)s);
+
+-- name: set_spec
+UPDATE timers SET spec = %(spec)s, version = version + 1 WHERE job_id = %(job_id)s;
+
+-- name: park
+UPDATE timers SET due_at = 'infinity', next_at = NULL, version = version + 1 WHERE job_id = %(job_id)s;
+
+-- name: lock_limits
+SELECT workspace_id, key FROM limits
+ WHERE (workspace_id, key) > (%(workspace_id)s, %(key)s)
+ ORDER BY workspace_id, key
+ LIMIT %(limit)s
+   FOR UPDATE;
+
+-- name: recount_limits
+-- Claim and settle change leases and in_use in one transaction and lock the limit for it: whoever has not committed waits for us,
+-- and its lease is not in sight yet or still in sight, as it must be.
+UPDATE limits SET in_use = real.in_use
+  FROM (SELECT asked.workspace_id, asked.key, count(leases.run_id)::int AS in_use
+          FROM unnest(%(workspace_ids)s::uuid[], %(keys)s::text[]) AS asked (workspace_id, key)
+          LEFT JOIN leases ON leases.workspace_id = asked.workspace_id AND (asked.key = '' OR leases.concurrency_key = asked.key)
+         GROUP BY asked.workspace_id, asked.key) AS real
+ WHERE limits.workspace_id = real.workspace_id AND limits.key = real.key AND limits.in_use <> real.in_use
+RETURNING limits.workspace_id, limits.key, real.in_use;
+
+-- name: recorded
+SELECT asked.job_id
+  FROM unnest(%(job_ids)s::uuid[], %(planned_keys)s::timestamp[], %(folds)s::smallint[], %(schedule_revs)s::int[])
+       AS asked (job_id, planned_key, fold, schedule_rev)
+  JOIN runs ON runs.planned_key = asked.planned_key AND runs.fold = asked.fold AND runs.schedule_rev = asked.schedule_rev
+           AND runs.job_id = asked.job_id AND runs.trigger = 'schedule';
+
+-- name: note_rescheduled
+INSERT INTO audit (workspace_id, id, at, actor, action, object_kind, object_id, before, after)
+SELECT workspace_id, id, %(now)s, %(actor)s, 'job.rescheduled', 'job', job_id::text,
+       jsonb_build_object('next_run_at', before_at), jsonb_build_object('next_run_at', after_at)
+  FROM unnest(%(workspace_ids)s::uuid[], %(ids)s::uuid[], %(job_ids)s::uuid[], %(befores)s::timestamptz[], %(afters)s::timestamptz[])
+       AS told (workspace_id, id, job_id, before_at, after_at);
