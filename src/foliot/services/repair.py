@@ -18,7 +18,6 @@ from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning import plan_start
-from foliot.domain.records import DueJob
 from foliot.domain.schedule import ZONE_DATA_VERSION, planned_after
 from foliot.services.loading import Around, look_around
 from foliot.services.settling import BY, Settling
@@ -122,7 +121,9 @@ async def refresh_zone_data(
     moved, position, is_round = 0, START, False
     while not is_round:
         async with database.tx(Role.ENGINE) as tx:
-            await installation.lock(tx)  # a node with still newer data stores its version before or after this step
+            await installation.lock(
+                tx
+            )  # a node with still newer data stores its version before or after this step
             if (await installation.get(tx)).tzdata_version != version:
                 return moved
             seen = await repair.timers_after(tx, position, limit)
@@ -197,7 +198,7 @@ def _counted(rows: Mapping[JobId, TimerRow], lines: Iterable[InLine]) -> dict[Jo
             current = None
         elif current is None or (current not in mine and row.rules.is_exclusive):
             current = mine[0]
-        counted[job_id] = replace(row, live=len(mine), waiting=behind[job_id], live_run_id=current)
+        counted[job_id] = row._replace(live=len(mine), waiting=behind[job_id], live_run_id=current)
     return counted
 
 
@@ -210,7 +211,7 @@ async def _placed(tx: Tx, rows: Mapping[JobId, TimerRow], around: Around) -> dic
             row = placed[job_id]
             should = _should_be(row, around, tx.now)
             if row.timer != rows[job_id].timer or _is_misset(row, should, around, tx.now):
-                placed[job_id] = replace(row, timer=should)
+                placed[job_id] = row._replace(timer=should)
                 moved.append(job_id)
         upcoming = (
             (placed[job_id], planned_after(around.job(placed[job_id]).timetable, placed[job_id].timer.cursor))
@@ -221,7 +222,7 @@ async def _placed(tx: Tx, rows: Mapping[JobId, TimerRow], around: Around) -> dic
         unsure = list(await repair.recorded(tx, asked.values())) if asked else []
         for job_id in unsure:
             row, planned = asked[job_id]
-            placed[job_id] = replace(row, timer=replace(row.timer, cursor=planned.planned_for))
+            placed[job_id] = row._replace(timer=replace(row.timer, cursor=planned.planned_for))
         if not unsure:
             break
     return placed
@@ -229,11 +230,8 @@ async def _placed(tx: Tx, rows: Mapping[JobId, TimerRow], around: Around) -> dic
 
 def _should_be(row: TimerRow, around: Around, now: datetime) -> Timer:
     timer = row.timer
-    due = DueJob(
-        around.job(row), row.status, timer, runs_created=row.runs_created, live=row.live, waiting=row.waiting
-    )
     try:
-        plan = plan_start(due, now)
+        plan = plan_start(around.due(row), now)
     except Exception:  # noqa: BLE001  # the tick meets the same error and records it
         return replace(timer, due_at=timer.due_at or now)
     if plan.events:  # its time is over and nobody noticed: the tick makes the move
