@@ -30,3 +30,8 @@ def gated(given: dict[str, Any], ctx: Ctx) -> None:
     while not Path(given["gate"]).exists():
         pause(0.01)
     note(given, ctx, "ended")
+
+
+async def blocking(given: dict[str, Any], ctx: Ctx) -> None:
+    """What an async function should never do: hold up the whole loop."""
+    gated(given, ctx)

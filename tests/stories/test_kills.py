@@ -22,17 +22,19 @@ import pytest
 
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkspaceId
-from foliot.domain.policy import Overlap, OverlapRule
+from foliot.domain.policy import Limits, Overlap, OverlapRule
 from foliot.domain.schedule import Interval, Once, Schedule
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import EmbeddedServer
 from foliot.embedded.server import start as start_postgres
 from foliot.services import jobs
+from foliot.services.hints import Hint, say
 from foliot.storage.tx import Database
 from tests.stories.serving import STOP_WITHIN, Serving, ask, wait_until
 
 SECOND = timedelta(seconds=1)
 EVERY_SECOND = Interval(SECOND)
+USUAL = Limits()
 FAST = {"FOLIOT_WORKER_LEASE": "3"}
 
 
@@ -61,19 +63,23 @@ class Stage:
     def open_gate(self) -> None:
         (self.folder / "gate").touch()
 
-    def create(self, call: str, schedule: Schedule | None = None, count: int = 1) -> None:
+    def create(
+        self, call: str, schedule: Schedule | None = None, count: int = 1, limits: Limits = USUAL
+    ) -> None:
         """Jobs that call a function of errands.py; without a schedule once, a second from now."""
-        asyncio.run(self._create(call, schedule, count))
+        asyncio.run(self._create(call, schedule, count, limits))
 
-    async def _create(self, call: str, schedule: Schedule | None, count: int) -> None:
+    async def _create(self, call: str, schedule: Schedule | None, count: int, limits: Limits) -> None:
         [(workspace,)] = self.rows("SELECT id FROM foliot.workspaces")
         [(now,)] = self.rows("SELECT clock_timestamp()")
-        spec = Spec(schedule or Once(now + SECOND), "python", overlap=Overlap(OverlapRule.CONCURRENT))
+        overlap = Overlap(OverlapRule.CONCURRENT)
+        spec = Spec(schedule or Once(now + SECOND), "python", overlap=overlap, limits=limits)
         async with Database(self.url) as database:
             for number in range(count):
                 config = {"call": f"errands:{call}"}
                 definition = Definition(f"{call} {number}", spec, config=config, payload=self.given)
                 await jobs.create(database, WorkspaceId(workspace), definition, "story")
+            await say(database, Hint.TIMERS)
 
     def rows(self, query: Any) -> list[Any]:
         with psycopg.connect(self.url, autocommit=True) as connection:
@@ -219,6 +225,25 @@ def test_a_serve_killed_in_the_middle_of_everything_loses_and_doubles_nothing(
     assert set(stage.statuses()) <= {"succeeded", "skipped", None}
 
 
+def test_a_serve_killed_before_its_commit_has_recorded_nothing_and_the_next_one_does(
+    serve: Any, stage: Stage
+) -> None:
+    first = begin(serve, stage)
+    with psycopg.connect(stage.url) as holding:
+        # The tick moves its timer and waits here, before it can record the run.
+        holding.execute("LOCK TABLE foliot.runs IN SHARE MODE")
+        stage.create("quickly")
+        waits = "SELECT FROM pg_locks WHERE relation = 'foliot.runs'::regclass AND NOT granted"
+        wait_until(lambda: stage.rows(waits), "a tick in the middle of its transaction")
+        first.stop(signal.SIGKILL)
+    left = "SELECT FROM pg_stat_activity WHERE application_name LIKE 'foliot%'"
+    wait_until(lambda: not stage.rows(left), "the end of its sessions")
+    assert stage.statuses().total() == 0
+    begin(serve, stage)
+    stage.wait_for_successes(1)
+    assert len(stage.witnessed("done")) == stage.statuses().total() == 1
+
+
 def test_a_signal_under_load_hands_runs_back_without_spending_anything(serve: Any, stage: Stage) -> None:
     first = begin(serve, stage, FOLIOT_WORKER_GRACE="1")
     stage.create("gated", count=12)
@@ -251,3 +276,26 @@ def test_postgresql_restarted_under_load_costs_time_and_nothing_else(
     assert stage.rows("SELECT count(*) FROM foliot.leases") == [(0,)]
     stage.check_every_second_has_its_record()
     stage.check_every_success_was_witnessed()
+
+
+def test_code_that_blocks_the_worker_does_not_cost_it_its_lease(serve: Any, stage: Stage) -> None:
+    serving = begin(serve, stage)
+    stage.create("blocking")
+    wait_until(lambda: stage.witnessed("began"), "the run")
+    [(before,)] = stage.rows("SELECT alive_until FROM foliot.workers")
+    later = f"SELECT FROM foliot.workers WHERE alive_until > '{before + 3 * SECOND}'"
+    wait_until(lambda: stage.rows(later), "heartbeats of more than a lease")
+    stage.open_gate()
+    stage.wait_for_successes(1)
+    assert [fence for _, _, fence in stage.witnessed("ended")] == [1]
+    assert "worker.struck_off" not in serving.said
+
+
+def test_code_that_blocks_the_worker_past_its_deadline_is_ended_with_it(serve: Any, stage: Stage) -> None:
+    serving = begin(serve, stage)
+    stage.create("blocking", limits=Limits(timeout=SECOND))
+    serving.wait_for(r'"worker.stuck"')
+    serving.wait_for(r'"worker.died", "exit_code": 70')
+    wait_until(lambda: len(stage.witnessed("began")) == 2, "the run to be repeated by the next worker")
+    stage.open_gate()
+    assert stage.witnessed("ended") == []

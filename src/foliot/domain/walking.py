@@ -11,7 +11,7 @@ from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, RunStatus
 from foliot.domain.overlapping import Admission, admit
 from foliot.domain.policy import MisfireRule
-from foliot.domain.records import DueJob, EndWait, NewRun, Plan, Record, Skip
+from foliot.domain.records import TOO_LATE, DueJob, EndWait, NewRun, Plan, Record, Skip
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import Manual, PlannedTime, SkipReason, planned_after
 from foliot.domain.starting import MayNot, may_start
@@ -238,7 +238,7 @@ class Walk:
         )
 
     def _end_wait(self) -> None:
-        self.records.append(EndWait(SkipReason.DEPENDENCY_FAILED, "the upstream job did not end in time"))
+        self.records.append(EndWait(SkipReason.DEPENDENCY_FAILED, TOO_LATE))
         if self.waiting:
             self.waiting -= 1
             self.promotes = True

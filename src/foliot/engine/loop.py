@@ -63,8 +63,10 @@ class Loop:
         except Exception as error:
             self._failures += 1
             nap = self._pause()
-            facts = {"loop": self.name, "failures": self._failures, "again_in": nap.total_seconds()}
-            if isinstance(error, Unavailable):
+            facts = {"loop": self.name, "failures": self._failures, "again_in": round(nap.total_seconds(), 3)}
+            if self._failures & (self._failures - 1):
+                pass  # told at the 1st, 2nd, 4th, 8th …: a database may be away for hours
+            elif isinstance(error, Unavailable):
                 log.warning("loop.failed", extra={**facts, "reason": str(error)})
             else:
                 log.exception("loop.failed", extra=facts)

@@ -65,8 +65,12 @@ async def delete(
             users = await calendars.users(tx, calendar_id, FIRST, BATCH)
             if users and not detach:
                 raise _in_use(found, [name for _, name in users])
-            await _detach(tx, calendar_id, [job_id for job_id, _ in users])
-            if len(users) < BATCH:
+            if users:
+                await _detach(tx, calendar_id, [job_id for job_id, _ in users])
+                continue
+            # From here on no job can begin to use it. Not before: who edits a job locks its timer first.
+            await calendars.lock(tx, calendar_id)
+            if not await calendars.users(tx, calendar_id, FIRST, 1):
                 await calendars.delete(tx, calendar_id)
                 await _note(tx, "calendar.deleted", calendar_id, by, found.calendar.name)
                 return

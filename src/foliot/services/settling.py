@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from foliot.domain.dependencies import AwaitUpstream, Closed, judge_gate
@@ -34,7 +33,6 @@ from foliot.storage.tx import Tx
 from foliot.storage.waiting import Waiting
 
 BY = "engine"
-NO_PACE = timedelta(0)
 
 
 class Settling:
@@ -100,28 +98,26 @@ class Settling:
             self._promotions[job_id] = Promotion.OLDEST
             self._facts[job_id] = replace(facts, live=facts.live + 1, waiting=facts.waiting - 1)
 
-    async def release(self, released: Sequence[Waiting], pace: timedelta = NO_PACE) -> int:
-        """First in line, and nothing else holds them: to `ready`, unless window, calendar, freeze or deadline say otherwise now.
+    async def release(self, released: Sequence[Waiting]) -> int:
+        """First in line: to `ready`, unless window, calendar, freeze or deadline say otherwise now.
 
-        Answers with how many of them may start; with a pace, one after the other.
+        Answers with how many of them may start.
         """
         now = self.tx.now
         free: list[Waiting] = []
-        frozen: list[RunId] = []
         for run in released:
             job = self.facts_of(run.job_id).job
-            allowed = may_start(job.timetable, max(now + pace * len(free), run.available_at))
+            allowed = may_start(job.timetable, max(now, run.available_at))
             if isinstance(allowed, MayNot):
                 await self._end_released(run, Expired(allowed.reason))
             elif run.expires_at is not None and run.expires_at <= now:
                 await self._end_released(run, Expired(why_expired(job, run.expires_at)))
             elif self.freeze_of(run.job_id, run.run_id, run.trigger) is not None:
-                frozen.append(run.run_id)
+                await waiting.hold_until(self.tx, run.run_id, WaitsFor.FREEZE, run.expires_at)
             else:
                 until = min((each for each in (run.expires_at, allowed.until) if each), default=None)
                 free.append(replace(run, available_at=allowed.at, expires_at=until))
         await waiting.promote(self.tx, free)
-        await waiting.hold(self.tx, frozen, WaitsFor.FREEZE)
         return len(free)
 
     async def write(self) -> None:

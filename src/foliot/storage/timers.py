@@ -189,6 +189,11 @@ def _time_of(record: Record) -> PlannedTime | None:
             return None
 
 
+async def read(tx: Tx, job_ids: Iterable[JobId]) -> list[TimerRow]:
+    """As they are, without a lock: to tell, not to decide."""
+    return [_timer_row(row) for row in await tx.fetch(sql.timers.read, {"job_ids": list(job_ids)})]
+
+
 async def lock(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
     rows = await tx.fetch_tuples(sql.timers.lock, {"job_ids": uuids(list(job_ids))})
     return {row.job_id: row for row in (_timer_row(*row) for row in rows)}

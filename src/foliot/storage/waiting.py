@@ -36,6 +36,22 @@ async def at_the_gate(tx: Tx, job_ids: Sequence[JobId]) -> list[Waiting]:
     return [_waiting(row) for row in rows]
 
 
+async def still(tx: Tx, run_ids: Sequence[RunId], waits_for: WaitsFor) -> list[Waiting]:
+    """Those of `run_ids` that wait for this, in their order. Under their timers' locks it stays so."""
+    params = {"run_ids": list(run_ids), "waits_for": waits_for.value}
+    return [_waiting(row) for row in await tx.fetch(sql.waiting.still, params)]
+
+
+async def whose_window_opened(tx: Tx, limit: int) -> dict[RunId, JobId]:
+    rows = await tx.fetch(sql.waiting.waiting_until, {"now": tx.now, "limit": limit})
+    return {row["run_id"]: row["job_id"] for row in rows}
+
+
+async def at_open_gates(tx: Tx, limit: int) -> dict[RunId, JobId]:
+    rows = await tx.fetch(sql.waiting.at_open_gates, {"limit": limit})
+    return {row["run_id"]: row["job_id"] for row in rows}
+
+
 async def promote(tx: Tx, runs: Sequence[Waiting]) -> None:
     """To `ready`, startable from their `available_at` on."""
     if not runs:

@@ -100,6 +100,7 @@ async def run(orders: Orders) -> None:
             log.info("worker.draining", extra={"grace": orders.grace})
             claims.stop()
             await worker.drain(orders.grace)
+            await asyncio.wait(tasks[:1], timeout=LAST_WORDS_WITHIN)  # a claim under way is handed back too
             await reporter.all_sent(LAST_WORDS_WITHIN)
             await _leave(link, worker.id)
             for task in tasks:

@@ -28,6 +28,13 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at, due
 -- name: next_due
 SELECT min(due_at) AS due_at FROM timers WHERE due_at < 'infinity';
 
+-- name: read
+SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
+       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors, has_gate,
+       has_dependents, number, failures_in_a_row
+  FROM timers
+ WHERE job_id = ANY (%(job_ids)s);
+
 -- name: lock
 -- In the order of ids, as everywhere, so that two who want the same timers cannot wait for each other.
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,

@@ -12,6 +12,23 @@ SELECT run_id, job_id, available_at, expires_at, trigger, waits_for FROM waiting
  WHERE job_id = ANY (%(job_ids)s) AND waits_for = 'upstream'
  ORDER BY position;
 
+-- name: still
+SELECT run_id, job_id, available_at, expires_at, trigger, waits_for FROM waiting
+ WHERE run_id = ANY (%(run_ids)s) AND waits_for = %(waits_for)s
+ ORDER BY position;
+
+-- name: waiting_until
+SELECT run_id, job_id FROM waiting WHERE waits_for = 'window' AND available_at <= %(now)s ORDER BY available_at LIMIT %(limit)s;
+
+-- name: at_open_gates
+-- Runs at a gate none of whose upstreams will end: they ended, or the edge is gone, in a transaction that did not answer them.
+SELECT waiting.run_id, waiting.job_id
+  FROM waiting
+ WHERE waits_for = 'upstream'
+   AND NOT EXISTS (SELECT FROM dependencies JOIN timers ON timers.job_id = dependencies.upstream_id
+                    WHERE dependencies.job_id = waiting.job_id AND dependencies.mode = 'gate' AND timers.live + timers.waiting > 0)
+ LIMIT %(limit)s;
+
 -- name: promote
 WITH next AS (SELECT * FROM unnest(%(run_ids)s::uuid[], %(available_at)s::timestamptz[], %(expires_at)s::timestamptz[])
                        AS next (run_id, available_at, expires_at)),
