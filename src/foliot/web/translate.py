@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NoReturn, TypeVar, assert_never
 
@@ -74,6 +75,8 @@ def definition_of(job: wire.JobIn, now: datetime, timezone: str, owner_id: Princ
         or faults.found
     ):
         faults.tell()
+    if isinstance(schedule, Interval) and schedule.anchor == now:
+        schedule = replace(schedule, anchor=None)  # it counts from creation, which has its own instant
     spec = Spec(
         schedule=schedule,
         type=job.type,

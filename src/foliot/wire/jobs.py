@@ -86,15 +86,20 @@ class JobIn(JobFields):
     enabled: bool = Field(default=True, description="False creates the job disabled.")
 
 
-class JobOut(JobFields):
+class JobHead(Shape):
+    """What a reader looks for first."""
+
     id: Id
+    status: JobStatus
+    next_run_at: Instant | None
+
+
+class JobOut(JobFields, JobHead):
     schedule: ScheduleOut
     owner: Id | None
-    status: JobStatus
     status_reason: str | None
     status_at: Instant
     paused_until: Instant | None
-    next_run_at: Instant | None
     fire_count: int = Field(description="Runs made by the schedule.")
     run_count: int = Field(description="Runs that ended after at least one attempt.")
     success_count: int

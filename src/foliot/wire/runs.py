@@ -38,7 +38,9 @@ class RunOut(Shape):
     duration_ms: int | None
     lag_ms: int | None
     attempt_count: int
-    input: Any
+    input: Any = Field(
+        description="What was given for this run alone; null where the job's payload is all of it."
+    )
     output: Any
     error: RunErrorOut | None
     worker: Id | None
