@@ -15,7 +15,9 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 HIDDEN = "********"
-QUIET_LIBRARIES = ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "psycopg", "psycopg.pool")
+QUIET_LIBRARIES = (
+    "asyncio", "httpcore2", "httpx2", "psycopg", "psycopg.pool", "uvicorn", "uvicorn.access", "uvicorn.error",
+)  # fmt: skip
 
 
 def configure(

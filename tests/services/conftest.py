@@ -11,6 +11,7 @@ from foliot.domain.ids import WorkspaceId
 from foliot.services.setup import first_start
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
+from tests.services.shop import Shop
 from tests.services.staging import Stage
 
 
@@ -27,3 +28,10 @@ def stage(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> Stage:
     return Stage(database, clock, workspace, owner)
+
+
+@pytest.fixture
+def shop(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
+) -> Shop:
+    return Shop(database, clock, workspace, owner)

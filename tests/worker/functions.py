@@ -60,12 +60,4 @@ async def soon(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-async def never() -> None:
-    await asyncio.Event().wait()
-
-
-async def not_stored() -> str:
-    return "a\0b"
-
-
 THING = "not a function"

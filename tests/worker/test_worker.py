@@ -122,6 +122,19 @@ async def test_an_attempt_is_ended_at_its_deadline(
     assert owner.execute("SELECT last_error->>'code' FROM foliot.ready").fetchall() == [("timed_out",)]
 
 
+async def test_code_that_calls_exit_fails_its_attempt_and_leaves_the_worker_alone(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    async def leave(assignment: Assignment) -> Done:
+        raise SystemExit("enough")
+
+    desk.gate.run = leave  # type: ignore[method-assign]
+    await make_ready(database, clock, workspace)
+    await desk.worker.step()
+    await desk.work_off(1)
+    assert owner.execute("SELECT last_error->>'code' FROM foliot.ready").fetchall() == [("SystemExit",)]
+
+
 async def test_a_cancel_heard_with_a_beat_ends_the_attempt(
     desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
 ) -> None:

@@ -6,6 +6,7 @@ FoliotError
 ├── NotFound                no such thing, or not yours: 404
 ├── Conflict                it is not in a state that allows this: 409
 │   ├── IllegalMove         a job or run cannot make that move from where it is
+│   ├── StaleRevision       somebody else has edited it since it was read: 412
 │   └── LeaseLost           the report came under a fence that is no longer valid
 ├── Denied                  this principal may not do that: 403
 └── Unavailable             Foliot itself cannot work right now: 503
@@ -81,6 +82,12 @@ class IllegalMove(Conflict):
     """A job or run cannot make that move from where it is."""
 
     code = "illegal_move"
+
+
+class StaleRevision(Conflict):
+    """Somebody else has edited it since it was read."""
+
+    code = "stale_revision"
 
 
 class LeaseLost(Conflict):

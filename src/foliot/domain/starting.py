@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 from foliot.domain.gaps import TICK
 from foliot.domain.job import Job
-from foliot.domain.schedule import Once, SkipReason, Timetable, planned_after
+from foliot.domain.run import Trigger
+from foliot.domain.schedule import Once, Otherwise, SkipReason, Timetable, planned_after
 from foliot.domain.schedule.window import window_closes_at
 from foliot.domain.schedule.zone import naive_utc
 
@@ -47,3 +48,21 @@ def may_start(timetable: Timetable, now: datetime) -> MayStart | MayNot:
         return MayNot((answer and answer.skip) or SkipReason.BLACKOUT)
     closes = None if window is None else window_closes_at(window, zone, naive_utc(answer.due_at))
     return MayStart(answer.due_at, None if closes is None else closes.replace(tzinfo=UTC))
+
+
+def may_start_by(trigger: Trigger, timetable: Timetable, now: datetime) -> MayStart | MayNot:
+    """The same, by what made the run: what a person asked for is bound by no window; a backfill waits for one to open."""
+    if trigger in (Trigger.MANUAL, Trigger.RETRY, Trigger.WEBHOOK):
+        return MayStart(now)
+    if trigger is Trigger.BACKFILL:
+        return may_start(_patient(timetable), now)
+    return may_start(timetable, now)
+
+
+def _patient(timetable: Timetable) -> Timetable:
+    window = timetable.window
+    return replace(
+        timetable,
+        window=None if window is None else replace(window, otherwise=Otherwise.DEFER),
+        calendars=tuple(replace(each, otherwise=Otherwise.DEFER) for each in timetable.calendars),
+    )

@@ -75,7 +75,7 @@ class Walk:
 
     def resume(self, *, catch_up: bool = False, reason: SkipReason = SkipReason.PAUSED) -> Plan:
         upcoming = planned_after(self.timetable, self.cursor)
-        is_expected = not self.job.is_chained or self.live == 0
+        is_expected = not self.job.is_chained or self.live + self.waiting == 0
         if upcoming is not None and upcoming.due_at <= self.now and is_expected and not self._is_full():
             last = upcoming if self.job.is_chained else self._last(upcoming, self.now)
             wants_all = self.job.misfire.rule is MisfireRule.ALL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import reduce
+from functools import lru_cache, reduce
 from importlib import import_module
 from typing import Any
 
@@ -27,11 +27,16 @@ def resolve(call: object) -> Callable[..., Any]:
 
 def arguments(function: Callable[..., Any], given: dict[str, Any], ctx: Ctx) -> tuple[Any, ...]:
     """(input, ctx), (input) or (), as many as the function takes; a single one named ctx gets that."""
+    wanted = _wanted(function)
+    return (ctx,) if wanted == ("ctx",) else (given, ctx)[: len(wanted)]
+
+
+@lru_cache(maxsize=1_000)
+def _wanted(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of what it takes by place; two where it takes any number."""
     places = [each for each in inspect.signature(function).parameters.values() if each.kind in _BY_PLACE]
-    if len(places) == 1 and places[0].name == "ctx":
-        return (ctx,)
     takes_any = any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in places)
-    return (given, ctx)[: 2 if takes_any else len(places)]
+    return ("input", "ctx") if takes_any else tuple(each.name for each in places)
 
 
 _BY_PLACE = (

@@ -1,4 +1,4 @@
-"""What can be done to a job."""
+"""Jobs as people define them: create one, look at one. Changing one is `editing.py`; stopping and starting, `job_moves.py`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from foliot.domain.definition import Definition, Rules
+from foliot.domain.errors import ScheduleInvalid
+from foliot.domain.gaps import TICK
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning import plan_start
 from foliot.domain.records import DueJob
+from foliot.domain.schedule import Once
 from foliot.domain.schedule.reading import anchored, check_schedule
 from foliot.services.dependencies import write_edges
+from foliot.services.firing import status_after
+from foliot.services.in_hand import no_such, note
 from foliot.storage import calendars, jobs
+from foliot.storage.definitions import definition_json
+from foliot.storage.jobs import StoredJob
 from foliot.storage.tx import Database, Role
 
 
@@ -32,19 +39,42 @@ async def create(
         spec = replace(definition.spec, schedule=anchored(definition.spec.schedule, tx.now))
         definition = replace(definition, spec=spec)
         job_id = JobId(tx.new_id())
-        status = _first_status(definition, tx.now, enabled=enabled)
-        timer = Timer(tx.now, None, None)
+        status, timer = _first_status(definition, tx.now, enabled=enabled), Timer(tx.now, None, None)
         if enabled:
-            known = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
-            mine = tuple(known[each] for each in spec.calendars if each in known)
-            due = DueJob(Rules(spec).job(job_id, workspace_id, 1, mine), status, timer)
-            timer = plan_start(due, tx.now).timer
+            named = tuple((await calendars.by_ids(tx, spec.calendars)).values()) if spec.calendars else ()
+            job = Rules(spec).job(job_id, workspace_id, 1, named)
+            timer = Timer(first_cursor(definition, tx.now), None, None)
+            planned = plan_start(DueJob(job, status, timer), tx.now)
+            status, timer = status_after(status, planned.events), planned.timer
         await jobs.insert(tx, job_id, definition, status, timer, by)
         if spec.calendars:
             await calendars.link(tx, job_id, spec.calendars)
         if definition.depends_on:
             await write_edges(tx, job_id, spec.schedule, definition.depends_on)
+        await note(tx, "job.created", ("job", job_id), by, after={"definition": definition_json(definition)})
         return Created(job_id, status, timer.next_at)
+
+
+async def get(database: Database, workspace_id: WorkspaceId, job_id: JobId) -> StoredJob:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        found = await jobs.get(tx, job_id)
+        if found is None or found.workspace_id != workspace_id:
+            raise no_such("job")
+        return found
+
+
+def first_cursor(definition: Definition, now: datetime) -> datetime:
+    """From when on the times of a new schedule count: from now on. A one-shot whose moment has just gone by still runs."""
+    schedule = definition.spec.schedule
+    if not isinstance(schedule, Once) or schedule.at > now:
+        return now
+    if now - schedule.at > definition.spec.misfire.grace:
+        raise ScheduleInvalid(
+            "This moment has passed.",
+            pointer="/schedule/at",
+            hint="Name one that lies ahead, or run it by hand.",
+        )
+    return schedule.at - TICK
 
 
 def _first_status(definition: Definition, now: datetime, *, enabled: bool) -> JobStatus:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from foliot.domain.planning import plan_missed
 from foliot.services import setup
+from foliot.services.firing import fire
 from foliot.services.loading import look_around
-from foliot.services.tick import BATCH, follow
+from foliot.services.tick import BATCH
 from foliot.storage import timers
 from foliot.storage.installation import MissedChoice
 from foliot.storage.timers import Planned
@@ -27,6 +28,5 @@ async def _skip_some(database: Database) -> int:
         if rows:
             around = await look_around(tx, rows, gates=True)
             planned = [Planned(row, plan_missed(around.due(row), tx.now)) for row in rows]
-            await timers.fire(tx, planned)
-            await follow(tx, around, planned)
+            await fire(tx, around, planned)
         return len(rows)

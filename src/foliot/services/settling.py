@@ -20,7 +20,7 @@ from foliot.domain.outcomes import AskedSkip, Expired, Outcome
 from foliot.domain.run import RunFacts, Trigger, WaitsFor, asked_at
 from foliot.domain.schedule import planned_after
 from foliot.domain.settlement import Promotion, Settlement, settle, then
-from foliot.domain.starting import MayNot, may_start, why_expired
+from foliot.domain.starting import MayNot, may_start_by, why_expired
 from foliot.services.limits import give_back
 from foliot.services.loading import Around
 from foliot.storage import dependencies, jobs, leases, runs, timers, waiting
@@ -107,7 +107,7 @@ class Settling:
         free: list[Waiting] = []
         for run in released:
             job = self.facts_of(run.job_id).job
-            allowed = may_start(job.timetable, max(now, run.available_at))
+            allowed = may_start_by(run.trigger, job.timetable, max(now, run.available_at))
             if isinstance(allowed, MayNot):
                 await self._end_released(run, Expired(allowed.reason))
             elif run.expires_at is not None and run.expires_at <= now:
@@ -119,6 +119,13 @@ class Settling:
                 free.append(replace(run, available_at=allowed.at, expires_at=until))
         await waiting.promote(self.tx, free)
         return len(free)
+
+    async def release_line(self, job_id: JobId) -> None:
+        """Everybody in line may start: the job does not mind overlap, or no longer does."""
+        line = await waiting.in_line(self.tx, job_id)
+        for run in line:
+            self._is_live_now(run, Promotion.BY_HAND)
+        await self.release(line)
 
     async def write(self) -> None:
         while self._promotions:

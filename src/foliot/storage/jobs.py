@@ -4,17 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from psycopg.types.json import Jsonb
 
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Mode
-from foliot.domain.ids import JobId
+from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.job import Timer
-from foliot.domain.lifecycle import JobStatus
+from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.storage.definitions import definition_json, definition_of, spec_text
 from foliot.storage.queries import sql
-from foliot.storage.tx import Tx
+from foliot.storage.tx import Row, Tx
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    """A job as people see it: what they defined, where it stands, and what it has done."""
+
+    id: JobId
+    workspace_id: WorkspaceId
+    definition: Definition
+    status: JobStatus
+    status_reason: str | None
+    status_by: str | None
+    status_at: datetime
+    paused_until: datetime | None
+    revision: int
+    schedule_rev: int
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+    next_at: datetime | None
+    skip_next: str | None
+    live: int
+    waiting: int
+    fire_count: int
+    run_count: int
+    success_count: int
+    failure_count: int
+    skip_count: int
+    failures_in_a_row: int
+    last_fire_at: datetime | None
+    last_run_at: datetime | None
+    last_run_id: RunId | None
+    last_run_status: RunStatus | None
+    last_error: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +111,57 @@ async def redefine(tx: Tx, job_id: JobId, changed: Definition) -> None:
     await tx.execute(sql.timers.respec, {"job_id": job_id, "spec": spec_text(changed.spec)})
 
 
+async def get(tx: Tx, job_id: JobId) -> StoredJob | None:
+    row = await tx.fetch_one(sql.jobs.get, {"id": job_id})
+    return None if row is None else _stored(row)
+
+
+async def edit(tx: Tx, job_id: JobId, definition: Definition, revision: int, schedule_rev: int) -> None:
+    spec = definition.spec
+    await tx.execute(
+        sql.jobs.edit,
+        {
+            "id": job_id,
+            "name": definition.name,
+            "type": spec.type,
+            "queue": spec.queue,
+            "tags": list(spec.tags),
+            "owner_id": definition.owner_id,
+            "definition": Jsonb(definition_json(definition)),
+            "revision": revision,
+            "schedule_rev": schedule_rev,
+            "now": tx.now,
+        },
+    )
+
+
+async def set_paused_until(tx: Tx, job_id: JobId, until: datetime | None) -> None:
+    await tx.execute(sql.jobs.set_paused_until, {"id": job_id, "until": until})
+
+
+async def due_to_resume(tx: Tx, limit: int) -> list[tuple[WorkspaceId, JobId]]:
+    """Jobs whose pause is over, longest over first."""
+    rows = await tx.fetch(sql.jobs.due_to_resume, {"now": tx.now, "limit": limit})
+    return [(row["workspace_id"], row["id"]) for row in rows]
+
+
+async def dependents(tx: Tx, job_id: JobId) -> list[tuple[JobId, str]]:
+    """The jobs that depend on this one, by name."""
+    return [(row["id"], row["name"]) for row in await tx.fetch(sql.jobs.dependents, {"id": job_id})]
+
+
+async def detach(tx: Tx, job_id: JobId) -> None:
+    await tx.execute(sql.jobs.detach, {"id": job_id})
+
+
+async def purge(tx: Tx, job_id: JobId, queue: str) -> int:
+    """The job and everything it left behind; answers with how many runs went with it."""
+    await tx.execute(sql.jobs.purge_work, {"id": job_id, "queue": queue, "workspace_id": tx.workspace_id})
+    row = await tx.fetch_one(sql.jobs.purge_history, {"id": job_id})
+    await tx.execute(sql.jobs.purge, {"id": job_id})
+    return int(row["runs"]) if row else 0
+
+
 async def move(tx: Tx, moves: Sequence[Move], by: str) -> None:
     if not moves:
         return
@@ -87,4 +174,17 @@ async def move(tx: Tx, moves: Sequence[Move], by: str) -> None:
             "by": by,
             "now": tx.now,
         },
+    )
+
+
+def _stored(row: Row) -> StoredJob:
+    same: dict[str, Any] = {name: row[name] for name in StoredJob.__slots__ if name in row}
+    last_status = row["last_run_status"]
+    return StoredJob(
+        **{
+            **same,
+            "definition": definition_of(row["definition"]),
+            "status": JobStatus(row["status"]),
+            "last_run_status": None if last_status is None else RunStatus(last_status),
+        }
     )

@@ -62,6 +62,72 @@ class Late:
     waits_for: WaitsFor | None
 
 
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What verbs on a run need to know of it. `status` is None while it is open."""
+
+    id: RunId
+    workspace_id: WorkspaceId
+    job_id: JobId
+    status: RunStatus | None
+    trigger: Trigger
+    planned_for: datetime
+    planned_local: datetime
+    fold: int
+    schedule_rev: int
+    planned_until: datetime | None
+    input: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A planned time, or a gap of them, that has its record."""
+
+    planned_for: datetime
+    planned_until: datetime | None
+    planned_local: datetime
+    fold: int
+    schedule_rev: int
+    trigger: Trigger
+    is_skipped: bool
+
+
+async def find(tx: Tx, run_id: RunId) -> RunRecord | None:
+    row = await tx.fetch_one(sql.runs.find, {"id": run_id})
+    if row is None:
+        return None
+    return RunRecord(
+        row["id"],
+        row["workspace_id"],
+        row["job_id"],
+        None if row["status"] is None else RunStatus(row["status"]),
+        Trigger(row["trigger"]),
+        row["planned_for"],
+        row["planned_key"],
+        row["fold"],
+        row["schedule_rev"],
+        row["planned_until"],
+        row["input"],
+    )
+
+
+async def recorded_between(tx: Tx, job_id: JobId, start: datetime, end: datetime) -> list[Recorded]:
+    """The planned times from `start` up to `end` that have a record, whatever made it."""
+    rows = await tx.fetch(sql.runs.recorded_between, {"job_id": job_id, "start": start, "end": end})
+    return [
+        Recorded(
+            row["planned_for"],
+            row["planned_until"],
+            row["planned_key"],
+            row["fold"],
+            row["schedule_rev"],
+            Trigger(row["trigger"]),
+            row["status"] == RunStatus.SKIPPED,
+        )
+        for row in rows
+    ]
+
+
 async def make(tx: Tx, runs: Sequence[Made]) -> frozenset[RunId]:
     """Insert them; answers with those that are new. A dependent's run for an upstream run that has one already is not."""
     if not runs:

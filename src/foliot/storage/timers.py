@@ -14,7 +14,7 @@ from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.records import COUNTED_TO, Gap, NewRun, Plan, Record, Skip
 from foliot.domain.run import WaitsFor
-from foliot.domain.schedule import PlannedTime
+from foliot.domain.schedule import PlannedTime, SkipReason
 from foliot.domain.settlement import LastRun, Settlement
 from foliot.storage.arrays import (
     Packer,
@@ -158,6 +158,8 @@ async def without_recorded(tx: Tx, planned: Sequence[Planned]) -> list[Planned]:
     asked = [
         (each.row, time) for each in planned for record in each.plan.records if (time := _time_of(record))
     ]
+    if not asked:
+        return list(planned)
     rows = await tx.fetch(
         sql.timers.recorded_already,
         {
@@ -191,7 +193,8 @@ def _time_of(record: Record) -> PlannedTime | None:
 
 async def read(tx: Tx, job_ids: Iterable[JobId]) -> list[TimerRow]:
     """As they are, without a lock: to tell, not to decide."""
-    return [_timer_row(row) for row in await tx.fetch(sql.timers.read, {"job_ids": list(job_ids)})]
+    rows = await tx.fetch_tuples(sql.timers.read, {"job_ids": uuids(list(job_ids))})
+    return [_timer_row(*row) for row in rows]
 
 
 async def lock(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
@@ -269,8 +272,9 @@ def _flatten(
                 ))  # fmt: skip
             case Skip(planned=planned):
                 skips += 1
+                note = row.skip_next if record.reason is SkipReason.OPERATOR else record.note
                 runs.append((
-                    *identity, "skipped", record.reason.value, record.note, planned.planned_for, planned.local, planned.fold,
+                    *identity, "skipped", record.reason.value, note, planned.planned_for, planned.local, planned.fold,
                     row.schedule_rev, None, None, *_NOWHERE,
                 ))  # fmt: skip
             case Gap(first=first, last=last):

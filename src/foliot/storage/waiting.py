@@ -31,6 +31,11 @@ async def next_in_line(tx: Tx, promotions: Mapping[JobId, Promotion]) -> list[Wa
     return [_waiting(row) for row in rows]
 
 
+async def in_line(tx: Tx, job_id: JobId) -> list[Waiting]:
+    """All that wait for their turn, oldest first."""
+    return [_waiting(row) for row in await tx.fetch(sql.standing.in_line, {"job_id": job_id})]
+
+
 async def at_the_gate(tx: Tx, job_ids: Sequence[JobId]) -> list[Waiting]:
     rows = await tx.fetch(sql.waiting.at_the_gate, {"job_ids": list(job_ids)})
     return [_waiting(row) for row in rows]

@@ -15,7 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from foliot.domain.errors import Conflict, Denied, FoliotError, Invalid, NotFound, Unavailable
+from foliot.domain.errors import Conflict, Denied, FoliotError, Invalid, NotFound, StaleRevision, Unavailable
 from foliot.web.validation import field_problems, summary
 from foliot.wire.problems import MEDIA_TYPE
 
@@ -23,6 +23,7 @@ STATUS: Mapping[type[FoliotError], HTTPStatus] = {
     Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
     NotFound: HTTPStatus.NOT_FOUND,
     Conflict: HTTPStatus.CONFLICT,
+    StaleRevision: HTTPStatus.PRECONDITION_FAILED,
     Denied: HTTPStatus.FORBIDDEN,
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }

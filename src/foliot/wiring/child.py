@@ -73,6 +73,7 @@ class WorkerChild:
             "-m",
             "foliot.wiring.worker",
             stdin=PIPE,
+            stdout=sys.stderr,  # what jobs print is no answer of the server
             env=without_secrets(os.environ),
             start_new_session=True,
         )

@@ -23,6 +23,7 @@ from foliot.worker.worker import Worker
 log = logging.getLogger(__name__)
 
 STUCK = 70  # exit code (EX_SOFTWARE)
+BEAT_WITHIN = 10.0  # seconds
 SLACK = 5.0  # seconds an attempt may outlast its deadline on a stuck loop; the sweeper waits longer
 
 
@@ -57,7 +58,7 @@ class Heart:
     async def _beat(self, worker_id: WorkerId) -> None:
         began = monotonic()
         try:
-            async with asyncio.timeout(self._lease / BEATS_PER_LEASE):
+            async with asyncio.timeout(min(BEAT_WITHIN, self._lease / BEATS_PER_LEASE)):
                 beat = await self._link.beat(worker_id, draining=self._worker.is_draining)
         except (FoliotError, TimeoutError) as error:
             self._beat_at = monotonic() + self._lease / 20

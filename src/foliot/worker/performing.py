@@ -27,7 +27,7 @@ async def perform(handler: Handler, work: Work) -> Done:
             done = await handler.run(assignment_of(work))
     except TimeoutError as error:
         done = Done(TimedOut()) if deadline.expired() else _raised(error)
-    except Exception as error:  # noqa: BLE001  # whatever a handler raises is the attempt's failure, not ours
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
         done = _raised(error)
     return storable(done)
 
@@ -72,7 +72,7 @@ def _problem(output: Any) -> str | None:
     return None
 
 
-def _raised(error: Exception) -> Done:
+def _raised(error: BaseException) -> Done:
     return failed(type(error).__name__, str(error) or repr(error))
 
 

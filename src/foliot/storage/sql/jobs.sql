@@ -25,3 +25,40 @@ UPDATE jobs SET definition = %(definition)s, revision = revision + 1, updated_at
 
 -- name: definition
 SELECT definition FROM jobs WHERE id = %(id)s;
+
+-- name: edit
+UPDATE jobs
+   SET name = %(name)s, type = %(type)s, queue = %(queue)s, tags = %(tags)s, owner_id = %(owner_id)s, definition = %(definition)s,
+       revision = %(revision)s, schedule_rev = %(schedule_rev)s, updated_at = %(now)s
+ WHERE id = %(id)s;
+
+-- name: set_paused_until
+UPDATE jobs SET paused_until = %(until)s WHERE id = %(id)s;
+
+-- name: due_to_resume
+SELECT workspace_id, id FROM jobs WHERE paused_until <= %(now)s ORDER BY paused_until LIMIT %(limit)s;
+
+-- name: dependents
+SELECT jobs.id, jobs.name
+  FROM dependencies JOIN jobs ON jobs.id = dependencies.job_id
+ WHERE dependencies.upstream_id = %(id)s AND jobs.status <> 'archived'
+ ORDER BY jobs.name, jobs.id;
+
+-- name: detach
+DELETE FROM dependencies WHERE upstream_id = %(id)s;
+
+-- name: purge_work
+-- What is still to be done, in the order of locks; a report on one of these finds no lease and is refused.
+WITH leased AS (DELETE FROM leases WHERE job_id = %(id)s),
+     readied AS (DELETE FROM ready WHERE queue = %(queue)s AND workspace_id = %(workspace_id)s AND job_id = %(id)s)
+DELETE FROM waiting WHERE job_id = %(id)s;
+
+-- name: purge_history
+WITH gone AS (DELETE FROM runs WHERE job_id = %(id)s RETURNING id),
+     tried AS (DELETE FROM attempts USING gone WHERE attempts.run_id = gone.id),
+     days AS (DELETE FROM daily WHERE job_id = %(id)s)
+SELECT count(*) AS runs FROM gone;
+
+-- name: purge
+WITH timer AS (DELETE FROM timers WHERE job_id = %(id)s)
+DELETE FROM jobs WHERE id = %(id)s;

@@ -66,3 +66,15 @@ SELECT run_id, job_id, expires_at, waits_for FROM waiting WHERE run_id = ANY (%(
 -- name: request_cancel
 -- Running ones are asked; their worker ends them, or the sweeper does after a while.
 UPDATE leases SET cancel_requested_at = COALESCE(cancel_requested_at, %(now)s) WHERE run_id = ANY (%(run_ids)s) RETURNING run_id;
+
+-- name: find
+SELECT workspace_id, id, job_id, status, trigger, planned_for, planned_key, fold, schedule_rev, planned_until, input
+  FROM runs WHERE id = %(id)s;
+
+-- name: recorded_between
+-- The planned times of a job that have their record, gaps that reach into the range included. Runs that people, programs or upstream
+-- jobs asked for stand for no planned time, and a run made again stands for one that is here already.
+SELECT planned_for, planned_until, planned_key, fold, schedule_rev, trigger, status
+  FROM runs
+ WHERE job_id = %(job_id)s AND planned_for < %(end)s AND (planned_for >= %(start)s OR planned_until >= %(start)s)
+   AND trigger IN ('schedule', 'backfill', 'import');

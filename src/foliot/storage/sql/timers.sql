@@ -31,9 +31,9 @@ SELECT min(due_at) AS due_at FROM timers WHERE due_at < 'infinity';
 -- name: read
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
        NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors, has_gate,
-       has_dependents, number, failures_in_a_row
+       number, failures_in_a_row, has_dependents
   FROM timers
- WHERE job_id = ANY (%(job_ids)s);
+ WHERE job_id = ANY (%(job_ids)s::uuid[]);
 
 -- name: lock
 -- In the order of ids, as everywhere, so that two who want the same timers cannot wait for each other.
@@ -157,3 +157,21 @@ UPDATE timers
 
 -- name: respec
 UPDATE timers SET spec = %(spec)s, version = version + 1 WHERE job_id = %(job_id)s;
+
+-- name: place
+-- An edit: new rules, and the timer where they put it.
+UPDATE timers
+   SET spec = %(spec)s, schedule_rev = %(schedule_rev)s, cursor_at = %(cursor_at)s,
+       due_at = COALESCE(%(due_at)s, 'infinity'::timestamptz), next_at = %(next_at)s, ending = %(ending)s, has_gate = %(has_gate)s,
+       errors = 0, version = version + 1
+ WHERE job_id = %(job_id)s;
+
+-- name: halt
+-- The cursor stays: it says from when on planned times have gone by unrecorded.
+UPDATE timers SET due_at = 'infinity', next_at = NULL, version = version + 1 WHERE job_id = %(job_id)s;
+
+-- name: forgive
+UPDATE timers SET failures_in_a_row = 0, errors = 0 WHERE job_id = %(job_id)s;
+
+-- name: set_skip_next
+UPDATE timers SET skip_next = %(reason)s, version = version + 1 WHERE job_id = %(job_id)s;

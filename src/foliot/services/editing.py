@@ -1,0 +1,142 @@
+"""Editing a job: a new definition takes over from the old one, at once and without losing a planned time of either."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from foliot.domain.definition import Definition, Rules
+from foliot.domain.editing import edited_schedule, moves_of_edit
+from foliot.domain.errors import StaleRevision
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.job import Timer
+from foliot.domain.lifecycle import JobEvent, JobStatus
+from foliot.domain.planning import plan, plan_resume, plan_start
+from foliot.domain.records import Plan
+from foliot.domain.schedule.reading import check_schedule
+from foliot.services.firing import fire_one, reason_for, status_after
+from foliot.services.in_hand import InHand, note, refuse_archived, take
+from foliot.services.jobs import first_cursor
+from foliot.services.loading import look_around
+from foliot.storage import jobs, standing, timer_moves
+from foliot.storage.definitions import definition_json
+from foliot.storage.jobs import Move, StoredJob
+from foliot.storage.timers import TimerRow
+from foliot.storage.tx import Database, Role, Tx
+
+log = logging.getLogger(__name__)
+
+_STOPPED = frozenset((JobStatus.PAUSED, JobStatus.DISABLED, JobStatus.FAILED))
+_OVER = frozenset((JobStatus.COMPLETED, JobStatus.EXPIRED))
+_ENDS = frozenset((JobEvent.COMPLETE, JobEvent.EXPIRE))
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    revision: int
+    status: JobStatus
+    next_at: datetime | None
+    has_changed: bool = True
+
+
+async def edit(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    definition: Definition,
+    by: str,
+    expected_revision: int | None = None,
+) -> Edited:
+    """Put a whole new definition in place. One that changes nothing makes no revision."""
+    check_schedule(definition.spec.schedule)
+    async with database.tx(Role.APP, workspace_id) as tx:
+        hand = await take(tx, job_id)
+        before = await jobs.get(tx, job_id)
+        assert before is not None, "a timer has its job"
+        if expected_revision not in (None, before.revision):
+            raise StaleRevision(
+                f"This job is at revision {before.revision}, not {expected_revision}: somebody has edited it.",
+                hint="Read it again and repeat the change.",
+            )
+        refuse_archived(hand.row, "be edited")
+        schedule = edited_schedule(before.definition.spec.schedule, definition.spec.schedule, tx.now)
+        definition = replace(definition, spec=replace(definition.spec, schedule=schedule))
+        old, new = definition_json(before.definition), definition_json(definition)
+        if old == new:
+            return Edited(before.revision, before.status, before.next_at, has_changed=False)
+        edited = await _Edit(tx, hand, before, definition, by).write()
+        shown = (
+            {"revision": before.revision, "definition": old},
+            {"revision": edited.revision, "definition": new},
+        )
+        await note(tx, "job.edited", ("job", job_id), by, before=shown[0], after=shown[1])
+        return edited
+
+
+class _Edit:
+    def __init__(self, tx: Tx, hand: InHand, before: StoredJob, definition: Definition, by: str) -> None:
+        self.tx = tx
+        self.hand = hand
+        self.before = before
+        self.definition = definition
+        self.by = by
+        self.is_rescheduled = definition.spec.schedule != before.definition.spec.schedule
+
+    async def write(self) -> Edited:
+        tx, job_id, definition = self.tx, self.before.id, self.definition
+        if self.is_rescheduled:
+            await self._close_the_books()
+        old = self.hand.row
+        rules, schedule_rev = Rules(definition.spec), old.schedule_rev + self.is_rescheduled
+        row = old._replace(rules=rules, schedule_rev=schedule_rev, timer=Timer(self._cursor(), None, None))
+        events, timer = await self._replan(row)
+        await timer_moves.place(tx, job_id, definition, schedule_rev, timer)
+        await jobs.edit(tx, job_id, definition, self.before.revision + 1, schedule_rev)
+        await standing.redirect(tx, old, definition.spec)
+        if old.waiting and old.rules.is_exclusive and not rules.is_exclusive:
+            settling = self.hand.settling(tx, row)
+            await settling.release_line(job_id)
+            await settling.write()
+        status = status_after(old.status, events)
+        if events:
+            await jobs.move(tx, [Move(job_id, status, reason_for(events))], self.by)
+        return Edited(self.before.revision + 1, status, timer.next_at)
+
+    async def _close_the_books(self) -> None:
+        """What the old schedule has planned up to now is recorded under its own revision before the new one takes over."""
+        row, now = self.hand.row, self.tx.now
+        due = self.hand.around.due(row)
+        try:
+            if row.status in _STOPPED:
+                left = plan_resume(due, now)
+                done = Plan(left.records, Timer(left.timer.cursor, None, None, row.timer.ending))
+            else:
+                done = plan(due, now)
+        except Exception:  # an edit is how a job that cannot be planned is mended
+            log.exception(
+                "job.not_planned", extra={"workspace": str(row.workspace_id), "job": str(row.job_id)}
+            )
+            return
+        if done.records or done.events:
+            await fire_one(self.tx, self.hand.around, row, done, self.by)
+            self.hand = await take(self.tx, row.job_id)
+
+    def _cursor(self) -> datetime:
+        row = self.hand.row
+        if self.is_rescheduled:
+            return first_cursor(self.definition, self.tx.now)
+        return self.tx.now if row.status in _OVER else row.timer.cursor
+
+    async def _replan(self, row: TimerRow) -> tuple[tuple[JobEvent, ...], Timer]:
+        """The moves of the job and where its timer goes, under the new rules."""
+        now, was = self.tx.now, row.status
+        around = await look_around(self.tx, [row])
+        events = moves_of_edit(was, self.definition.spec.start_at, now)
+        status = JobStatus.ACTIVE if was in _STOPPED else status_after(was, events)
+        planned = plan_start(around.due(row._replace(status=status)), now, events)
+        if was in _STOPPED:  # resume will name its next time
+            return (), replace(planned.timer, due_at=None, next_at=None)
+        if was in _OVER and not _ENDS.isdisjoint(planned.events):  # nothing lies ahead of it still
+            return (), replace(planned.timer, due_at=None, next_at=None)
+        return planned.events, planned.timer

@@ -1,0 +1,102 @@
+"""Firing: what plans ask for, written. The tick fires what is due; edit and resume fire what the one job in hand leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from foliot.domain.lifecycle import JobEvent, JobStatus, advance
+from foliot.domain.outcomes import AskedSkip
+from foliot.domain.records import EndWait, NewRun, Plan
+from foliot.domain.run import WaitsFor
+from foliot.services.dependents import cancel_live, wake_dependents
+from foliot.services.loading import Around
+from foliot.services.settling import BY, Settling
+from foliot.storage import dependencies, jobs, timers
+from foliot.storage.jobs import Move
+from foliot.storage.timers import Planned, TimerRow
+from foliot.storage.tx import Tx
+
+_REASONS = {
+    JobEvent.COMPLETE: "It has done all it was asked to do.",
+    JobEvent.EXPIRE: "Its time is over.",
+    JobEvent.FAIL: "Its planned times could not be computed three times in a row.",
+}
+
+
+async def fire(tx: Tx, around: Around, planned: Sequence[Planned], by: str = BY) -> int:
+    """Records and timers in one statement, then whatever else the plans ask for. Answers with how many records were made."""
+    recorded = await timers.fire(tx, planned)
+    await _follow(tx, around, [each for each in planned if _has_more(each.plan)], by)
+    return recorded
+
+
+async def fire_one(tx: Tx, around: Around, row: TimerRow, plan: Plan, by: str) -> int:
+    """For one job in hand: a planned time that has its record already is left out beforehand."""
+    return await fire(tx, around, await timers.without_recorded(tx, [Planned(row, plan)]), by)
+
+
+def reason_for(events: Sequence[JobEvent]) -> str | None:
+    """Why the schedule itself moved a job, in a sentence."""
+    return _REASONS.get(events[-1]) if events else None
+
+
+def status_after(status: JobStatus, events: Sequence[JobEvent]) -> JobStatus:
+    for event in events:
+        status = advance(status, event)
+    return status
+
+
+def _has_more(plan: Plan) -> bool:
+    """Most plans are one new run and a timer; only the others are looked at twice."""
+    if plan.events or plan.promotes:
+        return True
+    return any(
+        isinstance(record, EndWait)
+        or (isinstance(record, NewRun) and (record.cancels_live or record.consumes))
+        for record in plan.records
+    )
+
+
+async def _follow(tx: Tx, around: Around, planned: Sequence[Planned], by: str) -> None:
+    """What a plan asks for beside new records: cancels, ends, promotions, moves of the job itself."""
+    if not planned:
+        return
+    rows = {each.row.job_id: _after(each) for each in planned}
+    settling = Settling(tx, rows, around)
+    consumed = []
+    for each in planned:
+        row = each.row
+        for record in each.plan.records:
+            if isinstance(record, EndWait) and row.live_run_id is not None:
+                await settling.end_standing([row.live_run_id], AskedSkip(record.reason, record.note))
+            elif isinstance(record, NewRun):
+                consumed += [(row.job_id, mark) for mark in record.consumes]
+                if record.cancels_live and row.live_run_id is not None:
+                    await cancel_live(settling, row.live_run_id)
+        if each.plan.promotes and row.rules.is_exclusive:
+            settling.promote(row.job_id)
+        elif each.plan.promotes:
+            await settling.release_line(row.job_id)
+    await dependencies.consume(tx, consumed)
+    await settling.write()
+    await wake_dependents(settling)
+    await jobs.move(tx, [_move(each) for each in planned if each.plan.events], by)
+
+
+def _after(each: Planned) -> TimerRow:
+    """The timer as `timers.fire` has left it, and the job as its events will."""
+    made = [record for record in each.plan.records if isinstance(record, NewRun)]
+    behind = sum(record.waits_for is WaitsFor.TURN for record in made)
+    row = each.row
+    return row._replace(
+        status=status_after(row.status, each.plan.events),
+        timer=each.plan.timer,
+        live=row.live + len(made) - behind,
+        waiting=row.waiting + behind,
+        number=row.number + sum(not isinstance(record, EndWait) for record in each.plan.records),
+    )
+
+
+def _move(each: Planned) -> Move:
+    events = each.plan.events
+    return Move(each.row.job_id, status_after(each.row.status, events), reason_for(events))

@@ -1,0 +1,70 @@
+"""One job in hand: its timer locked, what stands around it known. Every verb on a job or a run begins here and leaves an entry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from foliot.domain.errors import Conflict, NotFound
+from foliot.domain.ids import JobId
+from foliot.domain.job import Job
+from foliot.domain.lifecycle import JobStatus
+from foliot.services.loading import Around, look_around
+from foliot.services.settling import Settling
+from foliot.storage import audit, timers
+from foliot.storage.audit import AuditEntry
+from foliot.storage.timers import TimerRow
+from foliot.storage.tx import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class InHand:
+    """The job's timer under its lock; `rows` holds those of its dependents too, where an end may wake them."""
+
+    row: TimerRow
+    rows: Mapping[JobId, TimerRow]
+    around: Around
+
+    @property
+    def job(self) -> Job:
+        return self.around.job(self.row)
+
+    def settling(self, tx: Tx, row: TimerRow | None = None) -> Settling:
+        """For ending its runs; `row` where the job has moved on in this transaction."""
+        return Settling(tx, {**self.rows, self.row.job_id: row or self.row}, self.around)
+
+
+async def take(tx: Tx, job_id: JobId, *, dependents: bool = False) -> InHand:
+    """Lock it. In another workspace it is as little there as anywhere."""
+    rows = await (timers.lock_with_dependents if dependents else timers.lock)(tx, [job_id])
+    row = rows.get(job_id)
+    if row is None or row.workspace_id != tx.workspace_id:
+        raise no_such("job")
+    return InHand(row, rows, await look_around(tx, rows.values(), gates=True))
+
+
+def no_such(noun: str) -> NotFound:
+    return NotFound(f"There is no such {noun}.", hint="Check its id; what others own is not shown.")
+
+
+def refuse_archived(row: TimerRow, what: str) -> None:
+    if row.status is JobStatus.ARCHIVED:
+        raise Conflict(
+            f"This job is archived; it cannot {what}.", hint="Create a new job from its definition."
+        )
+
+
+async def note(
+    tx: Tx,
+    action: str,
+    thing: tuple[str, object],
+    by: str,
+    *,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+) -> None:
+    """The entry in the audit: who did what to which thing."""
+    kind, thing_id = thing
+    entry = AuditEntry(action, kind, str(thing_id), actor=by, before=before, after=after)
+    await audit.append(tx, tx.new_id(), entry)

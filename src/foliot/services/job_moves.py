@@ -1,0 +1,173 @@
+"""Stopping and starting jobs: pause, resume, disable, archive, purge."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from foliot.domain.errors import Conflict, FoliotError, Invalid
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.lifecycle import JobEvent, JobStatus, advance
+from foliot.domain.outcomes import Cancelled
+from foliot.domain.planning import plan_resume
+from foliot.services.firing import fire_one, status_after
+from foliot.services.in_hand import InHand, note, take
+from foliot.services.settling import BY
+from foliot.storage import jobs, standing, timer_moves, timers
+from foliot.storage.jobs import Move
+from foliot.storage.timers import Told
+from foliot.storage.tx import Database, Role, Tx
+
+log = logging.getLogger(__name__)
+
+RESUMED_AT_ONCE = 100  # jobs whose pause is over, in one pass of the sweeper
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    status: JobStatus
+    next_at: datetime | None = None
+
+
+async def pause(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: str,
+    *,
+    reason: str | None = None,
+    until: datetime | None = None,
+) -> Moved:
+    """No run starts by schedule until somebody resumes it, or `until` has come. What runs now runs on."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        if until is not None and until <= tx.now:
+            raise Invalid(
+                "A pause ends in the future.", pointer="/until", hint="Leave it out to pause until resumed."
+            )
+        hand = await take(tx, job_id)
+        moved = await _stop(tx, hand, JobEvent.PAUSE, reason, by)
+        await jobs.set_paused_until(tx, job_id, until)
+        after = {"reason": reason, "until": until and until.isoformat()}
+        await note(
+            tx, "job.paused", ("job", job_id), by, before={"status": hand.row.status.value}, after=after
+        )
+        return moved
+
+
+async def disable(
+    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: str, *, reason: str | None = None
+) -> Moved:
+    """As a pause without an end: switched off until somebody resumes it."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        hand = await take(tx, job_id)
+        moved = await _stop(tx, hand, JobEvent.DISABLE, reason, by)
+        before = {"status": hand.row.status.value}
+        await note(tx, "job.disabled", ("job", job_id), by, before=before, after={"reason": reason})
+        return moved
+
+
+async def resume(
+    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: str, *, catch_up: bool = False
+) -> Moved:
+    """Back to work: what went by meanwhile becomes one record, and only `catch_up` runs any of it."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await _resume(tx, await take(tx, job_id), by, catch_up=catch_up)
+
+
+async def resume_due(database: Database, limit: int = RESUMED_AT_ONCE) -> int:
+    """Resume the jobs whose pause is over; answers with how many there were to look at. One that cannot stops no other."""
+    async with database.tx(Role.ENGINE) as tx:
+        found = await jobs.due_to_resume(tx, limit)
+    for workspace_id, job_id in found:
+        try:
+            async with database.tx(Role.APP, workspace_id) as tx:
+                hand = await take(tx, job_id)
+                stored = await jobs.get(tx, job_id)
+                # Somebody may have resumed it, or paused it anew, since it was found.
+                if stored is not None and stored.paused_until is not None and stored.paused_until <= tx.now:
+                    await _resume(tx, hand, BY, catch_up=False)
+        except FoliotError:
+            log.exception("job.not_resumed", extra={"workspace": str(workspace_id), "job": str(job_id)})
+    return len(found)
+
+
+async def archive(
+    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: str, *, detach: bool = False
+) -> Moved:
+    """Put it away with its history. What runs now runs on to its end; what has not started is cancelled."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        hand = await take(tx, job_id)
+        row = hand.row
+        status = advance(row.status, JobEvent.ARCHIVE)
+        await _let_go(tx, job_id, detach=detach)
+        await timer_moves.halt(tx, job_id)
+        await jobs.move(tx, [Move(job_id, status)], by)
+        # Archived first: the ends of its runs then neither promote nor complete anything.
+        gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
+        settling = hand.settling(tx, gone)
+        cancelled = await settling.end_standing(await standing.of_job(tx, row), Cancelled())
+        await settling.write()
+        after = {"cancelled_runs": len(cancelled), "detached": detach}
+        await note(tx, "job.archived", ("job", job_id), by, before={"status": row.status.value}, after=after)
+        return Moved(status)
+
+
+async def purge(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: str,
+    *,
+    force: bool = False,
+    detach: bool = False,
+) -> int:
+    """Remove it with its history; answers with how many run records went. Only `force` takes runs out of workers' hands."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        hand = await take(tx, job_id)
+        leased = await standing.leased(tx, hand.row)
+        if leased and not force:
+            raise Conflict(
+                f"{len(leased)} of its runs are under way.",
+                hint="Cancel them first, or purge with force: their results are then refused.",
+            )
+        await _let_go(tx, job_id, detach=detach)
+        stored = await jobs.get(tx, job_id)
+        gone = await jobs.purge(tx, job_id, hand.row.rules.spec.queue)
+        before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
+        await note(tx, "job.purged", ("job", job_id), by, before=before)
+        return gone
+
+
+async def _stop(tx: Tx, hand: InHand, event: JobEvent, reason: str | None, by: str) -> Moved:
+    row = hand.row
+    status = advance(row.status, event)
+    await timer_moves.halt(tx, row.job_id)
+    await jobs.move(tx, [Move(row.job_id, status, reason)], by)
+    held = await standing.hold_back(tx, row)
+    if held:
+        await timers.settle(tx, {row.job_id: Told(live=-held, waiting=held)})
+    return Moved(status)
+
+
+async def _resume(tx: Tx, hand: InHand, by: str, *, catch_up: bool) -> Moved:
+    row = hand.row
+    advance(row.status, JobEvent.RESUME)  # refused here, with what can be done instead
+    plan = plan_resume(hand.around.due(row), tx.now, catch_up=catch_up)
+    await fire_one(tx, hand.around, row, plan, by)
+    await timer_moves.forgive(tx, row.job_id)
+    before = {"status": row.status.value}
+    await note(tx, "job.resumed", ("job", row.job_id), by, before=before, after={"catch_up": catch_up})
+    return Moved(status_after(row.status, plan.events), plan.timer.next_at)
+
+
+async def _let_go(tx: Tx, job_id: JobId, *, detach: bool) -> None:
+    """Jobs that depend on this one must not wait for what will never come."""
+    dependents = await jobs.dependents(tx, job_id)
+    if dependents and not detach:
+        names = ", ".join(name for _, name in dependents[:5])
+        raise Conflict(
+            f"{len(dependents)} jobs depend on this one: {names}.",
+            hint="Edit them first, or detach them with this.",
+        )
+    await jobs.detach(tx, job_id)

@@ -1,0 +1,164 @@
+"""What people do with runs: start one now, cancel one, make one again, let the next planned one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from foliot.domain.errors import Conflict, NotFound
+from foliot.domain.freezing import freeze_at
+from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.lifecycle import JobStatus, RunEvent, RunStatus, advance
+from foliot.domain.outcomes import Cancelled
+from foliot.domain.run import Trigger
+from foliot.services.dependents import wake_dependents
+from foliot.services.in_hand import InHand, no_such, note, refuse_archived, take
+from foliot.services.making import Asked, make
+from foliot.storage import jobs, runs, timer_moves
+from foliot.storage.runs import RunRecord
+from foliot.storage.tx import Database, Role, Tx
+
+
+class Cancelling(StrEnum):
+    ENDED = "ended"  # no worker had it
+    REQUESTED = "requested"  # its worker is asked to stop
+
+
+@dataclass(frozen=True, slots=True)
+class SkipNext:
+    """The planned time that will pass, and why."""
+
+    planned_at: datetime
+    reason: str
+
+
+async def run_now(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: str,
+    *,
+    input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
+    override: bool = False,
+) -> RunId:
+    """A run whatever the schedule says; the job keeps its status and its next time. Given `input` overlays the payload."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        hand = await take(tx, job_id)
+        _check_may_run(tx, hand, override=override)
+        given = None
+        if input is not None:
+            stored = await jobs.get(tx, job_id)
+            assert stored is not None, "a timer has its job"
+            given = {**stored.definition.payload, **input}
+        asked = Asked(Trigger.MANUAL, tx.now, by, given, override=override)
+        [run_id] = await make(tx, hand, [asked])
+        await note(tx, "run.requested", ("run", run_id), by, after={"job": str(job_id), "override": override})
+        return run_id
+
+
+async def retry_run(
+    database: Database, workspace_id: WorkspaceId, run_id: RunId, by: str, *, override: bool = False
+) -> RunId:
+    """Do a finished run again, with its input and for its planned time, as a run of its own."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        hand, run = await _take_run(tx, run_id)
+        if run.status is None:
+            raise Conflict("This run has not ended yet.", hint="Cancel it first, or wait for its end.")
+        if run.planned_until is not None:
+            raise Conflict(
+                "This record stands for several planned times that did not run.",
+                hint="Backfill their range, skipped times included.",
+            )
+        _check_may_run(tx, hand, override=override)
+        asked = Asked(
+            Trigger.RETRY,
+            run.planned_for,
+            by,
+            run.input,
+            run_id,
+            run.planned_local,
+            run.fold,
+            run.schedule_rev,
+            override,
+        )
+        [new_id] = await make(tx, hand, [asked])
+        after = {"retry_of": str(run_id), "override": override}
+        await note(tx, "run.retried", ("run", new_id), by, after=after)
+        return new_id
+
+
+async def cancel_run(database: Database, workspace_id: WorkspaceId, run_id: RunId, by: str) -> Cancelling:
+    """A run that no worker has ends at once; one that is under way is asked to stop."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        hand, run = await _take_run(tx, run_id, dependents=True)
+        settling = hand.settling(tx)
+        if await settling.end_standing([run_id], Cancelled()):
+            await settling.write()
+            await wake_dependents(settling)
+            answer = Cancelling.ENDED
+        elif await runs.request_cancel(tx, [run_id]):
+            answer = Cancelling.REQUESTED
+        else:
+            advance(run.status or RunStatus.RUNNING, RunEvent.CANCEL)
+            raise Conflict("This run is on no list and has no end; the sweeper will look after it.")
+        await note(tx, "run.cancelled", ("run", run_id), by, after={"cancelling": answer.value})
+        return answer
+
+
+async def skip_next(
+    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: str, *, reason: str
+) -> SkipNext:
+    """The next planned time is recorded as skipped (operator) instead of running."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        row = (await take(tx, job_id)).row
+        if row.timer.next_at is None or row.status not in (JobStatus.ACTIVE, JobStatus.PENDING):
+            raise Conflict(
+                "Nothing is planned for this job.", hint="Only the next planned time can be skipped."
+            )
+        await timer_moves.set_skip_next(tx, job_id, reason)
+        after = {"reason": reason, "planned_at": row.timer.next_at.isoformat()}
+        await note(
+            tx, "job.skip_next_set", ("job", job_id), by, before={"reason": row.skip_next}, after=after
+        )
+        return SkipNext(row.timer.next_at, reason)
+
+
+async def undo_skip_next(database: Database, workspace_id: WorkspaceId, job_id: JobId, by: str) -> None:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        row = (await take(tx, job_id)).row
+        if row.skip_next is None:
+            raise Conflict(
+                "No planned time of this job is to be skipped.", hint="It may have passed already."
+            )
+        await timer_moves.set_skip_next(tx, job_id, None)
+        await note(tx, "job.skip_next_undone", ("job", job_id), by, before={"reason": row.skip_next})
+
+
+async def _take_run(tx: Tx, run_id: RunId, *, dependents: bool = False) -> tuple[InHand, RunRecord]:
+    """The run, read again once its job's timer is locked: what it was before that may have changed."""
+    known = await runs.find(tx, run_id)
+    if known is None or known.workspace_id != tx.workspace_id:
+        raise no_such("run")
+    try:
+        hand = await take(tx, known.job_id, dependents=dependents)
+    except NotFound:
+        raise no_such("run") from None
+    run = await runs.find(tx, run_id)
+    if run is None:
+        raise no_such("run")
+    return hand, run
+
+
+def _check_may_run(tx: Tx, hand: InHand, *, override: bool) -> None:
+    refuse_archived(hand.row, "run")
+    freeze = freeze_at(hand.around.freezes_of(hand.row), tx.now)
+    if freeze is not None and not override:
+        until = "until it is lifted" if freeze.end_at is None else f"until {freeze.end_at.isoformat()}"
+        why = f" ({freeze.reason})" if freeze.reason else ""
+        raise Conflict(
+            f"Freeze {freeze.id}{why} holds this job {until}.",
+            hint="Run it with override to start it anyway.",
+        )

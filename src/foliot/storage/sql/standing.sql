@@ -1,0 +1,37 @@
+-- name: of_job
+-- `ready` is found by the queue of its job, which every row there follows; it has no index by job, and needs none.
+SELECT run_id FROM ready WHERE queue = %(queue)s AND workspace_id = %(workspace_id)s AND job_id = %(job_id)s
+UNION ALL
+SELECT run_id FROM waiting WHERE job_id = %(job_id)s;
+
+-- name: redirect
+WITH readied AS (
+    UPDATE ready
+       SET queue = %(new_queue)s, type = %(type)s, priority = %(priority)s, timeout = %(timeout)s, concurrency_key = %(concurrency_key)s
+     WHERE queue = %(queue)s AND workspace_id = %(workspace_id)s AND job_id = %(job_id)s)
+UPDATE waiting
+   SET queue = %(new_queue)s, type = %(type)s, priority = %(priority)s, timeout = %(timeout)s, concurrency_key = %(concurrency_key)s
+ WHERE job_id = %(job_id)s;
+
+-- name: hold_back
+-- Scheduled runs that no worker has yet go back in line, before those that wait already: they were ahead of them.
+WITH gone AS (
+    DELETE FROM ready
+     WHERE queue = %(queue)s AND workspace_id = %(workspace_id)s AND job_id = %(job_id)s AND trigger = 'schedule'
+ RETURNING *),
+line AS (SELECT COALESCE(min(position), 1) AS head FROM waiting WHERE job_id = %(job_id)s)
+INSERT INTO waiting (workspace_id, run_id, job_id, waits_for, position, queue, type, priority, available_at, planned_for, exclusive,
+                     concurrency_key, host_id, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
+OVERRIDING SYSTEM VALUE
+SELECT workspace_id, run_id, job_id, 'turn', line.head - row_number() OVER (ORDER BY gone.position DESC), queue, type, priority,
+       available_at, planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, fence, attempts, retries, losses,
+       started_at, last_error
+  FROM gone CROSS JOIN line
+RETURNING run_id;
+
+-- name: in_line
+SELECT run_id, job_id, available_at, expires_at, trigger, waits_for
+  FROM waiting WHERE job_id = %(job_id)s AND waits_for = 'turn' ORDER BY position;
+
+-- name: leased
+SELECT run_id FROM leases WHERE job_id = %(job_id)s;

@@ -1,0 +1,45 @@
+"""The standing runs of one job: those that no worker has. Needs the lock of its timer."""
+
+from __future__ import annotations
+
+from foliot.domain.definition import Spec
+from foliot.domain.ids import RunId
+from foliot.storage.queries import sql
+from foliot.storage.timers import TimerRow
+from foliot.storage.tx import Params, Tx
+
+
+async def of_job(tx: Tx, row: TimerRow) -> list[RunId]:
+    if not row.live + row.waiting:
+        return []
+    return [found["run_id"] for found in await tx.fetch(sql.standing.of_job, _place(row))]
+
+
+async def redirect(tx: Tx, row: TimerRow, spec: Spec) -> None:
+    """Where they go and how long they may take follow an edit; `row` is the timer before it."""
+    if not row.live + row.waiting:
+        return
+    follows = {
+        "new_queue": spec.queue,
+        "type": spec.type,
+        "priority": spec.priority,
+        "timeout": spec.limits.timeout,
+        "concurrency_key": spec.concurrency_key,
+    }
+    await tx.execute(sql.standing.redirect, {**_place(row), **follows})
+
+
+async def hold_back(tx: Tx, row: TimerRow) -> int:
+    """Scheduled ones that were ready wait in line again; answers with how many."""
+    if not row.live:
+        return 0
+    return len(await tx.fetch(sql.standing.hold_back, _place(row)))
+
+
+async def leased(tx: Tx, row: TimerRow) -> list[RunId]:
+    """Its runs that some worker has."""
+    return [found["run_id"] for found in await tx.fetch(sql.standing.leased, {"job_id": row.job_id})]
+
+
+def _place(row: TimerRow) -> Params:
+    return {"queue": row.rules.spec.queue, "workspace_id": row.workspace_id, "job_id": row.job_id}

@@ -1,0 +1,451 @@
+"""Stopping, starting and editing jobs: what each verb leaves in the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from foliot.domain.definition import Definition
+from foliot.domain.errors import Conflict, IllegalMove, Invalid, NotFound, StaleRevision
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.lifecycle import JobStatus
+from foliot.domain.outcomes import Failed
+from foliot.domain.policy import Breaker, Limits, Misfire, MisfireRule
+from foliot.domain.run import RunError
+from foliot.domain.schedule import Cron, Interval, IntervalMode, Manual, Once
+from foliot.services import editing, job_moves, jobs, run_verbs
+from tests.services.shop import MINUTE, Shop, definition
+
+pytestmark = pytest.mark.anyio
+HOUR = timedelta(hours=1)
+BOOM = Failed(RunError("boom", "It broke."))
+
+
+async def edit(shop: Shop, job_id: JobId, wanted: Definition, expected: int | None = None) -> editing.Edited:
+    return await editing.edit(shop.database, shop.workspace, job_id, wanted, "ben", expected)
+
+
+async def pause(shop: Shop, job_id: JobId, **options: Any) -> job_moves.Moved:
+    return await job_moves.pause(shop.database, shop.workspace, job_id, "ben", **options)
+
+
+async def resume(shop: Shop, job_id: JobId, *, catch_up: bool = False) -> job_moves.Moved:
+    return await job_moves.resume(shop.database, shop.workspace, job_id, "ben", catch_up=catch_up)
+
+
+async def archive(shop: Shop, job_id: JobId, *, detach: bool = False) -> job_moves.Moved:
+    return await job_moves.archive(shop.database, shop.workspace, job_id, "ben", detach=detach)
+
+
+async def purge(shop: Shop, job_id: JobId, **options: bool) -> int:
+    return await job_moves.purge(shop.database, shop.workspace, job_id, "ben", **options)
+
+
+# Creating
+
+
+async def test_a_one_shot_whose_moment_has_passed_is_refused(shop: Shop) -> None:
+    with pytest.raises(Invalid, match="passed"):
+        await shop.job(Once(shop.clock.now() - HOUR))
+
+
+async def test_a_one_shot_of_this_moment_runs_at_once(shop: Shop) -> None:
+    await shop.job(Once(shop.clock.now() - timedelta(seconds=5)))
+    assert await shop.tick() == 1
+    assert shop.runs() == [("schedule", "ready", None)]
+
+
+async def test_a_job_whose_end_has_passed_is_expired_from_the_start(shop: Shop) -> None:
+    await shop.job(Cron("* * * * *"), end_at=shop.clock.now() - HOUR)
+    assert shop.status() == "expired"
+
+
+# Editing
+
+
+async def test_an_unchanged_definition_makes_no_revision(shop: Shop) -> None:
+    job_id = await shop.job()
+    shop.clock.advance(MINUTE / 2)
+    assert await edit(shop, job_id, definition()) == editing.Edited(
+        1, JobStatus.ACTIVE, shop.clock.now() + MINUTE / 2, has_changed=False
+    )
+    assert shop.audited() == ["job.created"]
+
+
+async def test_a_stale_revision_is_refused(shop: Shop) -> None:
+    job_id = await shop.job()
+    assert (await edit(shop, job_id, definition(name="other"), 1)).revision == 2
+    with pytest.raises(StaleRevision, match="revision 2, not 1"):
+        await edit(shop, job_id, definition(name="third"), 1)
+    assert (await jobs.get(shop.database, shop.workspace, job_id)).definition.name == "other"
+
+
+async def test_a_new_schedule_counts_from_the_edit_and_raises_its_revision(shop: Shop) -> None:
+    job_id = await shop.job(Cron("0 * * * *"))
+    now = shop.clock.advance(10 * MINUTE)
+    edited = await edit(shop, job_id, definition(Cron("*/15 * * * *")))
+    assert edited.next_at == now + 5 * MINUTE
+    assert shop.timer("schedule_rev", "cursor_at", "due_at") == (2, now, now + 5 * MINUTE)
+    assert shop.audited() == ["job.created", "job.edited"]
+
+
+async def test_a_new_pace_counts_from_the_edit_even_with_the_old_anchor(shop: Shop) -> None:
+    job_id = await shop.job(Interval(10 * MINUTE))
+    stored = (await jobs.get(shop.database, shop.workspace, job_id)).definition
+    now = shop.clock.advance(4 * MINUTE)
+    assert isinstance(stored.spec.schedule, Interval)
+    faster = replace(stored.spec.schedule, every=3 * MINUTE)
+    edited = await edit(shop, job_id, replace(stored, spec=replace(stored.spec, schedule=faster)))
+    assert edited.next_at == now + 3 * MINUTE
+
+
+async def test_another_edit_keeps_cursor_and_schedule_revision(shop: Shop) -> None:
+    job_id = await shop.job()
+    before = shop.timer("cursor_at", "due_at", "schedule_rev")
+    shop.clock.advance(MINUTE / 2)
+    edited = await edit(shop, job_id, definition(name="renamed", priority=3))
+    assert (edited.revision, shop.timer("cursor_at", "due_at", "schedule_rev")) == (2, before)
+
+
+async def test_a_time_that_was_due_before_the_edit_is_recorded_under_the_old_schedule(shop: Shop) -> None:
+    job_id = await shop.job(Cron("* * * * *"))
+    shop.clock.advance(MINUTE + timedelta(seconds=1))
+    await edit(shop, job_id, definition(Cron("0 0 * * *")))
+    assert shop.sql("SELECT trigger, schedule_rev, planned_for FROM foliot.runs") == [
+        ("schedule", 1, shop.clock.now() - timedelta(seconds=1))
+    ]
+    shop.balance()
+
+
+async def test_what_went_by_in_a_pause_is_recorded_when_its_schedule_is_replaced(shop: Shop) -> None:
+    job_id = await shop.job(Cron("* * * * *"))
+    await pause(shop, job_id)
+    shop.clock.advance(3 * MINUTE)
+    await edit(shop, job_id, definition(Cron("*/2 * * * *")))
+    assert shop.status() == "paused"
+    shop.clock.advance(4 * MINUTE)
+    await resume(shop, job_id)
+    assert shop.sql("SELECT schedule_rev, count, skip_reason FROM foliot.runs ORDER BY number") == [
+        (1, 3, "paused"),
+        (2, 2, "paused"),
+    ]
+
+
+async def test_standing_runs_follow_an_edit_to_their_new_queue(shop: Shop) -> None:
+    job_id = await shop.job(rule="queue")
+    await shop.tick(MINUTE)
+    await shop.tick(MINUTE)
+    await edit(
+        shop,
+        job_id,
+        definition(rule="queue", queue="slow", type="http", priority=7, limits=Limits(timeout=HOUR)),
+    )
+    standing = "SELECT queue, type, priority, timeout FROM foliot."
+    assert shop.sql(f"{standing}ready UNION ALL {standing}waiting") == [("slow", "http", 7, HOUR)] * 2
+    assert await shop.claim(queue="default") == []
+    [run] = await shop.claim(queue="slow")
+    await shop.finish(run)
+    assert len(await shop.claim(queue="slow")) == 1
+    shop.balance()
+
+
+async def test_those_in_line_start_when_an_edit_allows_overlap(shop: Shop) -> None:
+    job_id = await shop.job(rule="queue")
+    for _ in range(3):
+        await shop.tick(MINUTE)
+    await edit(shop, job_id, definition(rule="concurrent"))
+    assert [where for _, where, _ in shop.runs()] == ["ready"] * 3
+    assert shop.timer("live", "waiting") == (3, 0)
+    shop.balance()
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "status"),
+    [
+        (definition(Cron("* * * * *"), max_runs=1), definition(Cron("* * * * *"), max_runs=2), "active"),
+        (
+            definition(Cron("* * * * *"), max_runs=1),
+            definition(Cron("* * * * *"), max_runs=1, priority=1),
+            "completed",
+        ),
+        (definition(Cron("* * * * *"), max_runs=1), definition(Manual()), "active"),
+    ],
+)
+async def test_a_completed_job_lives_again_when_an_edit_gives_it_times(
+    shop: Shop, first: Definition, then: Definition, status: str
+) -> None:
+    job_id = (await jobs.create(shop.database, shop.workspace, first, "ana")).id
+    await shop.tick(MINUTE)
+    await shop.work()
+    assert shop.status() == "completed"
+    shop.clock.advance(HOUR)
+    await edit(shop, job_id, then)
+    assert shop.status() == status
+    await shop.tick()
+    assert len(shop.runs()) == 1  # the hour in between is nobody's
+
+
+async def test_an_expired_one_shot_can_be_given_a_new_moment(shop: Shop) -> None:
+    job_id = await shop.job(Once(shop.clock.now() + MINUTE), misfire=Misfire(MisfireRule.SKIP))
+    await shop.tick(HOUR)
+    assert shop.status() == "expired"
+    edited = await edit(shop, job_id, definition(Once(shop.clock.now() + HOUR)))
+    assert (shop.status(), edited.next_at) == ("active", shop.clock.now() + HOUR)
+
+
+async def test_a_later_start_postpones_and_an_earlier_one_starts(shop: Shop) -> None:
+    job_id = await shop.job(Cron("* * * * *"))
+    start = shop.clock.now() + HOUR
+    edited = await edit(shop, job_id, definition(Cron("* * * * *"), start_at=start))
+    assert (shop.status(), edited.next_at) == ("pending", start)
+    await edit(shop, job_id, definition(Cron("* * * * *")))
+    assert shop.status() == "active"
+    assert await shop.tick(MINUTE) == 1
+
+
+async def test_an_edit_that_ends_a_job_expires_it(shop: Shop) -> None:
+    job_id = await shop.job(Cron("* * * * *"))
+    now = shop.clock.advance(MINUTE / 2)
+    await edit(shop, job_id, definition(Cron("* * * * *"), end_at=now - MINUTE))
+    assert (shop.status(), shop.timer("next_at")) == ("expired", (None,))
+
+
+async def test_a_job_that_cannot_be_planned_is_mended_by_an_edit(shop: Shop) -> None:
+    job_id = await shop.job(Cron("* * * * *"))
+    broken = '{"schedule":{"every":60,"kind":"interval"},"type":"python"}'  # an interval that nobody anchored
+    shop.owner.execute("UPDATE foliot.timers SET spec = %s", [broken])
+    await shop.tick(MINUTE)
+    assert shop.runs() == [("schedule", "skipped", "scheduler_error")]
+    await edit(shop, job_id, definition(Cron("*/2 * * * *")))
+    assert shop.timer("errors") == (0,)
+    assert await shop.tick(2 * MINUTE) == 1
+
+
+# Pausing and resuming
+
+
+async def test_a_paused_job_plans_nothing_and_resume_writes_one_record(shop: Shop) -> None:
+    job_id = await shop.job()
+    await pause(shop, job_id, reason="stock-taking")
+    stored = await jobs.get(shop.database, shop.workspace, job_id)
+    assert (stored.status, stored.status_reason, stored.status_by, stored.next_at) == (
+        "paused",
+        "stock-taking",
+        "ben",
+        None,
+    )
+    assert await shop.tick(90 * MINUTE) == 0
+    moved = await resume(shop, job_id)
+    assert (moved.status, moved.next_at) == ("active", shop.clock.now() + MINUTE)
+    assert shop.sql("SELECT status, skip_reason, count FROM foliot.runs") == [("skipped", "paused", 90)]
+    assert shop.audited() == ["job.created", "job.paused", "job.resumed"]
+    shop.balance()
+
+
+@pytest.mark.parametrize(("rule", "ran"), [(MisfireRule.LATEST, 1), (MisfireRule.ALL, 10)])
+async def test_only_catch_up_runs_what_went_by(shop: Shop, rule: MisfireRule, ran: int) -> None:
+    job_id = await shop.job(misfire=Misfire(rule))
+    await pause(shop, job_id)
+    shop.clock.advance(90 * MINUTE)
+    await resume(shop, job_id, catch_up=True)
+    assert shop.sql("SELECT count FROM foliot.runs WHERE status = 'skipped'") == [(90 - ran,)]
+    assert shop.sql("SELECT count(*) FROM foliot.runs WHERE status IS NULL") == [(ran,)]
+    shop.balance()
+
+
+async def test_a_fire_that_no_worker_had_waits_for_the_resume(shop: Shop) -> None:
+    job_id = await shop.job(rule="queue")
+    await shop.tick(MINUTE)
+    await shop.tick(MINUTE)
+    await pause(shop, job_id)
+    assert [where for _, where, _ in shop.runs()] == ["waiting", "waiting"]
+    assert await shop.claim() == []
+    shop.balance()
+    await resume(shop, job_id)
+    [first] = shop.sql("SELECT id FROM foliot.runs WHERE number = 1")
+    assert [run.run_id for run in await shop.claim()] == [*first]
+    shop.balance()
+
+
+async def test_what_runs_when_a_job_is_paused_runs_on(shop: Shop) -> None:
+    job_id = await shop.job()
+    await shop.tick(MINUTE)
+    [run] = await shop.claim()
+    await pause(shop, job_id)
+    assert await shop.finish(run)
+    assert (shop.status(), shop.runs()) == ("paused", [("schedule", "succeeded", None)])
+    shop.balance()
+
+
+async def test_concurrent_runs_held_by_a_pause_all_start_again(shop: Shop) -> None:
+    job_id = await shop.job(rule="concurrent")
+    await shop.tick(MINUTE)
+    await shop.tick(MINUTE)
+    await pause(shop, job_id)
+    assert shop.timer("live", "waiting") == (0, 2)
+    await resume(shop, job_id)
+    assert len(await shop.claim()) == 2
+    shop.balance()
+
+
+async def test_a_pause_with_an_end_is_over_by_itself(shop: Shop) -> None:
+    job_id = await shop.job()
+    await pause(shop, job_id, until=shop.clock.now() + HOUR)
+    shop.clock.advance(HOUR - MINUTE)
+    assert await job_moves.resume_due(shop.database) == 0
+    shop.clock.advance(MINUTE)
+    assert await job_moves.resume_due(shop.database) == 1
+    assert await job_moves.resume_due(shop.database) == 0
+    assert shop.status() == "active"
+    assert shop.sql("SELECT skip_reason, count FROM foliot.runs") == [("paused", 60)]
+
+
+async def test_a_pause_that_ends_before_it_begins_is_refused(shop: Shop) -> None:
+    job_id = await shop.job()
+    with pytest.raises(Invalid):
+        await pause(shop, job_id, until=shop.clock.now())
+
+
+async def test_resume_forgives_the_failures_that_paused_a_job(shop: Shop) -> None:
+    job_id = await shop.job(breaker=Breaker(2))
+    for _ in range(2):
+        await shop.tick(MINUTE)
+        await shop.work(BOOM)
+    assert (shop.status(), shop.timer("failures_in_a_row")) == ("paused", (2,))
+    await resume(shop, job_id)
+    await shop.tick(MINUTE)
+    await shop.work(BOOM)
+    assert (shop.status(), shop.timer("failures_in_a_row")) == ("active", (1,))
+
+
+async def test_a_chain_that_was_held_back_records_no_time_it_never_had(shop: Shop) -> None:
+    job_id = await shop.job(Interval(MINUTE, mode=IntervalMode.FIXED_DELAY))
+    await shop.tick(MINUTE)
+    await pause(shop, job_id)
+    shop.clock.advance(HOUR)
+    await resume(shop, job_id)
+    assert shop.runs() == [("schedule", "ready", None)]
+    await shop.work()
+    assert shop.timer("next_at") == (shop.clock.now() + MINUTE,)
+
+
+async def test_resuming_a_job_that_has_not_started_leaves_it_pending(shop: Shop) -> None:
+    job_id = await shop.job(Cron("* * * * *"), start_at=shop.clock.now() + HOUR)
+    await pause(shop, job_id)
+    shop.clock.advance(MINUTE)
+    assert (await resume(shop, job_id)).status == "pending"
+    assert shop.status() == "pending"
+
+
+async def test_a_disabled_job_is_switched_on_by_resume(shop: Shop) -> None:
+    job_id = await shop.job(enabled=False)
+    assert (shop.status(), await shop.tick(HOUR)) == ("disabled", 0)
+    await resume(shop, job_id)
+    assert (shop.status(), await shop.tick(MINUTE)) == ("active", 1)
+    await job_moves.disable(shop.database, shop.workspace, job_id, "ben", reason="over")
+    assert (shop.status(), await shop.tick(HOUR)) == ("disabled", 0)
+
+
+@pytest.mark.parametrize("verb", [pause, resume, archive])
+async def test_a_move_from_the_wrong_place_is_refused(shop: Shop, verb: Any) -> None:
+    job_id = await shop.job()
+    if verb is not resume:
+        await verb(shop, job_id)
+    with pytest.raises(IllegalMove):
+        await verb(shop, job_id)
+
+
+# Archiving and purging
+
+
+async def test_an_archived_job_ends_what_stands_and_lets_run_what_runs(shop: Shop) -> None:
+    job_id = await shop.job(rule="queue")
+    for _ in range(3):
+        await shop.tick(MINUTE)
+    [running] = await shop.claim()
+    await archive(shop, job_id)
+    assert [where for _, where, _ in shop.runs()] == ["running", "cancelled", "cancelled"]
+    assert await shop.tick(HOUR) == 0
+    assert await shop.finish(running)
+    assert (shop.status(), shop.timer("live", "waiting", "due_at = 'infinity'")) == ("archived", (0, 0, True))
+    shop.balance()
+    with pytest.raises(Conflict, match="archived"):
+        await run_verbs.run_now(shop.database, shop.workspace, job_id, "ben")
+    with pytest.raises(Conflict, match="archived"):
+        await edit(shop, job_id, definition(name="other"))
+
+
+async def test_a_purge_leaves_nothing_but_its_entry(shop: Shop) -> None:
+    job_id = await shop.job(rule="queue")
+    for _ in range(3):
+        await shop.tick(MINUTE)
+    await shop.work()
+    assert await purge(shop, job_id) == 3
+    for table in ("jobs", "timers", "runs", "attempts", "ready", "waiting", "leases"):
+        assert shop.sql(f"SELECT count(*) FROM foliot.{table}") == [(0,)]
+    assert shop.audited() == ["job.created", "job.purged"]
+
+
+async def test_a_purge_under_way_needs_force_and_then_refuses_the_result(shop: Shop) -> None:
+    job_id = await shop.job()
+    await shop.tick(MINUTE)
+    [run] = await shop.claim()
+    with pytest.raises(Conflict, match="under way"):
+        await purge(shop, job_id)
+    await purge(shop, job_id, force=True)
+    assert not await shop.finish(run)
+
+
+@pytest.mark.parametrize("verb", [archive, purge])
+async def test_a_job_that_others_depend_on_goes_only_when_they_are_detached(shop: Shop, verb: Any) -> None:
+    upstream, dependent = await shop.job(), await shop.job(Manual(), name="report")
+    depend(shop, dependent, upstream)
+    with pytest.raises(Conflict, match="report"):
+        await verb(shop, upstream)
+    await verb(shop, upstream, detach=True)
+    assert shop.sql("SELECT count(*) FROM foliot.dependencies") == [(0,)]
+
+
+def depend(shop: Shop, job_id: JobId, upstream: JobId) -> None:
+    shop.owner.execute(
+        'INSERT INTO foliot.dependencies (workspace_id, job_id, upstream_id, "on", mode)'
+        " VALUES (%s, %s, %s, 'success', 'trigger')",
+        [shop.workspace, job_id, upstream],
+    )
+    shop.owner.execute("UPDATE foliot.timers SET has_dependents = true WHERE job_id = %s", [upstream])
+
+
+# Other workspaces
+
+
+VERBS: dict[str, Callable[[Shop, WorkspaceId, JobId], Awaitable[object]]] = {
+    "get": lambda shop, ws, job: jobs.get(shop.database, ws, job),
+    "edit": lambda shop, ws, job: editing.edit(shop.database, ws, job, definition(name="x"), "eve"),
+    "pause": lambda shop, ws, job: job_moves.pause(shop.database, ws, job, "eve"),
+    "resume": lambda shop, ws, job: job_moves.resume(shop.database, ws, job, "eve"),
+    "disable": lambda shop, ws, job: job_moves.disable(shop.database, ws, job, "eve"),
+    "archive": lambda shop, ws, job: job_moves.archive(shop.database, ws, job, "eve"),
+    "purge": lambda shop, ws, job: job_moves.purge(shop.database, ws, job, "eve", force=True),
+    "run": lambda shop, ws, job: run_verbs.run_now(shop.database, ws, job, "eve"),
+    "skip": lambda shop, ws, job: run_verbs.skip_next(shop.database, ws, job, "eve", reason="x"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+async def test_a_foreign_job_is_as_little_there_as_one_that_never_was(shop: Shop, verb: str) -> None:
+    job_id, globex = await shop.job(), WorkspaceId(uuid4())
+    shop.owner.execute(
+        "INSERT INTO foliot.workspaces (id, slug, name, created_at) VALUES (%s, 'globex', 'Globex', clock_timestamp())",
+        [globex],
+    )
+    with pytest.raises(NotFound) as foreign:
+        await VERBS[verb](shop, globex, job_id)
+    with pytest.raises(NotFound) as unknown:
+        await VERBS[verb](shop, globex, JobId(uuid4()))
+    assert (foreign.value.message, foreign.value.hint) == (unknown.value.message, unknown.value.hint)
+    assert (shop.status(), shop.audited()) == ("active", ["job.created"])
