@@ -14,7 +14,7 @@ from foliot.services.tick import tick
 from foliot.testing.clock import ManualClock
 from foliot.web.app import OPEN, refuse_undeclared
 from foliot.web.routes import permission_of
-from tests.web.conftest import Town, job
+from tests.web.conftest import Town, job, problems
 
 pytestmark = pytest.mark.anyio
 # Every operation, and the least role that may. A new route must be added here.
@@ -24,6 +24,9 @@ TABLE = {
     ("GET", "/api/v1/jobs/{job_id}"): "viewer",
     ("GET", "/api/v1/jobs/{job_id}/runs"): "viewer",
     ("GET", "/api/v1/jobs/{job_id}/next"): "viewer",
+    ("POST", "/api/v1/jobs/{job_id}/run"): "operator",
+    ("POST", "/api/v1/jobs/{job_id}/pause"): "operator",
+    ("POST", "/api/v1/jobs/{job_id}/resume"): "operator",
     ("GET", "/api/v1/runs/{run_id}"): "viewer",
     ("POST", "/api/v1/preview"): "viewer",
     ("GET", "/openapi.json"): "viewer",
@@ -129,17 +132,20 @@ async def test_another_workspace_s_things_answer_exactly_like_things_that_do_not
     (run,) = (await town.ask("GET", f"/jobs/{made['id']}/runs")).json()["items"][:1]
 
     async def told(path: str, who: str) -> tuple[int, str, dict[str, str]]:
-        answer = await town.ask("GET", path, who=who, headers={"X-Request-Id": "same-for-all"})
+        method = "POST" if path.endswith(("/run", "/pause", "/resume")) else "GET"
+        answer = await town.ask(method, path, who=who, headers={"X-Request-Id": "same-for-all"})
         assert "canary" not in answer.text
         return answer.status_code, answer.text, dict(answer.headers)
 
-    for path in ("/jobs/{}", "/jobs/{}/runs", "/jobs/{}/next", "/runs/{}"):
+    under_jobs = ("", "/runs", "/next", "/run", "/pause", "/resume")
+    for path in ("/runs/{}", *(f"/jobs/{{}}{verb}" for verb in under_jobs)):
         mine = run["id"] if path.startswith("/runs") else made["id"]
         expected = await told(path.format(uuid4()), "globex")
         assert expected[0] == 404
         for other in (mine, mine.upper(), "not-an-id", "{" + mine + "}", mine.replace("-", ""), "%00", "0"):
             assert await told(path.format(other), "globex") == expected, (path, other)
         assert await told(path.format(mine), "outsider") == expected
+    assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
     for who in ("globex", "outsider"):
         assert (await town.ask("GET", "/jobs", who=who)).json() == {"items": [], "next_cursor": None}
 
@@ -162,6 +168,13 @@ async def test_an_agent_sees_its_own_jobs_alone(town: Town, clock: ManualClock) 
         f"/runs/{run['id']}",
     ):
         assert (await town.ask("GET", path, role="agent")).status_code == 404, path
+    for verb in ("run", "pause", "resume"):
+        answer = await town.ask("POST", f"/jobs/{others['id']}/{verb}", role="agent")
+        assert answer.status_code == 404, verb
+    assert (await town.ask("POST", f"/jobs/{own['id']}/pause", role="agent")).status_code == 200
+    after = job(schedule={"kind": "manual"}, depends_on=[{"job": others["id"]}])
+    refused = await town.ask("POST", "/jobs", role="agent", json=after)
+    assert (refused.status_code, list(problems(refused))) == (422, ["/depends_on/0/job"])
     assert len((await town.ask("GET", "/jobs")).json()["items"]) == 2
 
 

@@ -45,7 +45,7 @@ FULL: dict[str, Any] = {
     "overlap": "skip", "max_queued": 1, "misfire": "all", "grace": "1m", "max_catch_up": 1, "timeout": "1m",
     "breaker": {"after": 1, "action": "pause"}, "start_deadline": "1m", "on_lost": "fail", "priority": 0, "queue": "default",
     "concurrency_key": "k", "retention": {"keep": "1d", "keep_last": 1, "mode": "any"}, "tags": ["t"], "external_ref": None,
-    "enabled": True,
+    "enabled": True, "calendars": [], "depends_on": [], "depends_when": "any",
 }  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def jobs(draw: st.DrawFn) -> Any:
     return whole
 
 
-def fuzzed(examples: int) -> Any:
+def fuzzed(examples: int) -> settings:
     return settings(
         max_examples=examples,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from foliot.domain.definition import Rules
-from foliot.domain.errors import Invalid, NotFound
+from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import PlannedTime, is_chained, preview
+from foliot.services.in_hand import no_such
 from foliot.storage import calendars, listing
+from foliot.storage import jobs as stored
+from foliot.storage.jobs import StoredJob
 from foliot.storage.ledger import RunRecord
-from foliot.storage.listing import JobFilter, JobRecord
-from foliot.storage.tx import Database, Role
+from foliot.storage.listing import JobFilter
+from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["Ahead", "JobFilter", "JobRecord", "Jobs", "RunRecord", "ahead", "job", "jobs", "no_such_job"]
+__all__ = ["Ahead", "JobFilter", "Jobs", "RunRecord", "StoredJob", "ahead", "job", "jobs"]
 
 EVERYTHING = JobFilter()
 FIRING = frozenset({JobStatus.PENDING, JobStatus.ACTIVE})
@@ -25,7 +28,7 @@ FIRING = frozenset({JobStatus.PENDING, JobStatus.ACTIVE})
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    items: tuple[JobRecord, ...]
+    items: tuple[StoredJob, ...]
     next_cursor: str | None
 
 
@@ -33,18 +36,15 @@ class Jobs:
 class Ahead:
     """The times a job will fire at, as far as they are known."""
 
-    job: JobRecord
+    job: StoredJob
     times: tuple[PlannedTime, ...]
 
 
 async def job(
     database: Database, workspace_id: WorkspaceId, job_id: JobId, only_owner: PrincipalId | None = None
-) -> JobRecord:
+) -> StoredJob:
     async with database.tx(Role.APP, workspace_id) as tx:
-        found = await listing.job(tx, job_id, only_owner)
-    if found is None:
-        raise no_such_job()
-    return found
+        return await _visible(tx, job_id, only_owner)
 
 
 async def jobs(
@@ -70,9 +70,7 @@ async def ahead(
 ) -> Ahead:
     """Empty while the job is stopped. After a fixed delay only the time already set is known."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        found = await listing.job(tx, job_id, only_owner)
-        if found is None:
-            raise no_such_job()
+        found = await _visible(tx, job_id, only_owner)
         spec = found.definition.spec
         named = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
     if found.status not in FIRING or (is_chained(spec.schedule) and found.next_at is None):
@@ -83,9 +81,11 @@ async def ahead(
     return Ahead(found, preview(timetable, after, most))
 
 
-def no_such_job() -> NotFound:
-    """One sentence for what does not exist, what is another's and what is no id at all."""
-    return NotFound("There is no such job.")
+async def _visible(tx: Tx, job_id: JobId, only_owner: PrincipalId | None) -> StoredJob:
+    found = await stored.get(tx, job_id)
+    if found is None or only_owner not in (None, found.definition.owner_id):
+        raise no_such("job")
+    return found
 
 
 def _read_cursor(text: str | None) -> JobId | None:

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute
 from foliot import __version__
 from foliot.services import Database
 from foliot.web import errors, health, openapi
-from foliot.web.api import jobs, preview, runs
+from foliot.web.api import job_moves, jobs, preview, runs
 from foliot.web.requests import Requests
 from foliot.web.routes import permission_of
 
@@ -31,7 +31,7 @@ def create_app(probe: health.Probe, stopping: asyncio.Event, database: Database)
     app.add_api_route(
         "/", welcome, methods=["GET", "HEAD"], response_class=HTMLResponse, include_in_schema=False
     )
-    for room in (jobs, runs, preview, openapi):
+    for room in (jobs, job_moves, runs, preview, openapi):
         app.include_router(room.routes)
     refuse_undeclared(app.routes)
     return app

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import assert_never
 
+from foliot.domain.dependencies import Edge
 from foliot.domain.schedule import (
     Cron,
     Interval,
@@ -19,7 +20,7 @@ from foliot.domain.schedule import (
 )
 from foliot.domain.schedule.notes import dst_note
 from foliot.domain.schedule.saying import say
-from foliot.services.listing import JobRecord, RunRecord
+from foliot.services.listing import RunRecord, StoredJob
 from foliot.wire import jobs as wire
 from foliot.wire.durations import write_duration
 from foliot.wire.instants import write_instant
@@ -27,7 +28,7 @@ from foliot.wire.runs import RunErrorOut, RunOut
 from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut
 
 
-def job_out(record: JobRecord) -> wire.JobOut:
+def job_out(record: StoredJob) -> wire.JobOut:
     definition, spec = record.definition, record.definition.spec
     return wire.JobOut(
         id=record.id,
@@ -41,6 +42,9 @@ def job_out(record: JobRecord) -> wire.JobOut:
         end_at=spec.end_at,
         max_runs=spec.max_runs,
         window=_window(spec.window),
+        calendars=list(spec.calendars),
+        depends_on=[_edge(edge) for edge in definition.depends_on],
+        depends_when=spec.depends_when.value,
         retry=wire.Retry(
             max=spec.retry.max,
             strategy=spec.retry.strategy.value,
@@ -91,6 +95,10 @@ def job_out(record: JobRecord) -> wire.JobOut:
         created_at=record.created_at,
         updated_at=record.updated_at,
     )
+
+
+def etag(record: StoredJob) -> str:
+    return f'"{record.revision}"'
 
 
 def schedule_out(schedule: Schedule) -> ScheduleOut:
@@ -178,6 +186,12 @@ def _notes(schedule: Schedule, time: PlannedTime) -> Iterable[str]:
         yield f"It starts at {write_instant(time.due_at)}: spread, window or calendar put it off."
     if isinstance(schedule, Interval) and is_chained(schedule):
         yield f"The next one comes {write_duration(schedule.every)} after that run ends."
+
+
+def _edge(edge: Edge) -> wire.Dependency:
+    return wire.Dependency(
+        job=edge.upstream, on=edge.on.value, mode=edge.mode.value, delay=edge.delay, max_age=edge.max_age
+    )
 
 
 def _window(window: Window | None) -> wire.Window | None:

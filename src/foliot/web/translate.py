@@ -9,8 +9,9 @@ from datetime import datetime
 from typing import Any, NoReturn, TypeVar, assert_never
 
 from foliot.domain.definition import Definition, Spec
+from foliot.domain.dependencies import Edge, Mode, On, When
 from foliot.domain.errors import FoliotError, Invalid, ScheduleInvalid
-from foliot.domain.ids import PrincipalId
+from foliot.domain.ids import CalendarId, JobId, PrincipalId
 from foliot.domain.policy import (
     Backoff,
     Breaker,
@@ -88,6 +89,8 @@ def definition_of(job: wire.JobIn, now: datetime, timezone: str, owner_id: Princ
         end_at=job.end_at,
         max_runs=job.max_runs,
         window=_window(job.window),
+        calendars=tuple(CalendarId(each) for each in job.calendars),
+        depends_when=When(job.depends_when),
         retry=retry,
         overlap=overlap,
         misfire=misfire,
@@ -101,6 +104,7 @@ def definition_of(job: wire.JobIn, now: datetime, timezone: str, owner_id: Princ
         config=job.config,
         payload=job.payload,
         retention=retention,
+        depends_on=tuple(_edge(each) for each in job.depends_on),
         owner_id=owner_id,
         external_ref=job.external_ref,
     )
@@ -212,6 +216,10 @@ def _retry(given: wire.Retry) -> Retry:
 
 def _retention(given: wire.Retention) -> Retention:
     return Retention(given.keep, given.keep_last, RetentionMode(given.mode))
+
+
+def _edge(given: wire.Dependency) -> Edge:
+    return Edge(JobId(given.job), On(given.on), Mode(given.mode), given.delay, given.max_age)
 
 
 def _window(given: wire.Window | None) -> Window | None:

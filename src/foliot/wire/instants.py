@@ -79,6 +79,13 @@ def _date(value: Any) -> date:
     raise refusal("date", "This is not a date.", 'Write it like "2027-01-02".')
 
 
+def _id(value: Any) -> UUID:
+    found = value if isinstance(value, UUID) else read_id(value) if isinstance(value, str) else None
+    if found is None:
+        raise refusal("id", "This is not an id.", "Ids look like 0192f0c1-2b3a-7c4d-8e5f-60718293a4b5.")
+    return found
+
+
 def _write_clock_time(value: time) -> str:
     return value.isoformat("seconds" if value.second else "minutes")
 
@@ -114,6 +121,7 @@ Day = Annotated[
 ]
 Id = Annotated[
     UUID,
+    BeforeValidator(_id),
     PlainSerializer(str, return_type=str),
     WithJsonSchema({"type": "string", "format": "uuid"}),
 ]

@@ -53,6 +53,14 @@ class Retention(Shape):
     mode: Literal["all", "any"] = "all"
 
 
+class Dependency(Shape):
+    job: Id
+    on: Literal["success", "failure", "any"] = "success"
+    mode: Literal["trigger", "gate"] = "trigger"
+    delay: Duration = timedelta(0)
+    max_age: Duration | None = None
+
+
 class JobFields(Shape):
     name: Name
     description: str = Field(default="", max_length=10_000)
@@ -63,6 +71,9 @@ class JobFields(Shape):
     end_at: Instant | None = None
     max_runs: int | None = Field(default=None, ge=1, le=2_000_000_000)
     window: Window | None = None
+    calendars: list[Id] = Field(default=[], max_length=100)
+    depends_on: list[Dependency] = Field(default=[], max_length=100)
+    depends_when: Literal["all", "any"] = "all"
     retry: Retry = Retry()
     overlap: Literal["skip", "queue", "queue_one", "cancel_running", "concurrent"] = "skip"
     max_queued: int = Field(default=100, ge=1, le=100_000)
@@ -115,3 +126,17 @@ class JobOut(JobFields, JobHead):
     created_by: str
     created_at: Instant
     updated_at: Instant
+
+
+class RunIn(Shape):
+    input: JsonObject | None = Field(default=None, description="Laid over the job's payload, key by key.")
+    override: bool = Field(default=False, description="Run even while a freeze holds the job.")
+
+
+class PauseIn(Shape):
+    reason: str | None = Field(default=None, min_length=1, max_length=1_000)
+    until: Instant | None = None
+
+
+class ResumeIn(Shape):
+    catch_up: bool = Field(default=False, description="Run what went by meanwhile, as misfire says.")

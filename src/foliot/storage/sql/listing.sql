@@ -17,10 +17,3 @@ SELECT page.*, timers.cursor_at, timers.next_at, timers.live, timers.waiting, ti
        timers.last_fire_at, timers.last_run_at, timers.last_run_id, timers.last_run_status, timers.last_error
   FROM page JOIN timers ON timers.job_id = page.id
  ORDER BY page.id DESC;
-
--- name: job
-SELECT jobs.*, timers.cursor_at, timers.next_at, timers.live, timers.waiting, timers.runs_created, timers.skip_next,
-       timers.fire_count, timers.run_count, timers.success_count, timers.failure_count, timers.skip_count, timers.failures_in_a_row,
-       timers.last_fire_at, timers.last_run_at, timers.last_run_id, timers.last_run_status, timers.last_error
-  FROM jobs JOIN timers ON timers.job_id = jobs.id
- WHERE jobs.id = %(id)s AND (%(owner_id)s::uuid IS NULL OR jobs.owner_id = %(owner_id)s);

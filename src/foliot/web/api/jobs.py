@@ -6,11 +6,14 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
+from foliot.domain.errors import Invalid, NotFound
+from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus
-from foliot.services import history, jobs, listing
+from foliot.services import Database, history, jobs, listing
+from foliot.services.access import Caller
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit
 from foliot.web.auth import Editor, Viewer
-from foliot.web.present import job_out, run_out, times_out
+from foliot.web.present import etag, job_out, run_out, times_out
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
 from foliot.web.translate import definition_of
 from foliot.wire.jobs import JobIn, JobOut
@@ -25,6 +28,8 @@ ETAG = {"headers": {"ETag": {"description": "The revision of the job.", "schema"
 @routes.post("/jobs", status_code=201, responses={201: ETAG, **WITH_BODY})
 async def create_job(job: JobIn, caller: Editor, db: Db, response: Response) -> JobOut:
     """Create a job. Its first planned time is the answer's `next_run_at`."""
+    for place, edge in enumerate(job.depends_on if caller.only_owner else ()):
+        await _must_own(db, caller, JobId(edge.job), f"/depends_on/{place}/job")
     owner = caller.holder.principal.id
     definition = definition_of(job, caller.at, caller.workspace.default_timezone, owner)
     made = await jobs.create(db, caller.workspace_id, definition, caller.name, enabled=job.enabled)
@@ -78,5 +83,9 @@ async def next_times(job_id: JobIdIn, caller: Viewer, db: Db, n: HowMany = 5) ->
     return TimesOut(items=times_out(ahead.job.definition.spec.schedule, ahead.times))
 
 
-def etag(record: listing.JobRecord) -> str:
-    return f'"{record.revision}"'
+async def _must_own(db: Database, caller: Caller, upstream: JobId, pointer: str) -> None:
+    """For an agent, jobs of others are not there to depend on either."""
+    try:
+        await listing.job(db, caller.workspace_id, upstream, caller.only_owner)
+    except NotFound:
+        raise Invalid("There is no such job.", pointer=pointer) from None

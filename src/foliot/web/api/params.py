@@ -6,10 +6,9 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Query, Request
 
-from foliot.domain.errors import NotFound
 from foliot.domain.ids import JobId, RunId
 from foliot.services import Database
-from foliot.services.listing import no_such_job
+from foliot.services.in_hand import no_such
 from foliot.wire.instants import read_id
 from foliot.wire.pages import LONGEST_PAGE, PAGE
 
@@ -20,14 +19,14 @@ def _job_id(job_id: Annotated[str, _ID]) -> JobId:
     """What is no id answers like an id that nobody has."""
     found = read_id(job_id)
     if found is None:
-        raise no_such_job()
+        raise no_such("job")
     return JobId(found)
 
 
 def _run_id(run_id: Annotated[str, _ID]) -> RunId:
     found = read_id(run_id)
     if found is None:
-        raise NotFound("There is no such run.")
+        raise no_such("run")
     return RunId(found)
 
 

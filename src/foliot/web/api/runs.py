@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from foliot.domain.errors import NotFound
 from foliot.services import history, listing
+from foliot.services.in_hand import no_such
 from foliot.web.api.params import Db, RunIdIn
 from foliot.web.auth import Viewer
 from foliot.web.present import run_out
@@ -20,5 +21,5 @@ async def get_run(run_id: RunIdIn, caller: Viewer, db: Db) -> RunOut:
         try:
             await listing.job(db, caller.workspace_id, record.job_id, caller.only_owner)
         except NotFound:
-            raise NotFound("There is no such run.") from None
+            raise no_such("run") from None
     return run_out(record)
