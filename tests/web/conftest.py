@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from secrets import token_bytes
 from typing import Any
@@ -17,6 +18,8 @@ from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
 from foliot.services.setup import first_start
 from foliot.storage import keys, workspaces
 from foliot.storage.tx import Database, Role
+from foliot.testing.clock import ManualClock
+from foliot.testing.database import Databases, pool_url
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
 
@@ -78,6 +81,20 @@ def problems(answer: httpx.Response) -> Mapping[str, str]:
 
 @pytest.fixture
 async def town(database: Database) -> AsyncIterator[Town]:
+    async with founded(database) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+async def quiet_town(server: Databases) -> AsyncIterator[Town]:
+    """Shared by tests that leave nothing behind: they only ask, or are refused."""
+    with server.fresh() as url:
+        async with Database(pool_url(url), clock=ManualClock()) as database, founded(database) as made:
+            yield made
+
+
+@asynccontextmanager
+async def founded(database: Database) -> AsyncIterator[Town]:
     async def probe() -> Readiness:
         return Readiness()
 

@@ -45,10 +45,10 @@ async def send(town: Town, method: str, path: str, key: str | None, **more: Any)
     return await town.http.request(method, path, headers=headers, **more)
 
 
-async def test_the_table_names_every_operation_and_its_permission(town: Town) -> None:
+async def test_the_table_names_every_operation_and_its_permission(quiet_town: Town) -> None:
     found = {
         (method, str(route.path)): permission_of(route)
-        for route in iter_route_contexts(app_of(town).routes)
+        for route in iter_route_contexts(app_of(quiet_town).routes)
         if route.path not in OPEN
         for method in route.methods or ()
     }
@@ -56,9 +56,9 @@ async def test_the_table_names_every_operation_and_its_permission(town: Town) ->
 
 
 @pytest.mark.parametrize("role", list(MemberRole))
-async def test_each_role_may_what_the_table_says_and_no_more(town: Town, role: MemberRole) -> None:
+async def test_each_role_may_what_the_table_says_and_no_more(quiet_town: Town, role: MemberRole) -> None:
     for (method, path), least in TABLE.items():
-        answer = await send(town, method, path, town.keys["acme", role])
+        answer = await send(quiet_town, method, path, quiet_town.keys["acme", role])
         may = role.is_at_least(MemberRole(least))
         assert (answer.status_code != 403) == may, (method, path, answer.text)
         assert answer.status_code != 401
@@ -66,9 +66,9 @@ async def test_each_role_may_what_the_table_says_and_no_more(town: Town, role: M
             assert answer.json()["detail"] == f"This needs the role {least}; this key has {role}."
 
 
-async def test_without_a_key_nothing_is_told_but_how_to_bring_one(town: Town) -> None:
+async def test_without_a_key_nothing_is_told_but_how_to_bring_one(quiet_town: Town) -> None:
     for method, path in TABLE:
-        answer = await send(town, method, path, None)
+        answer = await send(quiet_town, method, path, None)
         assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated"), (method, path)
         assert answer.headers["www-authenticate"] == 'Bearer realm="foliot"'
         assert answer.headers["content-type"] == "application/problem+json"
@@ -92,13 +92,13 @@ async def test_revoked_expired_foreign_and_broken_keys_are_all_the_same(
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic abc", "fol_abc"])
-async def test_other_ways_to_authenticate_are_refused(town: Town, header: str) -> None:
-    answer = await town.http.get("/api/v1/jobs", headers={"Authorization": header})
+async def test_other_ways_to_authenticate_are_refused(quiet_town: Town, header: str) -> None:
+    answer = await quiet_town.http.get("/api/v1/jobs", headers={"Authorization": header})
     assert answer.status_code == 401
 
 
-async def test_the_key_is_looked_at_before_the_body(town: Town) -> None:
-    answer = await town.http.post("/api/v1/jobs", content=b"{" * 2_000_000)
+async def test_the_key_is_looked_at_before_the_body(quiet_town: Town) -> None:
+    answer = await quiet_town.http.post("/api/v1/jobs", content=b"{" * 2_000_000)
     assert answer.status_code == 401
 
 
@@ -112,11 +112,15 @@ async def test_a_key_of_the_installation_chooses_its_workspace(town: Town) -> No
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
-async def test_any_other_key_stays_in_its_own_workspace(town: Town) -> None:
-    own = await town.ask("GET", "/jobs", headers={"Foliot-Workspace": "acme"})
+async def test_any_other_key_stays_in_its_own_workspace(quiet_town: Town) -> None:
+    own = await quiet_town.ask("GET", "/jobs", headers={"Foliot-Workspace": "acme"})
     assert own.status_code == 200
     answers = [
-        (await town.ask("GET", "/jobs", headers={"Foliot-Workspace": slug, "X-Request-Id": "same-for-all"}))
+        (
+            await quiet_town.ask(
+                "GET", "/jobs", headers={"Foliot-Workspace": slug, "X-Request-Id": "same-for-all"}
+            )
+        )
         for slug in ("globex", "nowhere")
     ]
     assert {answer.status_code for answer in answers} == {403}
@@ -194,8 +198,8 @@ async def test_a_route_without_a_permission_stops_the_start(town: Town) -> None:
         refuse_undeclared(app.routes)
 
 
-async def test_the_description_of_the_api_names_the_permission_of_every_operation(town: Town) -> None:
-    answer = await send(town, "GET", "/openapi.json", town.keys["acme", "viewer"])
+async def test_the_description_of_the_api_names_the_permission_of_every_operation(quiet_town: Town) -> None:
+    answer = await send(quiet_town, "GET", "/openapi.json", quiet_town.keys["acme", "viewer"])
     described = answer.json()
     assert described["openapi"].startswith("3.1")
     told = {

@@ -47,15 +47,15 @@ def deep(levels: int) -> bytes:
     ],
 )
 async def test_a_body_that_cannot_be_read_is_refused_with_the_reason(
-    town: Town, body: bytes, status: int, said: str
+    quiet_town: Town, body: bytes, status: int, said: str
 ) -> None:
-    answer = await town.ask("POST", "/jobs", content=body, headers=JSON)
+    answer = await quiet_town.ask("POST", "/jobs", content=body, headers=JSON)
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert said in answer.json()["detail"]
 
 
-async def test_a_body_without_its_length_is_cut_off_at_the_bound(town: Town) -> None:
+async def test_a_body_without_its_length_is_cut_off_at_the_bound(quiet_town: Town) -> None:
     sent = 0
 
     async def endless() -> Any:
@@ -64,14 +64,14 @@ async def test_a_body_without_its_length_is_cut_off_at_the_bound(town: Town) -> 
             sent += 65_536
             yield b" " * 65_536
 
-    answer = await town.ask("POST", "/jobs", content=endless(), headers=JSON)
+    answer = await quiet_town.ask("POST", "/jobs", content=endless(), headers=JSON)
     assert answer.status_code == 413
     assert sent < 2 << 20
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "", "application/xml"])
-async def test_another_type_than_json_is_refused_with_a_hint(town: Town, kind: str) -> None:
-    answer = await town.ask("POST", "/jobs", content=json.dumps(job()), headers={"Content-Type": kind})
+async def test_another_type_than_json_is_refused_with_a_hint(quiet_town: Town, kind: str) -> None:
+    answer = await quiet_town.ask("POST", "/jobs", content=json.dumps(job()), headers={"Content-Type": kind})
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
     assert "--json" in answer.json()["errors"][0]["hint"]
 
@@ -141,14 +141,16 @@ async def test_brackets_inside_text_are_not_depth(town: Town) -> None:
         ({"enabled": "yes"}, {"/enabled"}),
     ],
 )
-async def test_a_field_that_cannot_be_is_named(town: Town, fields: dict[str, Any], wrong: set[str]) -> None:
-    answer = await town.ask("POST", "/jobs", json=job(**fields))
+async def test_a_field_that_cannot_be_is_named(
+    quiet_town: Town, fields: dict[str, Any], wrong: set[str]
+) -> None:
+    answer = await quiet_town.ask("POST", "/jobs", json=job(**fields))
     assert (answer.status_code, set(problems(answer))) == (422, wrong), answer.text
-    assert (await town.ask("GET", "/jobs")).json()["items"] == []
+    assert (await quiet_town.ask("GET", "/jobs")).json()["items"] == []
 
 
-async def test_all_that_is_wrong_with_the_shape_is_told_at_once(town: Town) -> None:
-    answer = await town.ask(
+async def test_all_that_is_wrong_with_the_shape_is_told_at_once(quiet_town: Town) -> None:
+    answer = await quiet_town.ask(
         "POST",
         "/jobs",
         json={"type": 7, "schedule": {"kind": "interval"}, "overlap": "skp", "retry": {"maxx": 1}},
@@ -161,8 +163,8 @@ async def test_all_that_is_wrong_with_the_shape_is_told_at_once(town: Town) -> N
     assert told["/retry/maxx"]["hint"] == 'Did you mean "max"?'
 
 
-async def test_all_that_is_wrong_with_the_meaning_is_told_at_once(town: Town) -> None:
-    answer = await town.ask(
+async def test_all_that_is_wrong_with_the_meaning_is_told_at_once(quiet_town: Town) -> None:
+    answer = await quiet_town.ask(
         "POST",
         "/jobs",
         json=job(
@@ -190,9 +192,9 @@ async def test_all_that_is_wrong_with_the_meaning_is_told_at_once(town: Town) ->
     ],
 )
 async def test_what_a_client_may_not_set_is_refused_as_unknown(
-    town: Town, unknown: str, hint: str | None
+    quiet_town: Town, unknown: str, hint: str | None
 ) -> None:
-    answer = await town.ask("POST", "/jobs", json=job(**{unknown: "x"}))
+    answer = await quiet_town.ask("POST", "/jobs", json=job(**{unknown: "x"}))
     (told,) = answer.json()["errors"]
     assert (answer.status_code, told["pointer"]) == (422, f"/{unknown}")
     assert told["message"] == f'There is no field "{unknown}" here.'

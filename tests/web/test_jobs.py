@@ -194,8 +194,8 @@ async def test_a_list_can_be_narrowed_and_is_newest_first(town: Town, clock: Man
         ({"status": "sleeping"}, "/status/0"),
     ],
 )
-async def test_a_wrong_parameter_is_named(town: Town, params: dict[str, Any], pointer: str) -> None:
-    answer = await town.ask("GET", "/jobs", params=params)
+async def test_a_wrong_parameter_is_named(quiet_town: Town, params: dict[str, Any], pointer: str) -> None:
+    answer = await quiet_town.ask("GET", "/jobs", params=params)
     assert (answer.status_code, list(problems(answer))) == (422, [pointer])
 
 
