@@ -10,6 +10,7 @@ import pytest
 import uvicorn
 from fastapi.responses import StreamingResponse
 
+from foliot.storage.tx import Database
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
 from foliot.wiring.node import Http
@@ -29,7 +30,7 @@ async def ready() -> Readiness:
 async def end_with_a_stream_open(*, polite: bool, grace: int) -> bytes:
     """Open a stream, ask the server to end, and return what the client got in all."""
     stopping, started = asyncio.Event(), asyncio.Event()
-    app = create_app(ready, stopping)
+    app = create_app(ready, stopping, Database(""))
 
     async def ticks() -> AsyncIterator[str]:
         yield "data: first\n\n"

@@ -46,6 +46,16 @@ class MemberRole(StrEnum):
         return self.rank >= other.rank
 
 
+class Permission(StrEnum):
+    """What an operation needs: at least this role in the workspace, or the keys of the whole installation."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    EDITOR = "editor"
+    ADMIN = "admin"
+    SYSTEM = "system"
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
     id: PrincipalId
@@ -58,15 +68,37 @@ class Principal:
     def is_system(self) -> bool:
         return self.workspace_id is None
 
+    @property
+    def is_agent(self) -> bool:
+        return self.kind is PrincipalKind.AGENT
+
 
 @dataclass(frozen=True, slots=True)
 class KeyHolder:
-    """A principal, and the key by which it came in."""
+    """A principal, and the key by which it came in. Scopes narrow what its role allows; a key without any is not narrowed."""
 
     principal: Principal
     key_id: KeyId
     scopes: frozenset[str]
     expires_at: datetime | None
+
+    @property
+    def role(self) -> MemberRole | None:
+        """The role left when the key's scopes are taken into account; None for a key made for something else."""
+        if not self.scopes:
+            return self.principal.role
+        named = [role for role in MemberRole if role.value in self.scopes]
+        if Permission.SYSTEM.value in self.scopes:
+            named.append(MemberRole.ADMIN)
+        return min((self.principal.role, named[-1]), key=lambda role: role.rank) if named else None
+
+    def may(self, permission: Permission) -> bool:
+        role = self.role
+        if role is None:
+            return False
+        if permission is Permission.SYSTEM:
+            return self.principal.is_system and (not self.scopes or Permission.SYSTEM.value in self.scopes)
+        return role.is_at_least(MemberRole(permission.value))
 
 
 @dataclass(frozen=True, slots=True)

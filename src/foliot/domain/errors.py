@@ -38,13 +38,20 @@ class FoliotError(Exception):
     code: ClassVar[str] = "error"
 
     def __init__(
-        self, message: str, *, hint: str | None = None, pointer: str | None = None, mark: Mark | None = None
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        pointer: str | None = None,
+        mark: Mark | None = None,
+        parts: tuple[FoliotError, ...] = (),
     ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint  # what to do next
         self.pointer = pointer  # JSON pointer of the field, such as /schedule/expr
         self.mark = mark
+        self.parts = parts  # where several things are wrong at once: each of them
 
 
 class Invalid(FoliotError):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from foliot.domain.errors import Invalid, NotFound
+from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.services.in_hand import no_such
 from foliot.storage import explaining, ledger
 from foliot.storage.ledger import AttemptRecord, Bookmark, Filter, Page, RunRecord
 from foliot.storage.tx import Database, Role
@@ -32,7 +33,7 @@ async def run(database: Database, workspace_id: WorkspaceId, run_id: RunId) -> R
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await ledger.one(tx, run_id)
     if found is None:
-        raise NotFound("There is no such run.")
+        raise no_such("run")
     return found.run
 
 
@@ -41,7 +42,7 @@ async def attempts_of(
 ) -> tuple[AttemptRecord, ...]:
     async with database.tx(Role.APP, workspace_id) as tx:
         if await ledger.one(tx, run_id) is None:
-            raise NotFound("There is no such run.")
+            raise no_such("run")
         return await ledger.attempts(tx, run_id)
 
 
@@ -57,7 +58,7 @@ async def of_job(
     after = read_cursor(cursor)
     async with database.tx(Role.APP, workspace_id) as tx:
         if await explaining.subject(tx, job_id) is None:
-            raise NotFound("There is no such job.")
+            raise no_such("job")
         return _history(await ledger.of_job(tx, job_id, wanted, after, _fitting(limit)))
 
 

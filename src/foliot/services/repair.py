@@ -18,7 +18,6 @@ from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning import plan_start
-from foliot.domain.records import DueJob
 from foliot.domain.schedule import ZONE_DATA_VERSION, planned_after
 from foliot.services.loading import Around, look_around
 from foliot.services.settling import BY, Settling
@@ -231,11 +230,8 @@ async def _placed(tx: Tx, rows: Mapping[JobId, TimerRow], around: Around) -> dic
 
 def _should_be(row: TimerRow, around: Around, now: datetime) -> Timer:
     timer = row.timer
-    due = DueJob(
-        around.job(row), row.status, timer, runs_created=row.runs_created, live=row.live, waiting=row.waiting
-    )
     try:
-        plan = plan_start(due, now)
+        plan = plan_start(around.due(row), now)
     except Exception:  # noqa: BLE001  # the tick meets the same error and records it
         return replace(timer, due_at=timer.due_at or now)
     if plan.events:  # its time is over and nobody noticed: the tick makes the move

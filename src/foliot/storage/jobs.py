@@ -36,10 +36,12 @@ class StoredJob:
     created_by: str
     created_at: datetime
     updated_at: datetime
+    cursor_at: datetime
     next_at: datetime | None
     skip_next: str | None
     live: int
     waiting: int
+    runs_created: int
     fire_count: int
     run_count: int
     success_count: int
@@ -113,7 +115,7 @@ async def redefine(tx: Tx, job_id: JobId, changed: Definition) -> None:
 
 async def get(tx: Tx, job_id: JobId) -> StoredJob | None:
     row = await tx.fetch_one(sql.jobs.get, {"id": job_id})
-    return None if row is None else _stored(row)
+    return None if row is None else stored(row)
 
 
 async def edit(tx: Tx, job_id: JobId, definition: Definition, revision: int, schedule_rev: int) -> None:
@@ -177,7 +179,8 @@ async def move(tx: Tx, moves: Sequence[Move], by: str) -> None:
     )
 
 
-def _stored(row: Row) -> StoredJob:
+def stored(row: Row) -> StoredJob:
+    """Of a row of `jobs` with its timer beside it."""
     same: dict[str, Any] = {name: row[name] for name in StoredJob.__slots__ if name in row}
     last_status = row["last_run_status"]
     return StoredJob(

@@ -29,3 +29,8 @@ async def insert_missing(tx: Tx, workspace_id: WorkspaceId, slug: str, name: str
 async def by_slug(tx: Tx, slug: str) -> Workspace | None:
     row = await tx.fetch_one(sql.workspaces.by_slug, {"slug": slug})
     return Workspace(**row) if row else None
+
+
+async def by_id(tx: Tx, workspace_id: WorkspaceId) -> Workspace | None:
+    row = await tx.fetch_one(sql.workspaces.by_id, {"id": workspace_id})
+    return Workspace(**row) if row else None

@@ -1,4 +1,4 @@
-"""The ASGI application, put together. Deny by default: a route is open only when its path stands in `OPEN`."""
+"""The ASGI application, put together. Deny by default: a route is open only when its path stands in `OPEN`, else it names a permission."""
 
 from __future__ import annotations
 
@@ -10,21 +10,29 @@ from fastapi.routing import iter_route_contexts
 from starlette.routing import BaseRoute
 
 from foliot import __version__
-from foliot.web import errors, health
+from foliot.services import Database
+from foliot.web import errors, health, openapi
+from foliot.web.api import job_moves, jobs, preview, runs
 from foliot.web.requests import Requests
+from foliot.web.routes import permission_of
 
 OPEN = frozenset({"/", "/healthz", "/readyz"})
 
 
-def create_app(probe: health.Probe, stopping: asyncio.Event) -> FastAPI:
+def create_app(probe: health.Probe, stopping: asyncio.Event, database: Database) -> FastAPI:
     """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown."""
-    # The interactive pages of FastAPI load scripts from a CDN, and the schema will need a key.
+    # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
     app = FastAPI(title="Foliot", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.stopping = stopping
+    app.state.database = database
     app.add_middleware(Requests)
     errors.install(app)
-    app.include_router(health.router(probe))
-    app.add_api_route("/", welcome, methods=["GET", "HEAD"], response_class=HTMLResponse)
+    app.include_router(health.router(probe), include_in_schema=False)
+    app.add_api_route(
+        "/", welcome, methods=["GET", "HEAD"], response_class=HTMLResponse, include_in_schema=False
+    )
+    for room in (jobs, job_moves, runs, preview, openapi):
+        app.include_router(room.routes)
     refuse_undeclared(app.routes)
     return app
 
@@ -34,8 +42,8 @@ async def welcome() -> str:
 
 
 def refuse_undeclared(routes: list[BaseRoute]) -> None:
-    """A route that nobody declared open stops the start instead of standing open unseen."""
-    paths = {str(route.path) for route in iter_route_contexts(routes)}
+    """A route that is neither declared open nor names its permission stops the start instead of standing open unseen."""
+    paths = {str(route.path) for route in iter_route_contexts(routes) if permission_of(route) is None}
     if undeclared := sorted(paths - OPEN):
         raise RuntimeError(f"These routes are neither open nor guarded: {', '.join(undeclared)}")
 
@@ -45,7 +53,7 @@ WELCOME = f"""<!doctype html>
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Foliot</title></head>
 <body>
 <h1>Foliot {__version__} is running</h1>
-<p>This release keeps time and its database; the API and the console come with the next ones.</p>
+<p>Jobs are made and watched by the API under <code>/api/v1</code>; the console comes with a later release.</p>
 <ul>
 <li><a href="/readyz">/readyz</a>: can it work, and what is missing</li>
 <li><a href="/healthz">/healthz</a>: is it alive</li>

@@ -16,6 +16,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from foliot.domain.errors import Conflict, Denied, FoliotError, Invalid, NotFound, StaleRevision, Unavailable
+from foliot.web.validation import field_problems, summary
+from foliot.wire.problems import MEDIA_TYPE
 
 STATUS: Mapping[type[FoliotError], HTTPStatus] = {
     Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -28,11 +30,23 @@ STATUS: Mapping[type[FoliotError], HTTPStatus] = {
 # What the framework itself refuses, in our words.
 REFUSALS: Mapping[int, tuple[str, str]] = {
     400: ("malformed", "The request could not be read."),
+    401: ("unauthenticated", "This needs a valid API key."),
     404: ("not_found", "There is no such thing here."),
     405: ("method_not_allowed", "This address does not take that method."),
     413: ("too_large", "The request is too large."),
     415: ("unsupported_media_type", "The body must be application/json."),
 }
+
+
+class Refused(HTTPException):
+    """The edge says no before any service is asked, and says why."""
+
+    def __init__(
+        self, status: int, why: str, *, hint: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(status, why, dict(headers or {}))
+        self.why = why
+        self.hint = hint
 
 
 def install(app: FastAPI) -> None:
@@ -59,7 +73,7 @@ def problem(
         "errors": list(errors),
         "request_id": request.scope.get("state", {}).get("request_id"),
     }
-    return JSONResponse(body, status, headers=dict(headers or {}), media_type="application/problem+json")
+    return JSONResponse(body, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
 def unforeseen(request: Request) -> JSONResponse:
@@ -77,9 +91,11 @@ def status_of(error: FoliotError) -> HTTPStatus:
 
 async def _ours(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, FoliotError)
-    told: list[dict[str, Any]] = []
-    if error.pointer or error.hint:
-        told.append({"pointer": error.pointer or "", "message": error.message, "hint": error.hint})
+    told = [
+        {"pointer": each.pointer or "", "message": each.message, "hint": each.hint}
+        for each in error.parts or (error,)
+        if each.pointer or each.hint
+    ]
     status = status_of(error)
     headers = {"Retry-After": "1"} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
     return problem(request, status, error.code, error.message, errors=told, headers=headers)
@@ -90,18 +106,15 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
     found = error.errors()
     if any(each["type"] == "json_invalid" for each in found):
         return problem(request, 400, "malformed", "The body is not JSON.")
-    told = [{"pointer": _pointer(each["loc"]), "message": each["msg"], "hint": None} for each in found]
-    few = "1 field is not as it" if len(told) == 1 else f"{len(told)} fields are not as they"
-    return problem(request, 422, "invalid", f"{few} should be.", errors=told)
+    told = field_problems(found)
+    return problem(request, 422, "invalid", summary(len(told)), errors=told)
 
 
 async def _framework(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     code, detail = REFUSALS.get(error.status_code, ("error", HTTPStatus(error.status_code).phrase + "."))
-    return problem(request, error.status_code, code, detail, headers=error.headers)
-
-
-def _pointer(location: tuple[int | str, ...]) -> str:
-    """A JSON pointer (RFC 6901) into the body; for a parameter, its name in the query or path."""
-    parts = location[1:] if location[:1] == ("body",) else location
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+    told: list[dict[str, Any]] = []
+    if isinstance(error, Refused):
+        detail = error.why
+        told = [{"pointer": "", "message": error.why, "hint": error.hint}] if error.hint else []
+    return problem(request, error.status_code, code, detail, errors=told, headers=error.headers)

@@ -6,7 +6,7 @@ VALUES (%(workspace_id)s, %(id)s, %(name)s, %(type)s, %(queue)s, %(tags)s, %(own
 
 -- name: get
 SELECT jobs.*, timers.cursor_at, NULLIF(timers.due_at, 'infinity') AS due_at, timers.next_at, timers.ending, timers.live,
-       timers.waiting, timers.fire_count, timers.run_count, timers.success_count, timers.failure_count, timers.skip_count,
+       timers.waiting, timers.runs_created, timers.fire_count, timers.run_count, timers.success_count, timers.failure_count, timers.skip_count,
        timers.failures_in_a_row, timers.last_fire_at, timers.last_run_at, timers.last_run_id, timers.last_run_status,
        timers.last_error, timers.skip_next
   FROM jobs JOIN timers ON timers.job_id = jobs.id

@@ -105,13 +105,6 @@ UPDATE limits SET in_use = real.in_use
  WHERE limits.workspace_id = real.workspace_id AND limits.key = real.key AND limits.in_use <> real.in_use
 RETURNING limits.workspace_id, limits.key, real.in_use;
 
--- name: recorded
-SELECT asked.job_id
-  FROM unnest(%(job_ids)s::uuid[], %(planned_keys)s::timestamp[], %(folds)s::smallint[], %(schedule_revs)s::int[])
-       AS asked (job_id, planned_key, fold, schedule_rev)
-  JOIN runs ON runs.planned_key = asked.planned_key AND runs.fold = asked.fold AND runs.schedule_rev = asked.schedule_rev
-           AND runs.job_id = asked.job_id AND runs.trigger = 'schedule';
-
 -- name: note_rescheduled
 INSERT INTO audit (workspace_id, id, at, actor, action, object_kind, object_id, before, after)
 SELECT workspace_id, id, %(now)s, %(actor)s, 'job.rescheduled', 'job', job_id::text,

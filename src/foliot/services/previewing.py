@@ -1,0 +1,24 @@
+"""What a schedule means and when it would fire, without making a job of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from foliot.domain.schedule import PlannedTime, Schedule, Timetable, preview
+from foliot.domain.schedule.cautions import cautions
+from foliot.domain.schedule.notes import dst_notes
+
+
+@dataclass(frozen=True, slots=True)
+class Previewed:
+    schedule: Schedule
+    times: tuple[PlannedTime, ...]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def previewed(schedule: Schedule, after: datetime, n: int) -> Previewed:
+    timetable = Timetable(schedule)
+    times = preview(timetable, after, n)
+    return Previewed(schedule, times, dst_notes(timetable, after, times), cautions(schedule))

@@ -1,0 +1,76 @@
+"""/jobs/{id}/run, pause, resume: what an operator does with a job."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Body, Response
+
+from foliot.domain.ids import JobId
+from foliot.services import Database, history, job_moves, listing, run_verbs
+from foliot.services.access import Caller
+from foliot.web.api.params import Db, JobIdIn
+from foliot.web.auth import Operator
+from foliot.web.present import etag, job_out, run_out
+from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
+from foliot.wire.jobs import JobOut, PauseIn, ResumeIn, RunIn
+from foliot.wire.runs import RunOut
+
+routes = api_router("jobs")
+JUST_RUN, JUST_PAUSE, JUST_RESUME = RunIn(), PauseIn(), ResumeIn()  # a body is not needed
+REFUSALS = {**NOT_FOUND, **CONFLICT, **WITH_BODY}
+
+
+@routes.post("/jobs/{job_id}/run", status_code=201, responses=REFUSALS)
+async def run_job(
+    job_id: JobIdIn, caller: Operator, db: Db, response: Response, asked: Annotated[RunIn, Body()] = JUST_RUN
+) -> RunOut:
+    """Run it now, whatever its schedule says; behind a run that is live, it waits."""
+    await _must_be_visible(db, caller, job_id)
+    run_id = await run_verbs.run_now(
+        db, caller.workspace_id, job_id, caller.name, input=asked.input, override=asked.override
+    )
+    response.headers["Location"] = f"/api/v1/runs/{run_id}"
+    return run_out(await history.run(db, caller.workspace_id, run_id))
+
+
+@routes.post("/jobs/{job_id}/pause", responses=REFUSALS)
+async def pause_job(
+    job_id: JobIdIn,
+    caller: Operator,
+    db: Db,
+    response: Response,
+    asked: Annotated[PauseIn, Body()] = JUST_PAUSE,
+) -> JobOut:
+    """No run starts by schedule until it is resumed, or `until` has come. What runs now runs on."""
+    await _must_be_visible(db, caller, job_id)
+    await job_moves.pause(
+        db, caller.workspace_id, job_id, caller.name, reason=asked.reason, until=asked.until
+    )
+    return await _as_it_stands(db, caller, job_id, response)
+
+
+@routes.post("/jobs/{job_id}/resume", responses=REFUSALS)
+async def resume_job(
+    job_id: JobIdIn,
+    caller: Operator,
+    db: Db,
+    response: Response,
+    asked: Annotated[ResumeIn, Body()] = JUST_RESUME,
+) -> JobOut:
+    """Back to work. What went by meanwhile is one record, and only `catch_up` runs any of it."""
+    await _must_be_visible(db, caller, job_id)
+    await job_moves.resume(db, caller.workspace_id, job_id, caller.name, catch_up=asked.catch_up)
+    return await _as_it_stands(db, caller, job_id, response)
+
+
+async def _must_be_visible(db: Database, caller: Caller, job_id: JobId) -> None:
+    """Services know workspaces; that an agent manages its own jobs alone is asked here."""
+    if caller.only_owner is not None:
+        await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
+
+
+async def _as_it_stands(db: Database, caller: Caller, job_id: JobId, response: Response) -> JobOut:
+    record = await listing.job(db, caller.workspace_id, job_id)
+    response.headers["ETag"] = etag(record)
+    return job_out(record)

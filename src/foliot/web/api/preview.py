@@ -1,0 +1,56 @@
+"""/preview: what a schedule means, before anything is made of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Body, Query
+
+from foliot.domain.errors import Invalid
+from foliot.services.previewing import previewed
+from foliot.web.api.params import HowMany
+from foliot.web.auth import Viewer
+from foliot.web.present import schedule_out, times_out
+from foliot.web.routes import WITH_BODY, api_router
+from foliot.web.translate import schedule_of
+from foliot.wire.instants import read_instant
+from foliot.wire.schedules import PreviewOut, ScheduleIn
+
+routes = api_router("preview")
+
+
+@routes.post("/preview", responses=WITH_BODY)
+async def preview_schedule(
+    schedule: Annotated[ScheduleIn, Body()],
+    caller: Viewer,
+    n: HowMany = 5,
+    after: Annotated[
+        str | None,
+        Query(max_length=40, description="Times later than this, as if the schedule were made then; now."),
+    ] = None,
+) -> PreviewOut:
+    """Say a schedule in words and name its next times. Nothing is kept."""
+    start = caller.at if after is None else _instant(after)
+    try:
+        read = schedule_of(schedule, start, caller.workspace.default_timezone)
+    except Invalid as error:
+        # The body is the schedule itself; in a job it stands under /schedule.
+        error.pointer = (error.pointer or "").removeprefix("/schedule")
+        raise
+    found = previewed(read, start, n)
+    shown = schedule_out(read)
+    return PreviewOut(
+        words=shown.words,
+        schedule=shown,
+        items=times_out(read, found.times),
+        notes=list(found.notes),
+        warnings=list(found.warnings),
+    )
+
+
+def _instant(text: str) -> datetime:
+    try:
+        return read_instant(text)
+    except ValueError as error:
+        raise Invalid(str(error), pointer="/after", hint="Write it like 2027-03-13T00:00:00Z.") from None

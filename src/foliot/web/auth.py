@@ -1,0 +1,63 @@
+"""Who is asking, and may they. A route of the API names its permission by taking its caller through a `Guard`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Header, Request
+from fastapi.openapi.models import HTTPBearer
+from fastapi.security.base import SecurityBase
+
+from foliot.domain.access import Permission
+from foliot.services.access import Caller, admit, enter
+from foliot.web.errors import Refused
+
+HINT = "Send the header `Authorization: Bearer <key>`; `./dev serve` keeps the first key in <data dir>/admin.key."
+
+
+class Guard(SecurityBase):
+    """Lets in whoever has the permission, and yields them. The key is looked at before anything else of the request."""
+
+    def __init__(self, permission: Permission) -> None:
+        self.permission = permission
+        self.model = HTTPBearer(description="An API key, `fol_...`.")
+        self.scheme_name = "key"
+
+    async def __call__(
+        self,
+        request: Request,
+        foliot_workspace: Annotated[
+            str | None, Header(description="System keys: the slug of the workspace to work in.")
+        ] = None,
+    ) -> Caller:
+        admitted: Caller | None = getattr(request.state, "caller", None)
+        if admitted is None:
+            admitted = request.state.caller = await self._let_in(request)
+        return admitted
+
+    async def _let_in(self, request: Request) -> Caller:
+        scheme, _, presented = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not presented.strip():
+            raise Refused(
+                401,
+                "This needs an API key.",
+                hint=HINT,
+                headers={"WWW-Authenticate": 'Bearer realm="foliot"'},
+            )
+        slug = request.headers.get("foliot-workspace")
+        caller = await enter(request.app.state.database, presented.strip(), slug)
+        if caller is None:
+            challenge = 'Bearer realm="foliot", error="invalid_token"'
+            raise Refused(
+                401,
+                "This API key is not valid: unknown, revoked or expired.",
+                hint=HINT,
+                headers={"WWW-Authenticate": challenge},
+            )
+        admit(caller, self.permission)
+        return caller
+
+
+Viewer = Annotated[Caller, Depends(Guard(Permission.VIEWER))]
+Operator = Annotated[Caller, Depends(Guard(Permission.OPERATOR))]
+Editor = Annotated[Caller, Depends(Guard(Permission.EDITOR))]

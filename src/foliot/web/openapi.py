@@ -1,0 +1,31 @@
+"""The description of the API (OpenAPI 3.1), served to whoever has a key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+from fastapi.routing import iter_route_contexts
+
+from foliot.web.auth import Viewer
+from foliot.web.routes import GuardedRoute, permission_of
+
+routes = APIRouter(route_class=GuardedRoute)
+
+
+@routes.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request, caller: Viewer) -> JSONResponse:
+    return JSONResponse(described(request.app))
+
+
+def described(app: Any) -> dict[str, Any]:
+    """FastAPI's description, with the permission that each operation needs."""
+    schema: dict[str, Any] = app.openapi()
+    for route in iter_route_contexts(app.routes):
+        permission = permission_of(route)
+        for method in route.methods or ():
+            operation = schema["paths"].get(route.path, {}).get(method.lower())
+            if operation is not None and permission is not None:
+                operation["x-foliot-permission"] = permission.value
+    return schema

@@ -1,0 +1,201 @@
+"""From the domain to the wire: what records look like as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import assert_never
+
+from foliot.domain.dependencies import Edge
+from foliot.domain.schedule import (
+    Cron,
+    Interval,
+    Manual,
+    Once,
+    PlannedTime,
+    Schedule,
+    Window,
+    is_chained,
+    load_zone,
+)
+from foliot.domain.schedule.notes import dst_note
+from foliot.domain.schedule.saying import say
+from foliot.services.listing import RunRecord, StoredJob
+from foliot.wire import jobs as wire
+from foliot.wire.durations import write_duration
+from foliot.wire.instants import write_instant
+from foliot.wire.runs import RunErrorOut, RunOut
+from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut
+
+
+def job_out(record: StoredJob) -> wire.JobOut:
+    definition, spec = record.definition, record.definition.spec
+    return wire.JobOut(
+        id=record.id,
+        name=definition.name,
+        description=definition.description,
+        type=spec.type,
+        config=dict(definition.config),
+        payload=dict(definition.payload),
+        schedule=schedule_out(spec.schedule),
+        start_at=spec.start_at,
+        end_at=spec.end_at,
+        max_runs=spec.max_runs,
+        window=_window(spec.window),
+        calendars=list(spec.calendars),
+        depends_on=[_edge(edge) for edge in definition.depends_on],
+        depends_when=spec.depends_when.value,
+        retry=wire.Retry(
+            max=spec.retry.max,
+            strategy=spec.retry.strategy.value,
+            delays=list(spec.retry.delays),
+            base=spec.retry.base,
+            cap=spec.retry.cap,
+            jitter=spec.retry.jitter,
+            past_next=spec.retry.past_next,
+        ),
+        overlap=spec.overlap.rule.value,
+        max_queued=spec.overlap.max_queued,
+        misfire=spec.misfire.rule.value,
+        grace=spec.misfire.grace,
+        max_catch_up=spec.misfire.max_catch_up,
+        breaker=wire.Breaker(after=spec.breaker.after, action=spec.breaker.action.value),
+        timeout=spec.limits.timeout,
+        start_deadline=spec.limits.start_deadline,
+        on_lost=spec.limits.on_lost.value,
+        priority=spec.priority,
+        queue=spec.queue,
+        concurrency_key=spec.concurrency_key,
+        retention=wire.Retention(
+            keep=definition.retention.keep,
+            keep_last=definition.retention.keep_last,
+            mode=definition.retention.mode.value,
+        ),
+        tags=list(spec.tags),
+        external_ref=None if definition.external_ref is None else dict(definition.external_ref),
+        owner=definition.owner_id,
+        status=record.status.value,
+        status_reason=record.status_reason,
+        status_at=record.status_at,
+        paused_until=record.paused_until,
+        next_run_at=record.next_at,
+        fire_count=record.fire_count,
+        run_count=record.run_count,
+        success_count=record.success_count,
+        failure_count=record.failure_count,
+        skip_count=record.skip_count,
+        consecutive_failures=record.failures_in_a_row,
+        last_fire_at=record.last_fire_at,
+        last_run_at=record.last_run_at,
+        last_run_id=record.last_run_id,
+        last_run_status=record.last_run_status and record.last_run_status.value,
+        last_error=record.last_error,
+        revision=record.revision,
+        created_by=record.created_by,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+    )
+
+
+def etag(record: StoredJob) -> str:
+    return f'"{record.revision}"'
+
+
+def schedule_out(schedule: Schedule) -> ScheduleOut:
+    zone, words = schedule.timezone, say(schedule, load_zone(schedule.timezone))
+    match schedule:
+        case Cron():
+            return CronOut(
+                kind="cron",
+                expr=schedule.expr,
+                seconds=schedule.seconds,
+                day_match=schedule.day_match.value,
+                every_n_weeks=schedule.every_n_weeks,
+                anchor=schedule.anchor,
+                gap=schedule.gap.value,
+                overlap_time=schedule.overlap_time.value,
+                spread=schedule.spread,
+                timezone=zone,
+                words=words,
+            )
+        case Interval():
+            return IntervalOut(
+                kind="interval",
+                every=schedule.every,
+                mode=schedule.mode.value,
+                anchor=schedule.anchor,
+                spread=schedule.spread,
+                timezone=zone,
+                words=words,
+            )
+        case Once():
+            return OnceOut(kind="once", at=schedule.at, timezone=zone, words=words)
+        case Manual():
+            return ManualOut(kind="manual", timezone=zone, words=words)
+        case _:
+            assert_never(schedule)
+
+
+def times_out(schedule: Schedule, times: Iterable[PlannedTime]) -> list[PlannedOut]:
+    return [
+        PlannedOut(
+            planned_for=time.planned_for,
+            planned_local=_local(schedule, time),
+            notes=list(_notes(schedule, time)),
+        )
+        for time in times
+    ]
+
+
+def run_out(record: RunRecord) -> RunOut:
+    error = record.error
+    return RunOut(
+        id=record.id,
+        job_id=record.job_id,
+        number=record.number,
+        status=record.status.value,
+        skip_reason=record.skip_reason and record.skip_reason.value,
+        trigger=record.trigger.value,
+        planned_for=record.planned_for,
+        planned_local=record.planned_local,
+        planned_until=record.planned_until,
+        count=record.count,
+        started_at=record.started_at,
+        finished_at=record.finished_at,
+        duration_ms=record.duration_ms,
+        lag_ms=record.lag_ms,
+        attempt_count=record.attempt_count,
+        input=record.input,
+        output=record.output,
+        error=None if error is None else RunErrorOut(code=error.code, message=error.message),
+        worker=record.worker,
+    )
+
+
+def _local(schedule: Schedule, time: PlannedTime) -> datetime:
+    """What the clock on the wall shows; for a calendar schedule, what it names, even where the clocks jump over it."""
+    if isinstance(schedule, Cron):
+        return time.local
+    return time.planned_for.astimezone(load_zone(schedule.timezone)).replace(tzinfo=None)
+
+
+def _notes(schedule: Schedule, time: PlannedTime) -> Iterable[str]:
+    if (dst := dst_note(schedule, time)) is not None:
+        yield dst
+    if time.skip is None and time.due_at > time.planned_for:
+        yield f"It starts at {write_instant(time.due_at)}: spread, window or calendar put it off."
+    if isinstance(schedule, Interval) and is_chained(schedule):
+        yield f"The next one comes {write_duration(schedule.every)} after that run ends."
+
+
+def _edge(edge: Edge) -> wire.Dependency:
+    return wire.Dependency(
+        job=edge.upstream, on=edge.on.value, mode=edge.mode.value, delay=edge.delay, max_age=edge.max_age
+    )
+
+
+def _window(window: Window | None) -> wire.Window | None:
+    if window is None:
+        return None
+    days = [wire.WEEK[day] for day in sorted(window.days)]
+    return wire.Window(start=window.start, end=window.end, days=days, otherwise=window.otherwise.value)

@@ -1,0 +1,105 @@
+"""How a route of the API treats a request: first the key, then the body, strictly; then what FastAPI does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+
+from foliot.domain.access import Permission
+from foliot.domain.errors import Invalid
+from foliot.web.auth import Guard
+from foliot.web.errors import Refused
+from foliot.web.strict_json import LARGEST, NotJson, has_unkeepable, read_json
+from foliot.wire.problems import MEDIA_TYPE, Problem
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+_PROBLEM = {"model": Problem, "content": {MEDIA_TYPE: {}}}
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    401: {"description": "No valid key", **_PROBLEM},
+    403: {"description": "This key may not", **_PROBLEM},
+    422: {"description": "Some fields are not as they should be", **_PROBLEM},
+    503: {"description": "No database right now", **_PROBLEM},
+}
+WITH_BODY: dict[int | str, dict[str, Any]] = {
+    400: {"description": "Not JSON, or JSON that two programs could read differently", **_PROBLEM},
+    413: {"description": "More than 1 MiB", **_PROBLEM},
+    415: {"description": "Not application/json", **_PROBLEM},
+}
+NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"description": "No such thing, or not yours", **_PROBLEM}}
+CONFLICT: dict[int | str, dict[str, Any]] = {409: {"description": "Not from where it is now", **_PROBLEM}}
+
+
+class Bounded(Request):
+    """A request whose body is read strictly, and only up to a bound."""
+
+    async def stream(self) -> AsyncIterator[bytes]:  # type: ignore[override]
+        size = 0
+        async for chunk in super().stream():
+            size += len(chunk)
+            if size > LARGEST:
+                raise too_large()
+            yield chunk
+
+    async def json(self) -> Any:
+        if not hasattr(self, "_json"):
+            self._json = await self._read()
+        return self._json
+
+    async def _read(self) -> Any:
+        announced = self.headers.get("content-length", "")
+        if announced.isdecimal() and int(announced[:20]) > LARGEST:
+            raise too_large()
+        raw = await self.body()
+        if not raw:
+            return None
+        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise Refused(
+                415,
+                f"The body must be application/json, not {kind or 'of no type'}."[:200],
+                hint="Send the header `Content-Type: application/json`; curl does with --json.",
+            )
+        try:
+            found = read_json(raw)
+        except NotJson as error:
+            raise Refused(400, str(error)) from None
+        if has_unkeepable(found):
+            raise Invalid("Text cannot hold NUL or half a surrogate pair.")
+        return found
+
+
+class GuardedRoute(APIRoute):
+    def get_route_handler(self) -> Handler:
+        handle, guard, has_body = super().get_route_handler(), guard_of(self.dependant), self.body_field
+
+        async def guarded(request: Request) -> Response:
+            request = Bounded(request.scope, request.receive)
+            if guard is not None:
+                await guard(request)
+            if has_body is not None:
+                await request.json()
+            return await handle(request)
+
+        return guarded
+
+
+def api_router(tag: str) -> APIRouter:
+    return APIRouter(prefix="/api/v1", tags=[tag], route_class=GuardedRoute, responses=_REFUSALS)
+
+
+def permission_of(route: Any) -> Permission | None:
+    dependant = getattr(route, "dependant", None)
+    guard = guard_of(dependant) if isinstance(dependant, Dependant) else None
+    return None if guard is None else guard.permission
+
+
+def guard_of(dependant: Dependant) -> Guard | None:
+    return next((each.call for each in dependant.dependencies if isinstance(each.call, Guard)), None)
+
+
+def too_large() -> Refused:
+    return Refused(413, f"The body is larger than {LARGEST // 1024} KiB.", headers={"Connection": "close"})

@@ -1,0 +1,7 @@
+"""JSON shapes and problem codes, shared by the HTTP edge and its clients. Knows nothing of the domain: only what goes over the wire.
+
+shape.py      what every shape is: strict, closed, and helpful about a field it does not know
+durations.py  10m, 1h30m, PT10M
+instants.py   RFC 3339
+schedules.py  jobs.py  runs.py  pages.py  problems.py
+"""

@@ -1,0 +1,142 @@
+"""Jobs on the wire. What a person may set stands in JobFields, with its defaults; what Foliot adds, in JobOut."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from foliot.wire.durations import Duration
+from foliot.wire.instants import Id, Instant, TimeOfDay
+from foliot.wire.schedules import ScheduleIn, ScheduleOut
+from foliot.wire.shape import Shape
+
+Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+WEEK: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+JobStatus = Literal["pending", "active", "paused", "disabled", "completed", "failed", "expired", "archived"]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
+Word = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
+TagText = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^\S(.*\S)?$")]
+JsonObject = dict[str, Any]
+
+
+class Retry(Shape):
+    max: int = Field(default=3, ge=0, le=1000, description="Retries after the first attempt.")
+    strategy: Literal["none", "fixed", "exponential", "list", "interval_exponential"] = "list"
+    delays: list[Duration] = Field(
+        default=[timedelta(minutes=5), timedelta(minutes=15), timedelta(minutes=30)], max_length=1000
+    )
+    base: Duration = timedelta(minutes=1)
+    cap: Duration | None = None
+    jitter: float = Field(default=0.0, ge=0, le=1)
+    past_next: bool = Field(default=False, description="May a retry outlast the job's next planned time?")
+
+
+class Window(Shape):
+    """When a job may start, on its own wall clock; may cross midnight."""
+
+    start: TimeOfDay
+    end: TimeOfDay
+    days: list[Weekday] = Field(default=[*WEEK], min_length=1, max_length=7)
+    otherwise: Literal["defer", "skip"] = "defer"
+
+
+class Breaker(Shape):
+    after: int = Field(default=5, ge=1, le=1_000_000, description="Failed runs in a row.")
+    action: Literal["pause", "fail", "none"] = "pause"
+
+
+class Retention(Shape):
+    keep: Duration = timedelta(days=90)
+    keep_last: int = Field(default=100, ge=1, le=1_000_000)
+    mode: Literal["all", "any"] = "all"
+
+
+class Dependency(Shape):
+    job: Id
+    on: Literal["success", "failure", "any"] = "success"
+    mode: Literal["trigger", "gate"] = "trigger"
+    delay: Duration = timedelta(0)
+    max_age: Duration | None = None
+
+
+class JobFields(Shape):
+    name: Name
+    description: str = Field(default="", max_length=10_000)
+    type: Word = Field(description="Which handler does the work.", examples=["http", "python"])
+    config: JsonObject = Field(default={}, examples=[{"url": "https://example.test/hook"}])
+    payload: JsonObject = Field(default={}, description="The input of every run.")
+    start_at: Instant | None = None
+    end_at: Instant | None = None
+    max_runs: int | None = Field(default=None, ge=1, le=2_000_000_000)
+    window: Window | None = None
+    calendars: list[Id] = Field(default=[], max_length=100)
+    depends_on: list[Dependency] = Field(default=[], max_length=100)
+    depends_when: Literal["all", "any"] = "all"
+    retry: Retry = Retry()
+    overlap: Literal["skip", "queue", "queue_one", "cancel_running", "concurrent"] = "skip"
+    max_queued: int = Field(default=100, ge=1, le=100_000)
+    misfire: Literal["latest", "all", "skip"] = "latest"
+    grace: Duration = Field(default=timedelta(seconds=60), description="Older planned times are late.")
+    max_catch_up: int = Field(default=10, ge=1, le=1000)
+    breaker: Breaker = Breaker()
+    timeout: Duration = timedelta(minutes=10)
+    start_deadline: Duration | None = None
+    on_lost: Literal["repeat", "fail"] = "repeat"
+    priority: int = Field(default=0, ge=-1000, le=1000, description="Smaller goes first.")
+    queue: Word = "default"
+    concurrency_key: str | None = Field(default=None, min_length=1, max_length=200)
+    retention: Retention = Retention()
+    tags: list[TagText] = Field(default=[], max_length=50)
+    external_ref: JsonObject | None = None
+
+
+class JobIn(JobFields):
+    schedule: ScheduleIn
+    enabled: bool = Field(default=True, description="False creates the job disabled.")
+
+
+class JobHead(Shape):
+    """What a reader looks for first."""
+
+    id: Id
+    status: JobStatus
+    next_run_at: Instant | None
+
+
+class JobOut(JobFields, JobHead):
+    schedule: ScheduleOut
+    owner: Id | None
+    status_reason: str | None
+    status_at: Instant
+    paused_until: Instant | None
+    fire_count: int = Field(description="Runs made by the schedule.")
+    run_count: int = Field(description="Runs that ended after at least one attempt.")
+    success_count: int
+    failure_count: int
+    skip_count: int
+    consecutive_failures: int
+    last_fire_at: Instant | None
+    last_run_at: Instant | None
+    last_run_id: Id | None
+    last_run_status: str | None
+    last_error: str | None
+    revision: int
+    created_by: str
+    created_at: Instant
+    updated_at: Instant
+
+
+class RunIn(Shape):
+    input: JsonObject | None = Field(default=None, description="Laid over the job's payload, key by key.")
+    override: bool = Field(default=False, description="Run even while a freeze holds the job.")
+
+
+class PauseIn(Shape):
+    reason: str | None = Field(default=None, min_length=1, max_length=1_000)
+    until: Instant | None = None
+
+
+class ResumeIn(Shape):
+    catch_up: bool = Field(default=False, description="Run what went by meanwhile, as misfire says.")

@@ -1,0 +1,18 @@
+"""Lists on the wire: a page and where the next one begins."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from pydantic import Field
+
+from foliot.wire.shape import Shape
+
+PAGE = 50
+LONGEST_PAGE = 200
+Item = TypeVar("Item", bound=Shape)
+
+
+class Page(Shape, Generic[Item]):
+    items: list[Item]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null at the end.")

@@ -1,0 +1,81 @@
+"""What every shape is: strict about types, closed against unknown fields, and helpful about the one that was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+
+UNKNOWN_FIELD = "unknown_field"
+
+
+class Shape(BaseModel):
+    """Strict: text is not a number and 1 is not true, so a client's slip is seen and not guessed at."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _say_which_was_meant(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            raise ValidationError.from_exception_data(
+                cls.__name__, [_told(each, cls.model_fields) for each in error.errors(include_url=False)]
+            ) from None
+
+
+def refusal(kind: str, message: str, hint: str | None = None) -> PydanticCustomError:
+    """An error for a validator to raise; the hint travels in its context. Braces would be read as a template."""
+    context = {} if hint is None else {"hint": hint}
+    return PydanticCustomError(kind, _literal(message), context)
+
+
+def hint_of(error: ErrorDetails) -> str | None:
+    hint = error.get("ctx", {}).get("hint")
+    return hint if isinstance(hint, str) else None
+
+
+def did_you_mean(wrong: str, known: Iterable[str]) -> str | None:
+    close = get_close_matches(wrong[:64].lower(), list(known), n=1, cutoff=0.6)
+    return f'Did you mean "{close[0]}"?' if close else None
+
+
+def pointer(location: Sequence[int | str]) -> str:
+    """A JSON pointer (RFC 6901). Which member of a union was tried is no part of where the value stands."""
+    parts = (str(part) for part in location if not _is_tag(part))
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def tag(kind: str) -> str:
+    """The name of a union's member; `pointer` knows it by its brackets."""
+    return f"({kind})"
+
+
+def _is_tag(part: int | str) -> bool:
+    return isinstance(part, str) and part.startswith("(") and part.endswith(")")
+
+
+def _told(error: ErrorDetails, fields: Iterable[str]) -> InitErrorDetails:
+    """The same line, but an unknown field of this very shape gets a hint."""
+    location = error["loc"]
+    if error["type"] == "extra_forbidden" and len(location) == 1:
+        name = str(location[0])
+        known = sorted(fields)
+        hint = did_you_mean(name, known) or f"Known here: {', '.join(known)}."
+        kind = refusal(UNKNOWN_FIELD, f'There is no field "{_short(name)}" here.', hint)
+    else:
+        kind = PydanticCustomError(error["type"], _literal(error["msg"]), dict(error.get("ctx", {})))
+    return InitErrorDetails(type=kind, loc=location, input=error["input"])
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 64 else name[:61] + "..."
+
+
+def _literal(message: str) -> Any:
+    """A template without places to fill: what a user wrote may hold braces."""
+    return message.replace("{", "(").replace("}", ")")

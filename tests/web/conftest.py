@@ -1,0 +1,113 @@
+"""The API on a real database, without a socket: three workspaces and a key for every role in each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from secrets import token_bytes
+from typing import Any
+from uuid import uuid4
+
+import httpx2 as httpx
+import pytest
+
+from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Principal, PrincipalKind
+from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
+from foliot.services.setup import first_start
+from foliot.storage import keys, workspaces
+from foliot.storage.tx import Database, Role
+from foliot.testing.clock import ManualClock
+from foliot.testing.database import Databases, pool_url
+from foliot.web.app import create_app
+from foliot.web.health import Readiness
+
+WORKSPACES = ("acme", "globex", "outsider")
+
+
+@dataclass
+class Town:
+    """Who is there, and with which keys they come."""
+
+    database: Database
+    http: httpx.AsyncClient
+    ids: dict[str, WorkspaceId] = field(default_factory=dict)
+    keys: dict[tuple[str, str], str] = field(default_factory=dict)
+    system: str = ""
+
+    async def ask(
+        self, method: str, path: str, *, who: str = "acme", role: str = "editor", **more: Any
+    ) -> httpx.Response:
+        key = self.system if who == "system" else self.keys[who, role]
+        headers = {"Authorization": f"Bearer {key}", **more.pop("headers", {})}
+        return await self.http.request(method, f"/api/v1{path}", headers=headers, **more)
+
+    async def make(self, who: str = "acme", **fields: Any) -> dict[str, Any]:
+        answer = await self.ask("POST", "/jobs", who=who, json=job(**fields))
+        assert answer.status_code == 201, answer.text
+        made: dict[str, Any] = answer.json()
+        return made
+
+    async def enrol(
+        self,
+        who: str,
+        role: MemberRole,
+        *,
+        kind: PrincipalKind = PrincipalKind.SERVICE,
+        scopes: frozenset[str] = frozenset(),
+        name: str | None = None,
+    ) -> str:
+        """A new principal with a key; answers with its secret."""
+        workspace = self.ids[who]
+        holder = Principal(PrincipalId(uuid4()), workspace, kind, name or f"{role}-{uuid4().hex[:6]}", role)
+        key = ApiKey.make(token_bytes(KEY_ENTROPY))
+        async with self.database.tx(Role.APP, workspace) as tx:
+            await keys.insert_principal(tx, holder)
+            await keys.insert_key(tx, KeyId(uuid4()), key, holder, name=holder.name, scopes=scopes)
+        return key.secret
+
+
+def job(**fields: Any) -> dict[str, Any]:
+    """The smallest job, with these fields instead or besides."""
+    least = {"name": "beat", "type": "http", "schedule": {"kind": "interval", "every": "10m"}}
+    return {**least, **fields}
+
+
+def problems(answer: httpx.Response) -> Mapping[str, str]:
+    """What is wrong where."""
+    return {each["pointer"]: each["message"] for each in answer.json()["errors"]}
+
+
+@pytest.fixture
+async def town(database: Database) -> AsyncIterator[Town]:
+    async with founded(database) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+async def quiet_town(server: Databases) -> AsyncIterator[Town]:
+    """Shared by tests that leave nothing behind: they only ask, or are refused."""
+    with server.fresh() as url:
+        async with Database(pool_url(url), clock=ManualClock()) as database, founded(database) as made:
+            yield made
+
+
+@asynccontextmanager
+async def founded(database: Database) -> AsyncIterator[Town]:
+    async def probe() -> Readiness:
+        return Readiness()
+
+    first = await first_start(database, tzdata_version="2026a")
+    assert first is not None
+    app = create_app(probe, asyncio.Event(), database)
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://foliot.test") as http:
+        made = Town(database, http, system=first.secret)
+        for slug in WORKSPACES:
+            made.ids[slug] = WorkspaceId(uuid4())
+            async with database.tx(Role.APP, system=True) as tx:
+                await workspaces.insert_missing(tx, made.ids[slug], slug, slug.title())
+            for role in MemberRole:
+                made.keys[slug, role.value] = await made.enrol(slug, role)
+        yield made

@@ -1,0 +1,213 @@
+"""Who may do what: every operation by every role, keys that do not count, and workspaces that know nothing of each other."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from fastapi import APIRouter, FastAPI
+from fastapi.routing import iter_route_contexts
+
+from foliot.domain.access import MemberRole, Permission, PrincipalKind
+from foliot.services.tick import tick
+from foliot.testing.clock import ManualClock
+from foliot.web.app import OPEN, refuse_undeclared
+from foliot.web.routes import permission_of
+from tests.web.conftest import Town, job, problems
+
+pytestmark = pytest.mark.anyio
+# Every operation, and the least role that may. A new route must be added here.
+TABLE = {
+    ("POST", "/api/v1/jobs"): "editor",
+    ("GET", "/api/v1/jobs"): "viewer",
+    ("GET", "/api/v1/jobs/{job_id}"): "viewer",
+    ("GET", "/api/v1/jobs/{job_id}/runs"): "viewer",
+    ("GET", "/api/v1/jobs/{job_id}/next"): "viewer",
+    ("POST", "/api/v1/jobs/{job_id}/run"): "operator",
+    ("POST", "/api/v1/jobs/{job_id}/pause"): "operator",
+    ("POST", "/api/v1/jobs/{job_id}/resume"): "operator",
+    ("GET", "/api/v1/runs/{run_id}"): "viewer",
+    ("POST", "/api/v1/preview"): "viewer",
+    ("GET", "/openapi.json"): "viewer",
+}
+
+
+def app_of(town: Town) -> FastAPI:
+    app = town.http._transport.app  # type: ignore[attr-defined]
+    assert isinstance(app, FastAPI)
+    return app
+
+
+async def send(town: Town, method: str, path: str, key: str | None, **more: Any) -> Any:
+    path = path.replace("{job_id}", str(uuid4())).replace("{run_id}", str(uuid4()))
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return await town.http.request(method, path, headers=headers, **more)
+
+
+async def test_the_table_names_every_operation_and_its_permission(quiet_town: Town) -> None:
+    found = {
+        (method, str(route.path)): permission_of(route)
+        for route in iter_route_contexts(app_of(quiet_town).routes)
+        if route.path not in OPEN
+        for method in route.methods or ()
+    }
+    assert found == {operation: Permission(role) for operation, role in TABLE.items()}
+
+
+@pytest.mark.parametrize("role", list(MemberRole))
+async def test_each_role_may_what_the_table_says_and_no_more(quiet_town: Town, role: MemberRole) -> None:
+    for (method, path), least in TABLE.items():
+        answer = await send(quiet_town, method, path, quiet_town.keys["acme", role])
+        may = role.is_at_least(MemberRole(least))
+        assert (answer.status_code != 403) == may, (method, path, answer.text)
+        assert answer.status_code != 401
+        if not may:
+            assert answer.json()["detail"] == f"This needs the role {least}; this key has {role}."
+
+
+async def test_without_a_key_nothing_is_told_but_how_to_bring_one(quiet_town: Town) -> None:
+    for method, path in TABLE:
+        answer = await send(quiet_town, method, path, None)
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated"), (method, path)
+        assert answer.headers["www-authenticate"] == 'Bearer realm="foliot"'
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_revoked_expired_foreign_and_broken_keys_are_all_the_same(
+    town: Town, owner: Any, clock: ManualClock
+) -> None:
+    revoked, expired, retired = [await town.enrol("acme", MemberRole.ADMIN, name=name) for name in "abc"]
+    owner.execute("UPDATE foliot.api_keys SET revoked_at = now() WHERE name = 'a'")
+    owner.execute("UPDATE foliot.api_keys SET expires_at = %s WHERE name = 'b'", [clock.now()])
+    owner.execute("UPDATE foliot.principals SET active = false WHERE name = 'c'")
+    bodies = set()
+    for key in (revoked, expired, retired, "fol_nonsense", revoked[:-1] + "x", "\u00e9", "a b c"):
+        headers = {b"Authorization": f"Bearer {key}".encode("latin-1"), b"X-Request-Id": b"same-for-all"}
+        answer = await town.http.get("/api/v1/jobs", headers=headers)
+        assert answer.status_code == 401
+        assert 'error="invalid_token"' in answer.headers["www-authenticate"]
+        bodies.add(answer.text)
+    assert len(bodies) == 1
+
+
+@pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic abc", "fol_abc"])
+async def test_other_ways_to_authenticate_are_refused(quiet_town: Town, header: str) -> None:
+    answer = await quiet_town.http.get("/api/v1/jobs", headers={"Authorization": header})
+    assert answer.status_code == 401
+
+
+async def test_the_key_is_looked_at_before_the_body(quiet_town: Town) -> None:
+    answer = await quiet_town.http.post("/api/v1/jobs", content=b"{" * 2_000_000)
+    assert answer.status_code == 401
+
+
+async def test_a_key_of_the_installation_chooses_its_workspace(town: Town) -> None:
+    made = await town.make(who="globex")
+    chosen = {"Foliot-Workspace": "globex"}
+    assert (await town.ask("GET", f"/jobs/{made['id']}", who="system", headers=chosen)).status_code == 200
+    assert (await town.ask("GET", f"/jobs/{made['id']}", who="system")).status_code == 404  # in `default`
+    for slug in ("nowhere", "x" * 500, "no such"):
+        answer = await town.ask("GET", "/jobs", who="system", headers={"Foliot-Workspace": slug})
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+async def test_any_other_key_stays_in_its_own_workspace(quiet_town: Town) -> None:
+    own = await quiet_town.ask("GET", "/jobs", headers={"Foliot-Workspace": "acme"})
+    assert own.status_code == 200
+    answers = [
+        (
+            await quiet_town.ask(
+                "GET", "/jobs", headers={"Foliot-Workspace": slug, "X-Request-Id": "same-for-all"}
+            )
+        )
+        for slug in ("globex", "nowhere")
+    ]
+    assert {answer.status_code for answer in answers} == {403}
+    assert len({answer.text for answer in answers}) == 1
+
+
+async def test_another_workspace_s_things_answer_exactly_like_things_that_do_not_exist(
+    town: Town, clock: ManualClock
+) -> None:
+    made = await town.make(name="canary-5b1f", schedule={"kind": "interval", "every": "1s"})
+    clock.set(clock.now().replace(minute=1))
+    await tick(town.database)
+    (run,) = (await town.ask("GET", f"/jobs/{made['id']}/runs")).json()["items"][:1]
+
+    async def told(path: str, who: str) -> tuple[int, str, dict[str, str]]:
+        method = "POST" if path.endswith(("/run", "/pause", "/resume")) else "GET"
+        answer = await town.ask(method, path, who=who, headers={"X-Request-Id": "same-for-all"})
+        assert "canary" not in answer.text
+        return answer.status_code, answer.text, dict(answer.headers)
+
+    under_jobs = ("", "/runs", "/next", "/run", "/pause", "/resume")
+    for path in ("/runs/{}", *(f"/jobs/{{}}{verb}" for verb in under_jobs)):
+        mine = run["id"] if path.startswith("/runs") else made["id"]
+        expected = await told(path.format(uuid4()), "globex")
+        assert expected[0] == 404
+        for other in (mine, mine.upper(), "not-an-id", "{" + mine + "}", mine.replace("-", ""), "%00", "0"):
+            assert await told(path.format(other), "globex") == expected, (path, other)
+        assert await told(path.format(mine), "outsider") == expected
+    assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
+    for who in ("globex", "outsider"):
+        assert (await town.ask("GET", "/jobs", who=who)).json() == {"items": [], "next_cursor": None}
+
+
+async def test_an_agent_sees_its_own_jobs_alone(town: Town, clock: ManualClock) -> None:
+    agent = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    town.keys["acme", "agent"] = agent
+    others = await town.make(schedule={"kind": "interval", "every": "1s"})
+    own = (await town.ask("POST", "/jobs", role="agent", json=job(name="mine"))).json()
+    clock.set(clock.now().replace(minute=1))
+    await tick(town.database)
+    run = (await town.ask("GET", f"/jobs/{others['id']}/runs")).json()["items"][0]
+    listed = (await town.ask("GET", "/jobs", role="agent")).json()["items"]
+    assert [each["id"] for each in listed] == [own["id"]]
+    assert (await town.ask("GET", f"/jobs/{own['id']}", role="agent")).status_code == 200
+    for path in (
+        f"/jobs/{others['id']}",
+        f"/jobs/{others['id']}/runs",
+        f"/jobs/{others['id']}/next",
+        f"/runs/{run['id']}",
+    ):
+        assert (await town.ask("GET", path, role="agent")).status_code == 404, path
+    for verb in ("run", "pause", "resume"):
+        answer = await town.ask("POST", f"/jobs/{others['id']}/{verb}", role="agent")
+        assert answer.status_code == 404, verb
+    assert (await town.ask("POST", f"/jobs/{own['id']}/pause", role="agent")).status_code == 200
+    after = job(schedule={"kind": "manual"}, depends_on=[{"job": others["id"]}])
+    refused = await town.ask("POST", "/jobs", role="agent", json=after)
+    assert (refused.status_code, list(problems(refused))) == (422, ["/depends_on/0/job"])
+    assert len((await town.ask("GET", "/jobs")).json()["items"]) == 2
+
+
+async def test_scopes_narrow_what_a_key_may(town: Town) -> None:
+    town.keys["acme", "reader"] = await town.enrol("acme", MemberRole.ADMIN, scopes=frozenset({"viewer"}))
+    town.keys["acme", "worker"] = await town.enrol("acme", MemberRole.ADMIN, scopes=frozenset({"worker"}))
+    assert (await town.ask("GET", "/jobs", role="reader")).status_code == 200
+    assert (await town.ask("POST", "/jobs", role="reader", json=job())).status_code == 403
+    assert (await town.ask("GET", "/jobs", role="worker")).status_code == 403
+
+
+async def test_a_route_without_a_permission_stops_the_start(town: Town) -> None:
+    app, hidden = app_of(town), APIRouter(prefix="/api/v1")
+    hidden.add_api_route("/leak", lambda: None)
+    app.include_router(hidden)
+    with pytest.raises(RuntimeError, match="neither open nor guarded: /api/v1/leak"):
+        refuse_undeclared(app.routes)
+
+
+async def test_the_description_of_the_api_names_the_permission_of_every_operation(quiet_town: Town) -> None:
+    answer = await send(quiet_town, "GET", "/openapi.json", quiet_town.keys["acme", "viewer"])
+    described = answer.json()
+    assert described["openapi"].startswith("3.1")
+    told = {
+        (method.upper(), path): operation["x-foliot-permission"]
+        for path, operations in described["paths"].items()
+        for method, operation in operations.items()
+    }
+    assert told == {each: role for each, role in TABLE.items() if each[1] != "/openapi.json"}
+    assert described["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    assert all(operation["security"] for path in described["paths"].values() for operation in path.values())
+    assert "://" not in answer.text.replace("https://example.test/hook", "")

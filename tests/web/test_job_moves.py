@@ -1,0 +1,112 @@
+"""Running, pausing and resuming jobs by the API."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from foliot.services.tick import tick
+from foliot.testing.clock import ManualClock
+from tests.web.conftest import Town, problems
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_run_by_hand_is_made_at_once_with_its_own_input(town: Town) -> None:
+    made = await town.make(payload={"full": False, "keep": 1})
+    answer = await town.ask(
+        "POST", f"/jobs/{made['id']}/run", role="operator", json={"input": {"full": True}}
+    )
+    run = answer.json()
+    assert (answer.status_code, answer.headers["location"]) == (201, f"/api/v1/runs/{run['id']}")
+    assert (run["trigger"], run["status"], run["job_id"]) == ("manual", "ready", made["id"])
+    assert run["input"] == {"full": True, "keep": 1}
+    assert (await town.ask("GET", f"/runs/{run['id']}")).json() == run
+    assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["next_run_at"] == made["next_run_at"]
+
+
+async def test_a_run_by_hand_needs_no_body_and_waits_behind_a_live_one(town: Town) -> None:
+    made = await town.make(schedule={"kind": "manual"})
+    statuses = [(await town.ask("POST", f"/jobs/{made['id']}/run")).json()["status"] for _ in range(2)]
+    assert statuses == ["ready", "waiting"]
+
+
+async def test_a_paused_job_plans_nothing_until_it_is_resumed(town: Town, clock: ManualClock) -> None:
+    made = await town.make(schedule={"kind": "interval", "every": "1m"})
+    path = f"/jobs/{made['id']}"
+    answer = await town.ask("POST", f"{path}/pause", json={"reason": "maintenance"})
+    paused = answer.json()
+    assert (answer.status_code, answer.headers["etag"]) == (200, '"1"')
+    assert (paused["status"], paused["status_reason"], paused["next_run_at"]) == (
+        "paused",
+        "maintenance",
+        None,
+    )
+    assert (await town.ask("GET", f"{path}/next")).json() == {"items": []}
+    clock.advance(timedelta(minutes=5))
+    await tick(town.database)
+    assert (await town.ask("GET", f"{path}/runs")).json()["items"] == []
+    resumed = (await town.ask("POST", f"{path}/resume")).json()
+    assert (resumed["status"], resumed["next_run_at"]) == ("active", "2027-01-15T12:06:00Z")
+    (gap,) = (await town.ask("GET", f"{path}/runs")).json()["items"]
+    assert (gap["status"], gap["skip_reason"], gap["count"]) == ("skipped", "paused", 5)
+    assert (gap["planned_for"], gap["planned_until"]) == ("2027-01-15T12:01:00Z", "2027-01-15T12:05:00Z")
+
+
+async def test_a_pause_may_have_an_end_in_the_future(town: Town) -> None:
+    made = await town.make()
+    path = f"/jobs/{made['id']}/pause"
+    past = await town.ask("POST", path, json={"until": "2027-01-15T11:00:00Z"})
+    assert (past.status_code, list(problems(past))) == (422, ["/until"])
+    ahead = await town.ask("POST", path, json={"until": "2027-01-15T13:00:00+01:00"})
+    assert ahead.status_code == 422
+    ahead = await town.ask("POST", path, json={"until": "2027-01-16T13:00:00+01:00"})
+    assert (ahead.status_code, ahead.json()["paused_until"]) == (200, "2027-01-16T12:00:00Z")
+
+
+async def test_a_move_that_cannot_be_made_says_which_can(town: Town) -> None:
+    made = await town.make()
+    answer = await town.ask("POST", f"/jobs/{made['id']}/resume")
+    assert (answer.status_code, answer.json()["code"]) == (409, "illegal_move")
+    assert answer.json()["detail"] == "This job is active, so it cannot resume."
+    assert "pause" in answer.json()["errors"][0]["hint"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "body", "pointer"),
+    [
+        ("run", {"inputs": {}}, "/inputs"),
+        ("run", {"input": []}, "/input"),
+        ("run", {"override": "yes"}, "/override"),
+        ("pause", {"until": "tomorrow"}, "/until"),
+        ("pause", {"reason": 7}, "/reason"),
+        ("resume", {"catchup": True}, "/catchup"),
+        ("resume", [], ""),
+    ],
+)
+async def test_a_wrong_body_is_refused_where_it_is_wrong(
+    town: Town, verb: str, body: Any, pointer: str
+) -> None:
+    made = await town.make()
+    answer = await town.ask("POST", f"/jobs/{made['id']}/{verb}", json=body)
+    assert (answer.status_code, list(problems(answer))) == (422, [pointer])
+
+
+async def test_a_job_after_another_names_it(town: Town) -> None:
+    first = await town.make(name="extract")
+    after = {"job": first["id"], "on": "success", "mode": "trigger", "delay": "5m", "max_age": None}
+    second = await town.make(name="load", schedule={"kind": "manual"}, depends_on=[after])
+    assert (second["depends_on"], second["depends_when"]) == ([after], "all")
+    assert (await town.ask("GET", f"/jobs/{second['id']}")).json() == second
+
+
+async def test_what_was_done_is_in_the_audit(town: Town, owner: Any) -> None:
+    made = await town.make()
+    await town.ask("POST", f"/jobs/{made['id']}/pause")
+    found = owner.execute(
+        "SELECT action, actor FROM foliot.audit WHERE object_id = %s ORDER BY id", [made["id"]]
+    ).fetchall()
+    assert sorted(action for action, _ in found) == ["job.created", "job.paused"]
+    assert {actor for _, actor in found} == {made["owner"]}
