@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, parse_key
+from foliot.domain.access import (
+    KEY_ENTROPY,
+    ApiKey,
+    KeyHolder,
+    MemberRole,
+    Permission,
+    Principal,
+    PrincipalKind,
+    parse_key,
+)
+from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
 
 ENTROPY = bytes(range(KEY_ENTROPY))
 entropies = st.binary(min_size=KEY_ENTROPY, max_size=KEY_ENTROPY)
@@ -75,3 +86,33 @@ def test_roles_rise_from_viewer_to_admin() -> None:
     assert sorted(MemberRole, key=lambda role: role.rank) == ["viewer", "operator", "editor", "admin"]
     assert MemberRole.EDITOR.is_at_least(MemberRole.OPERATOR)
     assert not MemberRole.VIEWER.is_at_least(MemberRole.OPERATOR)
+
+
+SOME_ID = UUID(int=7)
+
+
+def holder(role: MemberRole, *scopes: str, system: bool = False) -> KeyHolder:
+    workspace = None if system else WorkspaceId(SOME_ID)
+    kind = PrincipalKind.SYSTEM if system else PrincipalKind.SERVICE
+    principal = Principal(PrincipalId(SOME_ID), workspace, kind, "x", role)
+    return KeyHolder(principal, KeyId(SOME_ID), frozenset(scopes), None)
+
+
+@pytest.mark.parametrize(
+    ("who", "may"),
+    [
+        (holder(MemberRole.VIEWER), "viewer"),
+        (holder(MemberRole.EDITOR), "viewer operator editor"),
+        (holder(MemberRole.ADMIN), "viewer operator editor admin"),
+        (holder(MemberRole.ADMIN, system=True), "viewer operator editor admin system"),
+        (holder(MemberRole.ADMIN, "operator"), "viewer operator"),
+        (holder(MemberRole.ADMIN, "operator", "viewer", "worker"), "viewer operator"),
+        (holder(MemberRole.VIEWER, "admin"), "viewer"),
+        (holder(MemberRole.ADMIN, "worker"), ""),
+        (holder(MemberRole.ADMIN, "system"), "viewer operator editor admin"),
+        (holder(MemberRole.ADMIN, "viewer", system=True), "viewer"),
+        (holder(MemberRole.ADMIN, "system", system=True), "viewer operator editor admin system"),
+    ],
+)
+def test_a_key_may_what_its_role_allows_and_its_scopes_leave(who: KeyHolder, may: str) -> None:
+    assert " ".join(each for each in Permission if who.may(each)) == may

@@ -32,6 +32,7 @@ class Town:
 
     database: Database
     http: httpx.AsyncClient
+    hints: list[str]
     ids: dict[str, WorkspaceId] = field(default_factory=dict)
     keys: dict[tuple[str, str], str] = field(default_factory=dict)
     system: str = ""
@@ -100,10 +101,11 @@ async def founded(database: Database) -> AsyncIterator[Town]:
 
     first = await first_start(database, tzdata_version="2026a")
     assert first is not None
-    app = create_app(probe, asyncio.Event(), database)
+    said: list[str] = []
+    app = create_app(probe, asyncio.Event(), database, said.append)
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://foliot.test") as http:
-        made = Town(database, http, system=first.secret)
+        made = Town(database, http, said, system=first.secret)
         for slug in WORKSPACES:
             made.ids[slug] = WorkspaceId(uuid4())
             async with database.tx(Role.APP, system=True) as tx:

@@ -34,7 +34,7 @@ def app_with(readiness: Readiness | None = None) -> FastAPI:
     async def probe() -> Readiness:
         return readiness or Readiness()
 
-    return create_app(probe, asyncio.Event(), Database(""))
+    return create_app(probe, asyncio.Event(), Database(""), lambda _: None)
 
 
 @pytest.fixture

@@ -102,6 +102,19 @@ async def test_a_job_after_another_names_it(town: Town) -> None:
     assert (await town.ask("GET", f"/jobs/{second['id']}")).json() == second
 
 
+async def test_what_can_start_something_hints_at_it(town: Town) -> None:
+    made = await town.make()
+    said = []
+    for verb in ("run", "pause", "resume", "resume"):
+        town.hints.clear()
+        await town.ask("POST", f"/jobs/{made['id']}/{verb}")
+        said.append(sorted(town.hints))
+    assert said == [["ready"], [], ["ready", "timers"], []]
+    town.hints.clear()
+    await town.make()
+    assert town.hints == ["timers"]
+
+
 async def test_what_was_done_is_in_the_audit(town: Town, owner: Any) -> None:
     made = await town.make()
     await town.ask("POST", f"/jobs/{made['id']}/pause")

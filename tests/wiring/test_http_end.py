@@ -30,7 +30,7 @@ async def ready() -> Readiness:
 async def end_with_a_stream_open(*, polite: bool, grace: int) -> bytes:
     """Open a stream, ask the server to end, and return what the client got in all."""
     stopping, started = asyncio.Event(), asyncio.Event()
-    app = create_app(ready, stopping, Database(""))
+    app = create_app(ready, stopping, Database(""), lambda _: None)
 
     async def ticks() -> AsyncIterator[str]:
         yield "data: first\n\n"

@@ -26,6 +26,9 @@ class Hint(StrEnum):
     READY = "ready"
 
 
+Announce = Callable[[Hint], None]
+
+
 class Announcer:
     """Says a hint soon, and one that is repeated within `pause` seconds only once more at its end.
 

@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute
 
 from foliot import __version__
 from foliot.services import Database
+from foliot.services.hints import Announce
 from foliot.web import errors, health, openapi
 from foliot.web.api import job_moves, jobs, preview, runs
 from foliot.web.requests import Requests
@@ -19,12 +20,18 @@ from foliot.web.routes import permission_of
 OPEN = frozenset({"/", "/healthz", "/readyz"})
 
 
-def create_app(probe: health.Probe, stopping: asyncio.Event, database: Database) -> FastAPI:
-    """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown."""
+def create_app(
+    probe: health.Probe, stopping: asyncio.Event, database: Database, announce: Announce
+) -> FastAPI:
+    """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown.
+
+    `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next.
+    """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
     app = FastAPI(title="Foliot", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.stopping = stopping
     app.state.database = database
+    app.state.announce = announce
     app.add_middleware(Requests)
     errors.install(app)
     app.include_router(health.router(probe), include_in_schema=False)

@@ -24,7 +24,7 @@ class Engine:
     ) -> None:
         """Without orders this node has no worker of its own."""
         self._announcer = Announcer(database)
-        announce = self._announcer.announce
+        announce = self.announce = self._announcer.announce
         self._scheduler = Loop("scheduler", Scheduler(database, announce).step)
         self._loops = [self._scheduler, Loop("sweeper", Sweeper(database, announce).step)]
         if chores:

@@ -75,7 +75,7 @@ class Node:
         self._engine = Engine(self._db, settings.listen_url or here.url, orders_of(settings, here.url))
         self._http = Http(
             uvicorn.Config(
-                create_app(self.readiness, self._stopping, self._db),
+                create_app(self.readiness, self._stopping, self._db, self._engine.announce),
                 lifespan="off",
                 ws="none",
                 log_config=None,

@@ -9,7 +9,8 @@ from fastapi import Body, Response
 from foliot.domain.ids import JobId
 from foliot.services import Database, history, job_moves, listing, run_verbs
 from foliot.services.access import Caller
-from foliot.web.api.params import Db, JobIdIn
+from foliot.services.hints import Hint
+from foliot.web.api.params import Db, JobIdIn, Tell
 from foliot.web.auth import Operator
 from foliot.web.present import etag, job_out, run_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
@@ -23,13 +24,19 @@ REFUSALS = {**NOT_FOUND, **CONFLICT, **WITH_BODY}
 
 @routes.post("/jobs/{job_id}/run", status_code=201, responses=REFUSALS)
 async def run_job(
-    job_id: JobIdIn, caller: Operator, db: Db, response: Response, asked: Annotated[RunIn, Body()] = JUST_RUN
+    job_id: JobIdIn,
+    caller: Operator,
+    db: Db,
+    tell: Tell,
+    response: Response,
+    asked: Annotated[RunIn, Body()] = JUST_RUN,
 ) -> RunOut:
     """Run it now, whatever its schedule says; behind a run that is live, it waits."""
     await _must_be_visible(db, caller, job_id)
     run_id = await run_verbs.run_now(
         db, caller.workspace_id, job_id, caller.name, input=asked.input, override=asked.override
     )
+    tell(Hint.READY)
     response.headers["Location"] = f"/api/v1/runs/{run_id}"
     return run_out(await history.run(db, caller.workspace_id, run_id))
 
@@ -55,12 +62,15 @@ async def resume_job(
     job_id: JobIdIn,
     caller: Operator,
     db: Db,
+    tell: Tell,
     response: Response,
     asked: Annotated[ResumeIn, Body()] = JUST_RESUME,
 ) -> JobOut:
     """Back to work. What went by meanwhile is one record, and only `catch_up` runs any of it."""
     await _must_be_visible(db, caller, job_id)
     await job_moves.resume(db, caller.workspace_id, job_id, caller.name, catch_up=asked.catch_up)
+    tell(Hint.TIMERS)
+    tell(Hint.READY)
     return await _as_it_stands(db, caller, job_id, response)
 
 

@@ -11,7 +11,8 @@ from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus
 from foliot.services import Database, history, jobs, listing
 from foliot.services.access import Caller
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit
+from foliot.services.hints import Hint
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, Tell
 from foliot.web.auth import Editor, Viewer
 from foliot.web.present import etag, job_out, run_out, times_out
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
@@ -26,13 +27,14 @@ ETAG = {"headers": {"ETag": {"description": "The revision of the job.", "schema"
 
 
 @routes.post("/jobs", status_code=201, responses={201: ETAG, **WITH_BODY})
-async def create_job(job: JobIn, caller: Editor, db: Db, response: Response) -> JobOut:
+async def create_job(job: JobIn, caller: Editor, db: Db, tell: Tell, response: Response) -> JobOut:
     """Create a job. Its first planned time is the answer's `next_run_at`."""
     for place, edge in enumerate(job.depends_on if caller.only_owner else ()):
         await _must_own(db, caller, JobId(edge.job), f"/depends_on/{place}/job")
     owner = caller.holder.principal.id
     definition = definition_of(job, caller.at, caller.workspace.default_timezone, owner)
     made = await jobs.create(db, caller.workspace_id, definition, caller.name, enabled=job.enabled)
+    tell(Hint.TIMERS)
     record = await listing.job(db, caller.workspace_id, made.id)
     response.headers["Location"] = f"/api/v1/jobs/{made.id}"
     response.headers["ETag"] = etag(record)

@@ -8,6 +8,7 @@ from fastapi import Depends, Path, Query, Request
 
 from foliot.domain.ids import JobId, RunId
 from foliot.services import Database
+from foliot.services.hints import Announce
 from foliot.services.in_hand import no_such
 from foliot.wire.instants import read_id
 from foliot.wire.pages import LONGEST_PAGE, PAGE
@@ -35,9 +36,15 @@ def _database(request: Request) -> Database:
     return database
 
 
+def _announce(request: Request) -> Announce:
+    announce: Announce = request.app.state.announce
+    return announce
+
+
 JobIdIn = Annotated[JobId, Depends(_job_id)]
 RunIdIn = Annotated[RunId, Depends(_run_id)]
 Db = Annotated[Database, Depends(_database)]
+Tell = Annotated[Announce, Depends(_announce)]
 Cursor = Annotated[str | None, Query(max_length=200, description="next_cursor of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE)]
 HowMany = Annotated[int, Query(ge=1, le=100, description="How many times to name.")]
