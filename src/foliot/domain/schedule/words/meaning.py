@@ -9,9 +9,10 @@ from typing import NoReturn
 
 from foliot.domain.schedule.kinds import Cron, Interval, Manual, Schedule
 from foliot.domain.schedule.words.moments import Place, after_delay, at_stamp, on_date
-from foliot.domain.schedule.words.said import EVERY_DAY, Days, Pace, Period, Said, cron_list
+from foliot.domain.schedule.words.said import EVERY_DAY, NIGHTLY, Days, Pace, Period, Said, cron_list
 
 DAYS_IN_MONTH = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}  # the others have 31
+MORNING, EVENING = time(7), time(17)  # a night lies between the two
 WHICH_DAY = {
     Period.WEEK: "every monday at 9am",
     Period.MONTH: "monthly on the 15th at 9am",
@@ -38,6 +39,10 @@ def meaning_of(said: Said, place: Place) -> Schedule:
             alone = f"Write 'every day {said.words('times')}', or the pace alone: '{said.words('pace')}'."
             said.refuse("times", "A pace runs all day and has no clock time.", alone)
         said.only("pace", "days", "months", "window", "past", "by_clock")
+        if said.days is NIGHTLY:
+            said.refuse(
+                "days", "'nightly' names one time each night.", "Write 'every hour from 22:00 to 06:00'."
+            )
         if said.pace.counted and set(said.spans) == {"pace"}:
             return Interval(timedelta(seconds=said.pace.seconds), timezone=place.timezone)
         return _paced(said, said.pace, place)
@@ -138,7 +143,7 @@ def _no_days(said: Said) -> NoReturn:
         said.refuse("period", f"{said.words('period')!r} does not say on which day.", f"Write '{example}'.")
     if said.times:
         at = said.words("times")
-        once = (f"tomorrow {at}",) if len(said.times) == 1 and "midnight" not in at.lower() else ()
+        once = (f"tomorrow {at}",) if len(said.times) == 1 and not said.is_midnight else ()
         said.refuse(
             "times", f"{at!r} can mean once or every day.", said.rewritten("times", f"every day {at}", *once)
         )
@@ -147,10 +152,14 @@ def _no_days(said: Said) -> NoReturn:
 
 def _times(said: Said, days: Days) -> tuple[time, ...]:
     if not said.times:
-        if days is EVERY_DAY and said.words("days").lower() != "nightly":
+        if days is EVERY_DAY:
             return (time(0),)  # as cron's own @daily
-        example = "every day at 2am" if days is EVERY_DAY else f"{said.words('days')} at 9am"
+        example = "nightly at 2am" if days is NIGHTLY else f"{said.words('days')} at 9am"
         said.refuse("days", f"{said.words('days')!r} does not say at what time.", f"Write '{example}'.")
+    if days is NIGHTLY and (by_day := [at for at in said.times if MORNING <= at < EVENING]):
+        said.refuse(
+            "times", f"{by_day[0]:%H:%M} is not at night.", f"Write 'every day {said.words('times')}'."
+        )
     if any(at.second for at in said.times):
         said.refuse("times", "A recurring time is given in hours and minutes.")
     minutes, hours = {at.minute for at in said.times}, {at.hour for at in said.times}
@@ -175,7 +184,21 @@ def _days(said: Said, place: Place) -> Days:
         )
     if not days.sure and period is None:
         _unsure(said, days, place)
+    if said.period is Period.QUARTER:
+        _in_every_quarter(said, days)
     return days
+
+
+def _in_every_quarter(said: Said, days: Days) -> None:
+    """Days are counted from the start of a quarter, in its first month; its end lies in the third, and not each first month has a 31st."""
+    fields = {*days.dom.split(","), *days.dow.split(",")}
+    if any("L" in field or "#5" in field for field in fields) or "31" in days.dom.split(","):
+        day = "last friday" if "L" in days.dow else "last day"
+        said.refuse(
+            "days",
+            f"{said.words('days')!r} does not say in which month of the quarter.",
+            f"Write 'on the {day} of the month at 5pm in march, june, september and december'.",
+        )
 
 
 def _unsure(said: Said, days: Days, place: Place) -> NoReturn:

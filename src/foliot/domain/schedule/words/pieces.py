@@ -111,6 +111,24 @@ def clock_time(cursor: Cursor) -> time | None:
     return time(hour, minute, second)
 
 
+def one_clock(cursor: Cursor, start: int, *, is_overnight: bool = False) -> None:
+    """Beside a time with am or pm, or at the end of a night that starts in the morning, 5:00 is no longer surely 05:00."""
+    tokens = cursor.tokens[start : cursor.at]
+    afters = [*tokens[1:], cursor.peek()]
+    halves = any(token.kind is Kind.HALF_OF_DAY for token in tokens)
+    from_morning = is_overnight and all(_parts(token)[0] <= 12 for token in tokens if token.kind is Kind.CLOCK)
+    for place, (token, after) in enumerate(zip(tokens, afters, strict=True), start):
+        is_loose = token.kind is Kind.CLOCK and after.kind is not Kind.HALF_OF_DAY and token.word[0] != "0"
+        hour, minute, _ = _parts(token) if is_loose else (0, 0, 0)
+        if 1 <= hour <= 12 and (halves or (from_morning and token is tokens[-1])):
+            cursor.at = place + 1
+            cursor.refuse(
+                f"{token.word!r} can be morning or evening.",
+                cursor.rewritten(place, f"{hour % 12:02}:{minute:02}", f"{hour % 12 + 12}:{minute:02}"),
+                start=place,
+            )
+
+
 def duration(cursor: Cursor) -> list[tuple[int, int]]:
     """`1 hour and 30 minutes`, `1h30m`, `half an hour` as (count, seconds of the unit); empty where none begins."""
     parts: list[tuple[int, int]] = []
