@@ -150,9 +150,7 @@ def test_misspelt_words_without_quotes_are_not_taken_for_a_torn_expression() -> 
 
 
 def test_a_change_of_the_clocks_far_down_the_list_is_noted() -> None:
-    done = preview(
-        "*/5 2 * * *", "--tz", "America/New_York", "--after", "2027-01-15T00:00:00Z", "-n", "1000"
-    )
+    done = preview("*/5 2 * * *", "--tz", "America/New_York", "--after", "2027-01-15T00:00:00Z", "-n", "1000")
     assert "Note: Sun 14 Mar 2027 02:55 does not exist in America/New_York" in done.stdout
 
 

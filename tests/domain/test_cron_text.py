@@ -40,7 +40,11 @@ NOON = datetime(2026, 11, 15, 12)
         ("H(1 * * * *", 'Foliot cannot read "H(1".', "H(1"),
         ("0 9 * * mon,xyz", 'The day of week field has "xyz"; it takes 0-7 or SUN-SAT.', "xyz"),
         ("0 9 11,0 * *", "The day of month field has 0; it takes 1-31.", "0"),
-        ("0 9 * * mon,ſun", 'The day of week field has "ſun"; it takes 0-7 or SUN-SAT.', "ſun"),
+        (
+            "0 9 * * mon,\u017fun",
+            'The day of week field has "\u017fun"; it takes 0-7 or SUN-SAT.',
+            "\u017fun",
+        ),
         ("@wee\u212aly", "Foliot does not know this @ name.", "@wee\u212aly"),
         ("-1 * * * *", 'The minute field has "-1"; it takes 0-59, nothing negative.', "-1"),
         ("0 9 1- * *", 'The day of month range "1-" lacks its end.', "1-"),

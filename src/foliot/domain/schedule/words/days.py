@@ -108,7 +108,7 @@ def _of_month(cursor: Cursor, ordinals: list[int], start: int, *, sure: bool) ->
             "Write 'on the last day of the month at noon' or 'on the last friday of the month at noon'.",
             start=start,
         )
-    if noun is not None and sure and not of_month:
+    if sure and not of_month:
         cursor.refuse(
             "This can mean every few days or one day of the month.",
             "Write 'every 48 hours' or 'on the 2nd of the month at 9am'.",
@@ -116,7 +116,7 @@ def _of_month(cursor: Cursor, ordinals: list[int], start: int, *, sure: bool) ->
         )
     return Days(
         Period.MONTH,
-        sure=sure or of_month,
+        sure=of_month,
         dom=",".join("L" if n == LAST else str(n) for n in _ordered(ordinals)),
     )
 

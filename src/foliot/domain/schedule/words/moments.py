@@ -59,13 +59,15 @@ def after_delay(said: Said, place: Place) -> Once:
 
 
 def on_date(said: Said, name: str, day: date, place: Place) -> Once:
+    is_tonight = said.words(name).lower().endswith("tonight")
     if len(said.times) != 1:
         many = (
             "This names several times; a one-shot has one."
             if said.times
             else "This does not say at what time."
         )
-        said.refuse("times" if said.times else name, many, f"Write '{said.words(name)} at 9am'.")
+        hour = "9pm" if is_tonight else "9am"
+        said.refuse("times" if said.times else name, many, f"Write '{said.words(name)} at {hour}'.")
     at = said.times[0]
     if said.is_midnight:
         is_today = day == place.today
@@ -76,7 +78,7 @@ def on_date(said: Said, name: str, day: date, place: Place) -> Once:
             if is_today
             else said.rewritten("times", "at 00:00", "at 23:59"),
         )
-    if said.words(name).lower().endswith("tonight") and at < time(17):
+    if is_tonight and at < time(17):
         said.refuse("times", f"{at:%H:%M} is not tonight.", f"Write 'tomorrow at {at:%H:%M}'.")
     return _at_wall(said, name, datetime.combine(day, at), place)
 

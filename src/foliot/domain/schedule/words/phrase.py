@@ -7,7 +7,14 @@ from datetime import date, datetime, time
 from typing import NoReturn
 
 from foliot.domain.schedule.words.days import read_days, read_relative_day, weekdays_between
-from foliot.domain.schedule.words.pieces import Cursor, clock_time, duration, is_ordinal, one_clock, seconds_in
+from foliot.domain.schedule.words.pieces import (
+    Cursor,
+    clock_time,
+    duration,
+    is_ordinal,
+    one_clock,
+    seconds_in,
+)
 from foliot.domain.schedule.words.said import EVERY_DAY, NIGHTLY, Days, Pace, Period, Said, cron_list
 from foliot.domain.schedule.words.vocabulary import REFUSED, Kind
 
@@ -17,6 +24,7 @@ PERIODS = {
     "year": Period.YEAR, "yearly": Period.YEAR, "annually": Period.YEAR,
 }  # fmt: skip
 DAY, WEEK = 86400, 604800
+BESIDE_A_TIME = {"days", "date", "period", "months"}
 
 
 class Phrase:
@@ -29,7 +37,8 @@ class Phrase:
 
     def read(self) -> Said:
         cursor = self.cursor
-        while cursor.accept("please", "run", "once", "remind"):
+        while opening := cursor.accept("please", "run", "once", "remind"):
+            self.said.once = self.said.once or opening.word == "once"
             cursor.accept("me")
         if cursor.peek().kind is Kind.END:
             cursor.refuse("This says nothing about when.")
@@ -149,13 +158,17 @@ class Phrase:
             self.unexpected()
 
     def not_bare(self, lead: str = "") -> None:
-        """Only `at` makes an hour of a bare number: "every friday 13" may be a date. 1 to 12 have their own refusal."""
-        token, after, place = self.cursor.peek(), self.cursor.peek(1), self.cursor.at
-        is_hour = token.kind is Kind.NUMBER and token.number in {0, *range(13, 24)}
-        if is_hour and after.kind not in {Kind.HALF_OF_DAY, Kind.UNIT, Kind.MONTH}:
-            self.cursor.take()
-            hint = self.cursor.rewritten(place, f"{lead}{token.number:02}:00")
-            self.cursor.refuse(f"{token.word!r} can be an hour or a day.", hint, start=place)
+        """Only `at` makes an hour of a bare number: "every friday 13" may be a date, and "from 15 to 20 in march" days."""
+        cursor, token, after, place = self.cursor, self.cursor.peek(), self.cursor.peek(1), self.cursor.at
+        if token.kind is not Kind.NUMBER or token.number > 23 or after.word in {*REFUSED, "noon", "midnight"}:
+            return
+        if after.kind not in {Kind.HALF_OF_DAY, Kind.UNIT, Kind.MONTH}:
+            cursor.take()
+            hours = (token.number, token.number + 12) if 1 <= token.number < 12 else (token.number,)
+            hint = None if lead else "Write 'every hour from 9:00 to 17:00'."
+            if lead and after.kind is Kind.END and set(self.said.spans) <= BESIDE_A_TIME:
+                hint = cursor.rewritten(place, *(f"{lead}{hour:02}:00" for hour in hours))
+            cursor.refuse(f"{token.word!r} can be an hour or a day.", hint, start=place)
 
     def times(self, start: int) -> bool:
         place = self.cursor.at
@@ -263,6 +276,8 @@ class Phrase:
             self.cursor.refuse("The phrase stops too early.")
         if token.kind is Kind.NUMBER and self.cursor.peek(1).kind is Kind.END:
             self.cursor.refuse(f"{token.word!r} lacks its unit.")
+        if token.kind is Kind.NUMBER and self.cursor.peek(1).word in REFUSED:
+            token = self.cursor.peek(1)  # "three times a day"
         if token.word in REFUSED:
             why, instead = REFUSED[token.word]
             self.cursor.refuse(why.format(word=token.word), instead)

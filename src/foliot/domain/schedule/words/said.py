@@ -67,6 +67,7 @@ class Said:
     in_days: bool = False  # the delay was said in whole days or weeks
     stamp: datetime | None = None
     manual: bool = False
+    once: bool = False
     spans: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def words(self, name: str) -> str:
