@@ -137,3 +137,32 @@ def test_a_cron_expression_that_the_shell_tore_apart_gets_a_hint() -> None:
     done = preview("0", "9", "LICENSE", "README.md", "1-5")
     assert done.returncode == 2
     assert "quotes" in done.stderr
+
+
+def test_stars_that_became_file_names_get_the_hint_first() -> None:
+    done = preview("ARCHITECTURE.md", "LICENSE", "README.md", "docs", "src")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[3].startswith("  Put a cron expression in quotes")
+
+
+def test_misspelt_words_without_quotes_are_not_taken_for_a_torn_expression() -> None:
+    assert "in quotes" not in preview("every", "10", "mintes").stderr
+
+
+def test_a_change_of_the_clocks_far_down_the_list_is_noted() -> None:
+    done = preview("*/5 2 * * *", "--tz", "America/New_York", "--after", "2027-01-15T00:00:00Z", "-n", "1000")
+    assert "Note: Sun 14 Mar 2027 02:55 does not exist in America/New_York" in done.stdout
+
+
+def test_hashed_fields_are_shown_as_an_example() -> None:
+    said = json.loads(preview("H 3 * * *", *FROM, "-n", "1", "-o", "json").stdout)
+    minute = int(said["times"][0]["utc"][14:16])
+    assert said["notes"] == [
+        f"H stands for values that differ from job to job. These times show minute {minute}; a job has its own."
+    ]
+
+
+def test_a_start_at_the_end_of_the_calendar_is_told() -> None:
+    done = preview("0 9 * * *", "--after", "9999-12-31T00:00:00Z")
+    assert done.returncode == 2
+    assert "The calendar ends with the year 9990" in done.stderr

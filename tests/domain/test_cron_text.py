@@ -38,6 +38,19 @@ NOON = datetime(2026, 11, 15, 12)
         ("0 0 * * 1#6", '"1#6" should end in #1 to #5.', "1#6"),
         ("H(40-70) * * * *", "The range of H(40-70) must lie in 0-59.", "H(40-70)"),
         ("H(1 * * * *", 'Foliot cannot read "H(1".', "H(1"),
+        ("0 9 * * mon,xyz", 'The day of week field has "xyz"; it takes 0-7 or SUN-SAT.', "xyz"),
+        ("0 9 11,0 * *", "The day of month field has 0; it takes 1-31.", "0"),
+        (
+            "0 9 * * mon,\u017fun",
+            'The day of week field has "\u017fun"; it takes 0-7 or SUN-SAT.',
+            "\u017fun",
+        ),
+        ("@wee\u212aly", "Foliot does not know this @ name.", "@wee\u212aly"),
+        ("-1 * * * *", 'The minute field has "-1"; it takes 0-59, nothing negative.', "-1"),
+        ("0 9 1- * *", 'The day of month range "1-" lacks its end.', "1-"),
+        ("0 9 * * -fri", 'The day of week range "-fri" lacks its start.', "-fri"),
+        ("/5 * * * *", '"/5" does not say through what the minute field steps.', "/5"),
+        ("0 9 * * #2", '"#2" lacks its weekday.', "#2"),
         ("1٣ * * * *", 'The minute field has "1٣"; it takes 0-59.', "1٣"),
     ],
 )
@@ -56,6 +69,10 @@ def test_a_wrong_field_is_named_and_marked(expr: str, message: str, marked: str)
         ("0 25 * * *", 'Did you mean "25 0 …" (00:25)? Minutes come first.'),
         ("0 0 * * MONDAY", 'Did you mean "MON"? Names have three letters.'),
         ("0 0 * * L", '"5L" is the last Friday of the month'),
+        ("0 9 L-3 * *", "nothing can be counted from it"),
+        ("0 9 L3 * *", "nothing can be counted from it"),
+        ("0 9 15,L/2 * *", "nothing can be counted from it"),
+        ("/5 * * * *", 'Write "*/5".'),
         ("0 22-4 * * *", 'Write it in two parts: "22-23,0-4".'),
         ("0 0 0 1 1 ?", "Six fields start with seconds"),
         ("@every 5m", "Use an interval instead"),
@@ -69,6 +86,12 @@ def test_an_error_says_what_to_write(expr: str, hint: str) -> None:
         parse_cron(expr)
     assert refused.value.hint is not None
     assert hint in refused.value.hint
+
+
+def test_a_word_that_begins_with_l_is_no_last_day() -> None:
+    with pytest.raises(ScheduleInvalid) as refused:
+        parse_cron("0 9 LICENSE * *")
+    assert refused.value.hint is None
 
 
 @pytest.mark.parametrize("expr", ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 31 2-2 ?", "0 0 */3 2 MON#5"])

@@ -89,6 +89,11 @@ def test_a_cron_expression_is_told_in_words(expr: str) -> None:
         (Cron("*/10 * * * * *", seconds=True), "Every 10 seconds by the clock, UTC"),
         (Cron("30 0 9 * * *", seconds=True), "Every day at 09:00:30, UTC"),
         (Cron("* */5 * * * 1", seconds=True), "Every second of these minutes: every 5 minutes on Mondays, UTC"),
+        (Cron("*/20 0 9 * * *", seconds=True), "Every day at 09:00:00, 09:00:20 and 09:00:40, UTC"),
+        (Cron("* 0 9,17 * * 1", seconds=True), "Every Monday at every second of 09:00 and 17:00, UTC"),
+        (Cron("0-30 0 9 * * *", seconds=True), "Every day at seconds 0 to 30 of 09:00, UTC"),
+        (Cron("* 0 * * * *", seconds=True), "Every second of these minutes: every hour at :00, UTC"),
+        (Cron("0 9 * * \u017fun"), "Cron '0 9 * * \u017fun', UTC"),
         (Cron("0 0 9 * * 1", seconds=True), "Every Monday at 09:00, UTC"),
         (Cron("0 0 9 * * 1"), "Cron '0 0 9 * * 1', UTC"),
         (

@@ -58,11 +58,12 @@ def preview(
 
     SCHEDULE is a cron expression in quotes, "0 9 * * 1-5", or words, "every weekday at 9am".
     """
-    from foliot.domain.schedule.notes import dst_notes
+    from foliot.domain.schedule.notes import notes_on
     from foliot.domain.schedule.reading import Reading, read_schedule
     from foliot.domain.schedule.saying import say as in_words
     from foliot.domain.schedule.timetable import Timetable
     from foliot.domain.schedule.timetable import preview as next_times
+    from foliot.domain.schedule.words.vocabulary import WORDS
     from foliot.domain.schedule.zone import load_zone
 
     now = SystemClock().now().replace(microsecond=0)
@@ -70,12 +71,13 @@ def preview(
     try:
         schedule = read_schedule(" ".join(text), start, Reading(tz, seconds, day_match, gap, overlap))
     except ScheduleInvalid as error:
-        if len(text) > 1 and error.hint is None:
-            error.hint = "Put a cron expression in quotes, or the shell replaces each * by file names."
+        if len(text) > 1 and text[0].lower() not in WORDS:
+            quotes = "Put a cron expression in quotes, or the shell replaces each * by file names."
+            error.hint = quotes if error.hint is None else f"{quotes} {error.hint}"
         raise
     timetable, zone = Timetable(schedule), load_zone(schedule.timezone)
     times = next_times(timetable, start, count)
-    found = Preview(in_words(schedule, zone), times, zone, dst_notes(timetable, start, times))
+    found = Preview(in_words(schedule, zone), times, zone, notes_on(timetable, start, times))
     say(as_json(found) if output is Form.JSON else as_text(found, now))
 
 

@@ -17,6 +17,7 @@ from foliot.domain.schedule.fields import (
     Field,
     Kind,
     Token,
+    is_hashed,
     parse_field,
 )
 from foliot.domain.schedule.kinds import Cron, DayMatch
@@ -47,6 +48,16 @@ def parse_cron(
     expr: str, *, seconds: bool = False, day_match: DayMatch = DayMatch.OR, seed: str = ""
 ) -> WallTimes:
     return wall_times(Cron(expr, seconds=seconds, day_match=day_match), seed)
+
+
+def hashed_values(cron: Cron, seed: str = "") -> dict[str, tuple[str, ...]]:
+    """What the hashed fields came to for this seed, by the name of the field."""
+    kinds = _SIX if cron.seconds else _FIVE
+    return {
+        kind.name: tuple(kind.says(number) for number in sorted(parse_field(kind, token, seed).numbers))
+        for kind, token in zip(kinds, _split(cron.expr, kinds), strict=True)
+        if is_hashed(token)
+    }
 
 
 @lru_cache(maxsize=16_384)
@@ -95,7 +106,7 @@ def _split(expr: str, kinds: tuple[Kind, ...]) -> list[Token]:
 
 
 def _alias(text: str, with_seconds: bool) -> str:
-    if (known := ALIASES.get(text.lower())) is not None:
+    if text.isascii() and (known := ALIASES.get(text.lower())) is not None:
         return f"0 {known}" if with_seconds else known
     hint = f"Known are {', '.join(ALIASES)}."
     if text.lower().startswith("@every"):

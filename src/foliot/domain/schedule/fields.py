@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from foliot.domain.errors import Mark, ScheduleInvalid
@@ -11,6 +12,7 @@ from foliot.domain.errors import Mark, ScheduleInvalid
 MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _HASHED = re.compile(r"H(?:\((?P<low>\d{1,2})-(?P<high>\d{1,2})\))?(?:/(?P<step>\d{1,2}))?", re.ASCII)
+_COUNTED_FROM_LAST = re.compile(r"L[-/\d]", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +39,34 @@ WEEKDAY = Kind("day of week", 0, 7, WEEKDAYS, hash_high=6)
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A field's text and where it stands in the expression, for carets."""
+    """A piece of a field and where it stands in the expression, for carets."""
 
     text: str
     expr: str
     start: int
 
-    def refuse(self, message: str, *, hint: str | None = None, part: str | None = None) -> ScheduleInvalid:
-        offset = self.text.find(part) if part else 0
-        start = self.start + max(offset, 0)
-        width = len(part) if part else len(self.text)
-        return ScheduleInvalid(
-            message, hint=hint, pointer="/schedule/expr", mark=Mark(self.expr, start, start + width)
-        )
+    @property
+    def upper(self) -> str:
+        """Capitals of ASCII alone: elsewhere one letter can become another, or two."""
+        return self.text.upper() if self.text.isascii() else self.text
+
+    def cut(self, start: int, end: int | None = None) -> Token:
+        return Token(self.text[start:end], self.expr, self.start + start)
+
+    def partition(self, separator: str) -> tuple[Token, Token]:
+        before, found, _ = self.text.partition(separator)
+        return self.cut(0, len(before)), self.cut(len(before) + len(found))
+
+    def parts(self) -> Iterator[Token]:
+        """The places of a list."""
+        start = 0
+        for text in self.text.split(","):
+            yield self.cut(start, start + len(text))
+            start += len(text) + 1
+
+    def refuse(self, message: str, *, hint: str | None = None) -> ScheduleInvalid:
+        mark = Mark(self.expr, self.start, self.start + len(self.text))
+        return ScheduleInvalid(message, hint=hint, pointer="/schedule/expr", mark=mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,81 +88,107 @@ def parse_field(kind: Kind, token: Token, seed: str) -> Field:
     nth: set[tuple[int, int]] = set()
     last: set[int] = set()
     last_day = last_workday = False
-    for part in token.text.upper().split(","):
-        match (kind, part):
+    for part in token.parts():
+        if not part.text:
+            raise token.refuse(
+                f"The {kind.name} field has an empty place in its list.", hint="Remove the extra comma."
+            )
+        match (kind, part.upper):
             case (k, "L") if k is DAY:
                 last_day = True
             case (k, "LW") if k is DAY:
                 last_workday = True
-            case (k, _) if k is WEEKDAY and "#" in part:
-                nth.add(_nth_weekday(token, part))
-            case (k, _) if k is WEEKDAY and part.endswith("L") and part != "L":
-                last.add(_number(WEEKDAY, token, part[:-1]) % 7)
+            case (k, text) if k is WEEKDAY and "#" in text:
+                nth.add(_nth_weekday(part))
+            case (k, text) if k is WEEKDAY and text.endswith("L") and text != "L":
+                last.add(_number(WEEKDAY, part.cut(0, -1)) % 7)
             case _:
-                numbers.update(_numbers(kind, token, part, seed))
+                numbers.update(_numbers(kind, part, seed))
     if kind is WEEKDAY:
         numbers = {number % 7 for number in numbers}  # 7 is Sunday too
     restricted = not token.text.startswith(("*", "?"))
     return Field(frozenset(numbers), restricted, last_day, last_workday, frozenset(nth), frozenset(last))
 
 
-def _numbers(kind: Kind, token: Token, part: str, seed: str) -> range:
-    if not part:
-        raise token.refuse(
-            f"The {kind.name} field has an empty place in its list.", hint="Remove the extra comma."
-        )
-    if part == "?":
+def is_hashed(token: Token) -> bool:
+    return any(part.upper.startswith("H") for part in token.parts())
+
+
+def _numbers(kind: Kind, part: Token, seed: str) -> range:
+    if part.text == "?":
         if kind not in (DAY, WEEKDAY):
-            raise token.refuse(
+            raise part.refuse(
                 f'"?" stands only in the day fields, not in the {kind.name} field.', hint='Write "*" here.'
             )
         return range(kind.low, kind.high + 1)
-    if part.startswith("H"):
-        return _hashed(kind, token, part, seed)
-    span, slash, step_text = part.partition("/")
-    step = _step(kind, token, step_text) if slash else 1
-    if span in ("*", "?"):
+    if part.upper.startswith("H"):
+        return _hashed(kind, part, seed)
+    span, step_text = part.partition("/")
+    slash = "/" in part.text
+    step = _step(kind, part.cut(len(span.text)), step_text.text) if slash else 1
+    if not span.text:
+        raise part.refuse(
+            f'"{part.text}" does not say through what the {kind.name} field steps.',
+            hint=f'Write "*{part.text}".',
+        )
+    if span.text in ("*", "?"):
         low, high = kind.low, kind.high
-    elif "-" in span:
-        low_text, _, high_text = span.partition("-")
-        low, high = _number(kind, token, low_text), _number(kind, token, high_text)
-        if low > high:
-            raise token.refuse(
-                f'The {kind.name} range "{span}" runs backwards.',
-                hint=f'Write it in two parts: "{kind.says(low)}-{kind.says(kind.high)},{kind.says(kind.low)}-{kind.says(high)}".'
-                if kind is not WEEKDAY
-                else f'The week runs from 0 (Sunday) to 7 (Sunday): write "{low}-7" or list the days, such as "{kind.says(low)},{kind.says(high)}".',
-                part=span,
-            )
+    elif "-" in span.text:
+        low, high = _range(kind, span)
     else:
-        low = _number(kind, token, span)
+        low = _number(kind, span)
         high = kind.high if slash else low
-    if kind is WEEKDAY and span in ("*", "?"):
+    if kind is WEEKDAY and span.text in ("*", "?"):
         high = 6  # else */7 would name Sunday twice
     return range(low, high + 1, step)
 
 
-def _number(kind: Kind, token: Token, text: str) -> int:
+def _range(kind: Kind, span: Token) -> tuple[int, int]:
+    first, last = span.partition("-")
+    if not first.text and last.text.isdecimal():
+        raise span.refuse(
+            f'The {kind.name} field has "{span.text}"; it takes {kind.low}-{kind.high}, nothing negative.',
+            hint=f'A range has two ends, such as "{kind.says(kind.low)}-{kind.says(kind.low + 1)}".',
+        )
+    if not (first.text and last.text):
+        raise span.refuse(
+            f'The {kind.name} range "{span.text}" lacks its {"end" if first.text else "start"}.',
+            hint=f'Write both ends, such as "{kind.says(kind.low)}-{kind.says(kind.low + 1)}".',
+        )
+    low, high = _number(kind, first), _number(kind, last)
+    if low > high:
+        raise span.refuse(
+            f'The {kind.name} range "{span.text}" runs backwards.',
+            hint=f'Write it in two parts: "{kind.says(low)}-{kind.says(kind.high)},{kind.says(kind.low)}-{kind.says(high)}".'
+            if kind is not WEEKDAY
+            else f'The week runs from 0 (Sunday) to 7 (Sunday): write "{low}-7" or list the days, such as "{kind.says(low)},{kind.says(high)}".',
+        )
+    return low, high
+
+
+def _number(kind: Kind, token: Token) -> int:
+    text = token.upper
     if text in kind.names:
         return kind.names.index(text) + kind.low
     if not (text.isascii() and text.isdecimal() and len(text) <= 4):
         named = f" or {kind.names[0]}-{kind.names[-1]}" if kind.names else ""
-        shown = text if text.isprintable() else ascii(text)[1:-1]
+        shown = token.text if text.isprintable() else ascii(token.text)[1:-1]
         raise token.refuse(
             f'The {kind.name} field has "{shown}"; it takes {kind.low}-{kind.high}{named}.',
-            hint=_letters_hint(kind, text),
-            part=text,
+            hint=_letters_hint(kind, token),
         )
     number = int(text)
     if not kind.low <= number <= kind.high:
-        raise token.refuse(f"The {kind.name} field has {number}; it takes {kind.low}-{kind.high}.", part=text)
+        raise token.refuse(f"The {kind.name} field has {number}; it takes {kind.low}-{kind.high}.")
     return number
 
 
-def _letters_hint(kind: Kind, text: str) -> str | None:
+def _letters_hint(kind: Kind, token: Token) -> str | None:
+    text = token.upper
     if kind is WEEKDAY and text == "L":
         return 'Name the day: "5L" is the last Friday of the month. The last day of the month is "L" in the third field.'
-    if kind is DAY and text.startswith("L"):
+    # The text after the token too: in "L-3" and "L/2" the token ends before the sign.
+    if kind is DAY and _COUNTED_FROM_LAST.match(token.expr, token.start):
         return '"L" (the last day) stands alone or in a list, such as "15,L"; nothing can be counted from it.'
     if text.endswith("W"):
         return '"W" is not supported, except "LW" (the last weekday of the month).'
@@ -153,53 +196,48 @@ def _letters_hint(kind: Kind, text: str) -> str | None:
     return f'Did you mean "{close[0]}"? Names have three letters.' if close else None
 
 
-def _step(kind: Kind, token: Token, text: str) -> int:
+def _step(kind: Kind, written: Token, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 4):
-        raise token.refuse(
-            f"The step of the {kind.name} field is not a number.",
-            hint='A step is written "*/15".',
-            part=f"/{text}",
+        raise written.refuse(
+            f"The step of the {kind.name} field is not a number.", hint='A step is written "*/15".'
         )
     step = int(text)
     if step == 0:
-        raise token.refuse(
-            f"A step of 0 in the {kind.name} field names no times.",
-            hint='The smallest step is "*/1".',
-            part=f"/{text}",
+        raise written.refuse(
+            f"A step of 0 in the {kind.name} field names no times.", hint='The smallest step is "*/1".'
         )
     if step > kind.high - kind.low + 1:  # */60 and */24 are written often, and mean the lowest value
-        raise token.refuse(
+        raise written.refuse(
             f"A step of {step} in the {kind.name} field reaches past {kind.high}, so it would only ever match {kind.low}.",
             hint=f'Write "{kind.low}" if that is meant.',
-            part=f"/{text}",
         )
     return step
 
 
-def _nth_weekday(token: Token, part: str) -> tuple[int, int]:
-    day_text, _, n_text = part.partition("#")
-    day = _number(WEEKDAY, token, day_text) % 7
-    if n_text not in ("1", "2", "3", "4", "5"):
-        raise token.refuse(
-            f'"{part}" should end in #1 to #5.', hint='"MON#2" is the second Monday of the month.', part=part
-        )
-    return day, int(n_text)
+def _nth_weekday(part: Token) -> tuple[int, int]:
+    day, n = part.partition("#")
+    hint = '"MON#2" is the second Monday of the month.'
+    if not day.text:
+        raise part.refuse(f'"{part.text}" lacks its weekday.', hint=hint)
+    weekday = _number(WEEKDAY, day) % 7
+    if n.text not in ("1", "2", "3", "4", "5"):
+        raise part.refuse(f'"{part.text}" should end in #1 to #5.', hint=hint)
+    return weekday, int(n.text)
 
 
-def _hashed(kind: Kind, token: Token, part: str, seed: str) -> range:
+def _hashed(kind: Kind, part: Token, seed: str) -> range:
     """`H` is a number of the job's own, always the same, so that equal schedules do not all start together."""
-    found = _HASHED.fullmatch(part)
+    found = _HASHED.fullmatch(part.upper)
     if found is None:
-        raise token.refuse(
-            f'Foliot cannot read "{part}".',
+        raise part.refuse(
+            f'Foliot cannot read "{part.text}".',
             hint='Hashed fields are "H", "H/15", "H(0-29)" or "H(0-29)/10".',
-            part=part,
         )
     low = int(found["low"] or kind.low)
     high = int(found["high"] or kind.hash_high or kind.high)
     if not kind.low <= low <= high <= kind.high:
-        raise token.refuse(f"The range of {part} must lie in {kind.low}-{kind.high}.", part=part)
-    step = _step(kind, token, found["step"]) if found["step"] else None
+        raise part.refuse(f"The range of {part.text} must lie in {kind.low}-{kind.high}.")
+    step = _step(kind, part.cut(found.start("step") - 1), found["step"]) if found["step"] else None
     width = min(step or high - low + 1, high - low + 1)
     chance = int.from_bytes(
         hashlib.sha256(f"{seed}\0{kind.name}".encode(errors="replace")).digest()[:8], "big"
@@ -209,6 +247,6 @@ def _hashed(kind: Kind, token: Token, part: str, seed: str) -> range:
 
 
 _EVERY = {
-    kind.name: Field(frozenset(_numbers(kind, Token("*", "*", 0), "*", "")), is_restricted=False)
+    kind.name: Field(frozenset(_numbers(kind, Token("*", "*", 0), "")), is_restricted=False)
     for kind in (SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY)
 }

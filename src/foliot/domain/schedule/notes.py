@@ -1,16 +1,34 @@
-"""What a reader of planned times should know about clock changes, in sentences."""
+"""What a reader of planned times should know about them, in sentences: clock changes, and what is chosen per job."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import assert_never
 
-from foliot.domain.schedule.kinds import Cron, Schedule
+from foliot.domain.schedule.cron import hashed_values
+from foliot.domain.schedule.dst import TICK
+from foliot.domain.schedule.kinds import Cron, Gap, Schedule
 from foliot.domain.schedule.planned import Dst, PlannedTime, SkipReason
-from foliot.domain.schedule.timetable import Timetable, times_between
-from foliot.domain.schedule.zone import load_zone
+from foliot.domain.schedule.timetable import Timetable, planned_after
+from foliot.domain.schedule.zone import load_zone, naive_utc, span_at
 
-_MOST_LOOKED_AT = 500
+
+def notes_on(timetable: Timetable, after: datetime, times: tuple[PlannedTime, ...]) -> tuple[str, ...]:
+    """Everything that `times`, previewed from `after`, do not say themselves."""
+    hashed = hash_note(timetable)
+    return (*(() if hashed is None else (hashed,)), *dst_notes(timetable, after, times))
+
+
+def hash_note(timetable: Timetable) -> str | None:
+    """Without a job there is no seed, and the numbers shown for `H` are only an example."""
+    schedule = timetable.schedule
+    if timetable.seed or not isinstance(schedule, Cron):
+        return None
+    used = [f"{name} {', '.join(values)}" for name, values in hashed_values(schedule).items()]
+    if not used:
+        return None
+    return f"H stands for values that differ from job to job. These times show {' and '.join(used)}; a job has its own."
 
 
 def dst_notes(timetable: Timetable, after: datetime, times: tuple[PlannedTime, ...]) -> tuple[str, ...]:
@@ -18,8 +36,23 @@ def dst_notes(timetable: Timetable, after: datetime, times: tuple[PlannedTime, .
     schedule = timetable.schedule
     if not isinstance(schedule, Cron) or not times:
         return ()
-    planned = times_between(timetable, after, times[-1].planned_for, _MOST_LOOKED_AT)
+    dropped = _dropped(timetable, schedule, after, times[-1].planned_for)
+    planned = sorted({*times, *dropped}, key=lambda time: time.planned_for)
     return tuple(dict.fromkeys(note for time in planned if (note := dst_note(schedule, time)) is not None))
+
+
+def _dropped(timetable: Timetable, schedule: Cron, after: datetime, until: datetime) -> Iterator[PlannedTime]:
+    """The times that gaps swallowed: each is recorded at the jump itself, so only the jumps are looked at."""
+    if schedule.gap is not Gap.SKIP:
+        return
+    end = naive_utc(until)
+    span = span_at(schedule.timezone, naive_utc(after))
+    while span.end <= end:
+        if span.after > span.offset:
+            planned = planned_after(timetable, (span.end - TICK).replace(tzinfo=UTC))
+            if planned is not None and planned.skip is SkipReason.DST_GAP:
+                yield planned
+        span = span_at(schedule.timezone, span.end)
 
 
 def dst_note(schedule: Schedule, time: PlannedTime) -> str | None:

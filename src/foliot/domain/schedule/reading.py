@@ -21,7 +21,7 @@ from foliot.domain.schedule.kinds import (
     Schedule,
 )
 from foliot.domain.schedule.timetable import Timetable, planned_after
-from foliot.domain.schedule.walls import HORIZON_YEARS
+from foliot.domain.schedule.walls import HORIZON_YEARS, LAST_YEAR
 from foliot.domain.schedule.words import read_words
 from foliot.domain.schedule.zone import load_zone, wall_at
 
@@ -60,6 +60,12 @@ def settled(schedule: Schedule, now: datetime) -> Schedule:
     check_schedule(schedule)
     schedule = anchored(schedule, now)
     if isinstance(schedule, Cron) and planned_after(Timetable(schedule), now) is None:
+        if now.year + HORIZON_YEARS > LAST_YEAR:
+            raise ScheduleInvalid(
+                f"The calendar ends with the year {LAST_YEAR}: after {now.date()} this schedule names no more times.",
+                hint="Start from an earlier instant.",
+                pointer="/schedule",
+            )
         raise ScheduleInvalid(
             f"This schedule never fires in the next {HORIZON_YEARS} years.",
             hint="Name more days, or a smaller every_n_weeks.",

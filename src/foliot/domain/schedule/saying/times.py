@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import time
-from math import prod
 
 from foliot.domain.schedule.saying.english import counted, listed, numbers, ordinal
 from foliot.domain.schedule.saying.written import Field, Fields, Hashed
@@ -23,23 +22,32 @@ class TimeOfDay:
 def time_of_day(fields: Fields, *, any_day: bool) -> TimeOfDay:
     """With `any_day`, hours may be told across midnight; on chosen days that would spill into the next day."""
     second, minute, hour = fields.second, fields.minute, fields.hour
-    choices = (second, minute, hour)
-    if (
-        all(_is_plain(field) for field in choices)
-        and prod(len(field.values) for field in choices) <= MOST_TIMES
-    ):
-        clocks = [time(h, m, s) for h in hour.values for m in minute.values for s in second.values]
-        form = "%H:%M" if second.values == (0,) else "%H:%M:%S"
-        return TimeOfDay("at " + listed([f"{clock:{form}}" for clock in clocks]), is_clock=True)
+    is_whole = second.values == (0,)
+    if _is_plain(minute) and _is_plain(hour) and len(minute.values) * len(hour.values) <= MOST_TIMES:
+        return TimeOfDay(f"at {_clock_times(second, minute, hour)}", is_clock=True)
     if _divides(second.star_step, 60) and minute.is_free and hour.is_free:
         return TimeOfDay(_every(second.step, "second"), is_counted=True)
-    minutes = _chosen(minute, hour) or _all_day(minute, hour) or _window(minute, hour, any_day=any_day)
-    told = minutes or TimeOfDay(_literal(minute, hour))
-    return told if second.values == (0,) else TimeOfDay(f"{_seconds(second)} of these minutes: {told.text}")
+    told = (
+        _chosen(minute, hour)
+        or _all_day(minute, hour, is_whole=is_whole)
+        or _window(minute, hour, any_day=any_day)
+        or TimeOfDay(_literal(minute, hour))
+    )
+    return told if is_whole else TimeOfDay(f"{_seconds(second)} of these minutes: {told.text}")
 
 
 def _is_plain(field: Field) -> bool:
     return len(field.values) == 1 or (bool(field.values) and not (field.is_range or field.is_open))
+
+
+def _clock_times(second: Field, minute: Field, hour: Field) -> str:
+    """09:00 and 17:00; with few seconds 09:00:30, with many "every second of 09:00"."""
+    minutes = [time(h, m) for h in hour.values for m in minute.values]
+    if second.values == (0,):
+        return listed([f"{at:%H:%M}" for at in minutes])
+    if second.values and len(minutes) * len(second.values) <= MOST_TIMES:
+        return listed([f"{at:%H:%M}:{s:02}" for at in minutes for s in second.values])
+    return f"{_seconds(second).removeprefix('at ')} of {listed([f'{at:%H:%M}' for at in minutes])}"
 
 
 def _clock(hour: int, minute: int) -> str:
@@ -54,12 +62,12 @@ def _chosen(minute: Field, hour: Field) -> TimeOfDay | None:
     return TimeOfDay(_literal(minute, hour)) if minute.hashed or hour.hashed else None
 
 
-def _all_day(minute: Field, hour: Field) -> TimeOfDay | None:
+def _all_day(minute: Field, hour: Field, *, is_whole: bool) -> TimeOfDay | None:
     if hour.is_free and _divides(minute.star_step, 60):
         return TimeOfDay(_every(minute.step, "minute"), is_counted=minute.step > 1)
     if not _divides(hour.star_step, 24) or not _is_plain(minute) or len(minute.values) > MOST_TIMES:
         return None
-    past = "" if minute.values == (0,) else " at " + listed([f":{m:02}" for m in minute.values])
+    past = "" if minute.values == (0,) and is_whole else " at " + listed([f":{m:02}" for m in minute.values])
     return TimeOfDay(_every(hour.step, "hour") + past, is_counted=hour.step > 1)
 
 

@@ -80,6 +80,8 @@ SHAPES = (
 
 
 def read_fields(expr: str, *, seconds: bool) -> Fields | None:
+    if not expr.isascii():
+        return None  # the capitals of other letters can be ASCII
     parts = ALIASES.get(expr.strip().lower(), expr).upper().split()
     if len(parts) == 5:
         parts = ["0", *parts]

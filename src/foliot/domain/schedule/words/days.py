@@ -6,6 +6,7 @@ from datetime import date, timedelta
 
 from foliot.domain.schedule.words.pieces import LAST, Cursor, calendar_date, ordinal_range
 from foliot.domain.schedule.words.said import Days, Period, cron_list
+from foliot.domain.schedule.words.tokens import Token
 from foliot.domain.schedule.words.vocabulary import DAY_NAMES, Kind
 
 WEEKDAYS = frozenset({1, 2, 3, 4, 5})
@@ -26,13 +27,18 @@ def read_days(cursor: Cursor, *, sure: bool) -> Days | date | None:
             # A plural or a range cannot be one day: "mondays", "monday to friday".
             said = [token.word for token in cursor.tokens[start : cursor.at]]
             plural = any(word.endswith("days") or word in {"weekends", "to", "through"} for word in said)
-            dow = "*" if len(found) == 7 else cron_list(found)
-            return Days(Period.WEEK, sure=sure or plural, dow=dow, weekdays=found)
+            return _of_week(found, sure=sure or plural)
     else:
         named = calendar_date(cursor)
     if named is None:
         return None
     day, month, year = named
+    if year is None and weekday is not None:
+        cursor.refuse(
+            "A date falls on another weekday each year.",
+            "Leave the weekday out, or write the date with its year: 'on wednesday 3 march 2027 at 9am'.",
+            start=start,
+        )
     if year is None:
         return Days(Period.YEAR, sure=sure, dom=str(day), month=str(month))
     the_day = date(year, month, day)
@@ -58,6 +64,16 @@ def read_relative_day(cursor: Cursor, today: date) -> date | None:
         first = today + timedelta(days=which.word == "next")
         return first + timedelta(days=(cursor.take().number - first.isoweekday()) % 7)
     return None
+
+
+def weekdays_between(cursor: Cursor) -> Days:
+    """Two weekdays with a word between them, both included."""
+    first, _, last = cursor.take(), cursor.take(), cursor.take()
+    return _of_week(_days_from(first, last), sure=True)
+
+
+def _of_week(found: frozenset[int], *, sure: bool) -> Days:
+    return Days(Period.WEEK, sure=sure, dow="*" if len(found) == 7 else cron_list(found), weekdays=found)
 
 
 def _of_month(cursor: Cursor, ordinals: list[int], start: int, *, sure: bool) -> Days:
@@ -92,7 +108,7 @@ def _of_month(cursor: Cursor, ordinals: list[int], start: int, *, sure: bool) ->
             "Write 'on the last day of the month at noon' or 'on the last friday of the month at noon'.",
             start=start,
         )
-    if noun is not None and sure and not of_month:
+    if sure and not of_month:
         cursor.refuse(
             "This can mean every few days or one day of the month.",
             "Write 'every 48 hours' or 'on the 2nd of the month at 9am'.",
@@ -100,7 +116,7 @@ def _of_month(cursor: Cursor, ordinals: list[int], start: int, *, sure: bool) ->
         )
     return Days(
         Period.MONTH,
-        sure=sure or of_month,
+        sure=of_month,
         dom=",".join("L" if n == LAST else str(n) for n in _ordered(ordinals)),
     )
 
@@ -130,4 +146,8 @@ def _weekday_range(cursor: Cursor) -> frozenset[int] | None:
     last = first
     if cursor.peek(1).kind is Kind.WEEKDAY and cursor.accept("to", "through"):
         last = cursor.take()
+    return _days_from(first, last)
+
+
+def _days_from(first: Token, last: Token) -> frozenset[int]:
     return frozenset((first.number + n) % 7 for n in range((last.number - first.number) % 7 + 1))

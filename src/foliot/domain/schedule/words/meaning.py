@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from calendar import isleap
 from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from typing import NoReturn
 
-from foliot.domain.schedule.kinds import Cron, Interval, Manual, Schedule
+from foliot.domain.schedule.kinds import Cron, Interval, Manual, Once, Schedule
 from foliot.domain.schedule.words.moments import Place, after_delay, at_stamp, on_date
-from foliot.domain.schedule.words.said import EVERY_DAY, Days, Pace, Period, Said, cron_list
+from foliot.domain.schedule.words.said import EVERY_DAY, NIGHTLY, Days, Pace, Period, Said, cron_list
 
 DAYS_IN_MONTH = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}  # the others have 31
+MORNING, EVENING = time(7), time(17)  # a night lies between the two
+RECURS = re.compile(r"\b(?:every|each|\w+ly)\b", re.IGNORECASE)
 WHICH_DAY = {
     Period.WEEK: "every monday at 9am",
     Period.MONTH: "monthly on the 15th at 9am",
@@ -21,6 +24,16 @@ WHICH_DAY = {
 
 
 def meaning_of(said: Said, place: Place) -> Schedule:
+    schedule = _meaning_of(said, place)
+    # "once every friday" and "once daily" are said, "once on fridays" is one or many.
+    if said.once and not isinstance(schedule, Once) and not RECURS.search(said.text):
+        said.refuse(
+            "", "'once' does not go with what comes again and again.", "Leave it out, or name one date."
+        )
+    return schedule
+
+
+def _meaning_of(said: Said, place: Place) -> Schedule:
     if said.manual:
         said.only("manual")
         return Manual(place.timezone)
@@ -38,6 +51,10 @@ def meaning_of(said: Said, place: Place) -> Schedule:
             alone = f"Write 'every day {said.words('times')}', or the pace alone: '{said.words('pace')}'."
             said.refuse("times", "A pace runs all day and has no clock time.", alone)
         said.only("pace", "days", "months", "window", "past", "by_clock")
+        if said.days is NIGHTLY:
+            said.refuse(
+                "days", "'nightly' names one time each night.", "Write 'every hour from 22:00 to 06:00'."
+            )
         if said.pace.counted and set(said.spans) == {"pace"}:
             return Interval(timedelta(seconds=said.pace.seconds), timezone=place.timezone)
         return _paced(said, said.pace, place)
@@ -46,8 +63,11 @@ def meaning_of(said: Said, place: Place) -> Schedule:
 
 
 def _paced(said: Said, pace: Pace, place: Place) -> Cron:
+    if said.window is None:  # first, for no day helps a pace that does not divide the day
+        minute, hour = _all_day(said, pace)
     days = _days(said, place) if said.days is not None else EVERY_DAY
-    minute, hour = _within(said, pace, said.window) if said.window is not None else _all_day(said, pace)
+    if said.window is not None:
+        minute, hour = _within(said, pace, said.window)
     return Cron(f"{minute} {hour} {_fields(said, days)}", place.timezone)
 
 
@@ -138,7 +158,8 @@ def _no_days(said: Said) -> NoReturn:
         said.refuse("period", f"{said.words('period')!r} does not say on which day.", f"Write '{example}'.")
     if said.times:
         at = said.words("times")
-        once = (f"tomorrow {at}",) if len(said.times) == 1 and "midnight" not in at.lower() else ()
+        is_alone = len(said.times) == len(said.spans) == 1 and not said.is_midnight
+        once = (f"tomorrow {at}",) if is_alone else ()
         said.refuse(
             "times", f"{at!r} can mean once or every day.", said.rewritten("times", f"every day {at}", *once)
         )
@@ -147,10 +168,14 @@ def _no_days(said: Said) -> NoReturn:
 
 def _times(said: Said, days: Days) -> tuple[time, ...]:
     if not said.times:
-        if days is EVERY_DAY and said.words("days").lower() != "nightly":
+        if days is EVERY_DAY:
             return (time(0),)  # as cron's own @daily
-        example = "every day at 2am" if days is EVERY_DAY else f"{said.words('days')} at 9am"
+        example = "nightly at 2am" if days is NIGHTLY else f"{said.words('days')} at 9am"
         said.refuse("days", f"{said.words('days')!r} does not say at what time.", f"Write '{example}'.")
+    if days is NIGHTLY and (by_day := [at for at in said.times if MORNING <= at < EVENING]):
+        said.refuse(
+            "times", f"{by_day[0]:%H:%M} is not at night.", f"Write 'every day {said.words('times')}'."
+        )
     if any(at.second for at in said.times):
         said.refuse("times", "A recurring time is given in hours and minutes.")
     minutes, hours = {at.minute for at in said.times}, {at.hour for at in said.times}
@@ -175,18 +200,33 @@ def _days(said: Said, place: Place) -> Days:
         )
     if not days.sure and period is None:
         _unsure(said, days, place)
+    if said.period is Period.QUARTER:
+        _in_every_quarter(said, days)
     return days
+
+
+def _in_every_quarter(said: Said, days: Days) -> None:
+    """Days are counted from the start of a quarter, in its first month; its end lies in the third, and not each first month has a 31st."""
+    fields = {*days.dom.split(","), *days.dow.split(",")}
+    if any("L" in field or "#5" in field for field in fields) or "31" in days.dom.split(","):
+        day = "last friday" if "L" in days.dow else "last day"
+        said.refuse(
+            "days",
+            f"{said.words('days')!r} does not say in which month of the quarter.",
+            f"Write 'on the {day} of the month at 5pm in march, june, september and december'.",
+        )
 
 
 def _unsure(said: Said, days: Days, place: Place) -> NoReturn:
     words = said.words("days")
     named = words.lower().removeprefix("on ").removeprefix("the ")
     instead: tuple[str, ...]
+    is_one = len(days.weekdays) == 1 and said.months == "*"
     match days.period:
         case Period.WEEK:
             meant, instead = (
                 "one day or every week",
-                (f"every {named}", *([f"next {named}"] if len(days.weekdays) == 1 else [])),
+                (f"every {named}", *([f"next {named}"] if is_one else [])),
             )
         case Period.YEAR:
             this_year = place.today.year
@@ -194,7 +234,14 @@ def _unsure(said: Said, days: Days, place: Place) -> NoReturn:
             meant, instead = "once or every year", (f"every year on {named}", f"on {named} {year}")
         case _:
             meant, instead = "one day or every month", (f"{words} of the month",)
-    said.refuse("days", f"{named!r} can mean {meant}.", said.rewritten("days", *instead))
+    if said.pace is not None:
+        instead = (f"every {named}" if days.period is Period.YEAR else instead[0],)  # a pace comes never once
+    at = "" if said.times or said.pace is not None else " at 9am"
+    said.refuse(
+        "days",
+        f"{named!r} can mean {meant}.",
+        said.rewritten("days", *(f"{words}{at}" for words in instead)),
+    )
 
 
 def _fields(said: Said, days: Days) -> str:
@@ -204,6 +251,12 @@ def _fields(said: Said, days: Days) -> str:
         if said.months != "*":
             said.refuse("months", "The months are said twice.")
         month = "1,4,7,10" if said.period is Period.QUARTER else days.month
+    if said.period is Period.MONTH and month.isdigit():
+        said.refuse(
+            "months",
+            f"{said.words('months')!r} does not go with {said.words('period')!r}.",
+            f"Write '{WHICH_DAY[Period.YEAR]}' or '{WHICH_DAY[Period.MONTH]}'.",
+        )
     _possible(said, days.dom, month)
     return f"{days.dom} {month} {days.dow}"
 

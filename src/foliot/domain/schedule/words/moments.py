@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from foliot.domain.schedule.kinds import Once
 from foliot.domain.schedule.words.said import Said
 
-DAY = 86400
 MINUTE = timedelta(minutes=1)
 
 
@@ -50,7 +49,7 @@ def at_stamp(said: Said, stamp: datetime, place: Place) -> Once:
 def after_delay(said: Said, place: Place) -> Once:
     if not said.times:
         return _ahead(said, "delay", place.now.astimezone(UTC) + timedelta(seconds=said.delay), place)
-    if said.delay % DAY:
+    if not said.in_days:
         said.refuse(
             "times",
             "A delay in hours or minutes already says the time.",
@@ -60,21 +59,26 @@ def after_delay(said: Said, place: Place) -> Once:
 
 
 def on_date(said: Said, name: str, day: date, place: Place) -> Once:
+    is_tonight = said.words(name).lower().endswith("tonight")
     if len(said.times) != 1:
         many = (
             "This names several times; a one-shot has one."
             if said.times
             else "This does not say at what time."
         )
-        said.refuse("times" if said.times else name, many, f"Write '{said.words(name)} at 9am'.")
+        hour = "9pm" if is_tonight else "9am"
+        said.refuse("times" if said.times else name, many, f"Write '{said.words(name)} at {hour}'.")
     at = said.times[0]
-    if "midnight" in said.words("times").lower():
+    if said.is_midnight:
+        is_today = day == place.today
         said.refuse(
             "times",
             "Midnight can be the start or the end of the day.",
-            said.rewritten("times", "at 00:00", "at 23:59"),
+            "Write 'today at 23:59' or 'tomorrow at 00:00'."
+            if is_today
+            else said.rewritten("times", "at 00:00", "at 23:59"),
         )
-    if said.words(name).lower().endswith("tonight") and at < time(17):
+    if is_tonight and at < time(17):
         said.refuse("times", f"{at:%H:%M} is not tonight.", f"Write 'tomorrow at {at:%H:%M}'.")
     return _at_wall(said, name, datetime.combine(day, at), place)
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime, time
 from typing import NoReturn
 
-from foliot.domain.schedule.words.days import read_days, read_relative_day
-from foliot.domain.schedule.words.pieces import Cursor, clock_time, duration, is_ordinal, seconds_in
-from foliot.domain.schedule.words.said import EVERY_DAY, Days, Pace, Period, Said, cron_list
+from foliot.domain.schedule.words.days import read_days, read_relative_day, weekdays_between
+from foliot.domain.schedule.words.pieces import (
+    Cursor,
+    clock_time,
+    duration,
+    is_ordinal,
+    one_clock,
+    seconds_in,
+)
+from foliot.domain.schedule.words.said import EVERY_DAY, NIGHTLY, Days, Pace, Period, Said, cron_list
 from foliot.domain.schedule.words.vocabulary import REFUSED, Kind
 
 PERIODS = {
@@ -15,7 +23,8 @@ PERIODS = {
     "month": Period.MONTH, "monthly": Period.MONTH, "quarter": Period.QUARTER, "quarterly": Period.QUARTER,
     "year": Period.YEAR, "yearly": Period.YEAR, "annually": Period.YEAR,
 }  # fmt: skip
-WEEK = 604800
+DAY, WEEK = 86400, 604800
+BESIDE_A_TIME = {"days", "date", "period", "months"}
 
 
 class Phrase:
@@ -28,7 +37,8 @@ class Phrase:
 
     def read(self) -> Said:
         cursor = self.cursor
-        while cursor.accept("please", "run", "once", "remind"):
+        while opening := cursor.accept("please", "run", "once", "remind"):
+            self.said.once = self.said.once or opening.word == "once"
             cursor.accept("me")
         if cursor.peek().kind is Kind.END:
             cursor.refuse("This says nothing about when.")
@@ -43,7 +53,7 @@ class Phrase:
         elif cursor.accept("hourly"):
             self.note("pace", Pace(3600, counted=False), start)
         elif cursor.accept("daily", "nightly"):
-            self.note("days", EVERY_DAY, start)
+            self.note("days", EVERY_DAY if token.word == "daily" else NIGHTLY, start)
         elif token.word in PERIODS and token.word.endswith("ly"):
             self.period(start, 2 if token.word == "fortnightly" else 1)
         elif cursor.accept("at"):
@@ -65,8 +75,10 @@ class Phrase:
             self.stamp(token.word, start)
         elif token.kind is Kind.ZONE:
             self.end_in_zone()
-        elif not (self.days(start) or self.from_now(start) or self.times(start)):
-            self.unexpected()
+        elif not (self.days(start) or self.from_now(start)):
+            self.not_bare("at ")
+            if not self.times(start):
+                self.unexpected()
 
     def every(self, start: int) -> None:
         cursor, token, after = self.cursor, self.cursor.peek(), self.cursor.peek(1)
@@ -145,8 +157,23 @@ class Phrase:
         elif not self.times(start):
             self.unexpected()
 
+    def not_bare(self, lead: str = "") -> None:
+        """Only `at` makes an hour of a bare number: "every friday 13" may be a date, and "from 15 to 20 in march" days."""
+        cursor, token, after, place = self.cursor, self.cursor.peek(), self.cursor.peek(1), self.cursor.at
+        if token.kind is not Kind.NUMBER or token.number > 23 or after.word in {*REFUSED, "noon", "midnight"}:
+            return
+        if after.kind not in {Kind.HALF_OF_DAY, Kind.UNIT, Kind.MONTH}:
+            cursor.take()
+            hours = (token.number, token.number + 12) if 1 <= token.number < 12 else (token.number,)
+            hint = None if lead else "Write 'every hour from 9:00 to 17:00'."
+            if lead and after.kind is Kind.END and set(self.said.spans) <= BESIDE_A_TIME:
+                hint = cursor.rewritten(place, *(f"{lead}{hour:02}:00" for hour in hours))
+            cursor.refuse(f"{token.word!r} can be an hour or a day.", hint, start=place)
+
     def times(self, start: int) -> bool:
+        place = self.cursor.at
         if found := self.cursor.several(clock_time):
+            one_clock(self.cursor, place)
             self.note("times", tuple(sorted(set(found))), start)
         return bool(found)
 
@@ -157,7 +184,7 @@ class Phrase:
             found = frozenset[int]().union(*months)
             self.note("months", "*" if len(found) == 12 else cron_list(found), start)
         elif parts := duration(self.cursor):
-            self.note("delay", seconds_in(parts), start)
+            self.delay(parts, start)
         else:
             self.unexpected()
 
@@ -166,17 +193,40 @@ class Phrase:
             return False
         self.expect("from")
         self.expect("now")
-        self.note("delay", seconds_in(parts), start)
+        self.delay(parts, start)
         return True
 
+    def delay(self, parts: Sequence[tuple[int, int]], start: int) -> None:
+        self.note("delay", seconds_in(parts), start)
+        self.said.in_days = all(unit >= DAY for _, unit in parts)
+
     def window(self, start: int) -> None:
-        if self.cursor.peek().kind is Kind.WEEKDAY:
-            self.days(start, sure=True)
+        cursor, is_between = self.cursor, self.cursor.tokens[start].word == "between"
+        if cursor.peek().kind is Kind.WEEKDAY:
+            self.weekdays(start, is_between=is_between)
             return
+        self.not_bare()
         first = self.one_time()
-        if not self.cursor.accept("to", "through", "and", "until", "till"):
+        if not cursor.accept("to", "through", "until", "till", *(["and"] if is_between else [])):
             self.unexpected()
-        self.note("window", (first, self.one_time()), start)
+        last = self.one_time()
+        one_clock(cursor, start, is_overnight=last < first)
+        self.note("window", (first, last), start)
+
+    def weekdays(self, start: int, *, is_between: bool) -> None:
+        """`from monday to friday`, `between monday and friday`. One day alone would be a beginning, which is no part of a schedule."""
+        cursor, joints = self.cursor, {"and"} if is_between else {"to", "through"}
+        if cursor.peek(2).kind is not Kind.WEEKDAY or cursor.peek(1).word not in joints:
+            cursor.take()
+            cursor.refuse(
+                f"{cursor.words(start)!r} does not say up to which day.",
+                "Write 'from monday to friday at 9am' or 'every monday at 9am'; a beginning is the job's start_at.",
+                start=start,
+            )
+        if is_between:
+            self.note("days", weekdays_between(cursor), start)
+        else:
+            self.days(start, sure=True)
 
     def one_time(self) -> time:
         found = clock_time(self.cursor)
@@ -226,6 +276,8 @@ class Phrase:
             self.cursor.refuse("The phrase stops too early.")
         if token.kind is Kind.NUMBER and self.cursor.peek(1).kind is Kind.END:
             self.cursor.refuse(f"{token.word!r} lacks its unit.")
+        if token.kind is Kind.NUMBER and self.cursor.peek(1).word in REFUSED:
+            token = self.cursor.peek(1)  # "three times a day"
         if token.word in REFUSED:
             why, instead = REFUSED[token.word]
             self.cursor.refuse(why.format(word=token.word), instead)

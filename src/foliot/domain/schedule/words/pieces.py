@@ -80,11 +80,15 @@ class Cursor:
 
 def clock_time(cursor: Cursor) -> time | None:
     token, start = cursor.peek(), cursor.at
+    if token.word == "12" and cursor.peek(1).word in {"noon", "midnight"}:
+        cursor.take()
     if cursor.accept("noon"):
         return time(12)
     if cursor.accept("midnight"):
         return time(0)
     if token.kind not in {Kind.CLOCK, Kind.NUMBER} or cursor.peek(1).kind in {Kind.MONTH, Kind.UNIT}:
+        return None
+    if cursor.peek(1).word == "times":
         return None
     cursor.take()
     hour, minute, second = _parts(token)
@@ -101,14 +105,31 @@ def clock_time(cursor: Cursor) -> time | None:
         cursor.refuse(f"{token.word!r} is not a time of day.", "Times go from 00:00 to 23:59.", start=start)
     cursor.accept("o'clock")
     if half is None and token.kind is Kind.NUMBER and 1 <= hour <= 12:
-        cursor.refuse(
-            f"{token.word!r} can be morning or evening.",
-            cursor.rewritten(start, f"{hour}am", f"{hour}pm")
-            if hour < 12
-            else cursor.rewritten(start, "noon", "midnight"),
-            start=start,
-        )
+        halves = ["pm"] if "tonight" in cursor.text.lower() else ["am", "pm"]
+        instead = ["12:00", "00:00"] if hour == 12 else [f"{hour}{half}" for half in halves]
+        hint = None if cursor.peek().kind is Kind.NUMBER else cursor.rewritten(start, *instead)
+        cursor.refuse(f"{token.word!r} can be morning or evening.", hint, start=start)
     return time(hour, minute, second)
+
+
+def one_clock(cursor: Cursor, start: int, *, is_overnight: bool = False) -> None:
+    """Beside a time with am or pm, or at the end of a night that starts in the morning, 5:00 is no longer surely 05:00."""
+    tokens = cursor.tokens[start : cursor.at]
+    afters = [*tokens[1:], cursor.peek()]
+    halves = any(token.kind is Kind.HALF_OF_DAY for token in tokens)
+    from_morning = is_overnight and all(
+        _parts(token)[0] <= 12 for token in tokens if token.kind is Kind.CLOCK
+    )
+    for place, (token, after) in enumerate(zip(tokens, afters, strict=True), start):
+        is_loose = token.kind is Kind.CLOCK and after.kind is not Kind.HALF_OF_DAY and token.word[0] != "0"
+        hour, minute, _ = _parts(token) if is_loose else (0, 0, 0)
+        if 1 <= hour <= 12 and (halves or (from_morning and token is tokens[-1])):
+            cursor.at = place + 1
+            cursor.refuse(
+                f"{token.word!r} can be morning or evening.",
+                cursor.rewritten(place, f"{hour % 12:02}:{minute:02}", f"{hour % 12 + 12}:{minute:02}"),
+                start=place,
+            )
 
 
 def duration(cursor: Cursor) -> list[tuple[int, int]]:

@@ -32,9 +32,11 @@ class Days:
     month: str = "*"
     dow: str = "*"
     weekdays: frozenset[int] = frozenset()
+    at_night: bool = False
 
 
 EVERY_DAY = Days(Period.DAY)
+NIGHTLY = Days(Period.DAY, at_night=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +64,21 @@ class Said:
     anchor: date | None = None
     date: date | None = None
     delay: int = 0
+    in_days: bool = False  # the delay was said in whole days or weeks
     stamp: datetime | None = None
     manual: bool = False
+    once: bool = False
     spans: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def words(self, name: str) -> str:
         start, end = self.spans[name]
         return self.text[start:end]
+
+    @property
+    def is_midnight(self) -> bool:
+        """Midnight by a name that can be either end of a day: 00:00 can only be its start."""
+        words = self.words("times").lower()
+        return time(0) in self.times and ("midnight" in words or "12" in words)
 
     def only(self, *names: str) -> None:
         """Refuses what was said beside these."""
