@@ -43,7 +43,7 @@ def test_the_server_reads_what_was_packed(
     arrays.register(owner.adapters)
     owner.execute("SET TimeZone TO 'UTC'")
     for some in (values, values[:1], [None, None], []):
-        found = owner.execute(f"SELECT %s::{kind}[]", (packer(some),)).fetchone()  # type: ignore[arg-type]
+        found = owner.execute(f"SELECT %s::{kind}[]", (packer(some),)).fetchone()
         assert found == (list(some),)
 
 
@@ -58,7 +58,7 @@ def test_an_instant_is_the_same_in_every_zone(owner: psycopg.Connection[Any]) ->
 
 def test_rows_become_columns_by_name(owner: psycopg.Connection[Any]) -> None:
     arrays.register(owner.adapters)
-    columns = {"ids": arrays.uuids, "counts": arrays.ints}
+    columns: dict[str, Packer] = {"ids": arrays.uuids, "counts": arrays.ints}
     asked = "SELECT id, count FROM unnest(%(ids)s::uuid[], %(counts)s::int[]) AS asked (id, count)"
     assert owner.execute(asked, arrays.packed(columns, [(ID, 3), (UUID(int=1), None)])).fetchall() == [
         (ID, 3),
