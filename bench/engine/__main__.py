@@ -45,11 +45,12 @@ def measure_sql_limit(bench: Bench, report: Report, wanted: Wanted) -> None:
 
 
 def measure_fires(bench: Bench, report: Report, wanted: Wanted) -> None:
-    for jobs in [wanted.jobs] if wanted.jobs else KEYS:
-        if wanted.quick and jobs > wanted.many:
+    for size, key in KEYS.items():
+        jobs = wanted.jobs or size
+        if jobs > wanted.many or (wanted.jobs and size != min(KEYS, key=lambda known: abs(known - jobs))):
             continue
         found = _median(lambda n=jobs: fires.measure(bench, n), wanted.rounds)  # type: ignore[misc]
-        report.add(KEYS[min(KEYS, key=lambda known: abs(known - jobs))], found.per_second, _cost(found, jobs))
+        report.add(key, found.per_second, _cost(found, jobs))
 
 
 def measure_runs(bench: Bench, report: Report, wanted: Wanted) -> None:
@@ -119,7 +120,8 @@ def main() -> int:
     if load > 0.5:
         print(f"This machine is busy (load {load:.1f}): the figures will be too low.", file=sys.stderr)
     with bench() as made:
-        report = Report(f"{made.server.version}, {made.settings}")
+        is_whole = not (args.parts or args.jobs or args.quick)
+        report = Report(f"{made.server.version}, {made.settings}", is_whole)
         for part in args.parts or PARTS:
             PARTS[part](made, report, Wanted(args.jobs, args.quick))
     report.finish(time.monotonic() - began, load)

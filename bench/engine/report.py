@@ -44,35 +44,34 @@ BARS = (
     Bar("fires_per_s_10k", "fires, 10,000 jobs, two connections"),
     Bar("fires_per_s_100k", "fires, 100,000 jobs, two connections"),
     Bar("fires_per_s_1m", "fires, 1,000,000 jobs, two connections", least=20_000),
-    Bar("fires_of_sql_limit", "fires, part of the plain-SQL limit", least=0.7, unit=""),
+    Bar("fires_of_sql_limit", "fires, as part of the plain-SQL limit", least=0.7, unit=""),
     Bar("fires_growth", "fires, 1,000,000 jobs beside 10,000", least=0.7, unit=""),
     Bar("runs_per_s", "runs claimed and settled, one process", least=8_000),
     Bar("worker_runs_per_s", "no-op runs through the whole worker, one process", least=8_000),
     Bar("combined_per_s", "fired, claimed and settled together", least=8_000),
-    Bar("herd_lag_p50_ms", "start lag, 10,000 due in one second, median", unit=" ms"),
-    Bar("herd_lag_p99_ms", "start lag, 10,000 due in one second, p99", most=1_000, unit=" ms"),
-    Bar("herd_lag_max_ms", "start lag, 10,000 due in one second, last", most=5_000, unit=" ms"),
+    Bar("herd_lag_p50_ms", "start lag, all due in one second, median", unit=" ms"),
+    Bar("herd_lag_p99_ms", "start lag, all due in one second, p99", most=1_000, unit=" ms"),
+    Bar("herd_lag_max_ms", "start lag, all due in one second, last", most=5_000, unit=" ms"),
     Bar("steady_lag_p50_ms", "start lag at 50 a second, median", most=50, unit=" ms"),
     Bar("steady_lag_p99_ms", "start lag at 50 a second, p99", most=250, unit=" ms"),
-    Bar("idle_cpu_percent", "idle beside 1,000,000 jobs, busier process", most=1, unit=" %"),
-    Bar("idle_rss_mib", "idle beside 1,000,000 jobs, larger process", most=150, unit=" MiB"),
-    Bar("idle_postgres_cpu_percent", "idle beside 1,000,000 jobs, PostgreSQL", unit=" %"),
-    Bar("history_p99_ms", "history of one job, 90 days, p99", most=50, unit=" ms"),
+    Bar("idle_cpu_percent", "idle, the busier of serve and its worker", most=1, unit=" %"),
+    Bar("idle_rss_mib", "idle, the larger of serve and its worker", most=150, unit=" MiB"),
+    Bar("idle_postgres_cpu_percent", "idle, PostgreSQL", unit=" %"),
+    Bar("history_p99_ms", "history of one job over 90 days, p99", most=50, unit=" ms"),
 )
 
 
 @dataclass(slots=True)
 class Report:
     settings: str
+    is_whole: bool  # every part, at the size that the bars speak of
     figures: dict[str, float] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
 
     def add(self, key: str, value: float, note: str = "") -> None:
         bar = next(bar for bar in BARS if bar.key == key)
-        self.figures[key] = round(value, 3)
-        said = f"{bar.name}: {value:,.4g}{bar.unit}" + (f"  ({note})" if note else "")
-        self.notes.append(said)
-        print(said, flush=True)
+        self.figures[key], self.notes[key] = round(value, 3), note
+        print(f"{bar.name}: {_number(value)}{bar.unit}" + (f"  ({note})" if note else ""), flush=True)
 
     def finish(self, seconds: float, load: float) -> None:
         if "fires_per_s_1m" in self.figures and "sql_limit_fires_per_s" in self.figures:
@@ -82,16 +81,22 @@ class Report:
         if "fires_per_s_1m" in self.figures and "fires_per_s_10k" in self.figures:
             self.add("fires_growth", self.figures["fires_per_s_1m"] / self.figures["fires_per_s_10k"])
         facts = _facts() | {"postgres": self.settings, "load_before": load, "seconds": round(seconds)}
-        table = Table("figure", "measured", "bar", "", title="What the engine costs")
+        table = Table("figure", "measured", "bar", "", "with", title="What the engine costs")
         for bar in BARS:
             if (value := self.figures.get(bar.key)) is not None:
-                table.add_row(bar.name, f"{value:,.4g}{bar.unit}", bar.text, bar.verdict(value))
-        console = Console(width=120)
+                verdict = bar.verdict(value) if self.is_whole else ""
+                table.add_row(bar.name, f"{_number(value)}{bar.unit}", bar.text, verdict, self.notes[bar.key])
+        console = Console(width=170)
         console.print(table)
         for name, fact in facts.items():
             console.print(f"{name}: {fact}", highlight=False)
         RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(self.figures | {"facts": facts}, indent=2) + "\n")
+        written = RESULTS if self.is_whole else RESULTS.with_name("part.json")
+        written.write_text(json.dumps(self.figures | {"facts": facts}, indent=2) + "\n")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:,.3g}"
 
 
 def _facts() -> dict[str, str | int]:

@@ -1,0 +1,23 @@
+"""How PostgreSQL goes about the statements that must not grow with the number of jobs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+
+from foliot.storage.queries import sql
+
+NOW = datetime(2027, 1, 15, tzinfo=UTC)
+
+
+def test_due_timers_come_in_the_order_of_their_index_without_a_sort(owner: psycopg.Connection[Any]) -> None:
+    """An order that names a computed column of the answer instead would read and sort every due timer for each batch."""
+    owner.execute("SET search_path TO foliot")
+    owner.execute("SET enable_seqscan TO off")
+    owner.execute("SET enable_bitmapscan TO off")
+    params = {"now": NOW, "limit": 500, "zone_data": "2026a"}
+    plan = "\n".join(row[0] for row in owner.execute(b"EXPLAIN " + sql.timers.take_due.text, params))
+    assert "Index Scan using timers_due" in plan
+    assert "Sort" not in plan
