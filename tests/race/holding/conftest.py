@@ -11,7 +11,7 @@ from psycopg import AsyncConnection
 
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from tests.race.hands import staged
+from tests.race.holding.meeting import staged
 from tests.services.staging import Stage
 
 
