@@ -15,7 +15,6 @@ from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from tests.race.hands import Hands
 from tests.services.shop import Shop
-from tests.services.staging import Stage
 
 
 @pytest.fixture
@@ -46,17 +45,3 @@ async def shop(
     opened = Shop(database, clock, workspace, owner)
     yield opened
     opened.balance()
-
-
-@pytest.fixture
-def stage(
-    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
-) -> Stage:
-    return Stage(database, clock, workspace, owner)
-
-
-@pytest.fixture
-async def watcher(owner_url: str) -> AsyncIterator[AsyncConnection[Any]]:
-    async with await AsyncConnection.connect(owner_url) as connection:
-        yield connection
-        await connection.rollback()

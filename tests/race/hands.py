@@ -79,18 +79,3 @@ class Hands:
                 if await cursor.fetchone() == (self.waiting,):
                     return
                 await asyncio.sleep(0.01)
-
-
-@asynccontextmanager
-async def blocked(other: asyncio.Task[T], watcher: AsyncConnection[Any]) -> AsyncIterator[None]:
-    """Enters when `other` waits for a lock of ours; the block must let it go. Leaves when it is done."""
-    async with asyncio.timeout(30):
-        while True:
-            cursor = await watcher.execute(_BLOCKED, [LOGIN.name])
-            found = await cursor.fetchone()
-            await watcher.rollback()  # the next look must be a new one
-            if found is not None and found[0] > 0:
-                break
-            assert not other.done(), "it was to wait for a lock, and did not"
-            await asyncio.sleep(0.01)
-    yield

@@ -19,7 +19,7 @@ from foliot.services.tick import _planned
 from foliot.storage import freezes, leases, timers
 from foliot.storage.timers import Planned
 from foliot.storage.tx import Role
-from tests.race.hands import blocked
+from tests.race.holding.meeting import blocked
 from tests.services.staging import BROKE, Stage
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ from foliot.domain.schedule import Interval
 from foliot.services.limits import list_limits, recount, set_limit, take_within_limits
 from foliot.services.report import Report, settle_reports
 from foliot.storage.tx import Role
-from tests.race.hands import blocked
+from tests.race.holding.meeting import blocked
 from tests.services.staging import Stage
 
 pytestmark = pytest.mark.anyio

@@ -22,7 +22,7 @@ from foliot.storage import leases
 from foliot.storage.calendars import held, link
 from foliot.storage.leases import Claimed
 from foliot.storage.tx import Role
-from tests.race.hands import blocked
+from tests.race.holding.meeting import blocked
 from tests.services.staging import MANUAL, Stage
 from tests.services.test_calendars import LUNCH
 

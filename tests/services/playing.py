@@ -1,0 +1,192 @@
+"""A cast of jobs under freezes, caps, gates, windows, deadlines and retries, and everything that can be done to them, by chance."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import time, timedelta
+from random import Random
+from typing import Any
+
+from foliot.domain.dependencies import Edge, Mode, On, When
+from foliot.domain.errors import Conflict, NotFound
+from foliot.domain.freezing import After, Running
+from foliot.domain.ids import FreezeId, JobId
+from foliot.domain.outcomes import Cancelled, HandedBack, Lost, Outcome, Succeeded, TimedOut
+from foliot.domain.policy import Breaker, BreakerAction, Limits, Overlap, OverlapRule, Retry
+from foliot.domain.schedule import Cron, Interval, IntervalMode, Otherwise, Window
+from foliot.services import expiry, freezes, limits
+from foliot.services.freezes import NewFreeze
+from foliot.storage.leases import Claimed
+from tests.services.staging import BROKE, BROKE_FOR_GOOD, MANUAL, Stage
+
+MINUTE = timedelta(minutes=1)
+NEVER = Breaker(action=BreakerAction.NONE)
+QUICK = Retry(delays=(MINUTE, 3 * MINUTE), past_next=True)
+OUTCOMES: tuple[Outcome, ...] = (
+    Succeeded(), Succeeded(), Succeeded(), BROKE, BROKE_FOR_GOOD, TimedOut(), Lost(), HandedBack(), Cancelled(),
+)  # fmt: skip
+
+_UNBALANCED = """
+SELECT timers.job_id, timers.live, timers.waiting, timers.live_run_id, found.live, found.behind
+  FROM foliot.timers
+ CROSS JOIN LATERAL (
+       SELECT (SELECT count(*) FROM foliot.ready WHERE ready.job_id = timers.job_id)
+              + (SELECT count(*) FROM foliot.leases WHERE leases.job_id = timers.job_id)
+              + (SELECT count(*) FROM foliot.waiting WHERE waiting.job_id = timers.job_id AND waits_for <> 'turn') AS live,
+              (SELECT count(*) FROM foliot.waiting WHERE waiting.job_id = timers.job_id AND waits_for = 'turn') AS behind) AS found
+ WHERE timers.live <> found.live OR timers.waiting <> found.behind OR (timers.live = 0 AND timers.live_run_id IS NOT NULL)
+    OR (timers.live = 0 AND timers.waiting > 0)"""
+_NOT_IN_ONE_PLACE = """
+SELECT runs.id FROM foliot.runs
+  LEFT JOIN LATERAL (SELECT (SELECT count(*) FROM foliot.ready WHERE run_id = runs.id)
+                            + (SELECT count(*) FROM foliot.waiting WHERE run_id = runs.id)
+                            + (SELECT count(*) FROM foliot.leases WHERE run_id = runs.id) AS places) AS found ON true
+ WHERE (runs.status IS NULL) <> (found.places = 1) OR found.places > 1"""
+_MISCOUNTED = """
+SELECT key, cap, in_use FROM foliot.limits
+ WHERE in_use <> (SELECT count(*) FROM foliot.leases WHERE limits.key = '' OR leases.concurrency_key = limits.key)"""
+
+
+class Play:
+    """A cast of jobs that meet each other in every way, and the things that can be done to them."""
+
+    def __init__(self, stage: Stage, seed: int) -> None:
+        self.stage = stage
+        self.chance = Random(seed)
+        self.jobs: list[JobId] = []
+        self.upstream: JobId | None = None
+        self.under_way: list[Claimed] = []
+        self.frozen: list[FreezeId] = []
+        self.acts = (
+            self.claim, self.claim, self.claim, self.report, self.report, self.report, self.by_hand, self.freeze, self.lift,
+            self.cap, self.uncap, self.sweep, self.sweep,
+        )  # fmt: skip
+        self.seen: set[str] = set()  # what runs have waited for
+
+    async def cast(self) -> None:
+        job = self.stage.job
+        plain: dict[str, Any] = {"breaker": NEVER, "retry": QUICK}
+        self.upstream = await job("up", MANUAL, **plain)
+        sync = await job("sync", Interval(7 * MINUTE), **plain)
+        self.jobs = [self.upstream, sync]
+        for rule in OverlapRule:
+            beat = await job(
+                rule.value, Interval(5 * MINUTE), overlap=Overlap(rule, 3), concurrency_key="db", **plain
+            )
+            after = await job(
+                f"after {rule.value}",
+                MANUAL,
+                [Edge(sync, On.ANY, delay=2 * MINUTE)],
+                overlap=Overlap(rule, 3),
+                **plain,
+            )
+            gated = await job(
+                f"gated {rule.value}", Interval(11 * MINUTE), [Edge(sync, mode=Mode.GATE), Edge(beat, mode=Mode.GATE)],
+                overlap=Overlap(rule, 3), depends_when=self.chance.choice(list(When)), **plain,
+            )  # fmt: skip
+            self.jobs += [beat, after, gated]
+        for otherwise in Otherwise:
+            window = Window(time(12), time(12, 40), otherwise=otherwise)
+            limits = Limits(start_deadline=6 * MINUTE)
+            self.jobs.append(
+                await job(
+                    f"window {otherwise.value}", Cron("*/4 * * * *"), window=window, limits=limits, **plain
+                )
+            )
+        chained = Interval(3 * MINUTE, mode=IntervalMode.FIXED_DELAY)
+        self.jobs.append(await job("chained", chained, tags=("a",), **plain))
+
+    async def step(self) -> None:
+        """One thing, then a tick."""
+        await self.chance.choice((*self.acts, self.pass_time, self.pass_time, self.pass_time))()
+        await self.stage.tick()
+
+    async def crowd(self) -> None:
+        """Many things and two ticks at the same moment. A freeze that is lifted twice is refused once."""
+        acts = [self.chance.choice(self.acts)() for _ in range(5)]
+        answers = await asyncio.gather(*acts, self.stage.tick(), self.stage.tick(), return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException) and not isinstance(answer, Conflict | NotFound):
+                raise answer
+        await self.pass_time()
+        await limits.recount(self.stage.database)  # a cap set in mid-claim is right after this
+
+    async def claim(self) -> None:
+        self.under_way += await self.stage.claim(self.chance.randint(1, 8))
+
+    async def report(self) -> None:
+        self.chance.shuffle(self.under_way)
+        mine = [self.under_way.pop() for _ in range(min(len(self.under_way), self.chance.randint(1, 4)))]
+        for each in mine:
+            assert await self.stage.report(each, self.chance.choice(OUTCOMES))
+
+    async def by_hand(self) -> None:
+        assert self.upstream is not None
+        if self.stage.timer(self.upstream, "live") == (0,):
+            await self.stage.by_hand(self.upstream)
+
+    async def freeze(self) -> None:
+        if len(self.frozen) > 2:
+            return
+        some = frozenset(self.chance.sample(self.jobs, 6))
+        scope: Any = self.chance.choice(({"everything": True}, {"jobs": some}, {"tags": frozenset("a")}))
+        now = self.stage.clock.now()
+        new = NewFreeze(
+            "chance",
+            start_at=self.chance.choice((None, now + 3 * MINUTE)),
+            end_at=self.chance.choice((None, now + 10 * MINUTE)),
+            after=self.chance.choice(list(After)),
+            running=self.chance.choice(list(Running)),
+            **scope,
+        )
+        self.frozen.append(await freezes.turn_on(self.stage.database, self.stage.workspace, new, "chance"))
+
+    async def lift(self) -> None:
+        for row in await freezes.page(self.stage.database, self.stage.workspace):
+            if self.chance.random() < 0.6:
+                await freezes.lift(self.stage.database, self.stage.workspace, row.scoped.freeze.id, "chance")
+        on = await freezes.page(self.stage.database, self.stage.workspace)
+        self.frozen = [row.scoped.freeze.id for row in on]
+
+    async def cap(self) -> None:
+        key = self.chance.choice(("", "db"))
+        await limits.set_limit(
+            self.stage.database, self.stage.workspace, key, self.chance.randint(1, 4), "chance"
+        )
+
+    async def uncap(self) -> None:
+        await limits.set_limit(
+            self.stage.database, self.stage.workspace, self.chance.choice(("", "db")), None, "chance"
+        )
+
+    async def pass_time(self) -> None:
+        self.stage.clock.advance(timedelta(seconds=self.chance.randint(1, 200)))
+
+    async def sweep(self) -> None:
+        database = self.stage.database
+        await freezes.hold(database)
+        while (await freezes.thaw(database)).is_full:
+            pass
+        await expiry.expire(database)
+        await expiry.open_windows(database)
+        await expiry.answer_gates(database)
+        await limits.recount(database)
+
+    def check(self) -> None:
+        self.seen.update(waits_for for _, waits_for in self.stage.waits())
+        for question in (_UNBALANCED, _NOT_IN_ONE_PLACE, _MISCOUNTED):
+            assert self.stage.owner.execute(question).fetchall() == []
+
+    async def wind_up(self) -> None:
+        """No more ticks, no freeze, no cap: what there is comes to its end."""
+        for row in await freezes.page(self.stage.database, self.stage.workspace):
+            await freezes.lift(self.stage.database, self.stage.workspace, row.scoped.freeze.id, "chance")
+        for key in ("", "db"):
+            await limits.set_limit(self.stage.database, self.stage.workspace, key, None, "chance")
+        for _ in range(30):
+            self.stage.clock.advance(60 * MINUTE)
+            await self.sweep()
+            self.under_way += await self.stage.claim(50)
+            while self.under_way:
+                await self.stage.report(self.under_way.pop())
+            self.check()
