@@ -293,6 +293,31 @@ async def test_concurrent_runs_held_by_a_pause_all_start_again(shop: Shop) -> No
     shop.balance()
 
 
+async def test_concurrent_runs_held_by_a_pause_need_not_wait_for_one_that_runs(shop: Shop) -> None:
+    job_id = await shop.job(rule="concurrent")
+    await shop.tick(MINUTE)
+    [running] = await shop.claim()
+    await shop.tick(MINUTE)
+    await pause(shop, job_id)
+    assert [where for _, where, _ in shop.runs()] == ["running", "waiting"]
+    await resume(shop, job_id)
+    assert [where for _, where, _ in shop.runs()] == ["running", "ready"]
+    assert await shop.finish(running)
+    shop.balance()
+
+
+async def test_an_edit_that_allows_overlap_starts_nothing_in_a_pause(shop: Shop) -> None:
+    job_id = await shop.job(rule="queue")
+    await shop.tick(MINUTE)
+    await shop.tick(MINUTE)
+    await pause(shop, job_id)
+    await edit(shop, job_id, definition(rule="concurrent"))
+    assert await shop.claim() == []
+    await resume(shop, job_id)
+    assert len(await shop.claim()) == 1  # made when its job minded overlap
+    shop.balance()
+
+
 async def test_a_pause_with_an_end_is_over_by_itself(shop: Shop) -> None:
     job_id = await shop.job()
     await pause(shop, job_id, until=shop.clock.now() + HOUR)

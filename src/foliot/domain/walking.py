@@ -10,7 +10,7 @@ from foliot.domain.gaps import TICK, deferred_by, leftover, newest_due, newest_r
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, RunStatus
 from foliot.domain.overlapping import Admission, admit
-from foliot.domain.policy import MisfireRule
+from foliot.domain.policy import MisfireRule, OverlapRule
 from foliot.domain.records import DueJob, EndWait, NewRun, Plan, Record, Skip
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import Manual, PlannedTime, SkipReason, planned_after
@@ -81,7 +81,8 @@ class Walk:
             wants_all = self.job.misfire.rule is MisfireRule.ALL
             most = 0 if not catch_up else self.job.misfire.max_catch_up if wants_all else 1
             self._consume(upcoming, last, most, SkipReason.PAUSED, catch_up=True, patient=wants_all)
-        if self.due.live == 0 and self.due.waiting > 0:
+        may_join = self.job.overlap.rule is OverlapRule.CONCURRENT
+        if self.due.waiting > 0 and (self.due.live == 0 or may_join):
             self.promotes = True
         if self.job.is_chained:
             self.cursor = max(self.cursor, self.now)

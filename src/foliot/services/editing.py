@@ -94,7 +94,7 @@ class _Edit:
         await timer_moves.place(tx, job_id, definition, schedule_rev, timer)
         await jobs.edit(tx, job_id, definition, self.before.revision + 1, schedule_rev)
         await standing.redirect(tx, old, definition.spec)
-        if old.waiting and old.rules.is_exclusive and not rules.is_exclusive:
+        if old.waiting and not rules.is_exclusive and old.status not in _STOPPED:
             settling = self.hand.settling(tx, row)
             await settling.release(job_id)
             await settling.write()
