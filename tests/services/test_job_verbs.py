@@ -367,6 +367,32 @@ async def test_resuming_a_job_that_has_not_started_leaves_it_pending(shop: Shop)
     assert shop.status() == "pending"
 
 
+async def test_a_run_held_by_a_pause_starts_though_its_job_was_postponed(shop: Shop) -> None:
+    job_id = await shop.job(Cron("* * * * *"))
+    await shop.tick(MINUTE)
+    await edit(shop, job_id, definition(Cron("* * * * *"), start_at=shop.clock.now() + HOUR))
+    await pause(shop, job_id)
+    await resume(shop, job_id)
+    assert shop.runs() == [("schedule", "ready", None)]
+    shop.balance()
+
+
+async def test_a_pause_that_cannot_end_by_itself_stops_no_other(shop: Shop) -> None:
+    broken, sound = await shop.job(), await shop.job()
+    until = shop.clock.now() + MINUTE
+    for job_id in (broken, sound):
+        await pause(shop, job_id, until=until)
+    nobody_anchored = '{"schedule":{"every":60,"kind":"interval"},"type":"python"}'
+    shop.owner.execute("UPDATE foliot.timers SET spec = %s WHERE job_id = %s", [nobody_anchored, broken])
+    shop.clock.advance(MINUTE)
+    assert await job_moves.resume_due(shop.database, limit=1) == 1
+    assert await job_moves.resume_due(shop.database, limit=1) == 1
+    assert await job_moves.resume_due(shop.database, limit=1) == 0
+    states = shop.sql("SELECT id, status FROM foliot.jobs")
+    assert sorted(status for _, status in states) == ["active", "paused"]
+    assert (sound, "active") in states
+
+
 async def test_a_disabled_job_is_switched_on_by_resume(shop: Shop) -> None:
     job_id = await shop.job(enabled=False)
     assert (shop.status(), await shop.tick(HOUR)) == ("disabled", 0)
