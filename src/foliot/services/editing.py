@@ -96,7 +96,7 @@ class _Edit:
         await standing.redirect(tx, old, definition.spec)
         if old.waiting and not rules.is_exclusive and old.status not in _STOPPED:
             settling = self.hand.settling(tx, row)
-            await settling.start_all(job_id)
+            await settling.release_line(job_id)
             await settling.write()
         status = status_after(old.status, events)
         if events:

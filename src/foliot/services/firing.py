@@ -93,7 +93,7 @@ async def _follow(tx: Tx, around: Around, planned: Sequence[Planned], by: str) -
         if each.plan.promotes and row.rules.is_exclusive:
             settling.promote(row.job_id)
         elif each.plan.promotes:
-            await settling.start_all(row.job_id)
+            await settling.release_line(row.job_id)
     await dependencies.consume(tx, consumed)
     await settling.write()
     await wake_dependents(settling)

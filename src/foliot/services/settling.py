@@ -56,7 +56,7 @@ class Settling:
     def promote(self, job_id: JobId, promotion: Promotion = Promotion.OLDEST) -> None:
         self._promotions[job_id] = promotion
 
-    async def start_all(self, job_id: JobId) -> None:
+    async def release_line(self, job_id: JobId) -> None:
         """Everybody in line may start: the job does not mind overlap, or no longer does."""
         await self._start(await waiting.in_line(self.tx, job_id))
 
