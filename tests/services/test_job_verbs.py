@@ -215,6 +215,29 @@ async def test_an_edit_that_ends_a_job_expires_it(shop: Shop) -> None:
     assert (shop.status(), shop.timer("next_at")) == ("expired", (None,))
 
 
+async def test_an_edit_beside_a_run_by_hand_does_not_move_a_chain(shop: Shop) -> None:
+    chain = Interval(10 * MINUTE, mode=IntervalMode.FIXED_DELAY)
+    job_id = await shop.job(chain)
+    before = shop.timer("due_at", "next_at")
+    shop.clock.advance(MINUTE)
+    await run_verbs.run_now(shop.database, shop.workspace, job_id, "ana")
+    await edit(shop, job_id, definition(chain, name="renamed"))
+    assert shop.timer("due_at", "next_at") == before
+    await shop.work()
+    assert shop.timer("due_at", "next_at") == before
+
+
+async def test_an_edit_beside_its_own_run_leaves_a_chain_to_the_end_of_that_run(shop: Shop) -> None:
+    chain = Interval(10 * MINUTE, mode=IntervalMode.FIXED_DELAY)
+    job_id = await shop.job(chain)
+    await shop.tick(10 * MINUTE)
+    await edit(shop, job_id, definition(chain, name="renamed"))
+    assert shop.timer("next_at") == (None,)
+    shop.clock.advance(MINUTE)
+    await shop.work()
+    assert shop.timer("next_at") == (shop.clock.now() + 10 * MINUTE,)
+
+
 async def test_a_job_that_cannot_be_planned_is_mended_by_an_edit(shop: Shop) -> None:
     job_id = await shop.job(Cron("* * * * *"))
     broken = '{"schedule":{"every":60,"kind":"interval"},"type":"python"}'  # an interval that nobody anchored

@@ -44,7 +44,7 @@ def plan_start(due: DueJob, now: datetime, events: tuple[JobEvent, ...] = ()) ->
         return Plan(
             (), Timer(due.timer.cursor, timetable.start_at, None if first is None else first.due_at), events
         )
-    return Walk(due, now, events).rest()
+    return Walk(due, now, events).start()
 
 
 def plan_resume(due: DueJob, now: datetime, *, catch_up: bool = False) -> Plan:

@@ -88,6 +88,12 @@ class Walk:
             self.cursor = max(self.cursor, self.now)
         return self.rest()
 
+    def start(self) -> Plan:
+        """As `rest`, when nothing was consumed: a chain whose next time is set keeps it, though a run by hand is live."""
+        if self.job.is_chained and self.due.timer.due_at is not None:
+            return self._rest(planned_after(self.timetable, self.cursor))
+        return self.rest()
+
     def rest(self) -> Plan:
         """Where the timer goes from the cursor on."""
         if self.job.is_chained and self.live + self.waiting > 0:

@@ -89,7 +89,7 @@ class _Edit:
             await self._close_the_books()
         old = self.hand.row
         rules, schedule_rev = Rules(definition.spec), old.schedule_rev + self.is_rescheduled
-        row = replace(old, rules=rules, schedule_rev=schedule_rev, timer=Timer(self._cursor(), None, None))
+        row = replace(old, rules=rules, schedule_rev=schedule_rev, timer=self._from())
         events, timer = await self._replan(row)
         await timer_moves.place(tx, job_id, definition, schedule_rev, timer)
         await jobs.edit(tx, job_id, definition, self.before.revision + 1, schedule_rev)
@@ -122,11 +122,12 @@ class _Edit:
             await fire_one(self.tx, self.hand.around, row, done, self.by)
             self.hand = await take(self.tx, row.job_id)
 
-    def _cursor(self) -> datetime:
-        row = self.hand.row
+    def _from(self) -> Timer:
+        """Where the new rules begin to count."""
+        row, now = self.hand.row, self.tx.now
         if self.is_rescheduled:
-            return first_cursor(self.definition, self.tx.now)
-        return self.tx.now if row.status in _OVER else row.timer.cursor
+            return Timer(first_cursor(self.definition, now), None, None)
+        return Timer(now, None, None) if row.status in _OVER else row.timer
 
     async def _replan(self, row: TimerRow) -> tuple[tuple[JobEvent, ...], Timer]:
         """The moves of the job and where its timer goes, under the new rules."""
