@@ -215,6 +215,29 @@ async def test_an_edit_that_ends_a_job_expires_it(shop: Shop) -> None:
     assert (shop.status(), shop.timer("next_at")) == ("expired", (None,))
 
 
+async def test_an_edit_beside_a_run_by_hand_does_not_move_a_chain(shop: Shop) -> None:
+    chain = Interval(10 * MINUTE, mode=IntervalMode.FIXED_DELAY)
+    job_id = await shop.job(chain)
+    before = shop.timer("due_at", "next_at")
+    shop.clock.advance(MINUTE)
+    await run_verbs.run_now(shop.database, shop.workspace, job_id, "ana")
+    await edit(shop, job_id, definition(chain, name="renamed"))
+    assert shop.timer("due_at", "next_at") == before
+    await shop.work()
+    assert shop.timer("due_at", "next_at") == before
+
+
+async def test_an_edit_beside_its_own_run_leaves_a_chain_to_the_end_of_that_run(shop: Shop) -> None:
+    chain = Interval(10 * MINUTE, mode=IntervalMode.FIXED_DELAY)
+    job_id = await shop.job(chain)
+    await shop.tick(10 * MINUTE)
+    await edit(shop, job_id, definition(chain, name="renamed"))
+    assert shop.timer("next_at") == (None,)
+    shop.clock.advance(MINUTE)
+    await shop.work()
+    assert shop.timer("next_at") == (shop.clock.now() + 10 * MINUTE,)
+
+
 async def test_a_job_that_cannot_be_planned_is_mended_by_an_edit(shop: Shop) -> None:
     job_id = await shop.job(Cron("* * * * *"))
     broken = '{"schedule":{"every":60,"kind":"interval"},"type":"python"}'  # an interval that nobody anchored
@@ -293,6 +316,31 @@ async def test_concurrent_runs_held_by_a_pause_all_start_again(shop: Shop) -> No
     shop.balance()
 
 
+async def test_concurrent_runs_held_by_a_pause_need_not_wait_for_one_that_runs(shop: Shop) -> None:
+    job_id = await shop.job(rule="concurrent")
+    await shop.tick(MINUTE)
+    [running] = await shop.claim()
+    await shop.tick(MINUTE)
+    await pause(shop, job_id)
+    assert [where for _, where, _ in shop.runs()] == ["running", "waiting"]
+    await resume(shop, job_id)
+    assert [where for _, where, _ in shop.runs()] == ["running", "ready"]
+    assert await shop.finish(running)
+    shop.balance()
+
+
+async def test_an_edit_that_allows_overlap_starts_nothing_in_a_pause(shop: Shop) -> None:
+    job_id = await shop.job(rule="queue")
+    await shop.tick(MINUTE)
+    await shop.tick(MINUTE)
+    await pause(shop, job_id)
+    await edit(shop, job_id, definition(rule="concurrent"))
+    assert await shop.claim() == []
+    await resume(shop, job_id)
+    assert len(await shop.claim()) == 1  # made when its job minded overlap
+    shop.balance()
+
+
 async def test_a_pause_with_an_end_is_over_by_itself(shop: Shop) -> None:
     job_id = await shop.job()
     await pause(shop, job_id, until=shop.clock.now() + HOUR)
@@ -340,6 +388,32 @@ async def test_resuming_a_job_that_has_not_started_leaves_it_pending(shop: Shop)
     shop.clock.advance(MINUTE)
     assert (await resume(shop, job_id)).status == "pending"
     assert shop.status() == "pending"
+
+
+async def test_a_run_held_by_a_pause_starts_though_its_job_was_postponed(shop: Shop) -> None:
+    job_id = await shop.job(Cron("* * * * *"))
+    await shop.tick(MINUTE)
+    await edit(shop, job_id, definition(Cron("* * * * *"), start_at=shop.clock.now() + HOUR))
+    await pause(shop, job_id)
+    await resume(shop, job_id)
+    assert shop.runs() == [("schedule", "ready", None)]
+    shop.balance()
+
+
+async def test_a_pause_that_cannot_end_by_itself_stops_no_other(shop: Shop) -> None:
+    broken, sound = await shop.job(), await shop.job()
+    until = shop.clock.now() + MINUTE
+    for job_id in (broken, sound):
+        await pause(shop, job_id, until=until)
+    nobody_anchored = '{"schedule":{"every":60,"kind":"interval"},"type":"python"}'
+    shop.owner.execute("UPDATE foliot.timers SET spec = %s WHERE job_id = %s", [nobody_anchored, broken])
+    shop.clock.advance(MINUTE)
+    assert await job_moves.resume_due(shop.database, limit=1) == 1
+    assert await job_moves.resume_due(shop.database, limit=1) == 1
+    assert await job_moves.resume_due(shop.database, limit=1) == 0
+    states = shop.sql("SELECT id, status FROM foliot.jobs")
+    assert sorted(status for _, status in states) == ["active", "paused"]
+    assert (sound, "active") in states
 
 
 async def test_a_disabled_job_is_switched_on_by_resume(shop: Shop) -> None:

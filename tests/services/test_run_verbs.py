@@ -15,7 +15,7 @@ from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.outcomes import Cancelled, Failed, Succeeded
 from foliot.domain.policy import Backoff, Retry
 from foliot.domain.run import RunError
-from foliot.domain.schedule import Cron, Interval, IntervalMode, Manual, Otherwise, Window
+from foliot.domain.schedule import Cron, Interval, IntervalMode, Manual, Once, Otherwise, Window
 from foliot.services import backfill as backfilling
 from foliot.services import job_moves, run_verbs
 from foliot.services.run_verbs import Cancelling
@@ -121,6 +121,22 @@ async def test_a_freeze_of_other_jobs_holds_nothing_here(shop: Shop) -> None:
     freeze(shop, {"queues": ["mail"]})
     run_id = await run_now(shop, job_id)
     assert await shop.work() == [run_id]
+
+
+@pytest.mark.parametrize(
+    ("planned", "by_hand", "status"), [(Succeeded(), BOOM, "completed"), (BOOM, Succeeded(), "failed")]
+)
+async def test_a_one_shot_ends_as_its_own_run_did_whatever_a_later_one_does(
+    shop: Shop, planned: Any, by_hand: Any, status: str
+) -> None:
+    job_id = await shop.job(Once(shop.clock.now() + MINUTE))
+    await shop.tick(MINUTE)
+    await run_now(shop, job_id)
+    assert len(await shop.work(planned)) == 1
+    assert shop.status() == "active"
+    assert len(await shop.work(by_hand)) == 1
+    assert shop.status() == status
+    shop.balance()
 
 
 # Cancelling

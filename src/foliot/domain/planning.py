@@ -44,14 +44,17 @@ def plan_start(due: DueJob, now: datetime, events: tuple[JobEvent, ...] = ()) ->
         return Plan(
             (), Timer(due.timer.cursor, timetable.start_at, None if first is None else first.due_at), events
         )
-    return Walk(due, now, events).rest()
+    return Walk(due, now, events).start()
 
 
 def plan_resume(due: DueJob, now: datetime, *, catch_up: bool = False) -> Plan:
     """What went by while the job was paused, disabled or failed becomes one record; only `catch_up` runs any of it."""
     start_at = due.job.timetable.start_at
     if start_at is not None and start_at > now:
-        return plan_start(replace(due, status=JobStatus.PENDING), now, (JobEvent.RESUME, JobEvent.POSTPONE))
+        later = plan_start(replace(due, status=JobStatus.PENDING), now, (JobEvent.RESUME, JobEvent.POSTPONE))
+        return replace(
+            later, promotes=due.live == 0 and due.waiting > 0
+        )  # a run of before its start was moved
     return Walk(due, now, (JobEvent.RESUME,)).resume(catch_up=catch_up)
 
 

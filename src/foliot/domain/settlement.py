@@ -96,7 +96,7 @@ def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitt
         )
     event = _job_event(run, status, facts)
     stopped = facts.status if event is None else advance(facts.status, event)
-    timer, expires = _timer(run, facts, stopped, event, now)
+    timer, expires = _timer(run, status, facts, stopped, event, now)
     if expires:
         event = JobEvent.EXPIRE
         stopped = advance(facts.status, event)
@@ -139,31 +139,38 @@ def then(run: RunFacts, facts: JobFacts, settlement: Settlement) -> JobFacts:
 
 def _job_event(run: RunFacts, status: RunStatus, facts: JobFacts) -> JobEvent | None:
     """A breaker that fails the job comes first, then the job's natural end, then a breaker that pauses it."""
-    breaker, job = facts.job.breaker, facts.job
+    breaker = facts.job.breaker
     has_tripped = status in FAILURES and _streak(status, facts) >= breaker.after
     wanted: list[JobEvent] = []
     if has_tripped and breaker.action is BreakerAction.FAIL:
         wanted.append(JobEvent.FAIL)
-    if facts.timer.ending is not None and _left(run, facts) == (0, 0):
-        wanted.append(_end_of_once(status) if job.is_once else facts.timer.ending)
+    ending = _ending(run, status, facts)
+    if ending is not None and _left(run, facts) == (0, 0):
+        wanted.append(ending)
     if has_tripped and breaker.action is BreakerAction.PAUSE:
         wanted.append(JobEvent.PAUSE)
     return next((event for event in wanted if may(facts.status, event)), None)
 
 
-def _end_of_once(status: RunStatus) -> JobEvent:
+def _ending(run: RunFacts, status: RunStatus, facts: JobFacts) -> JobEvent | None:
+    """How the job will end. A one-shot ends as its own run did, whatever is run by hand after it."""
+    is_its_own = facts.job.is_once and run.trigger is Trigger.SCHEDULE
+    if facts.timer.ending is None or not is_its_own:
+        return facts.timer.ending
     if status is RunStatus.SUCCEEDED:
         return JobEvent.COMPLETE
     return JobEvent.FAIL if status in FAILURES else JobEvent.EXPIRE
 
 
 def _timer(
-    run: RunFacts, facts: JobFacts, after: JobStatus, event: JobEvent | None, now: datetime
+    run: RunFacts, status: RunStatus, facts: JobFacts, after: JobStatus, event: JobEvent | None, now: datetime
 ) -> tuple[Timer | None, bool]:
     """Where the timer goes, and whether a fixed_delay job finds here that its time is over."""
-    timer = facts.timer
+    timer = replace(facts.timer, ending=_ending(run, status, facts))
     if event is not None:
         return replace(timer, due_at=None, next_at=None), False
+    if timer != facts.timer:
+        return timer, False
     if not facts.job.is_chained or after is not JobStatus.ACTIVE or timer.ending is not None:
         return None, False
     is_idle = _left(run, facts) == (0, 0)

@@ -10,7 +10,7 @@ from foliot.domain.gaps import TICK, deferred_by, leftover, newest_due, newest_r
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, RunStatus
 from foliot.domain.overlapping import Admission, admit
-from foliot.domain.policy import MisfireRule
+from foliot.domain.policy import MisfireRule, OverlapRule
 from foliot.domain.records import TOO_LATE, DueJob, EndWait, NewRun, Plan, Record, Skip
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import Manual, PlannedTime, SkipReason, planned_after
@@ -81,10 +81,17 @@ class Walk:
             wants_all = self.job.misfire.rule is MisfireRule.ALL
             most = 0 if not catch_up else self.job.misfire.max_catch_up if wants_all else 1
             self._consume(upcoming, last, most, reason, catch_up=True, patient=wants_all)
-        if self.due.live == 0 and self.due.waiting > 0:
+        may_join = self.job.overlap.rule is OverlapRule.CONCURRENT
+        if self.due.waiting > 0 and (self.due.live == 0 or may_join):
             self.promotes = True
         if self.job.is_chained:
             self.cursor = max(self.cursor, self.now)
+        return self.rest()
+
+    def start(self) -> Plan:
+        """As `rest`, when nothing was consumed: a chain whose next time is set keeps it, though a run by hand is live."""
+        if self.job.is_chained and self.due.timer.due_at is not None:
+            return self._rest(planned_after(self.timetable, self.cursor))
         return self.rest()
 
     def rest(self) -> Plan:

@@ -89,12 +89,12 @@ class _Edit:
             await self._close_the_books()
         old = self.hand.row
         rules, schedule_rev = Rules(definition.spec), old.schedule_rev + self.is_rescheduled
-        row = old._replace(rules=rules, schedule_rev=schedule_rev, timer=Timer(self._cursor(), None, None))
+        row = old._replace(rules=rules, schedule_rev=schedule_rev, timer=self._from())
         events, timer = await self._replan(row)
         await timer_moves.place(tx, job_id, definition, schedule_rev, timer)
         await jobs.edit(tx, job_id, definition, self.before.revision + 1, schedule_rev)
         await standing.redirect(tx, old, definition.spec)
-        if old.waiting and old.rules.is_exclusive and not rules.is_exclusive:
+        if old.waiting and not rules.is_exclusive and old.status not in _STOPPED:
             settling = self.hand.settling(tx, row)
             await settling.release_line(job_id)
             await settling.write()
@@ -122,11 +122,12 @@ class _Edit:
             await fire_one(self.tx, self.hand.around, row, done, self.by)
             self.hand = await take(self.tx, row.job_id)
 
-    def _cursor(self) -> datetime:
-        row = self.hand.row
+    def _from(self) -> Timer:
+        """Where the new rules begin to count."""
+        row, now = self.hand.row, self.tx.now
         if self.is_rescheduled:
-            return first_cursor(self.definition, self.tx.now)
-        return self.tx.now if row.status in _OVER else row.timer.cursor
+            return Timer(first_cursor(self.definition, now), None, None)
+        return Timer(now, None, None) if row.status in _OVER else row.timer
 
     async def _replan(self, row: TimerRow) -> tuple[tuple[JobEvent, ...], Timer]:
         """The moves of the job and where its timer goes, under the new rules."""

@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from foliot.domain.errors import Conflict, FoliotError, Invalid
+from foliot.domain.errors import Conflict, DatabaseUnavailable, Invalid, NotFound
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
@@ -81,14 +81,15 @@ async def resume_due(database: Database, limit: int = RESUMED_AT_ONCE) -> int:
         found = await jobs.due_to_resume(tx, limit)
     for workspace_id, job_id in found:
         try:
-            async with database.tx(Role.APP, workspace_id) as tx:
-                hand = await take(tx, job_id)
-                stored = await jobs.get(tx, job_id)
-                # Somebody may have resumed it, or paused it anew, since it was found.
-                if stored is not None and stored.paused_until is not None and stored.paused_until <= tx.now:
-                    await _resume(tx, hand, BY, catch_up=False)
-        except FoliotError:
+            await _resume_if_due(database, workspace_id, job_id)
+        except NotFound:
+            continue  # purged since it was found
+        except DatabaseUnavailable:
+            raise
+        except Exception:  # it stays paused until somebody looks at it, and is not found again
             log.exception("job.not_resumed", extra={"workspace": str(workspace_id), "job": str(job_id)})
+            async with database.tx(Role.APP, workspace_id) as tx:
+                await jobs.set_paused_until(tx, job_id, None)
     return len(found)
 
 
@@ -148,6 +149,15 @@ async def _stop(tx: Tx, hand: InHand, event: JobEvent, reason: str | None, by: s
     if held:
         await timers.settle(tx, {row.job_id: Told(live=-held, waiting=held)})
     return Moved(status)
+
+
+async def _resume_if_due(database: Database, workspace_id: WorkspaceId, job_id: JobId) -> None:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        hand = await take(tx, job_id)
+        stored = await jobs.get(tx, job_id)
+        # Somebody may have resumed it, or paused it anew, since it was found.
+        if stored is not None and stored.paused_until is not None and stored.paused_until <= tx.now:
+            await _resume(tx, hand, BY, catch_up=False)
 
 
 async def _resume(tx: Tx, hand: InHand, by: str, *, catch_up: bool) -> Moved:
