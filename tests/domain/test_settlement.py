@@ -416,7 +416,7 @@ def test_the_next_attempt_waits_until_a_calendar_opens(outcome: Outcome) -> None
 def test_the_next_attempt_waits_for_the_next_window_and_no_longer_than_that_lasts() -> None:
     job = a_job(window=Window(time(8, 30), time(8, 45)))
     settled = settle(a_run(), Failed(ERROR), facts(job), NOW, 0)
-    assert (settled.retry_at, settled.retry_by) == (at("08:30"), at("08:45"))
+    assert (settled.retry_at, settled.expires_at) == (at("08:30"), at("08:45"))
 
 
 @pytest.mark.parametrize(

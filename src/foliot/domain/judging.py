@@ -24,7 +24,7 @@ from foliot.domain.policy import OnLost
 from foliot.domain.retrying import GiveUp, NoRetry, after_failure
 from foliot.domain.run import RunError, RunFacts
 from foliot.domain.schedule import SkipReason
-from foliot.domain.starting import MayNot, MayStart, may_start
+from foliot.domain.starting import MayNot, MayStart, may_start_by
 
 MOST_LOSSES = 3  # a run whose workers keep dying may be what kills them
 LOST_JITTER = timedelta(seconds=1)
@@ -84,7 +84,7 @@ def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitte
         case Lost():
             return _lost(run, facts, now + LOST_JITTER * jitter)
         case HandedBack():
-            allowed = may_start(facts.job.timetable, now)
+            allowed = may_start_by(run.trigger, facts.job.timetable, now)
             if isinstance(allowed, MayNot):
                 return Judgement(RunEvent.SKIP, AttemptEvent.CANCEL, skip_reason=allowed.reason)
             return Judgement(
@@ -120,7 +120,7 @@ def _lost(run: RunFacts, facts: JobFacts, at: datetime) -> Judgement:
     over = Judgement(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
     if facts.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MOST_LOSSES:
         return over
-    allowed = may_start(facts.job.timetable, at)
+    allowed = may_start_by(run.trigger, facts.job.timetable, at)
     if isinstance(allowed, MayNot):
         return replace(over, note=GiveUp(NoRetry.CLOSED).sentence)
     again = Judgement(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, losses=1)
@@ -137,7 +137,7 @@ def _retry(
     )
     if isinstance(answer, GiveUp):
         return answer
-    allowed = may_start(job.timetable, answer.at)
+    allowed = may_start_by(run.trigger, job.timetable, answer.at)
     if isinstance(allowed, MayNot):
         return GiveUp(NoRetry.CLOSED)
     if next_at is not None and not job.retry.past_next and allowed.at >= next_at:
