@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from foliot.domain.definition import Rules, Spec
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, Timetable
+
+HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,15 @@ class Chapter:
     schedule_rev: int
     timetable: Timetable
     since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    start_at: datetime
+    end_at: datetime
+
+    def holds(self, at: datetime) -> bool:
+        return self.start_at <= at < self.end_at
 
 
 @dataclass(slots=True)
@@ -31,11 +42,15 @@ class Story:
     chapters: list[Chapter] = field(default_factory=list)
     paused: list[datetime] = field(default_factory=list)
     resumed: list[datetime] = field(default_factory=list)
+    frozen: list[Frozen] = field(default_factory=list)
 
     @property
     def is_guarded(self) -> bool:
         """Whether a window or a calendar says when it may start."""
         return self.spec.window is not None or bool(self.calendars)
+
+    def is_frozen(self, at: datetime) -> bool:
+        return any(frozen.holds(at) for frozen in self.frozen)
 
     def begin(self, spec: Spec, schedule_rev: int, since: datetime) -> None:
         self.spec = spec
@@ -47,3 +62,8 @@ class Story:
 class Chronicle:
     stories: dict[JobId, Story] = field(default_factory=dict)
     ticks: list[datetime] = field(default_factory=list)  # that left nothing due behind
+    freezes: list[Frozen] = field(default_factory=list)
+
+    def is_frozen(self, at: datetime) -> bool:
+        """Whether a freeze is in force, or was a moment ago."""
+        return any(frozen.start_at <= at <= frozen.end_at + HOUR for frozen in self.freezes)

@@ -68,7 +68,7 @@ class Drive:
         self._chance = Random(f"{size.seed}/drive")
         self._agenda: list[tuple[datetime, int, Deed]] = []
         self._order = count()
-        self._claim_from = size.start
+        self._claim_from = self._house_from = size.start
         self._is_ticking = True
 
     async def run(self) -> None:
@@ -139,7 +139,7 @@ class Drive:
             if look.ready:
                 instants.append(max(whole(look.ready), self._claim_from))
             if look.house:
-                instants.append(whole(look.house))
+                instants.append(max(whole(look.house), self._house_from))
         return min(instants, default=datetime.max.replace(tzinfo=self.size.end.tzinfo))
 
     async def _step(self, look: Look) -> None:
@@ -157,7 +157,8 @@ class Drive:
             return
         if look.due and look.due <= now and self._is_ticking:
             await self._let(nodes[0], self._tick)
-        if look.house and look.house <= now and nodes[0].is_awake:
+        if look.house and look.house <= now and self._house_from <= now and nodes[0].is_awake:
+            self._house_from = whole(now + MINUTE)  # what is still there then must wait its turn
             await self._let(nodes[0], Node.keep_house)
         if self._claim_from <= now:
             await self._claim(nodes, now)
@@ -198,8 +199,14 @@ class Drive:
     async def _beat(self, node: Node, turn: int) -> None:
         """Every node beats; they take turns in sweeping."""
         self._at(self.clock.now() + GRAIN, partial(self._beat, node, turn + 1))
-        if node.is_awake and await self._let(node, Node.beat) and turn % NODES == 0:
-            await self._let(node, Node.sweep)
+        steps = [Node.beat]
+        if turn % NODES == 0:
+            steps += [Node.sweep, Node.answer_gates]
+            if self.chronicle.is_frozen(self.clock.now()):
+                steps.append(Node.mind_freezes)
+        for step in steps:
+            if node.is_awake:
+                await self._let(node, step)
 
     async def _strike(self, fault: Fault) -> None:
         node = self.nodes[fault.node]

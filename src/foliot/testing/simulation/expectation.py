@@ -163,7 +163,9 @@ def _timer(story: Story, chapter: Chapter, standing: Standing, ticks: Sequence[d
         seen = ticks[before - 1] if before else None
         is_full = story.spec.max_runs is not None and standing.runs_created >= story.spec.max_runs
         is_chain = is_chained(chapter.timetable.schedule)
-        if upcoming and seen and upcoming.due_at <= seen and not is_full and not is_chain:
+        if upcoming is None or story.is_frozen(upcoming.due_at):  # held times wait for the resume, too
+            return
+        if seen and upcoming.due_at <= seen and not is_full and not is_chain:
             yield f"I1: stopped at {standing.status_at}, but {upcoming.planned_for} was due before and has no record"
         return
     if standing.ending is not None or standing.status == "pending":

@@ -29,6 +29,10 @@ _PLACES = """
     UNION ALL SELECT run_id, job_id, NULL FROM leases
     UNION ALL SELECT run_id, job_id, waits_for FROM waiting
 """
+_MATCHING = """
+    CASE dependencies."on" WHEN 'success' THEN ARRAY['succeeded'] WHEN 'failure' THEN ARRAY['failed', 'timed_out', 'interrupted']
+                           ELSE ARRAY['succeeded', 'failed', 'timed_out', 'interrupted', 'cancelled'] END
+"""
 
 # Each finds what is wrong; no rows is right. %(exclusive)s, %(jobs)s and %(most_tries)s come from the chronicle.
 CHECKS = {
@@ -50,17 +54,25 @@ CHECKS = {
         SELECT * FROM (SELECT run_id, since, fence, lag(fence) OVER steps AS fence_before, lag(until) OVER steps AS until_before
                          FROM ({_SPELLS}) AS spells WINDOW steps AS (PARTITION BY run_id ORDER BY since, fence)) AS followed
          WHERE fence <= fence_before OR since < until_before""",
-    "I7 dependency order: a triggered run comes after the success that triggered it": """
+    "I7 dependency order: a triggered run comes after the end that triggered it": f"""
         SELECT downstream.id, downstream.created_at, upstream.status, upstream.finished_at
           FROM runs AS downstream LEFT JOIN runs AS upstream ON upstream.id = downstream.upstream_run_id
+          LEFT JOIN dependencies ON dependencies.job_id = downstream.job_id AND dependencies.upstream_id = upstream.job_id
          WHERE downstream.trigger = 'dependency'
-           AND (upstream.status IS DISTINCT FROM 'succeeded' OR upstream.finished_at > downstream.created_at)""",
-    "I7 dependency order: each success triggers once": """
-        SELECT dependencies.job_id, upstream.id FROM dependencies
+           AND (upstream.id IS NULL OR upstream.finished_at IS NULL OR upstream.finished_at > downstream.created_at
+                OR upstream.status <> ALL ({_MATCHING}))""",
+    "I7 dependency order: each end triggers once": f"""
+        SELECT dependencies.job_id, upstream.id, upstream.status FROM dependencies
           JOIN jobs ON jobs.id = dependencies.job_id AND jobs.status = 'active' AND jobs.status_at = jobs.created_at
-          JOIN runs AS upstream ON upstream.job_id = dependencies.upstream_id AND upstream.status = 'succeeded'
-         WHERE dependencies.mode = 'trigger' AND dependencies."on" = 'success'
+          JOIN runs AS upstream ON upstream.job_id = dependencies.upstream_id AND upstream.status = ANY ({_MATCHING})
+         WHERE dependencies.mode = 'trigger'
            AND NOT EXISTS (SELECT FROM runs WHERE runs.job_id = dependencies.job_id AND runs.upstream_run_id = upstream.id)""",
+    "I7 dependency order: one run for each success at a gate": """
+        SELECT dependencies.job_id, count(*) AS ran, successes FROM dependencies
+          JOIN runs ON runs.job_id = dependencies.job_id AND runs.trigger = 'schedule' AND runs.started_at IS NOT NULL
+          JOIN LATERAL (SELECT count(*) AS successes FROM runs AS upstream
+                         WHERE upstream.job_id = dependencies.upstream_id AND upstream.status = 'succeeded') AS counted ON true
+         WHERE dependencies.mode = 'gate' GROUP BY dependencies.job_id, successes HAVING count(*) > successes""",
     "I9 attempts bounded: retries within max, losses within three": """
         SELECT runs.id, tries, losses, bound.most FROM runs
           JOIN unnest(%(jobs)s::uuid[], %(most_tries)s::int[]) AS bound (job_id, most) ON bound.job_id = runs.job_id
@@ -160,6 +172,8 @@ class Judge:
                 raise Broken(
                     f"I3 never early: {story.name} started at {now}, available from {available_at} on"
                 )
+            if each.trigger is not Trigger.MANUAL and story.is_frozen(now):
+                raise Broken(f"I8 freezes: {story.name} started at {now}, in a freeze")
             is_bound = story.is_guarded and each.trigger is not Trigger.MANUAL
             if is_bound and not may_begin(story, available_at, now):
                 raise Broken(

@@ -10,8 +10,9 @@ from random import Random
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import JobId, RunId, WorkerId
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, TimedOut
-from foliot.services import workers
+from foliot.services import freezes, workers
 from foliot.services.claim import Turns, claim
+from foliot.services.expiry import answer_gates, expire, open_windows
 from foliot.services.report import Report, report
 from foliot.services.sweep import sweep
 from foliot.services.tick import BATCH, tick
@@ -20,7 +21,6 @@ from foliot.storage.tx import PoolSize
 from foliot.testing.clock import ManualClock
 from foliot.testing.simulation.faults import FaultyDatabase
 from foliot.testing.simulation.handlers import act
-from foliot.testing.simulation.housekeeping import end_expired, open_windows
 from foliot.testing.simulation.world import MINUTE, TYPE, Behaviour
 
 QUEUE = "default"
@@ -155,8 +155,16 @@ class Node:
         self.stage.count("swept cancelled", swept.cancelled)
 
     async def keep_house(self) -> None:
-        self.stage.count("expired", await end_expired(self.database))
+        self.stage.count("expired", await expire(self.database))
         self.stage.count("windows opened", await open_windows(self.database))
+
+    async def answer_gates(self) -> None:
+        self.stage.count("gates answered", await answer_gates(self.database))
+
+    async def mind_freezes(self) -> None:
+        self.stage.count("held by a freeze", await freezes.hold(self.database))
+        thawed = await freezes.thaw(self.database)
+        self.stage.count("thawed", thawed.runs)
 
     async def report_all(self) -> tuple[frozenset[RunId], frozenset[RunId]]:
         """Everything it believes to hold, at once: what a process does that was frozen. What was said, and what was accepted."""

@@ -12,16 +12,19 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
+from foliot.domain.dependencies import Edge
 from foliot.domain.editing import edited_schedule
 from foliot.domain.errors import FoliotError
+from foliot.domain.freezing import After, Running
 from foliot.domain.ids import CalendarId, JobId, WorkspaceId, uuid7
 from foliot.domain.schedule import Calendar
 from foliot.domain.schedule.reading import anchored
-from foliot.services import editing, job_moves, jobs, run_verbs
+from foliot.services import editing, freezes, job_moves, jobs, run_verbs
+from foliot.services.freezes import NewFreeze
 from foliot.storage import workspaces
 from foliot.storage.codec import encode
 from foliot.storage.tx import Database, Role
-from foliot.testing.simulation.chronicle import Chronicle, Story
+from foliot.testing.simulation.chronicle import Chronicle, Frozen, Story
 from foliot.testing.simulation.nodes import Handler, Stage
 from foliot.testing.simulation.world import NewJob, Size, other_schedule, world
 
@@ -77,6 +80,7 @@ class People:
             (0.04, partial(self._cancel, story)),
             (0.03, partial(self._skip_next, story)),
             (0.01, partial(self._archive, story)),
+            (0.02, partial(self._freeze, story)),
         )
 
     def _moment(self, length: timedelta) -> datetime:
@@ -137,6 +141,30 @@ class People:
         await run_verbs.skip_next(self.database, story.workspace_id, story.id, BY, reason="not today")
         self.stage.count("people skipped")
 
+    async def _freeze(self, story: Story) -> None:
+        """This job, or its whole workspace, for some hours; over well before the end of the world."""
+        now = self.stage.clock.now()
+        end_at = min(now + timedelta(hours=self.chance.randint(1, 12)), self.size.end - timedelta(hours=1))
+        everything = self.chance.random() < 0.5
+        after, running = self.chance.choice(list(After)), self.chance.choice(list(Running))
+        if end_at <= now:
+            return
+        new = NewFreeze(
+            "stock-taking",
+            everything=everything,
+            jobs=frozenset() if everything else frozenset({story.id}),
+            end_at=end_at,
+            after=after,
+            running=running,
+        )
+        await freezes.turn_on(self.database, story.workspace_id, new, BY)
+        frozen = Frozen(now, end_at)
+        self.chronicle.freezes.append(frozen)
+        for each in self.chronicle.stories.values():
+            if each is story or (everything and each.workspace_id == story.workspace_id):
+                each.frozen.append(frozen)
+        self.stage.count("people froze")
+
     async def _archive(self, story: Story) -> None:
         await job_moves.archive(self.database, story.workspace_id, story.id, BY, detach=True)
         self.stage.count("people archived")
@@ -154,19 +182,13 @@ class People:
             )
             calendars = (replace(new.calendar, name=name),)
             definition = replace(definition, spec=replace(definition.spec, calendars=(calendar_id,)))
+        if (upstream := new.upstream) is not None:
+            edge = Edge(siblings[-upstream.places], upstream.on, upstream.mode)
+            definition = replace(definition, depends_on=(edge,))
         created = await jobs.create(self.database, workspace_id, definition, BY)
-        if new.upstream is not None:
-            self._depend(workspace_id, created.id, siblings[-new.upstream])
         self.stage.handlers[created.id] = Handler(new.name, new.behaviour)
         story = Story(created.id, workspace_id, new.name, definition.spec, calendars)
         schedule = anchored(definition.spec.schedule, now)
         story.begin(replace(definition.spec, schedule=schedule), 1, now)
         self.chronicle.stories[created.id] = story
         return created.id
-
-    def _depend(self, workspace_id: WorkspaceId, job_id: JobId, upstream_id: JobId) -> None:
-        self.owner.execute(
-            """INSERT INTO foliot.dependencies (workspace_id, job_id, upstream_id, "on", mode) VALUES (%s, %s, %s, 'success', 'trigger')""",
-            [workspace_id, job_id, upstream_id],
-        )
-        self.owner.execute("UPDATE foliot.timers SET has_dependents = true WHERE job_id = %s", [upstream_id])

@@ -9,6 +9,7 @@ from enum import StrEnum
 from random import Random
 
 from foliot.domain.definition import Definition, Spec
+from foliot.domain.dependencies import Mode, On
 from foliot.domain.policy import (
     Backoff,
     Breaker,
@@ -94,6 +95,15 @@ class Behaviour:
 
 
 @dataclass(frozen=True, slots=True)
+class Upstream:
+    """The job so many places earlier in the same workspace."""
+
+    places: int
+    on: On
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
 class NewJob:
     """A job to create."""
 
@@ -101,7 +111,7 @@ class NewJob:
     definition: Definition
     behaviour: Behaviour
     calendar: Calendar | None = None
-    upstream: int | None = None  # a trigger on the job so many places earlier in the same workspace
+    upstream: Upstream | None = None
 
     @property
     def name(self) -> str:
@@ -159,16 +169,17 @@ def _job(size: Size, chance: Random, beat: Beat, workspace: int, place: int) -> 
     return NewJob(workspace, Definition(f"w{workspace}-j{place}", spec), behaviour, calendar, upstream)
 
 
-def _schedule(chance: Random, beat: Beat, size: Size, place: int) -> tuple[Schedule, int | None]:
+def _schedule(chance: Random, beat: Beat, size: Size, place: int) -> tuple[Schedule, Upstream | None]:
     roll = chance.random()
     if beat is Beat.DAILY and roll < 0.05:
         return Once(size.start + _some(chance, HOUR, size.end - size.start), chance.choice(ZONES)), None
     if beat is Beat.DAILY and roll < 0.10 and place:
-        return Manual(), chance.randint(1, place)
+        return Manual(), Upstream(chance.randint(1, place), chance.choice(list(On)), Mode.TRIGGER)
     if beat is Beat.HOURLY and roll < 0.20:
         mode = IntervalMode.FIXED_DELAY if roll < 0.08 else IntervalMode.FIXED_RATE
         return Interval(HOUR * chance.choice((0.5, 1, 2)), mode=mode), None
-    return _cron(chance, beat, size.mix), None
+    gate = Upstream(chance.randint(1, place), On.SUCCESS, Mode.GATE) if place and roll > 0.96 else None
+    return _cron(chance, beat, size.mix), gate
 
 
 def _cron(chance: Random, beat: Beat, mix: Mix) -> Cron:
