@@ -14,8 +14,9 @@ from foliot.domain.ids import FreezeId, JobId
 from foliot.domain.outcomes import Cancelled, HandedBack, Lost, Outcome, Succeeded, TimedOut
 from foliot.domain.policy import Breaker, BreakerAction, Limits, Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Otherwise, Window
-from foliot.services import expiry, freezes, limits
+from foliot.services import freezes, limits
 from foliot.services.freezes import NewFreeze
+from foliot.services.tending import tend
 from foliot.storage.leases import Claimed
 from tests.services.staging import BROKE, BROKE_FOR_GOOD, MANUAL, Stage
 
@@ -163,14 +164,8 @@ class Play:
         self.stage.clock.advance(timedelta(seconds=self.chance.randint(1, 200)))
 
     async def sweep(self) -> None:
-        database = self.stage.database
-        await freezes.hold(database)
-        while (await freezes.thaw(database)).is_full:
+        while (await tend(self.stage.database)).is_full:
             pass
-        await expiry.expire(database)
-        await expiry.open_windows(database)
-        await expiry.answer_gates(database)
-        await limits.recount(database)
 
     def check(self) -> None:
         self.seen.update(waits_for for _, waits_for in self.stage.waits())

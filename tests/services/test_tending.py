@@ -1,0 +1,37 @@
+"""One call tends to all that waits."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from foliot.domain.policy import Limits
+from foliot.domain.schedule import Interval
+from foliot.services.freezes import NewFreeze, turn_on
+from foliot.services.tending import Tended, tend
+from tests.services.staging import Stage
+
+pytestmark = pytest.mark.anyio
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+
+
+async def test_it_holds_lets_go_and_ends_and_then_has_nothing_to_do(stage: Stage) -> None:
+    await stage.job("patient", Interval(HOUR))
+    await stage.job("prompt", Interval(HOUR), limits=Limits(start_deadline=2 * MINUTE))
+    stage.clock.advance(HOUR)
+    await stage.tick()
+    start_at = stage.clock.now() + MINUTE
+    later = NewFreeze("short", everything=True, start_at=start_at, end_at=start_at + MINUTE)
+    await turn_on(stage.database, stage.workspace, later, "ada")
+    assert await tend(stage.database) == Tended()
+    stage.clock.advance(MINUTE)
+    assert await tend(stage.database) == Tended(held=2)
+    assert await tend(stage.database) == Tended()
+    stage.clock.advance(MINUTE)
+    tended = await tend(stage.database)
+    assert tended.let_go == 1  # the other was too late to be let go
+    assert stage.owner.execute("SELECT skip_reason FROM foliot.runs WHERE status = 'skipped'").fetchall() == [
+        ("deadline",)
+    ]
+    assert await tend(stage.database) == Tended()
