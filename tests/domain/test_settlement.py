@@ -448,3 +448,11 @@ def test_what_a_person_asked_for_is_retried_whatever_the_calendar_says() -> None
     run = a_run(trigger=Trigger.MANUAL)
     settled = settle(run, Failed(ERROR), facts(a_job(calendars=(closed,))), NOW, 0)
     assert settled.retry_at == NOW + timedelta(minutes=5)
+
+
+@pytest.mark.parametrize("status", [JobStatus.ACTIVE, JobStatus.PAUSED])
+def test_a_fixed_delay_that_is_stopped_counts_on_from_the_end_of_its_run(status: JobStatus) -> None:
+    job = a_job(Interval(HOUR, at("00:00"), IntervalMode.FIXED_DELAY), retry=NO_RETRY, breaker=Breaker(1))
+    waiting_for_the_run = Timer(at("06:00"), None, None)
+    settled = settle(a_run(), Failed(ERROR), facts(job, timer=waiting_for_the_run, status=status), NOW, 0)
+    assert settled.timer == Timer(NOW, None, None)

@@ -167,11 +167,16 @@ def _timer(
 ) -> tuple[Timer | None, bool]:
     """Where the timer goes, and whether a fixed_delay job finds here that its time is over."""
     timer = replace(facts.timer, ending=_ending(run, status, facts))
+    # Of a job that stops, too, the next planned time counts from this end: resume asks for it.
+    ends_link = facts.job.is_chained and run.trigger is Trigger.SCHEDULE
+    stopped = replace(timer, cursor=now) if ends_link else timer
     if event is not None:
-        return replace(timer, due_at=None, next_at=None), False
+        return replace(stopped, due_at=None, next_at=None), False
+    if after is not JobStatus.ACTIVE:
+        return stopped if stopped != facts.timer else None, False
     if timer != facts.timer:
         return timer, False
-    if not facts.job.is_chained or after is not JobStatus.ACTIVE or timer.ending is not None:
+    if not facts.job.is_chained or timer.ending is not None:
         return None, False
     is_idle = _left(run, facts) == (0, 0)
     # A run made by hand does not move the chain, unless nothing else would ever set it going again.

@@ -9,11 +9,12 @@ from datetime import datetime
 from foliot.domain.definition import Definition, Rules
 from foliot.domain.editing import edited_schedule, moves_of_edit
 from foliot.domain.errors import StaleRevision
+from foliot.domain.freezing import After
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.planning import plan, plan_resume, plan_start
-from foliot.domain.records import Plan
+from foliot.domain.records import DueJob, Plan
 from foliot.domain.schedule.reading import check_schedule
 from foliot.services.firing import fire_one, reason_for, status_after
 from foliot.services.in_hand import InHand, note, refuse_archived, take
@@ -106,7 +107,7 @@ class _Edit:
     async def _close_the_books(self) -> None:
         """What the old schedule has planned up to now is recorded under its own revision before the new one takes over."""
         row, now = self.hand.row, self.tx.now
-        due = self.hand.around.due(row)
+        due = _unheld(self.hand.around.due(row), now)
         try:
             if row.status in _STOPPED:
                 left = plan_resume(due, now)
@@ -141,3 +142,12 @@ class _Edit:
         if was in _OVER and not _ENDS.isdisjoint(planned.events):  # nothing lies ahead of it still
             return (), replace(planned.timer, due_at=None, next_at=None)
         return planned.events, planned.timer
+
+
+def _unheld(due: DueJob, now: datetime) -> DueJob:
+    """Times that a freeze holds for later would be lost with their schedule: they are due now, to be recorded as frozen."""
+    if due.timer.due_at is None or not any(freeze.holds(now) for freeze in due.freezes):
+        return due
+    freezes = (replace(freeze, after=After.SKIP) if freeze.holds(now) else freeze for freeze in due.freezes)
+    timer = replace(due.timer, due_at=min(due.timer.due_at, now))
+    return replace(due, freezes=tuple(freezes), timer=timer)
