@@ -19,7 +19,8 @@ def read_days(cursor: Cursor, *, sure: bool) -> Days | date | None:
     ordinals = [day for days in cursor.several(ordinal_range) for day in days]
     if ordinals:
         return _of_month(cursor, ordinals, start, sure=sure)
-    weekday = cursor.peek().number if cursor.peek().kind is Kind.WEEKDAY else None
+    is_one_day = cursor.peek().kind is Kind.WEEKDAY and not cursor.peek().word.endswith("days")
+    weekday = cursor.peek().number if is_one_day else None
     if weekdays := cursor.several(_weekday_range):
         found = frozenset[int]().union(*weekdays)
         named = calendar_date(cursor) if cursor.at == start + 1 and weekday is not None else None

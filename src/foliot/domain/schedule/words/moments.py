@@ -79,7 +79,8 @@ def on_date(said: Said, name: str, day: date, place: Place) -> Once:
             else said.rewritten("times", "at 00:00", "at 23:59"),
         )
     if is_tonight and at < time(17):
-        said.refuse("times", f"{at:%H:%M} is not tonight.", f"Write 'tomorrow at {at:%H:%M}'.")
+        evening = f"'tonight at {at.hour + 12}:{at:%M}' or " if 5 <= at.hour < 12 else ""
+        said.refuse("times", f"{at:%H:%M} is not tonight.", f"Write {evening}'tomorrow at {at:%H:%M}'.")
     return _at_wall(said, name, datetime.combine(day, at), place)
 
 

@@ -173,7 +173,7 @@ class Phrase:
     def times(self, start: int) -> bool:
         place = self.cursor.at
         if found := self.cursor.several(clock_time):
-            one_clock(self.cursor, place)
+            one_clock(self.cursor, place, found)
             self.note("times", tuple(sorted(set(found))), start)
         return bool(found)
 
@@ -210,7 +210,7 @@ class Phrase:
         if not cursor.accept("to", "through", "until", "till", *(["and"] if is_between else [])):
             self.unexpected()
         last = self.one_time()
-        one_clock(cursor, start, is_overnight=last < first)
+        one_clock(cursor, start, (first, last))
         self.note("window", (first, last), start)
 
     def weekdays(self, start: int, *, is_between: bool) -> None:

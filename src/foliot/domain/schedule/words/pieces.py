@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date, time
+from itertools import pairwise
 from typing import NoReturn, TypeVar
 
 from foliot.domain.schedule.words.tokens import Token, refuse, tokens_of
@@ -112,23 +113,23 @@ def clock_time(cursor: Cursor) -> time | None:
     return time(hour, minute, second)
 
 
-def one_clock(cursor: Cursor, start: int, *, is_overnight: bool = False) -> None:
-    """Beside a time with am or pm, or at the end of a night that starts in the morning, 5:00 is no longer surely 05:00."""
+def one_clock(cursor: Cursor, start: int, times: Sequence[time]) -> None:
+    """Refuses 5:00 beside a time with am or pm, and "9:00 and 5:00": there it is no longer surely 05:00."""
     tokens = cursor.tokens[start : cursor.at]
-    afters = [*tokens[1:], cursor.peek()]
-    halves = any(token.kind is Kind.HALF_OF_DAY for token in tokens)
-    from_morning = is_overnight and all(
-        _parts(token)[0] <= 12 for token in tokens if token.kind is Kind.CLOCK
-    )
-    for place, (token, after) in enumerate(zip(tokens, afters, strict=True), start):
+    has_halves = any(token.kind is Kind.HALF_OF_DAY for token in tokens)
+    turns_back = any(later < earlier for earlier, later in pairwise(times)) and max(times).hour <= 12
+    for place, (token, after) in enumerate(pairwise([*tokens, cursor.peek()]), start):
         is_loose = token.kind is Kind.CLOCK and after.kind is not Kind.HALF_OF_DAY and token.word[0] != "0"
         hour, minute, _ = _parts(token) if is_loose else (0, 0, 0)
-        if 1 <= hour <= 12 and (halves or (from_morning and token is tokens[-1])):
+        if 1 <= hour <= 12 and (has_halves or (turns_back and token is tokens[-1])):
             cursor.at = place + 1
+            instead = (
+                (f"12:{minute:02}am", f"12:{minute:02}pm")
+                if hour == 12
+                else (f"{hour:02}:{minute:02}", f"{hour + 12}:{minute:02}")
+            )
             cursor.refuse(
-                f"{token.word!r} can be morning or evening.",
-                cursor.rewritten(place, f"{hour % 12:02}:{minute:02}", f"{hour % 12 + 12}:{minute:02}"),
-                start=place,
+                f"{token.word!r} can be morning or evening.", cursor.rewritten(place, *instead), start=place
             )
 
 
