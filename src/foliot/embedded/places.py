@@ -69,6 +69,12 @@ def settle(config: EmbeddedConfig) -> Place:
     return _with_sockets(config, place)
 
 
+def has_database(data_dir: Path) -> bool:
+    """Whether an earlier start made one here, as far as its record says."""
+    record = Record.load(data_dir)
+    return record is not None and record.ready
+
+
 def private_bases(config: EmbeddedConfig) -> Iterator[Path]:
     """Folders for what cannot be in the data directory, best first, each made safe against other users."""
     uid = os.geteuid()

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foliot import telemetry
-from foliot.domain.errors import DatabaseUnavailable
+from foliot.domain.errors import DatabaseUnavailable, NotFound
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.locks import make_data_dir, serve_lock
+from foliot.embedded.places import has_database
 from foliot.embedded.server import EmbeddedServer
 from foliot.embedded.server import start as start_postgres
 from foliot.settings import Settings
@@ -49,6 +50,15 @@ def only_one(settings: Settings) -> Iterator[None]:
         return
     with serve_lock(settings.data_dir):
         yield
+
+
+def must_exist(settings: Settings) -> None:
+    """For errands on a database that is there: a mistyped directory would else become a new, empty one."""
+    if settings.database_url is None and not has_database(settings.data_dir):
+        raise NotFound(
+            f"There is no database in {settings.data_dir}.",
+            hint="Check FOLIOT_DATA_DIR or --data-dir; it is relative to the current folder. `foliot serve` makes a new one.",
+        )
 
 
 @contextmanager
