@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 PREFIX = "FOLIOT_"
 FILE_SUFFIX = "_FILE"
@@ -97,6 +98,31 @@ class Url:
 
 
 @dataclass(frozen=True, slots=True)
+class PostgresUrl(Url):
+    """As libpq reads it. What it would misread is refused here, because its errors quote pieces of the password."""
+
+    schemes: tuple[str, ...] = ("postgresql", "postgres")
+
+    @property
+    def must_be(self) -> str:
+        return (
+            "an address such as postgresql://user:password@host:5432/database, "
+            "in whose password % is written %25, @ %40, / %2F and a blank %20"
+        )
+
+    def read(self, raw: object, base: Path) -> str:
+        url = Url.read(self, raw, base)  # super() does not survive slots
+        if not url.isprintable() or " " in url or _BROKEN_ESCAPE.search(url):
+            raise ValueError
+        front, _, path = url.partition("://")[2].partition("/")
+        hosts = front.partition("@")[2] if "@" in front else front
+        hosts = hosts.partition("?")[0]
+        if "@" in hosts + path.partition("?")[0] or not all(map(_HOST.fullmatch, hosts.split(","))):
+            raise ValueError
+        return url
+
+
+@dataclass(frozen=True, slots=True)
 class Networks:
     must_be: str = "networks such as 10.0.0.0/8, divided by commas"
 
@@ -135,7 +161,7 @@ def as_row(
     return {"kind": kind, "about": about, "unit": unit, "secret": secret, "in_toml": in_toml}
 
 
-POSTGRES = Url(("postgresql", "postgres"))
+POSTGRES = PostgresUrl()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,7 +299,8 @@ class Settings:
         """The values that may never be printed: whole, and the password inside an address."""
         values = [getattr(self, row.name) for row in TABLE if row.secret]
         whole = [value for value in values if value is not None]
-        return (*whole, *(match[2] for value in whole if (match := _PASSWORD.search(value))))
+        inside = [found for value in whole for found in passwords_in(value)]
+        return (*whole, *inside, *(unquote(each) for each in inside))
 
 
 TABLE: tuple[Setting, ...] = tuple(
@@ -343,11 +370,18 @@ def shown(row: Setting, settings: Settings) -> str:
 
 
 def without_password(url: str) -> str:
-    return _PASSWORD.sub(r"\1********\3", url)
+    return _IN_QUERY.sub(r"\1********", _PASSWORD.sub(r"\1********\3", url))
+
+
+def passwords_in(url: str) -> list[str]:
+    return [match[2] for pattern in (_PASSWORD, _IN_QUERY) for match in pattern.finditer(url)]
 
 
 # The last @ ends the password: people forget to escape the ones inside.
 _PASSWORD = re.compile(r"(://[^:/@]*:)(.*)(@[^@]*$)")
+_IN_QUERY = re.compile(r"([?&](?:ssl)?password=)([^&#]*)")
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
+_HOST = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(:\d*)?")
 _KUBERNETES = re.compile(r"FOLIOT_(SERVICE_(HOST|PORT)|PORT_\d+_(TCP|UDP)).*")
 
 
