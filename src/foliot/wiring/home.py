@@ -19,6 +19,7 @@ from foliot.embedded.places import has_database
 from foliot.embedded.server import EmbeddedServer
 from foliot.embedded.server import start as start_postgres
 from foliot.settings import Settings
+from foliot.storage.migrate import is_current
 from foliot.storage.migrate import migrate as migrate_database
 from foliot.storage.roles import Login
 from foliot.storage.server import ServerFacts, inspect
@@ -100,13 +101,16 @@ def restart_postgres(settings: Settings, here: Home) -> EmbeddedServer:
 
 def bring_up_to_date(here: Home) -> tuple[tuple[str, ...], ServerFacts]:
     """Migrate, then look at the server as the service will see it. Returns what was applied and what was seen."""
-    report = migrate_database(here.owner_url, login=here.login)
-    for name in report.applied:
+    applied: tuple[str, ...] = ()
+    # With one address it may be the service's own: it then needs no owner as long as there is nothing to do.
+    if here.login is not None or not is_current(here.url):
+        applied = migrate_database(here.owner_url, login=here.login).applied
+    for name in applied:
         log.info("migration.applied", extra={"migration": name})
     facts = inspect(here.url)
     for warning in facts.warnings:
         log.warning("database.warned", extra={"warning": warning})
-    return report.applied, facts
+    return applied, facts
 
 
 def configure_logs(settings: Settings, *, least: str | None = None) -> None:
