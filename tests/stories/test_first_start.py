@@ -156,6 +156,25 @@ def test_on_a_database_of_ones_own_readiness_follows_it_down_and_up(serve: Any, 
         server.stop()
 
 
+def test_what_the_environment_says_of_other_servers_does_not_reach_ours(serve: Any) -> None:
+    serving = serve(
+        PGOPTIONS="-c default_transaction_read_only=on",
+        PGTARGETSESSIONATTRS="standby",
+        PGSSLMODE="verify-full",
+        PGSERVICE="no-such-service",
+        PGHOSTADDR="192.0.2.1",
+        PGREQUIREAUTH="none",
+        PGCHANNELBINDING="require",
+        PGHOST="192.0.2.1",
+        PGPASSWORD="other",
+    )
+    url = serving.wait_for_url()
+    assert ask(f"{url}/readyz")[0] == 200
+    wait_until_warnings_are(lambda warnings: not any("worker" in each for each in warnings), url)
+    assert "PGSERVICE" in serving.wait_for(r'"environment.ignored".*')[0]
+    serving.stop()
+
+
 def test_settings_that_make_no_sense_stop_the_start_with_all_reasons(serve: Any) -> None:
     serving = serve(FOLIOT_PORT="abc", FOLIOT_PROT="1")
     assert serving.process.wait(START_WITHIN) == 2

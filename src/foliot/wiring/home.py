@@ -26,6 +26,32 @@ from foliot.storage.server import ServerFacts, inspect
 
 log = logging.getLogger(__name__)
 SERVICE_LOGIN = "foliot_service"
+# What libpq takes from the environment wherever an address is silent. Meant for the user's other servers, it would keep us
+# from ours. Host, user, password and database stay for jobs to use: our addresses name their own.
+LIBPQ = frozenset(
+    [
+        "PGHOSTADDR",
+        "PGSERVICE",
+        "PGSERVICEFILE",
+        "PGOPTIONS",
+        "PGTARGETSESSIONATTRS",
+        "PGLOADBALANCEHOSTS",
+        "PGSSLMODE",
+        "PGREQUIRESSL",
+        "PGSSLNEGOTIATION",
+        "PGSSLCERTMODE",
+        "PGGSSENCMODE",
+        "PGREQUIREAUTH",
+        "PGREQUIREPEER",
+        "PGCHANNELBINDING",
+        "PGCLIENTENCODING",
+        "PGMINPROTOCOLVERSION",
+        "PGMAXPROTOCOLVERSION",
+        "PGDATESTYLE",
+        "PGTZ",
+        "PGGEQO",
+    ]
+)
 STOP_POSTGRES_WITHIN = 5.0  # seconds of the 15 that a stop may take
 
 
@@ -70,6 +96,7 @@ def home(settings: Settings) -> Iterator[Home]:
         login = Login(inspect(settings.database_url).login) if settings.migrate_url else None
         yield Home(settings.migrate_url or settings.database_url, settings.database_url, login)
         return
+    _forget_other_servers()
     server = start_postgres(_embedded(settings))
     log.info("postgres.started", extra={"version": server.version, "pid": server.pid, "port": server.port})
     for note in server.notes:
@@ -139,6 +166,14 @@ def keep_admin_key(data_dir: Path, key: str) -> Path:
         file.flush()
         os.fsync(descriptor)
     return path
+
+
+def _forget_other_servers() -> None:
+    """In this process, and so in the worker and the client programs that it starts."""
+    if found := sorted(LIBPQ & os.environ.keys()):
+        log.info("environment.ignored", extra={"names": found})
+    for name in found:
+        del os.environ[name]
 
 
 def _embedded(settings: Settings, port: int | None = None) -> EmbeddedConfig:
