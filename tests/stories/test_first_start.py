@@ -16,6 +16,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from foliot.embedded import orphans
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import start as start_postgres
 from tests.stories.serving import (
@@ -83,6 +84,22 @@ def test_a_signal_stops_it_in_time_with_connections_open(serve: Any, by: signal.
         assert serving.stop(by) < STOP_WITHIN
     assert serving.process.returncode == 0
     assert [event["event"] for event in serving.events()][-1] == "server.stopped"
+
+
+def test_it_stops_in_time_with_postgres_frozen_and_requests_open(serve: Any, data_dir: Path) -> None:
+    serving = serve(FOLIOT_SHUTDOWN_GRACE="10", FOLIOT_WORKER_GRACE="7")
+    port = int(serving.wait_for_url().rpartition(":")[2])
+    cluster = data_dir / "postgres" / "data"
+    with (
+        socket.create_connection(("127.0.0.1", port)) as waiting,
+        socket.create_connection(("127.0.0.1", port)) as half,
+    ):
+        for pid in orphans.running(cluster):
+            os.kill(pid, signal.SIGSTOP)
+        waiting.sendall(b"GET /readyz HTTP/1.1\r\nHost: here\r\n\r\n")
+        half.sendall(b"GET /healthz HTTP/1.1\r\nHost: he")
+        assert serving.stop() < STOP_WITHIN
+    assert orphans.running(cluster) == []
 
 
 def test_a_second_signal_waits_for_nobody(serve: Any) -> None:

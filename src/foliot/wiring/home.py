@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foliot import telemetry
+from foliot.clock import monotonic
 from foliot.domain.errors import DatabaseUnavailable, NotFound
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.locks import make_data_dir, serve_lock
@@ -52,7 +53,7 @@ LIBPQ = frozenset(
         "PGGEQO",
     ]
 )
-STOP_POSTGRES_WITHIN = 5.0  # seconds of the 15 that a stop may take
+STOP_POSTGRES_WITHIN, STOP_POSTGRES_AT_LEAST = 5.0, 1.0  # seconds of the 15 that a stop may take
 
 
 @dataclass(slots=True)
@@ -63,6 +64,7 @@ class Home:
     url: str
     login: Login | None
     server: EmbeddedServer | None = None
+    stop_by: float | None = None  # on the monotonic clock, once the node has been told to stop
 
     @property
     def where(self) -> str:
@@ -108,7 +110,8 @@ def home(settings: Settings) -> Iterator[Home]:
         yield here
     finally:
         assert here.server is not None
-        here.server.stop(STOP_POSTGRES_WITHIN)
+        left = STOP_POSTGRES_WITHIN if here.stop_by is None else here.stop_by - monotonic()
+        here.server.stop(max(STOP_POSTGRES_AT_LEAST, min(STOP_POSTGRES_WITHIN, left)))
         log.info("postgres.stopped")
 
 
