@@ -105,3 +105,13 @@ def test_an_unreachable_database_is_exit_code_6_and_names_no_password(tmp_path: 
     assert done.stderr.startswith("error[database_unavailable]: ")
     assert "hunter2" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("argv", [["--version"], ["preview", "0 9 * * *"]])
+def test_output_that_cannot_be_written_is_one_clear_error(argv: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run((FOLIOT, *argv), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode != 0
+    assert "Standard output cannot be written to: No space left on device." in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr

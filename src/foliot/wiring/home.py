@@ -15,6 +15,7 @@ from foliot import telemetry
 from foliot.clock import monotonic
 from foliot.domain.errors import DatabaseUnavailable, NotFound
 from foliot.embedded.config import EmbeddedConfig
+from foliot.embedded.failures import cannot_write
 from foliot.embedded.locks import make_data_dir, serve_lock
 from foliot.embedded.places import has_database
 from foliot.embedded.server import EmbeddedServer
@@ -161,13 +162,16 @@ def keep_admin_key(data_dir: Path, key: str) -> Path:
     """
     make_data_dir(data_dir)
     path = data_dir / "admin.key"
-    if path.exists():
-        path.replace(data_dir / "admin.key.old")
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(key + "\n")
-        file.flush()
-        os.fsync(descriptor)
+    try:
+        if os.path.lexists(path):  # a link that leads nowhere is in the way too
+            path.replace(data_dir / "admin.key.old")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(key + "\n")
+            file.flush()
+            os.fsync(descriptor)
+    except OSError as error:
+        raise cannot_write(path, error) from error
     return path
 
 
