@@ -177,7 +177,9 @@ class Settings:
     data_dir: Path = field(
         default=Path(".foliot"),
         metadata=as_row(
-            Folder(), "Folder of the private PostgreSQL and of admin.key; made for this user alone."
+            Folder(),
+            "Folder of the private PostgreSQL and of admin.key; made for this user alone. "
+            "The default is relative to the current folder.",
         ),
     )
     host: str = field(default="127.0.0.1", metadata=as_row(Text(), "Address that HTTP listens on."))
@@ -199,8 +201,8 @@ class Settings:
         default=None,
         metadata=as_row(
             POSTGRES,
-            "The same database as its owner, for migrations. Default: database_url, which then does both "
-            "and weakens the separation of workspaces.",
+            "The same database as its owner, for migrations; not needed while there are none to apply. Default: "
+            "database_url, which weakens the separation of workspaces where it owns the tables.",
             secret=True,
         ),
     )
@@ -208,7 +210,8 @@ class Settings:
         default=None,
         metadata=as_row(
             POSTGRES,
-            "The same database with no pooler between, for LISTEN. Default: database_url.",
+            "The same database with no pooler between, for LISTEN: hints that make runs start at once. "
+            "Default: database_url.",
             secret=True,
         ),
     )
@@ -222,24 +225,33 @@ class Settings:
     )
     api_url: str = field(
         default="http://127.0.0.1:8700",
-        metadata=as_row(Url(("http", "https")), "Foliot server that clients on this machine speak to."),
+        metadata=as_row(
+            Url(("http", "https")),
+            "Foliot server that clients on this machine speak to. Not used yet: there is no API.",
+        ),
     )
     api_key: str | None = field(
         default=None,
         metadata=as_row(
-            Text(), "Key that clients send. Default: the one in data_dir/admin.key.", secret=True
+            Text(),
+            "Key that clients send. Default: the one in data_dir/admin.key. Not used yet.",
+            secret=True,
         ),
     )
     master_key: str | None = field(
         default=None,
         metadata=as_row(
-            Text(), "Key that encrypts stored secrets. Default: data_dir/master.key.", secret=True
+            Text(),
+            "Key that encrypts stored secrets. Default: data_dir/master.key. Not used yet.",
+            secret=True,
         ),
     )
     egress_allow: tuple[str, ...] = field(
         default=(),
         metadata=as_row(
-            Networks(), "Networks beyond the public internet that http jobs and webhooks may reach."
+            Networks(),
+            "Networks beyond the public internet that http jobs and webhooks may reach. "
+            "Not used yet: http jobs may reach every network that the server can.",
         ),
     )
     pg_bindir: Path | None = field(

@@ -91,8 +91,10 @@ def test_a_reader_that_leaves_early_causes_no_noise() -> None:
     assert done.stderr == ""
 
 
-def test_keys_and_databases_are_made_where_the_database_is(tmp_path: Path) -> None:
+def test_keys_are_made_where_the_database_is(tmp_path: Path) -> None:
     assert foliot("keys", "create", cwd=tmp_path).returncode == 2
+    assert foliot("keys", "create", "--admin", "--data-dir", "data", cwd=tmp_path).returncode == 3
+    assert foliot("migrate", "--data-dir", "data", cwd=tmp_path).returncode == 0
     created = foliot("keys", "create", "--admin", "--data-dir", "data", cwd=tmp_path)
     assert created.returncode == 0, created.stderr
     (key,) = created.stdout.splitlines()
