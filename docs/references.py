@@ -58,6 +58,7 @@ def setting_row(row: Setting) -> str:
         "WholeNumber": "whole number",
         "OneOf": "word",
         "Url": "address",
+        "PostgresUrl": "address",
         "Folder": "path",
         "Networks": "networks",
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foliot.settings import BY_NAME, TABLE, Settings, SettingsError, load, shown
+from foliot.settings import BY_NAME, TABLE, Settings, SettingsError, load, shown, without_password
 
 
 def messages(environ: dict[str, str], cwd: Path, **flags: str) -> list[str]:
@@ -128,12 +128,48 @@ def test_names_that_kubernetes_injects_get_their_own_hint(tmp_path: Path) -> Non
 
 def test_what_is_shown_holds_no_key_and_no_password(tmp_path: Path) -> None:
     settings = load(
-        {"FOLIOT_API_KEY": "fol_abc", "FOLIOT_DATABASE_URL": "postgresql://me:p@ss/w@here/db"}, {}, tmp_path
+        {"FOLIOT_API_KEY": "fol_abc", "FOLIOT_DATABASE_URL": "postgresql://me:p%40ss%2Fw@here/db"},
+        {},
+        tmp_path,
     )
     assert shown(BY_NAME["api_key"], settings) == "********"
     assert shown(BY_NAME["database_url"], settings) == "postgresql://me:********@here/db"
     assert shown(BY_NAME["migrate_url"], settings) == ""
-    assert "p@ss/w" in settings.secrets()
+    assert {"p%40ss%2Fw", "p@ss/w"} < set(settings.secrets())
+    for url, as_seen in (
+        ("postgresql://me:p@ss/w@here/db", "postgresql://me:********@here/db"),
+        ("postgresql://h/d?user=u&password=HIDDEN&x=1", "postgresql://h/d?user=u&password=********&x=1"),
+        ("postgresql://h/d?sslpassword=HIDDEN", "postgresql://h/d?sslpassword=********"),
+    ):
+        assert without_password(url) == as_seen
+    in_query = load({"FOLIOT_DATABASE_URL": "postgresql://h/d?user=u&password=HID%26DEN"}, {}, tmp_path)
+    assert shown(BY_NAME["database_url"], in_query) == "postgresql://h/d?user=u&password=********"
+    assert {"HID%26DEN", "HID&DEN"} < set(in_query.secrets())
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "u:hun%ter2@127.0.0.1:1/f", "u:hunter2%@h/f", "u:hun ter2@h/f", "u:hunter2%00@h/f", "u:hun@ter2@h/f",
+        "u:hunter2/x@h/f", "u:12/hunter2@h/f", "u:hunter2@h:port/f", "u:hunter2@[::1/f",
+    ],
+)  # fmt: skip
+def test_an_address_that_would_be_misread_is_refused_without_its_password(rest: str, tmp_path: Path) -> None:
+    (told,) = messages({"FOLIOT_DATABASE_URL": f"postgresql://{rest}"}, tmp_path)
+    assert "% is written %25" in told
+    assert "hun" not in told
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "", "/f", "h", "u@h/f", "u:p%25ss@h:5432/f", "u:p?#x@h/f", "h1:1,h2:2,[::1]:3/f?target_session_attrs=any",
+        "/f?host=/run/pg&password=a@b", "u:p@h?options=-c%20x%3D1", "u:@h:/f", "u@[fe80::1%25eth0]/f",
+    ],
+)  # fmt: skip
+def test_every_address_that_libpq_reads_is_taken(rest: str, tmp_path: Path) -> None:
+    url = f"postgres://{rest}"
+    assert load({"FOLIOT_DATABASE_URL": url}, {}, tmp_path).database_url == url
 
 
 def test_secrets_have_no_flag_and_every_setting_says_what_it_is() -> None:

@@ -97,6 +97,21 @@ def test_no_secret_is_printed_by_value_by_name_or_inside_an_address(style: str) 
     assert not [each for each in ("correct horse", "fol_1234567890", "opensesame") if each in text]
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://u:hunter2@h/d", "postgresql://h/d?user=u&password=hunter2&x=1", "postgresql://h/d?password=hunter2",
+        "host=h password=hunter2 user=u", r"host=h password = 'hunter2 \' hunter2' user=u",
+    ],
+)  # fmt: skip
+def test_every_form_of_address_loses_its_password(address: str) -> None:
+    stream = io.StringIO()
+    configure(style="json", level="info", stream=stream, environ={})
+    log.info("pool.opened", extra={"where": address})
+    assert "hunter2" not in stream.getvalue()
+    assert "h" in json.loads(stream.getvalue())["where"]
+
+
 def test_libraries_go_through_the_same_pipe_under_their_own_name() -> None:
     out = io.StringIO()
     logging.getLogger("uvicorn.error").addHandler(logging.StreamHandler(out))

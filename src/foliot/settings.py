@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 PREFIX = "FOLIOT_"
 FILE_SUFFIX = "_FILE"
@@ -97,6 +98,31 @@ class Url:
 
 
 @dataclass(frozen=True, slots=True)
+class PostgresUrl(Url):
+    """As libpq reads it. What it would misread is refused here, because its errors quote pieces of the password."""
+
+    schemes: tuple[str, ...] = ("postgresql", "postgres")
+
+    @property
+    def must_be(self) -> str:
+        return (
+            "an address such as postgresql://user:password@host:5432/database, "
+            "in whose password % is written %25, @ %40, / %2F and a blank %20"
+        )
+
+    def read(self, raw: object, base: Path) -> str:
+        url = Url.read(self, raw, base)  # super() does not survive slots
+        if not url.isprintable() or " " in url or _BROKEN_ESCAPE.search(url):
+            raise ValueError
+        front, _, path = url.partition("://")[2].partition("/")
+        hosts = front.partition("@")[2] if "@" in front else front
+        hosts = hosts.partition("?")[0]
+        if "@" in hosts + path.partition("?")[0] or not all(map(_HOST.fullmatch, hosts.split(","))):
+            raise ValueError
+        return url
+
+
+@dataclass(frozen=True, slots=True)
 class Networks:
     must_be: str = "networks such as 10.0.0.0/8, divided by commas"
 
@@ -135,7 +161,7 @@ def as_row(
     return {"kind": kind, "about": about, "unit": unit, "secret": secret, "in_toml": in_toml}
 
 
-POSTGRES = Url(("postgresql", "postgres"))
+POSTGRES = PostgresUrl()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +177,9 @@ class Settings:
     data_dir: Path = field(
         default=Path(".foliot"),
         metadata=as_row(
-            Folder(), "Folder of the private PostgreSQL and of admin.key; made for this user alone."
+            Folder(),
+            "Folder of the private PostgreSQL and of admin.key; made for this user alone. "
+            "The default is relative to the current folder.",
         ),
     )
     host: str = field(default="127.0.0.1", metadata=as_row(Text(), "Address that HTTP listens on."))
@@ -173,8 +201,8 @@ class Settings:
         default=None,
         metadata=as_row(
             POSTGRES,
-            "The same database as its owner, for migrations. Default: database_url, which then does both "
-            "and weakens the separation of workspaces.",
+            "The same database as its owner, for migrations; not needed while there are none to apply. Default: "
+            "database_url, which weakens the separation of workspaces where it owns the tables.",
             secret=True,
         ),
     )
@@ -182,7 +210,8 @@ class Settings:
         default=None,
         metadata=as_row(
             POSTGRES,
-            "The same database with no pooler between, for LISTEN. Default: database_url.",
+            "The same database with no pooler between, for LISTEN: hints that make runs start at once. "
+            "Default: database_url.",
             secret=True,
         ),
     )
@@ -196,24 +225,33 @@ class Settings:
     )
     api_url: str = field(
         default="http://127.0.0.1:8700",
-        metadata=as_row(Url(("http", "https")), "Foliot server that clients on this machine speak to."),
+        metadata=as_row(
+            Url(("http", "https")),
+            "Foliot server that clients on this machine speak to. Not used yet: there is no API.",
+        ),
     )
     api_key: str | None = field(
         default=None,
         metadata=as_row(
-            Text(), "Key that clients send. Default: the one in data_dir/admin.key.", secret=True
+            Text(),
+            "Key that clients send. Default: the one in data_dir/admin.key. Not used yet.",
+            secret=True,
         ),
     )
     master_key: str | None = field(
         default=None,
         metadata=as_row(
-            Text(), "Key that encrypts stored secrets. Default: data_dir/master.key.", secret=True
+            Text(),
+            "Key that encrypts stored secrets. Default: data_dir/master.key. Not used yet.",
+            secret=True,
         ),
     )
     egress_allow: tuple[str, ...] = field(
         default=(),
         metadata=as_row(
-            Networks(), "Networks beyond the public internet that http jobs and webhooks may reach."
+            Networks(),
+            "Networks beyond the public internet that http jobs and webhooks may reach. "
+            "Not used yet: http jobs may reach every network that the server can.",
         ),
     )
     pg_bindir: Path | None = field(
@@ -273,7 +311,8 @@ class Settings:
         """The values that may never be printed: whole, and the password inside an address."""
         values = [getattr(self, row.name) for row in TABLE if row.secret]
         whole = [value for value in values if value is not None]
-        return (*whole, *(match[2] for value in whole if (match := _PASSWORD.search(value))))
+        inside = [found for value in whole for found in passwords_in(value)]
+        return (*whole, *inside, *(unquote(each) for each in inside))
 
 
 TABLE: tuple[Setting, ...] = tuple(
@@ -343,11 +382,18 @@ def shown(row: Setting, settings: Settings) -> str:
 
 
 def without_password(url: str) -> str:
-    return _PASSWORD.sub(r"\1********\3", url)
+    return _IN_QUERY.sub(r"\1********", _PASSWORD.sub(r"\1********\3", url))
+
+
+def passwords_in(url: str) -> list[str]:
+    return [match[2] for pattern in (_PASSWORD, _IN_QUERY) for match in pattern.finditer(url)]
 
 
 # The last @ ends the password: people forget to escape the ones inside.
 _PASSWORD = re.compile(r"(://[^:/@]*:)(.*)(@[^@]*$)")
+_IN_QUERY = re.compile(r"([?&](?:ssl)?password=)([^&#]*)")
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
+_HOST = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(:\d*)?")
 _KUBERNETES = re.compile(r"FOLIOT_(SERVICE_(HOST|PORT)|PORT_\d+_(TCP|UDP)).*")
 
 

@@ -61,7 +61,7 @@ class Hide:
     def text(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)
-        return _PASSWORD_IN_URL.sub(rf"\1{HIDDEN}@", text)
+        return _PASSWORD_IN_WORDS.sub(rf"\1{HIDDEN}", _PASSWORD_IN_URL.sub(rf"\1{HIDDEN}@", text))
 
 
 class JsonLines(logging.Formatter):
@@ -108,6 +108,8 @@ _TELLTALE = re.compile(
     r"^key$|(^|_)((api|admin|master)_key|secret|password|token|authorization|cookie)$", re.IGNORECASE
 )
 _PASSWORD_IN_URL = re.compile(r"(\w://[^\s:/@]*:)[^\s/@]+@")
+# In the query of an address, and among the words of a connection string: host=… password='…'
+_PASSWORD_IN_WORDS = re.compile(r"(\b(?:ssl)?password\s*=\s*)('(?:\\.|[^'\\])*'|[^\s&'\"]+)")
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 

@@ -91,8 +91,10 @@ def test_a_reader_that_leaves_early_causes_no_noise() -> None:
     assert done.stderr == ""
 
 
-def test_keys_and_databases_are_made_where_the_database_is(tmp_path: Path) -> None:
+def test_keys_are_made_where_the_database_is(tmp_path: Path) -> None:
     assert foliot("keys", "create", cwd=tmp_path).returncode == 2
+    assert foliot("keys", "create", "--admin", "--data-dir", "data", cwd=tmp_path).returncode == 3
+    assert foliot("migrate", "--data-dir", "data", cwd=tmp_path).returncode == 0
     created = foliot("keys", "create", "--admin", "--data-dir", "data", cwd=tmp_path)
     assert created.returncode == 0, created.stderr
     (key,) = created.stdout.splitlines()
@@ -105,3 +107,13 @@ def test_an_unreachable_database_is_exit_code_6_and_names_no_password(tmp_path: 
     assert done.stderr.startswith("error[database_unavailable]: ")
     assert "hunter2" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("argv", [["--version"], ["preview", "0 9 * * *"]])
+def test_output_that_cannot_be_written_is_one_clear_error(argv: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run((FOLIOT, *argv), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode != 0
+    assert "Standard output cannot be written to: No space left on device." in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr

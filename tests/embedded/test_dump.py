@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from foliot.domain.errors import Conflict, DatabaseUnavailable, Invalid
-from foliot.embedded import address, binaries
+from foliot.domain.errors import Conflict, DatabaseUnavailable, Invalid, NotFound
+from foliot.embedded import address, binaries, clients
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.dump import dump, restore
 from foliot.embedded.server import EmbeddedServer, start
@@ -21,17 +21,21 @@ from foliot.embedded.server import EmbeddedServer, start
 Run = Callable[..., EmbeddedServer]
 Ask = Callable[..., Any]
 FILL = """
-    CREATE SCHEMA extra;
-    CREATE TABLE jobs (id int PRIMARY KEY, name text NOT NULL, at timestamptz DEFAULT '2027-01-01Z');
-    INSERT INTO jobs SELECT n, 'job ' || n || E' \\t\\\\. é' FROM generate_series(1, 1000) n;
-    CREATE TABLE extra.runs (job int REFERENCES jobs, body bytea);
-    INSERT INTO extra.runs SELECT n, sha256(n::text::bytea) FROM generate_series(1, 1000) n;
-    ALTER TABLE jobs ENABLE ROW LEVEL SECURITY;
-    ALTER TABLE jobs FORCE ROW LEVEL SECURITY;
-    GRANT SELECT ON jobs TO foliot_app;
-    CREATE POLICY own ON jobs TO foliot_app USING (id < 10);
+    CREATE SCHEMA foliot;
+    CREATE TABLE foliot.migrations (number int PRIMARY KEY);
+    CREATE TABLE foliot.jobs (id int PRIMARY KEY, name text NOT NULL, at timestamptz DEFAULT '2027-01-01Z');
+    INSERT INTO foliot.jobs SELECT n, 'job ' || n || E' \\t\\\\. é' FROM generate_series(1, 1000) n;
+    CREATE TABLE foliot.runs (job int REFERENCES foliot.jobs, body bytea);
+    INSERT INTO foliot.runs SELECT n, sha256(n::text::bytea) FROM generate_series(1, 1000) n;
+    ALTER TABLE foliot.jobs ENABLE ROW LEVEL SECURITY;
+    ALTER TABLE foliot.jobs FORCE ROW LEVEL SECURITY;
+    GRANT USAGE ON SCHEMA foliot TO foliot_app;
+    GRANT SELECT ON foliot.jobs TO foliot_app;
+    CREATE POLICY own ON foliot.jobs TO foliot_app USING (id < 10);
 """
-DIGEST = "SELECT md5(string_agg(j::text || r::text, ',' ORDER BY j.id)) FROM public.jobs j JOIN extra.runs r ON r.job = j.id"
+DIGEST = """
+    SELECT md5(string_agg(j::text || r::text, ',' ORDER BY j.id)) FROM foliot.jobs j JOIN foliot.runs r ON r.job = j.id
+"""
 
 
 def test_a_dump_restores_to_the_same_rows_rights_and_policies(
@@ -44,10 +48,10 @@ def test_a_dump_restores_to_the_same_rows_rights_and_policies(
     assert [path.name for path in folder.glob("*dump*")] == ["foliot.dump"]
     restore(None, other.owner_url, file)
     assert ask(other, DIGEST) == ask(filled, DIGEST)
-    assert ask(other, "SELECT relforcerowsecurity FROM pg_class WHERE oid = 'jobs'::regclass") is True
+    assert ask(other, "SELECT relforcerowsecurity FROM pg_class WHERE oid = 'foliot.jobs'::regclass") is True
     with psycopg.connect(other.owner_url) as app:
         app.execute("SET ROLE foliot_app")
-        assert app.execute("SELECT count(*) FROM jobs").fetchone() == (9,)
+        assert app.execute("SELECT count(*) FROM foliot.jobs").fetchone() == (9,)
 
 
 def test_a_filled_database_is_refused_unless_it_is_to_be_replaced(
@@ -56,14 +60,14 @@ def test_a_filled_database_is_refused_unless_it_is_to_be_replaced(
     dump(None, filled.owner_url, folder / "before.dump")
     before = ask(filled, DIGEST)
     ask(filled, "ALTER DATABASE foliot SET work_mem = '5MB'")
-    ask(filled, "DELETE FROM extra.runs")
-    ask(filled, "CREATE TABLE newer (id int)")
-    with pytest.raises(Conflict, match="foliot is not empty") as refused:
+    ask(filled, "DELETE FROM foliot.runs")
+    ask(filled, "CREATE TABLE foliot.newer (id int)")
+    with pytest.raises(Conflict, match="foliot has a Foliot already") as refused:
         restore(None, filled.owner_url, folder / "before.dump")
     assert "--replace" in str(refused.value.hint)
     restore(None, filled.owner_url, folder / "before.dump", replace=True)
     assert ask(filled, DIGEST) == before
-    assert ask(filled, "SELECT to_regclass('newer')") is None
+    assert ask(filled, "SELECT to_regclass('foliot.newer')") is None
     assert ask(filled, "SHOW work_mem") == "5MB"
 
 
@@ -83,7 +87,7 @@ def test_a_restore_that_the_server_refuses_changes_nothing(
 ) -> None:
     dump(None, filled.owner_url, folder / "roles.dump")
     before = ask(filled, DIGEST)
-    ask(filled, "DROP POLICY own ON jobs; REVOKE ALL ON jobs FROM foliot_app; DROP ROLE foliot_app")
+    ask(filled, "DROP OWNED BY foliot_app; DROP ROLE foliot_app")
     with pytest.raises(DatabaseUnavailable, match='role "foliot_app" does not exist') as refused:
         restore(None, filled.owner_url, folder / "roles.dump", replace=True)
     assert "foliot migrate" in str(refused.value.hint)
@@ -115,9 +119,9 @@ def test_a_login_that_sees_some_rows_only_may_not_dump(
 ) -> None:
     ask(
         filled,
-        "CREATE ROLE clerk LOGIN PASSWORD 'secret' IN ROLE foliot_app; GRANT USAGE ON SCHEMA extra TO clerk",
+        "CREATE ROLE clerk LOGIN PASSWORD 'secret' IN ROLE foliot_app; GRANT USAGE ON SCHEMA foliot TO clerk",
     )
-    ask(filled, "GRANT SELECT ON ALL TABLES IN SCHEMA extra, public TO clerk")
+    ask(filled, "GRANT SELECT ON ALL TABLES IN SCHEMA foliot TO clerk")
     with pytest.raises(DatabaseUnavailable, match="pg_dump failed") as refused:
         dump(None, filled.url("clerk", "secret"), folder / "some.dump")
     assert "BYPASSRLS" in str(refused.value.hint)
@@ -129,8 +133,47 @@ def test_an_older_dump_stays_until_the_new_one_is_whole(filled: EmbeddedServer, 
     with pytest.raises(DatabaseUnavailable, match="does not answer"):
         dump(None, filled.url("foliot_owner", "wrong"), folder / "kept.dump")
     assert (folder / "kept.dump").read_text() == "last week's"
-    with pytest.raises(DatabaseUnavailable, match="cannot write"):
+
+
+def test_a_path_that_takes_no_dump_is_named_as_what_it_is(filled: EmbeddedServer, folder: Path) -> None:
+    with pytest.raises(Invalid, match=r"x\.dump: its folder does not exist"):
         dump(None, filled.owner_url, folder / "no-such-folder" / "x.dump")
+    with pytest.raises(Invalid, match="that is a folder"):
+        dump(None, filled.owner_url, folder)
+
+
+def test_what_others_keep_in_the_database_is_neither_dumped_nor_dropped(
+    filled: EmbeddedServer, other: EmbeddedServer, ask: Ask, folder: Path
+) -> None:
+    ask(
+        filled,
+        "CREATE SCHEMA shop; CREATE TABLE shop.orders AS SELECT 1; CREATE TABLE public.notes AS SELECT 2",
+    )
+    dump(None, filled.owner_url, folder / "ours.dump")
+    restore(None, filled.owner_url, folder / "ours.dump", replace=True)
+    assert ask(filled, "SELECT count(*) FROM shop.orders, public.notes") == 1
+    ask(other, "CREATE TABLE public.notes AS SELECT 3 AS kept")
+    restore(None, other.owner_url, folder / "ours.dump")
+    assert ask(other, "SELECT kept FROM public.notes") == 3
+    assert ask(other, "SELECT to_regclass('shop.orders')") is None
+
+
+def test_a_database_without_foliot_is_not_dumped(other: EmbeddedServer, folder: Path) -> None:
+    with pytest.raises(NotFound, match="no Foliot in the database"):
+        dump(None, other.owner_url, folder / "nothing.dump")
+    assert list(folder.glob("*dump*")) == []
+
+
+def test_a_dump_of_something_else_is_refused_before_anything_is_touched(
+    filled: EmbeddedServer, ask: Ask, folder: Path
+) -> None:
+    ask(filled, "CREATE TABLE public.migrations AS SELECT 1")
+    tools = clients.connect(None, filled.owner_url, "pg_dump")
+    tools.run("pg_dump", "--format=custom", "--schema=public", f"--file={folder / 'theirs.dump'}")
+    before = ask(filled, DIGEST)
+    with pytest.raises(Invalid, match="Foliot's tables are not in it"):
+        restore(None, filled.owner_url, folder / "theirs.dump", replace=True)
+    assert ask(filled, DIGEST) == before
 
 
 def test_no_password_is_shown_to_other_users_of_the_machine(

@@ -196,6 +196,75 @@ def test_an_ordinary_user_is_told_whose_database_it_is(
         start(config)
 
 
+@as_root
+def test_root_does_nothing_on_another_users_data_directory(fresh: EmbeddedConfig, folder: Path) -> None:
+    victim = tree_of(folder / "victim")
+    theirs = folder / "theirs"
+    theirs.mkdir()
+    say(theirs, victim)
+    os.chown(theirs, 2, 2)
+    os.chown(theirs / "postgres.json", 2, 2)
+    before = modes(folder)
+    with pytest.raises(DatabaseUnavailable, match=r"belongs to user .*, and this is root") as refused:
+        start(replace(fresh, data_dir=theirs))
+    assert f"chown root {theirs}" in str(refused.value.hint)
+    assert modes(folder) == before
+    os.chown(theirs, 0, 0)
+    with pytest.raises(DatabaseUnavailable, match=r"postgres\.json was written by user"):
+        start(replace(fresh, data_dir=theirs))
+    os.chown(theirs / "postgres.json", 0, 0)
+    theirs.chmod(0o777)
+    with pytest.raises(DatabaseUnavailable, match="Other users may write"):
+        start(replace(fresh, data_dir=theirs))
+
+
+@as_root
+def test_a_record_cannot_name_a_folder_that_foliot_did_not_make(fresh: EmbeddedConfig, folder: Path) -> None:
+    victim = tree_of(folder / "victim")
+    own = folder / "own"
+    own.mkdir()
+    before = modes(victim)
+    for where in (victim, folder / "state" / "foliot" / ".."):
+        say(own, where)
+        with pytest.raises(DatabaseUnavailable, match="where Foliot puts none"):
+            start(replace(fresh, data_dir=own))
+    inside = tree_of(folder / "state" / "foliot" / "theirs")
+    say(own, inside)
+    with pytest.raises(DatabaseUnavailable, match="has no file made-by-foliot"):
+        start(replace(fresh, data_dir=own))
+    assert modes(victim) == before
+    assert (inside / "deeper" / "file").stat().st_uid == 0
+
+
+@as_root
+def test_a_file_with_a_second_name_is_not_given_away(config: EmbeddedConfig, folder: Path) -> None:
+    (folder / "precious").write_text("root's")
+    os.link(folder / "precious", config.data_dir / "postgres" / "data" / "linked")
+    with pytest.raises(DatabaseUnavailable, match="also a file elsewhere"):
+        start(config)
+    assert (folder / "precious").stat().st_uid == 0
+
+
+def test_a_folder_named_postgres_that_was_there_before_is_left_alone(
+    fresh: EmbeddedConfig, folder: Path
+) -> None:
+    tree_of(folder / "busy" / "postgres")
+    before = modes(folder / "busy" / "postgres")
+    with pytest.raises(DatabaseUnavailable, match="not empty and has no file"):
+        start(replace(fresh, data_dir=folder / "busy"))
+    assert modes(folder / "busy" / "postgres") == before
+
+
+def tree_of(folder: Path) -> Path:
+    (folder / "deeper").mkdir(parents=True)
+    (folder / "deeper" / "file").write_text("theirs")
+    return folder
+
+
+def say(data_dir: Path, elsewhere: Path) -> None:
+    Record(elsewhere=elsewhere, password="x", ready=False).save(data_dir)
+
+
 @contextmanager
 def as_uid(uid: int) -> Iterator[None]:
     os.setegid(uid)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from secrets import token_hex
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from foliot import __version__
 from foliot.domain.errors import DatabaseUnavailable
-from foliot.storage.migrate import Migration, migrate, packaged
+from foliot.storage.migrate import Migration, is_current, migrate, packaged
 from foliot.storage.patience import Patience
-from foliot.testing.database import LOGIN
+from foliot.testing.database import LOGIN, pool_url
 
 Connection = psycopg.Connection[Any]
 NEXT = packaged()[-1].number + 1
@@ -34,6 +36,47 @@ def test_an_empty_database_gets_every_migration_once(empty_url: str) -> None:
         assert rows == [(migration.number, migration.name, migration.checksum) for migration in packaged()]
         outside = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace"
         assert connection.execute(outside).fetchall() == [], "everything lives in its own schema"
+
+
+def test_the_services_login_sees_that_nothing_is_pending(owner_url: str, empty_url: str) -> None:
+    assert is_current(pool_url(owner_url))
+    assert is_current(owner_url)
+    assert not is_current(empty_url)
+    assert not is_current(pool_url(empty_url))
+
+
+def test_a_login_that_may_not_migrate_is_told_who_may(owner_url: str, owner: Connection) -> None:
+    owner.execute("DELETE FROM foliot.migrations WHERE number = (SELECT max(number) FROM foliot.migrations)")
+    assert not is_current(pool_url(owner_url))
+    with pytest.raises(DatabaseUnavailable, match="this login may not change that") as caught:
+        migrate(pool_url(owner_url))
+    assert "FOLIOT_MIGRATE_URL" in str(caught.value.hint)
+
+
+def test_the_login_of_another_foliot_on_the_server_cannot_come_in(empty_url: str, owner: Connection) -> None:
+    other = f"foliot_test_{token_hex(6)}"
+    owner.execute(f"CREATE ROLE {other} LOGIN PASSWORD 'pw' IN ROLE foliot_app".encode())
+    theirs = make_conninfo(empty_url, user=other, password="pw")
+    try:
+        psycopg.connect(theirs).close()
+        migrate(empty_url, login=LOGIN)
+        with pytest.raises(psycopg.OperationalError, match="permission denied for database"):
+            psycopg.connect(theirs)
+        psycopg.connect(pool_url(empty_url)).close()
+        with psycopg.connect(empty_url, autocommit=True) as admin:
+            admin.execute(f"GRANT CONNECT ON DATABASE {admin.info.dbname} TO PUBLIC".encode())
+        migrate(empty_url, login=LOGIN, migrations=more("SELECT 1"))
+        psycopg.connect(theirs).close()  # what the administrator decided stays so
+    finally:
+        owner.execute(f"DROP ROLE {other}".encode())
+
+
+def test_a_database_that_other_programs_use_stays_open_to_them(empty_url: str) -> None:
+    with psycopg.connect(empty_url, autocommit=True) as admin:
+        admin.execute("CREATE TABLE public.orders (id int)")
+        migrate(empty_url, login=LOGIN)
+        is_open = "SELECT has_database_privilege('public', current_database(), 'CONNECT')"
+        assert admin.execute(is_open).fetchone() == (True,)
 
 
 def test_a_new_migration_follows_the_old_ones(empty_url: str) -> None:

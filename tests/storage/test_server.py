@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import psycopg
@@ -106,6 +107,21 @@ def test_the_durability_settings_of_this_server_are_read(
 def test_a_read_only_database_is_refused(login_url: str) -> None:
     with pytest.raises(DatabaseUnavailable, match="read-only"):
         inspect(make_conninfo(login_url, options="-c default_transaction_read_only=on"))
+
+
+def test_a_refusal_is_told_with_what_to_check(owner_url: str) -> None:
+    with pytest.raises(DatabaseUnavailable, match="does not exist") as refused:
+        inspect(make_conninfo(owner_url, dbname="no_such_database"))
+    assert "check the name of the database" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://u:hun%ter2@h/f", "postgresql://h/f?hunter2=1", "host=h hunter2"]
+)
+def test_an_address_that_cannot_be_read_is_not_quoted(url: str) -> None:
+    with pytest.raises(DatabaseUnavailable, match="cannot be read") as refused:
+        inspect(url)
+    assert "hun" not in "".join(traceback.format_exception(refused.value))
 
 
 def test_no_server_at_all_is_one_clear_error() -> None:

@@ -69,3 +69,17 @@ def test_a_file_that_is_no_dump_is_refused_before_anything_is_touched(tmp_path: 
     assert refused.returncode == 2
     assert "is not a dump" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_a_mistyped_directory_is_told_and_not_made(tmp_path: Path) -> None:
+    for command in (
+        ("db", "dump", "x.dump"),
+        ("db", "release", "--missed", "skip"),
+        ("keys", "create", "--admin"),
+    ):
+        refused = foliot(*command, "--data-dir", "typo", cwd=tmp_path)
+        assert (refused.returncode, f"There is no database in {tmp_path / 'typo'}." in refused.stderr) == (
+            3,
+            True,
+        )
+    assert list(tmp_path.iterdir()) == []

@@ -16,6 +16,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from foliot.embedded import orphans
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import start as start_postgres
 from tests.stories.serving import (
@@ -83,6 +84,22 @@ def test_a_signal_stops_it_in_time_with_connections_open(serve: Any, by: signal.
         assert serving.stop(by) < STOP_WITHIN
     assert serving.process.returncode == 0
     assert [event["event"] for event in serving.events()][-1] == "server.stopped"
+
+
+def test_it_stops_in_time_with_postgres_frozen_and_requests_open(serve: Any, data_dir: Path) -> None:
+    serving = serve(FOLIOT_SHUTDOWN_GRACE="10", FOLIOT_WORKER_GRACE="7")
+    port = int(serving.wait_for_url().rpartition(":")[2])
+    cluster = data_dir / "postgres" / "data"
+    with (
+        socket.create_connection(("127.0.0.1", port)) as waiting,
+        socket.create_connection(("127.0.0.1", port)) as half,
+    ):
+        for pid in orphans.running(cluster):
+            os.kill(pid, signal.SIGSTOP)
+        waiting.sendall(b"GET /readyz HTTP/1.1\r\nHost: here\r\n\r\n")
+        half.sendall(b"GET /healthz HTTP/1.1\r\nHost: he")
+        assert serving.stop() < STOP_WITHIN
+    assert orphans.running(cluster) == []
 
 
 def test_a_second_signal_waits_for_nobody(serve: Any) -> None:
@@ -154,6 +171,25 @@ def test_on_a_database_of_ones_own_readiness_follows_it_down_and_up(serve: Any, 
         assert urlsplit(server.owner_url).password not in serving.said
     finally:
         server.stop()
+
+
+def test_what_the_environment_says_of_other_servers_does_not_reach_ours(serve: Any) -> None:
+    serving = serve(
+        PGOPTIONS="-c default_transaction_read_only=on",
+        PGTARGETSESSIONATTRS="standby",
+        PGSSLMODE="verify-full",
+        PGSERVICE="no-such-service",
+        PGHOSTADDR="192.0.2.1",
+        PGREQUIREAUTH="none",
+        PGCHANNELBINDING="require",
+        PGHOST="192.0.2.1",
+        PGPASSWORD="other",
+    )
+    url = serving.wait_for_url()
+    assert ask(f"{url}/readyz")[0] == 200
+    wait_until_warnings_are(lambda warnings: not any("worker" in each for each in warnings), url)
+    assert "PGSERVICE" in serving.wait_for(r'"environment.ignored".*')[0]
+    serving.stop()
 
 
 def test_settings_that_make_no_sense_stop_the_start_with_all_reasons(serve: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import typer
 from foliot import __version__
 from foliot.cli import db, keys, preview, serve
 from foliot.cli import settings as settings_command
-from foliot.cli.output import MEANINGS, Exit, report, say
+from foliot.cli.output import MEANINGS, Exit, mute_stdout, report, say
 from foliot.domain.errors import FoliotError
 from foliot.settings import SettingsError
 
@@ -56,6 +55,5 @@ def main() -> None:
     except (FoliotError, SettingsError) as error:
         sys.exit(report(error))
     except BrokenPipeError:
-        # The reader (`| head`) has left; without this Python complains again while it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        mute_stdout()  # the reader (`| head`) has left
         sys.exit(Exit.FAILURE)

@@ -45,7 +45,21 @@ CODES: tuple[tuple[type[FoliotError], Exit], ...] = (
 
 
 def say(text: str = "") -> None:
-    print(text, flush=True)  # noqa: T201  # this is the one place that prints
+    try:
+        print(text, flush=True)  # noqa: T201  # this is the one place that prints
+    except BrokenPipeError:
+        raise  # the reader has left: no error to report
+    except OSError as error:
+        mute_stdout()
+        raise Unavailable(
+            f"Standard output cannot be written to: {error.strerror or error}.",
+            hint="Free some space where it goes, or send it somewhere else.",
+        ) from error
+
+
+def mute_stdout() -> None:
+    """Without this Python complains once more, while it closes what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def tell(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Take a database away in one file and put it back, on the embedded server or any other.
+"""Take Foliot's part of a database away in one file and put it back, on the embedded server or any other.
 
 Roles are not in the file: they belong to the server, and migrations make them. Before a restore to a new server the
 caller makes them; what is restored then belongs to whoever restores it.
@@ -7,43 +7,44 @@ caller makes them; what is restored then belongs to whoever restores it.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from pathlib import Path
 
-from foliot.domain.errors import Conflict, DatabaseUnavailable, Invalid
+from foliot.domain.errors import Conflict, DatabaseUnavailable, FoliotError, Invalid, NotFound
 from foliot.embedded import clients
 from foliot.embedded.clients import Clients
 from foliot.embedded.durable import sync_folder
-from foliot.embedded.failures import cannot_write, server_failed
+from foliot.embedded.failures import NO_ROOM, disk_full, server_failed
 
-HAS_TABLES = """
-SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-                WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
-                  AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e'))
-"""
-# `public` is made again as a new database has it, because a dump takes it for granted.
-DROP_ALL = """
+SCHEMA = "foliot"  # the only one that is ours; whatever else lives in the database stays as it is
+IS_THERE = f"SELECT to_regclass('{SCHEMA}.migrations') IS NOT NULL"
+IS_FILLED = f"SELECT to_regnamespace('{SCHEMA}') IS NOT NULL"
+DROP = f"""
 SET lock_timeout = '10s';
 SET client_min_messages = warning;
-DO $$
-DECLARE space name;
-BEGIN
-    FOR space IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' LOOP
-        EXECUTE format('DROP SCHEMA %I CASCADE', space);
-    END LOOP;
-END $$;
-CREATE SCHEMA public AUTHORIZATION pg_database_owner;
-GRANT USAGE ON SCHEMA public TO PUBLIC;
+DROP SCHEMA {SCHEMA} CASCADE;
 """
+OUR_TABLE = re.compile(rf"^\d+; \d+ \d+ TABLE DATA {SCHEMA} migrations ", re.MULTILINE)
 
 
 def dump(bindir: Path | None, url: str, target: Path) -> int:
-    """Write the whole database to `target` and answer its size in bytes. `target` is complete or untouched."""
+    """Write all of Foliot's to `target` and answer its size in bytes. `target` is complete or untouched."""
+    if not target.absolute().parent.is_dir() or target.is_dir():
+        raise Invalid(
+            f"The dump cannot be written to {target}: {'that is a folder' if target.is_dir() else 'its folder does not exist'}.",
+            hint="Name a file in a folder that exists.",
+        )
     tools = clients.connect(bindir, url, "pg_dump")
+    if tools.ask(IS_THERE) != "t":
+        raise NotFound(
+            f"There is no Foliot in the database {tools.ask('SELECT current_database()')}; there is nothing to dump.",
+            hint="Check FOLIOT_DATABASE_URL; `foliot migrate` would make one.",
+        )
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         draft.touch(mode=0o600, exist_ok=False)
-        done = tools.run("pg_dump", "--format=custom", f"--file={draft}")
+        done = tools.run("pg_dump", "--format=custom", f"--schema={SCHEMA}", f"--file={draft}")
         if done.returncode:
             raise _dump_failed(done.stderr, target)
         with draft.open("rb") as written:
@@ -52,25 +53,25 @@ def dump(bindir: Path | None, url: str, target: Path) -> int:
         sync_folder(target.absolute().parent)
         return target.stat().st_size
     except OSError as error:
-        raise cannot_write(target, error) from error
+        raise _cannot_keep(target, error) from error
     finally:
         draft.unlink(missing_ok=True)
 
 
 def restore(bindir: Path | None, url: str, source: Path, *, replace: bool = False) -> None:
-    """Fill an empty database from `source`; with `replace`, in the place of what is there.
+    """Fill a database without Foliot from `source`; with `replace`, in the place of the Foliot that is there.
 
     One transaction: if anything fails, the database is as it was.
     """
     tools = clients.connect(bindir, url, "pg_restore")
     _check(tools, source)
-    is_filled = tools.ask(HAS_TABLES) == "t"
+    is_filled = tools.ask(IS_FILLED) == "t"
     if is_filled and not replace:
         raise Conflict(
-            f"The database {tools.ask('SELECT current_database()')} is not empty; restoring would mix two of them.",
-            hint="To drop what is there and put the dump in its place, say --replace.",
+            f"The database {tools.ask('SELECT current_database()')} has a Foliot already; restoring would mix two of them.",
+            hint="To drop what Foliot has there and put the dump in its place, say --replace.",
         )
-    said = tools.play(source, first=DROP_ALL if is_filled else "")
+    said = tools.play(source, first=DROP if is_filled else "")
     if said is not None:
         raise _restore_failed(said, source)
 
@@ -85,6 +86,20 @@ def _check(tools: Clients, source: Path) -> None:
             f"{source} is not a dump that pg_restore {tools.version} can read: {done.stderr.strip()}",
             hint="Use a file made by `foliot db dump`, whole, and programs at least as new as those that made it.",
         )
+    if not OUR_TABLE.search(done.stdout):
+        raise Invalid(
+            f"{source} is a dump of something else: Foliot's tables are not in it.",
+            hint="Use a file made by `foliot db dump`.",
+        )
+
+
+def _cannot_keep(target: Path, error: OSError) -> FoliotError:
+    if error.errno in NO_ROOM:
+        return disk_full(target, error.strerror or "no room")
+    return Invalid(
+        f"The dump cannot be written to {target}: {error.strerror or error}.",
+        hint="Name a file in a folder that you may write to.",
+    )
 
 
 def _dump_failed(said: str, target: Path) -> DatabaseUnavailable:

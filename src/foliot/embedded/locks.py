@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from foliot.domain.errors import Conflict
+from foliot.domain.errors import Conflict, DatabaseUnavailable
 from foliot.embedded.failures import cannot_write
+from foliot.embedded.privilege import name_of
 
 
 @contextmanager
@@ -60,6 +62,7 @@ class Lock:
 def make_data_dir(data_dir: Path) -> None:
     """Ours alone. Root's may be passed through (0711), since PostgreSQL never runs as root; what is inside is 0600."""
     if data_dir.is_dir():
+        _refuse_others(data_dir)
         return
     try:
         data_dir.parent.mkdir(parents=True, exist_ok=True)
@@ -73,3 +76,22 @@ def make_data_dir(data_dir: Path) -> None:
             ) from None
     except OSError as error:
         raise cannot_write(data_dir, error) from error
+
+
+def _refuse_others(data_dir: Path) -> None:
+    """Root does what the files in here say, gives folders away among other things: nobody else may have written them."""
+    if os.geteuid() != 0:
+        return  # the kernel guards everybody else
+    found = data_dir.stat()
+    if found.st_uid != 0:
+        owner = name_of(found.st_uid)
+        raise DatabaseUnavailable(
+            f"The data directory {data_dir} belongs to user {owner}, and this is root.",
+            hint=f"Run Foliot as {owner}, or give root a directory of its own with FOLIOT_DATA_DIR. "
+            f"If you trust all that is in it: chown root {data_dir}",
+        )
+    if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid != 0):
+        raise DatabaseUnavailable(
+            f"Other users may write to the data directory {data_dir}, and this is root.",
+            hint=f"If you trust all that is in it: chmod go-w {data_dir}",
+        )

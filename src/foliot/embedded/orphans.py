@@ -46,6 +46,11 @@ def clear(cluster: Path) -> str | None:
     )
 
 
+def signal_all(cluster: Path, step: signal.Signals) -> None:
+    for pid in running(cluster):
+        _send(pid, step)
+
+
 def running(cluster: Path) -> list[int]:
     try:
         ours = cluster.stat()

@@ -2,9 +2,9 @@
 
     <data dir>/postgres.json    0600: the owner's password and, if elsewhere, where
     <data dir>/postgres.log     what the server says
-    <data dir>/postgres/        0700, owned by the account PostgreSQL runs as: data/ and the socket
+    <data dir>/postgres/        0700, owned by the account PostgreSQL runs as: data/, the socket and our mark
 
-No permission outside these folders is ever changed.
+No permission outside these folders is ever changed, and no folder changes hands that is not empty or marked as ours.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from foliot.embedded.record import Record
 
 LONGEST_SOCKET = 100  # bytes; the kernel's limit is 107
 SOCKET = "/.s.PGSQL.65535"
+MARK = "made-by-foliot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Place:
 def settle(config: EmbeddedConfig) -> Place:
     data_dir = config.data_dir.absolute()
     record = Record.load(data_dir)
+    if record is not None:
+        _refuse_strange(config, data_dir, record)
     home = record.home(data_dir) if record else data_dir / "postgres"
     account = privilege.choose(config.user, home)
     if record is None:
@@ -65,11 +69,16 @@ def settle(config: EmbeddedConfig) -> Place:
     return _with_sockets(config, place)
 
 
+def has_database(data_dir: Path) -> bool:
+    """Whether an earlier start made one here, as far as its record says."""
+    record = Record.load(data_dir)
+    return record is not None and record.ready
+
+
 def private_bases(config: EmbeddedConfig) -> Iterator[Path]:
     """Folders for what cannot be in the data directory, best first, each made safe against other users."""
     uid = os.geteuid()
-    own = (config.state_home / "foliot",) if config.state_home else ()
-    for base in (*own, *last_resorts(uid)):
+    for base in _bases(config):
         try:
             base.parent.mkdir(parents=True, exist_ok=True)
             base.mkdir(mode=0o700)
@@ -86,6 +95,11 @@ def private_bases(config: EmbeddedConfig) -> Iterator[Path]:
 def last_resorts(uid: int) -> tuple[Path, ...]:
     in_tmp = Path(f"/var/tmp/foliot-{uid}")  # noqa: S108  # _is_safe looks who made it
     return (Path("/var/lib/foliot"), in_tmp) if uid == 0 else (in_tmp,)
+
+
+def _bases(config: EmbeddedConfig) -> tuple[Path, ...]:
+    own = (config.state_home / "foliot",) if config.state_home else ()
+    return (*own, *last_resorts(os.geteuid()))
 
 
 def make_private(folder: Path, account: Account) -> None:
@@ -132,7 +146,11 @@ def _known_place(data_dir: Path, record: Record, account: Account) -> Place:
         raise _not_ours(
             home, f"it belongs to user {privilege.name_of(found.st_uid)}, and this is user {account.name}"
         )
-    if account.is_lent:
+    if account.is_lent and found.st_uid != account.uid:
+        if not _is_ours(home):
+            raise _not_ours(
+                home, f"it belongs to user {privilege.name_of(found.st_uid)} and has no file {MARK}"
+            )
         privilege.hand_over(home, account)
     if not privilege.may_use(account, home):
         raise DatabaseUnavailable(
@@ -163,6 +181,8 @@ def _try(folder: Path, account: Account) -> bool:
     try:
         make_private(folder, account)
         usable = privilege.may_use(account, folder)
+        if usable:
+            _mark(folder)
     except OSError as error:
         if not account.is_lent:
             raise cannot_write(folder, error) from error
@@ -191,6 +211,32 @@ def _refuse_foreign(data_dir: Path, home: Path) -> None:
         raise _not_ours(
             home, f"a database is there without {Record.path(data_dir)}, which holds its password"
         )
+    if home.exists() and not _is_ours(home):
+        raise _not_ours(home, f"it is not empty and has no file {MARK}")
+
+
+def _refuse_strange(config: EmbeddedConfig, data_dir: Path, record: Record) -> None:
+    """We only ever go elsewhere to a folder of our own making; another is somebody's idea of what to give away."""
+    where = record.elsewhere
+    if where is None or (where.name != ".." and (where.parent in _bases(config) or _was_base(where))):
+        return
+    raise _not_ours(where, f"{Record.path(data_dir)} says that the database is there, where Foliot puts none")
+
+
+def _was_base(home: Path) -> bool:
+    """The state home may have been another when the database was made."""
+    base = home.parent
+    return base.name == "foliot" and base.exists() and _is_safe(base, os.geteuid()) and (home / MARK).exists()
+
+
+def _mark(folder: Path) -> None:
+    with suppress(FileExistsError):
+        os.close(os.open(folder / MARK, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+
+
+def _is_ours(folder: Path) -> bool:
+    """Made by an earlier start, or just made and empty."""
+    return (folder / MARK).exists() or not any(folder.iterdir())
 
 
 def _not_ours(path: Path, why: str) -> DatabaseUnavailable:

@@ -6,6 +6,7 @@ import ctypes
 import os
 import pwd
 import signal
+import stat
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -100,11 +101,17 @@ def may_use(account: Account, folder: Path) -> bool:
 
 
 def hand_over(folder: Path, account: Account) -> None:
-    """Give `folder` and all inside to `account`. Links are handed over as links, never followed."""
-    if folder.lstat().st_uid == account.uid:
-        return
-    for _, folders, files, inside in os.fwalk(folder, follow_symlinks=False):
+    """Give `folder` and all inside to `account`. Links are handed over as links, never followed; a file with a second
+    name elsewhere is not handed over at all, since whoever put it here may be after that other one.
+    """
+    for where, folders, files, inside in os.fwalk(folder, follow_symlinks=False):
         for name in (*folders, *files):
+            found = os.stat(name, dir_fd=inside, follow_symlinks=False)
+            if found.st_nlink > 1 and not stat.S_ISDIR(found.st_mode):
+                raise DatabaseUnavailable(
+                    f"{Path(where, name)} is also a file elsewhere (a hard link), so Foliot does not give it to user {account.name}.",
+                    hint=f"If it belongs there, replace it by a copy, or: chown -R {account.name} {folder}",
+                )
             os.chown(name, account.uid, account.gid, dir_fd=inside, follow_symlinks=False)
     os.chown(folder, account.uid, account.gid, follow_symlinks=False)
 

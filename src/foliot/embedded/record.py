@@ -10,6 +10,7 @@ from pathlib import Path
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.embedded.durable import sync_folder
 from foliot.embedded.failures import cannot_write
+from foliot.embedded.privilege import name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Record:
     def load(cls, data_dir: Path) -> Record | None:
         path = cls.path(data_dir)
         try:
-            fields = json.loads(path.read_text())
+            fields = json.loads(_read(path))
             elsewhere = fields["elsewhere"]
             return cls(Path(elsewhere) if elsewhere else None, str(fields["password"]), bool(fields["ready"]))
         except FileNotFoundError:
@@ -62,3 +63,15 @@ class Record:
             sync_folder(data_dir)
         except OSError as error:
             raise cannot_write(data_dir, error) from error
+
+
+def _read(path: Path) -> str:
+    """Asked of the open file, so that nobody can put another in its place between the question and the reading."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
+        found = os.fstat(file.fileno())
+        if os.geteuid() == 0 and (found.st_uid != 0 or found.st_mode & 0o022):
+            raise DatabaseUnavailable(
+                f"{path} was written by user {name_of(found.st_uid)} or may be changed by others, and this is root.",
+                hint=f"If you trust what it says: chown root {path}; chmod 600 {path}",
+            )
+        return file.read()

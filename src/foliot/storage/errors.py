@@ -13,6 +13,27 @@ _BUSY = {
     "55P03": "The database could not get a lock in time.",
     "25006": "The database takes no writes: it is a replica, or set read-only.",
 }
+_CHECK = "Check that the server runs and accepts connections."
+# A connection that is refused carries no SQLSTATE here; the server's own words are all there is.
+_REFUSALS = (
+    (
+        "authentication failed",
+        "The server runs, but does not take this user and password: check both in the address.",
+    ),
+    ("no password supplied", "The server runs and asks for a password: put one into the address."),
+    (
+        '" does not exist',
+        "The server runs: check the name of the database and of the user in the address, or create them.",
+    ),
+    (
+        "no pg_hba.conf entry",
+        "The server runs, but its pg_hba.conf lets nobody in this way: check user, database and sslmode.",
+    ),
+    (
+        "permission denied for database",
+        "The server runs: GRANT CONNECT ON DATABASE … TO this user, as the owner of the database.",
+    ),
+)
 
 
 def is_retryable(sqlstate: str | None) -> bool:
@@ -41,6 +62,6 @@ def unavailable(error: psycopg.Error) -> DatabaseUnavailable | None:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         return DatabaseUnavailable(
             f"PostgreSQL cannot be used right now: {reason}",
-            hint="Check that the server runs and accepts connections.",
+            hint=next((hint for words, hint in _REFUSALS if words in reason), _CHECK),
         )
     return None

@@ -16,13 +16,15 @@ from importlib.resources import files
 import psycopg
 from psycopg import errors as pg
 from psycopg.rows import DictRow
+from psycopg.sql import SQL, Identifier
 
 from foliot import __version__
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.storage.errors import unavailable
 from foliot.storage.patience import Patience
-from foliot.storage.roles import Login, admit, ensure_roles
+from foliot.storage.roles import Login, admit, close_door, ensure_roles
 from foliot.storage.server import connect, inspect_connection
+from foliot.storage.tx import Role
 
 Connection = psycopg.Connection[DictRow]
 
@@ -111,15 +113,36 @@ def migrate(
             ensure_roles(connection)
             while migration := _apply_next(connection, owner_url, migrations, waiting):
                 applied.append(migration.label)
+            if applied and applied[0] == migrations[0].label:
+                close_door(connection)
             admit(connection, login)
         except pg.InsufficientPrivilege as error:
             raise DatabaseUnavailable(
-                f"The owner may not make what Foliot needs: {error.diag.message_primary}.",
-                hint="FOLIOT_MIGRATE_URL names the owner of the database, or a role with CREATE on it.",
+                f"The database is not up to date, and this login may not change that: {error.diag.message_primary}.",
+                hint="Set FOLIOT_MIGRATE_URL to the same database as its owner, or as a role with CREATE on it, for "
+                "`foliot migrate` or one start. Nodes on a database that is up to date do without it.",
             ) from error
         except psycopg.Error as error:
             raise unavailable(error) or error from error
     return Report(tuple(applied))
+
+
+def is_current(url: str) -> bool:
+    """Whether the service's own login can work with the database as it is. It sees the list of migrations, no more.
+
+    Raises for a database that is newer than this Foliot, or made by other migrations.
+    """
+    with connect(url) as connection:
+        inspect_connection(connection)
+        try:
+            with connection.transaction():
+                for role in Role:
+                    connection.execute(SQL("SET LOCAL ROLE {}").format(Identifier(role)))
+                return _next(_history(connection), packaged()) is None
+        except (pg.InsufficientPrivilege, pg.InvalidParameterValue, pg.UndefinedTable, pg.InvalidSchemaName):
+            return False  # no roles, no right to act as them, or no tables: migrating says which
+        except psycopg.Error as error:
+            raise unavailable(error) or error from error
 
 
 def _apply_next(
@@ -166,9 +189,16 @@ def _pending(connection: Connection, migrations: Sequence[Migration]) -> Migrati
     exists = connection.execute("SELECT to_regclass('foliot.migrations') IS NOT NULL AS so").fetchone()
     if not (exists and exists["so"]):
         connection.execute(_HISTORY)
-    history = connection.execute(
+    return _next(_history(connection), migrations)
+
+
+def _history(connection: Connection) -> list[DictRow]:
+    return connection.execute(
         "SELECT number, name, checksum FROM foliot.migrations ORDER BY number"
     ).fetchall()
+
+
+def _next(history: Sequence[DictRow], migrations: Sequence[Migration]) -> Migration | None:
     if len(history) > len(migrations):
         newest, known = history[-1], migrations[-1].label if migrations else "none"
         raise DatabaseUnavailable(

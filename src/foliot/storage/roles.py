@@ -7,6 +7,7 @@ very same roles at this moment; whatever that collision is called, a moment late
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import psycopg
@@ -27,6 +28,12 @@ _COLLISIONS = (
     pg.SerializationFailure,
 )
 _PATIENCE = 10.0
+_SHARED = """
+SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND n.nspname !~ '^pg_'
+                  AND n.nspname NOT IN ('foliot', 'information_schema')
+                  AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')) AS is_shared
+"""
 Connection = psycopg.Connection[DictRow]
 
 
@@ -59,6 +66,39 @@ def admit(connection: Connection, login: Login | None) -> None:
         return
     _settle(lambda: _ensure_login(connection, login))
     _settle(lambda: _admit(connection, login.name, may_inherit=False))
+    _settle(lambda: _let_in(connection, login.name))
+
+
+def close_door(connection: Connection) -> None:
+    """Let no other login into a database of our own. Foliot's roles belong to the whole server, so that the login of
+    another Foliot there may act as them here as well, if it gets in.
+
+    Done once, when the tables are made, where no other program lives in the database and the owner may do it: whom the
+    administrator lets in later stays in.
+    """
+    row = connection.execute(_SHARED).fetchone()
+    assert row is not None
+    if row["is_shared"]:
+        return
+    with suppress(pg.InsufficientPrivilege):
+        connection.execute(
+            SQL("REVOKE CONNECT ON DATABASE {} FROM PUBLIC").format(Identifier(connection.info.dbname))
+        )
+
+
+def _let_in(connection: Connection, name: str) -> None:
+    """A login that may not come in is told so when it tries; here it is only let in where that is ours to decide."""
+    row = connection.execute(
+        "SELECT has_database_privilege(%s, current_database(), 'CONNECT') AS may", [name]
+    ).fetchone()
+    assert row is not None
+    if not row["may"]:
+        with suppress(pg.InsufficientPrivilege):
+            connection.execute(
+                SQL("GRANT CONNECT ON DATABASE {} TO {}").format(
+                    Identifier(connection.info.dbname), Identifier(name)
+                )
+            )
 
 
 def _settle(step: Callable[[], None]) -> None:

@@ -118,6 +118,13 @@ def connect(url: str, *, patience: float = 10.0) -> psycopg.Connection[DictRow]:
                 client_encoding="UTF8",
                 fallback_application_name="foliot",
             )
+        except psycopg.ProgrammingError:
+            # Nothing of the driver's sentence: it quotes the part that it cannot read, which may be the password.
+            raise DatabaseUnavailable(
+                "The address of the database cannot be read.",
+                hint="It is postgresql://user:password@host:5432/database?name=value, "
+                "with % in the password written %25, @ %40, / %2F and a blank %20.",
+            ) from None
         except psycopg.OperationalError as error:
             if _is_refused(error) or not waiting.again():
                 raise unavailable(error) or error from error

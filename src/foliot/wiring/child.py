@@ -29,6 +29,7 @@ class WorkerChild:
         self._process: Process | None = None
         self._deaths = 0
         self._is_stopping = False
+        self._gone_by = 0.0  # on the monotonic clock, once it has been told to stop
         self._ended = asyncio.Event()
         self._ended.set()
 
@@ -51,14 +52,16 @@ class WorkerChild:
 
     def terminate(self, *, at_once: bool = False) -> None:
         """It stops claiming, lets runs finish within the grace, and hands back the rest."""
-        self._is_stopping = True
+        if not self._is_stopping:
+            self._is_stopping = True
+            self._gone_by = monotonic() + self._orders.grace + GONE_WITHIN
         if self._process is not None:
             with suppress(ProcessLookupError):
                 self._process.kill() if at_once else self._process.terminate()
 
     async def ended(self) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._ended.wait(), self._orders.grace + GONE_WITHIN)
+            await asyncio.wait_for(self._ended.wait(), self._gone_by - monotonic())
         if self._process is not None:
             log.error("worker.killed", extra={"pid": self._process.pid})
             self.terminate(at_once=True)

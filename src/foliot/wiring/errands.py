@@ -13,7 +13,7 @@ from foliot.settings import Settings
 from foliot.storage.installation import MissedChoice
 from foliot.storage.roles import ensure_login
 from foliot.storage.tx import Database
-from foliot.wiring.home import Home, bring_up_to_date, configure_logs, home, only_one
+from foliot.wiring.home import Home, bring_up_to_date, configure_logs, home, must_exist, only_one
 
 T = TypeVar("T")
 
@@ -27,6 +27,7 @@ def migrate(settings: Settings) -> tuple[str, ...]:
 
 def dump(settings: Settings, target: Path) -> None:
     configure_logs(settings, least="warning")
+    must_exist(settings)
     with only_one(settings), home(settings) as here:
         dumps.dump(_bindir(settings, here), here.owner_url, target)
 
@@ -44,6 +45,7 @@ def restore(settings: Settings, source: Path, *, replace: bool) -> None:
 
 def release(settings: Settings, missed: str) -> None:
     configure_logs(settings, least="warning")
+    must_exist(settings)
     with only_one(settings), home(settings) as here:
         bring_up_to_date(here)
         _errand(here, lambda db: restoring.release(db, MissedChoice(missed)))
@@ -51,6 +53,7 @@ def release(settings: Settings, missed: str) -> None:
 
 def create_admin_key(settings: Settings, name: str) -> str:
     configure_logs(settings, least="warning")
+    must_exist(settings)
     with only_one(settings), home(settings) as here:
         bring_up_to_date(here)
         return _errand(here, lambda db: setup.create_admin_key(db, name)).secret

@@ -12,19 +12,49 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foliot import telemetry
-from foliot.domain.errors import DatabaseUnavailable
+from foliot.clock import monotonic
+from foliot.domain.errors import DatabaseUnavailable, NotFound
 from foliot.embedded.config import EmbeddedConfig
+from foliot.embedded.failures import cannot_write
 from foliot.embedded.locks import make_data_dir, serve_lock
+from foliot.embedded.places import has_database
 from foliot.embedded.server import EmbeddedServer
 from foliot.embedded.server import start as start_postgres
 from foliot.settings import Settings
+from foliot.storage.migrate import is_current
 from foliot.storage.migrate import migrate as migrate_database
 from foliot.storage.roles import Login
 from foliot.storage.server import ServerFacts, inspect
 
 log = logging.getLogger(__name__)
 SERVICE_LOGIN = "foliot_service"
-STOP_POSTGRES_WITHIN = 5.0  # seconds of the 15 that a stop may take
+# What libpq takes from the environment wherever an address is silent. Meant for the user's other servers, it would keep us
+# from ours. Host, user, password and database stay for jobs to use: our addresses name their own.
+LIBPQ = frozenset(
+    [
+        "PGHOSTADDR",
+        "PGSERVICE",
+        "PGSERVICEFILE",
+        "PGOPTIONS",
+        "PGTARGETSESSIONATTRS",
+        "PGLOADBALANCEHOSTS",
+        "PGSSLMODE",
+        "PGREQUIRESSL",
+        "PGSSLNEGOTIATION",
+        "PGSSLCERTMODE",
+        "PGGSSENCMODE",
+        "PGREQUIREAUTH",
+        "PGREQUIREPEER",
+        "PGCHANNELBINDING",
+        "PGCLIENTENCODING",
+        "PGMINPROTOCOLVERSION",
+        "PGMAXPROTOCOLVERSION",
+        "PGDATESTYLE",
+        "PGTZ",
+        "PGGEQO",
+    ]
+)
+STOP_POSTGRES_WITHIN, STOP_POSTGRES_AT_LEAST = 5.0, 1.0  # seconds of the 15 that a stop may take
 
 
 @dataclass(slots=True)
@@ -35,6 +65,7 @@ class Home:
     url: str
     login: Login | None
     server: EmbeddedServer | None = None
+    stop_by: float | None = None  # on the monotonic clock, once the node has been told to stop
 
     @property
     def where(self) -> str:
@@ -51,6 +82,15 @@ def only_one(settings: Settings) -> Iterator[None]:
         yield
 
 
+def must_exist(settings: Settings) -> None:
+    """For errands on a database that is there: a mistyped directory would else become a new, empty one."""
+    if settings.database_url is None and not has_database(settings.data_dir):
+        raise NotFound(
+            f"There is no database in {settings.data_dir}.",
+            hint="Check FOLIOT_DATA_DIR or --data-dir; it is relative to the current folder. `foliot serve` makes a new one.",
+        )
+
+
 @contextmanager
 def home(settings: Settings) -> Iterator[Home]:
     """Start the private PostgreSQL, unless the user has one, and stop it at the end. Needs `only_one` around it."""
@@ -59,6 +99,7 @@ def home(settings: Settings) -> Iterator[Home]:
         login = Login(inspect(settings.database_url).login) if settings.migrate_url else None
         yield Home(settings.migrate_url or settings.database_url, settings.database_url, login)
         return
+    _forget_other_servers()
     server = start_postgres(_embedded(settings))
     log.info("postgres.started", extra={"version": server.version, "pid": server.pid, "port": server.port})
     for note in server.notes:
@@ -70,7 +111,8 @@ def home(settings: Settings) -> Iterator[Home]:
         yield here
     finally:
         assert here.server is not None
-        here.server.stop(STOP_POSTGRES_WITHIN)
+        left = STOP_POSTGRES_WITHIN if here.stop_by is None else here.stop_by - monotonic()
+        here.server.stop(max(STOP_POSTGRES_AT_LEAST, min(STOP_POSTGRES_WITHIN, left)))
         log.info("postgres.stopped")
 
 
@@ -90,13 +132,16 @@ def restart_postgres(settings: Settings, here: Home) -> EmbeddedServer:
 
 def bring_up_to_date(here: Home) -> tuple[tuple[str, ...], ServerFacts]:
     """Migrate, then look at the server as the service will see it. Returns what was applied and what was seen."""
-    report = migrate_database(here.owner_url, login=here.login)
-    for name in report.applied:
+    applied: tuple[str, ...] = ()
+    # With one address it may be the service's own: it then needs no owner as long as there is nothing to do.
+    if here.login is not None or not is_current(here.url):
+        applied = migrate_database(here.owner_url, login=here.login).applied
+    for name in applied:
         log.info("migration.applied", extra={"migration": name})
     facts = inspect(here.url)
     for warning in facts.warnings:
         log.warning("database.warned", extra={"warning": warning})
-    return report.applied, facts
+    return applied, facts
 
 
 def configure_logs(settings: Settings, *, least: str | None = None) -> None:
@@ -117,14 +162,25 @@ def keep_admin_key(data_dir: Path, key: str) -> Path:
     """
     make_data_dir(data_dir)
     path = data_dir / "admin.key"
-    if path.exists():
-        path.replace(data_dir / "admin.key.old")
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(key + "\n")
-        file.flush()
-        os.fsync(descriptor)
+    try:
+        if os.path.lexists(path):  # a link that leads nowhere is in the way too
+            path.replace(data_dir / "admin.key.old")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(key + "\n")
+            file.flush()
+            os.fsync(descriptor)
+    except OSError as error:
+        raise cannot_write(path, error) from error
     return path
+
+
+def _forget_other_servers() -> None:
+    """In this process, and so in the worker and the client programs that it starts."""
+    if found := sorted(LIBPQ & os.environ.keys()):
+        log.info("environment.ignored", extra={"names": found})
+    for name in found:
+        del os.environ[name]
 
 
 def _embedded(settings: Settings, port: int | None = None) -> EmbeddedConfig:

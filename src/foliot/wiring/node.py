@@ -28,6 +28,7 @@ from foliot.storage.server import ServerFacts
 from foliot.storage.tx import Database
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
+from foliot.wiring.ending import Ending
 from foliot.wiring.engine import Engine
 from foliot.wiring.home import (
     Home,
@@ -69,6 +70,7 @@ class Node:
         self._facts = facts
         self._say = say
         self._stopping = asyncio.Event()
+        self._ending = Ending(here)
         self._deaths: deque[float] = deque(maxlen=MOST_RESTARTS)
         self._broken: FoliotError | None = None
         self._db = Database(here.url)
@@ -108,6 +110,7 @@ class Node:
             self._http.force_exit = True
         log.info("server.stopping", extra={"why": why, "at_once": self._http.force_exit})
         self._stopping.set()
+        self._ending.begin()
         self._engine.drain(at_once=self._http.force_exit)  # while HTTP comes to its end, so do the runs
         self._http.should_exit = True
 
