@@ -1,4 +1,4 @@
-"""The sweeper: settle what nobody will report any more, every few seconds."""
+"""The sweeper: settle what nobody will report any more, and tend to what waits, every few seconds."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from datetime import timedelta
 from random import Random, SystemRandom
 
 from foliot.engine.loop import AT_ONCE, about
-from foliot.services import Database
+from foliot.services import Database, setup
 from foliot.services.hints import Hint
+from foliot.services.job_moves import resume_due
 from foliot.services.sweep import sweep
+from foliot.services.tending import tend
 
 EVERY = 2.5  # seconds
 
@@ -23,8 +25,20 @@ class Sweeper:
         self._chance = chance or SystemRandom()
 
     async def step(self) -> timedelta:
+        if (await setup.state(self._database)).is_held:
+            return about(EVERY, self._chance)  # a restored installation waits for its operator, and so do we
         swept = await sweep(self._database)
-        if swept.lost or swept.timed_out or swept.cancelled:
+        tended = await tend(self._database)
+        resumed = await resume_due(self._database)
+        if (
+            swept.lost
+            or swept.timed_out
+            or swept.cancelled
+            or tended.let_go
+            or tended.answered
+            or tended.ended
+        ):
             self._announce(Hint.READY)
+        if swept.lost or swept.timed_out or swept.cancelled or tended.timers or resumed:
             self._announce(Hint.TIMERS)
-        return AT_ONCE if swept.is_full else about(EVERY, self._chance)
+        return AT_ONCE if swept.is_full or tended.is_full else about(EVERY, self._chance)

@@ -28,6 +28,7 @@ from foliot.storage.server import ServerFacts
 from foliot.storage.tx import Database
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
+from foliot.wiring.chores import chores
 from foliot.wiring.ending import Ending
 from foliot.wiring.engine import Engine
 from foliot.wiring.home import (
@@ -74,7 +75,9 @@ class Node:
         self._deaths: deque[float] = deque(maxlen=MOST_RESTARTS)
         self._broken: FoliotError | None = None
         self._db = Database(here.url)
-        self._engine = Engine(self._db, settings.listen_url or here.url, orders_of(settings, here.url))
+        self._engine = Engine(
+            self._db, settings.listen_url or here.url, orders_of(settings, here.url), chores(self._db)
+        )
         self._http = Http(
             uvicorn.Config(
                 create_app(self.readiness, self._stopping, self._db, self._engine.announce),

@@ -1,0 +1,31 @@
+"""What the janitor does: add up days, prune what lies beyond retention, repair what is not as it should be."""
+
+from __future__ import annotations
+
+from foliot.engine.janitor import Chore
+from foliot.services.prune import prune
+from foliot.services.repair import refresh_zone_data, repair_runs, repair_timers
+from foliot.services.stats import roll_up
+from foliot.storage.tx import Database
+
+
+def chores(database: Database) -> tuple[Chore, ...]:
+    async def move_timers_to_new_zone_data() -> bool:
+        await refresh_zone_data(database)
+        return False
+
+    async def add_up_days() -> bool:
+        return (await roll_up(database)).is_more
+
+    async def prune_history() -> bool:
+        return (await prune(database)).is_more
+
+    async def repair_all_timers() -> bool:
+        await repair_timers(database)
+        return False  # one step a minute is a round in its time; going on at once would read every timer without end
+
+    async def repair_open_runs() -> bool:
+        await repair_runs(database)
+        return False
+
+    return move_timers_to_new_zone_data, add_up_days, prune_history, repair_all_timers, repair_open_runs
