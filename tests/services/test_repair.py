@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import time, timedelta
 from typing import Any
@@ -16,6 +17,7 @@ from foliot.domain.schedule import Cron, Interval, IntervalMode, Once, Otherwise
 from foliot.services import history
 from foliot.services.repair import Repaired, recount_limits, repair_runs, repair_timers
 from foliot.services.tick import tick
+from foliot.storage.patience import Patience
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.given import BY_HAND, HOURLY, MINUTELY, Owner, claimed, done, job, ticked
@@ -32,6 +34,12 @@ def timer(owner: Owner, job_id: JobId, columns: str) -> tuple[Any, ...]:
 
 async def statuses(database: Database, workspace: WorkspaceId, job_id: JobId) -> list[RunStatus]:
     return [run.status for run in (await history.of_job(database, workspace, job_id)).items]
+
+
+async def until_somebody_waits(owner: Owner) -> None:
+    waiting = Patience(30)
+    while owner.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone() == (0,):
+        assert await asyncio.to_thread(waiting.again)
 
 
 async def test_what_is_right_is_left_alone(
@@ -286,3 +294,17 @@ async def test_limits_are_set_to_the_leases_they_count(
     )
     assert counts.fetchall() == [("", 3), ("db", 2), ("mail", 1)]
     assert await recount_limits(database) == 0
+
+
+async def test_a_timer_put_right_while_the_repair_waits_for_it_is_left_alone(
+    database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY)
+    owner.execute("UPDATE foliot.timers SET due_at = 'infinity'")
+    with owner.transaction():
+        owner.execute("UPDATE foliot.timers SET due_at = next_at")
+        repairing = asyncio.create_task(repair_timers(database))
+        await until_somebody_waits(owner)
+        version = timer(owner, job_id, "version")
+    assert (await repairing).repaired == 0
+    assert timer(owner, job_id, "version") == version
