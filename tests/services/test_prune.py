@@ -73,8 +73,8 @@ async def counted(database: Database) -> None:
 
 async def pruned(database: Database, **bounds: Any) -> Pruned:
     runs = attempts = 0
-    step = Pruned(is_round=False)
-    while not step.is_round:
+    step = Pruned(is_complete=False)
+    while not step.is_complete:
         step = await prune(database, **bounds)
         runs, attempts = runs + step.runs, attempts + step.attempts
     return Pruned(runs, attempts)
@@ -184,13 +184,13 @@ async def test_firing_goes_on_while_pruning_has_not_committed(
     clock.advance(HOUR)
     with owner.transaction():
         owner.execute("DELETE FROM foliot.runs WHERE planned_for < %s", [NOON - 3 * DAY])
-        owner.execute("SELECT FROM foliot.sweeps FOR UPDATE")
+        owner.execute("SELECT FROM foliot.rounds FOR UPDATE")
         assert (await tick(database)).recorded == 1
         assert await prune(database) == Pruned()
     assert len(await claimed(database)) == 1
 
 
-async def test_a_walk_is_taken_up_where_it_was_left(
+async def test_a_round_is_taken_up_where_it_was_left(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     for _ in range(7):
@@ -199,5 +199,5 @@ async def test_a_walk_is_taken_up_where_it_was_left(
     await counted(database)
     steps = [await prune(database, jobs=3) for _ in range(3)]
     assert [step.runs for step in steps] == [3, 3, 1]
-    assert [step.is_round for step in steps] == [False, False, True]
+    assert [step.is_complete for step in steps] == [False, False, True]
     assert owner.execute("SELECT count(*) FROM foliot.runs").fetchone() == (7,)

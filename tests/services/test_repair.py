@@ -75,7 +75,7 @@ async def test_what_is_right_is_left_alone(
     async def untouched() -> bool:
         before = owner.execute("SELECT t FROM foliot.timers AS t ORDER BY job_id").fetchall()
         steps = [await repair_runs(database), await repair_timers(database, limit=4)]
-        while not steps[-1].is_round:
+        while not steps[-1].is_complete:
             steps.append(await repair_timers(database, limit=4))
         after = owner.execute("SELECT t FROM foliot.timers AS t ORDER BY job_id").fetchall()
         return sum(step.repaired for step in steps) == 0 and after == before
@@ -238,9 +238,7 @@ async def test_a_spec_that_cannot_be_read_is_written_anew_or_its_job_fails_alone
     owner.execute("UPDATE foliot.timers SET spec = '{\"schedule\":' WHERE job_id = ANY (%s)", [[torn, lost]])
     owner.execute("UPDATE foliot.jobs SET definition = '{\"spec\": 7}' WHERE id = %s", [lost])
     clock.advance(HOUR + timedelta(minutes=5))
-    step = await repair_timers(
-        database, limit=1
-    )  # the late ones are looked at first, wherever the walk stands
+    step = await repair_timers(database, limit=1)  # what is due is looked at first, wherever the round stands
     assert (step.late, step.repaired) == (3, 2)
     await ticked(database, clock, timedelta(0))
     assert len(await statuses(database, workspace, torn)) == 1
@@ -249,7 +247,7 @@ async def test_a_spec_that_cannot_be_read_is_written_anew_or_its_job_fails_alone
     assert found == ("failed",)
 
 
-async def test_a_walk_over_timers_goes_round(
+async def test_a_round_over_timers_begins_again_at_its_end(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     for _ in range(5):
@@ -257,14 +255,14 @@ async def test_a_walk_over_timers_goes_round(
     owner.execute("UPDATE foliot.timers SET due_at = 'infinity'")
     steps = [await repair_timers(database, limit=2) for _ in range(4)]
     assert [step.repaired for step in steps] == [2, 2, 1, 0]
-    assert [step.is_round for step in steps] == [False, False, True, False]
+    assert [step.is_complete for step in steps] == [False, False, True, False]
 
 
-async def test_two_nodes_do_not_walk_the_same_walk(
+async def test_two_nodes_do_not_make_the_same_round(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     with owner.transaction():
-        owner.execute("SELECT FROM foliot.sweeps FOR UPDATE")
+        owner.execute("SELECT FROM foliot.rounds FOR UPDATE")
         assert await repair_timers(database) == await repair_runs(database) == Repaired()
 
 

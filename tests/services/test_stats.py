@@ -155,7 +155,7 @@ async def test_two_nodes_do_not_roll_up_at_once(
     await ticked(database, clock, HOUR)
     clock.advance(DAY)
     with owner.transaction():
-        owner.execute("SELECT FROM foliot.sweeps WHERE name = 'roll_up' FOR UPDATE")
+        owner.execute("SELECT FROM foliot.rounds WHERE name = 'roll_up' FOR UPDATE")
         assert await rolled(database) == 0
     assert await rolled(database) == 1
 

@@ -66,10 +66,12 @@ async def timers_after(tx: Tx, after: UUID, limit: int) -> list[Seen]:
     return [Seen(row["job_id"], _timer_row(row), row["finds_its_run"], row["behind"]) for row in rows]
 
 
-async def overdue(tx: Tx, by: datetime, limit: int) -> tuple[int, list[JobId]]:
-    """How many timers have waited since before `by`, and those among them that cannot be read."""
-    rows = await tx.fetch(sql.repair.overdue, {"by": by, "limit": limit})
-    return len(rows), [row["job_id"] for row in rows if not is_readable(row["spec"])]
+async def due(tx: Tx, late: datetime, limit: int) -> tuple[int, list[JobId]]:
+    """Of the timers that the tick takes next: how many have waited since before `late`, and which cannot be read."""
+    rows = await tx.fetch(sql.repair.due, {"now": tx.now, "limit": limit})
+    return sum(row["due_at"] < late for row in rows), [
+        row["job_id"] for row in rows if not is_readable(row["spec"])
+    ]
 
 
 async def standing(tx: Tx, job_ids: Collection[JobId]) -> list[InLine]:

@@ -13,9 +13,9 @@ SELECT timers.workspace_id, timers.job_id, timers.status, timers.spec, timers.sc
  ORDER BY timers.job_id
  LIMIT %(limit)s;
 
--- name: overdue
--- What should have been ticked a while ago. One that cannot even be read would stop every tick.
-SELECT job_id, spec, due_at FROM timers WHERE due_at < %(by)s ORDER BY due_at LIMIT %(limit)s;
+-- name: due
+-- What the tick takes next. One that cannot even be read stops it, and with it all others.
+SELECT job_id, spec, due_at FROM timers WHERE due_at <= %(now)s ORDER BY due_at LIMIT %(limit)s;
 
 -- name: standing
 -- What these jobs really have, in one statement: a run that moves from ready to a lease meanwhile is seen in one of them, once.

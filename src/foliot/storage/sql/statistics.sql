@@ -44,7 +44,7 @@ counted AS (
 SELECT count(*) AS counted FROM ended;
 
 -- name: rolled_to
-SELECT position FROM sweeps WHERE name = 'roll_up';
+SELECT position FROM rounds WHERE name = 'roll_up';
 
 -- name: days_of_job
 -- What is rolled up, what is not yet, and what was open when the roll-up went by: one statement, so that all three are of one
@@ -58,7 +58,7 @@ SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(succ
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
           FROM tallies
-         WHERE job_id = %(job_id)s AND id > %(rolled_to)s AND id > (SELECT position FROM sweeps WHERE name = 'roll_up')
+         WHERE job_id = %(job_id)s AND id > %(rolled_to)s AND id > (SELECT position FROM rounds WHERE name = 'roll_up')
            AND day >= %(since)s
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
@@ -77,7 +77,7 @@ SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(succ
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
           FROM tallies
          WHERE workspace_id = %(workspace_id)s AND id > %(rolled_to)s
-           AND id > (SELECT position FROM sweeps WHERE name = 'roll_up') AND day >= %(since)s
+           AND id > (SELECT position FROM rounds WHERE name = 'roll_up') AND day >= %(since)s
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
           FROM uncounted JOIN tallies ON tallies.id = uncounted.run_id
