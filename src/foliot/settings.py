@@ -244,6 +244,29 @@ class Settings:
             unit="seconds",
         ),
     )
+    worker_concurrency: int = field(
+        default=10,
+        metadata=as_row(
+            WholeNumber(0, 10_000),
+            "How many runs the worker of `foliot serve` does at once; 0 starts none.",
+        ),
+    )
+    worker_grace: int = field(
+        default=5,
+        metadata=as_row(
+            WholeNumber(0, 7),
+            "How long runs under way may go on after SIGTERM or SIGINT; then they are handed back and repeated.",
+            unit="seconds",
+        ),
+    )
+    worker_lease: int = field(
+        default=30,
+        metadata=as_row(
+            WholeNumber(2, 3600),
+            "How long a worker may be silent before its runs are given to others.",
+            unit="seconds",
+        ),
+    )
     origins: Mapping[str, str] = field(default_factory=dict)
 
     def secrets(self) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ import pytest
 from foliot.domain.ids import WorkspaceId
 from foliot.services.setup import first_start
 from foliot.storage.tx import Database
+from foliot.testing.clock import ManualClock
+from tests.services.staging import Stage
 
 
 @pytest.fixture
@@ -18,3 +20,10 @@ async def workspace(database: Database, owner: psycopg.Connection[Any]) -> Works
     found = owner.execute("SELECT id FROM foliot.workspaces").fetchone()
     assert found is not None
     return WorkspaceId(found[0])
+
+
+@pytest.fixture
+def stage(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
+) -> Stage:
+    return Stage(database, clock, workspace, owner)

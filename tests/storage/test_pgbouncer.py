@@ -16,7 +16,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from foliot.domain.ids import WorkspaceId
-from foliot.services import setup
+from foliot.services import hints, setup
 from foliot.storage.patience import Patience
 from foliot.storage.queries import Query
 from foliot.storage.server import inspect
@@ -101,3 +101,13 @@ async def test_nothing_stays_on_the_shared_session(
 
 def test_the_server_can_be_inspected_through_the_pooler(pooled_url: str) -> None:
     assert not inspect(pooled_url).one_login
+
+
+async def test_listening_through_it_hears_nothing_and_finds_that_out(
+    pooled_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hints, "PROBE_WITHIN", 0.5)
+    async with Database(pooled_url) as database:
+        await hints.listen(
+            database, pooled_url, lambda word: None
+        )  # returns, where a direct line would go on

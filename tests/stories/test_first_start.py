@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import socket
 import stat
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
@@ -24,109 +18,13 @@ import pytest
 
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import start as start_postgres
-
-START_WITHIN = 60.0
-STOP_WITHIN = 15.0
-FOLIOT = Path(sys.executable).with_name("foliot")
-
-
-class Serving:
-    """A `foliot serve` of its own process group, read line by line as it speaks."""
-
-    def __init__(self, data_dir: Path, **environ: str) -> None:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
-        self.process = subprocess.Popen(
-            (FOLIOT, "serve", "--data-dir", data_dir),
-            env=kept | {"FOLIOT_PORT": "0"} | environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=data_dir.parent,
-        )
-        self.lines: list[str] = []
-        self._spoke = threading.Condition()
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
-
-    def _listen(self) -> None:
-        assert self.process.stdout is not None
-        with self.process.stdout as spoken:
-            for line in spoken:
-                with self._spoke:
-                    self.lines.append(line.rstrip("\n"))
-                    self._spoke.notify_all()
-
-    def wait_for(self, pattern: str) -> re.Match[str]:
-        """The first line that matches, or a failure that shows what was said instead."""
-        deadline = time.monotonic() + START_WITHIN
-        with self._spoke:
-            while True:
-                for line in self.lines:
-                    if found := re.search(pattern, line):
-                        return found
-                left = deadline - time.monotonic()
-                if left <= 0 or not self._listener.is_alive():
-                    raise AssertionError(f"never said {pattern!r}, but:\n{self.said}")
-                self._spoke.wait(min(left, 0.5))
-
-    def wait_for_url(self) -> str:
-        return self.wait_for(r"serving at (http://127\.0\.0\.1:\d+)$")[1]
-
-    @property
-    def said(self) -> str:
-        return "\n".join(self.lines)
-
-    def events(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.lines if line.startswith("{")]
-
-    def stop(self, by: signal.Signals = signal.SIGTERM) -> float:
-        """Seconds until it had ended."""
-        began = time.monotonic()
-        self.process.send_signal(by)
-        self.process.wait(STOP_WITHIN + 5)
-        took = time.monotonic() - began
-        self._listener.join(STOP_WITHIN)
-        return took
-
-    def end(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        self._listener.join(STOP_WITHIN)
-
-
-@pytest.fixture
-def data_dir(tmp_path: Path) -> Path:
-    return tmp_path / "data"
-
-
-@pytest.fixture
-def serve(data_dir: Path) -> Iterator[Any]:
-    started: list[Serving] = []
-
-    def begin(**environ: str) -> Serving:
-        started.append(Serving(data_dir, **environ))
-        return started[-1]
-
-    yield begin
-    for serving in started:
-        serving.end()
-
-
-def ask(url: str) -> tuple[int, dict[str, Any]]:
-    try:
-        with urlopen(url, timeout=10) as answer:
-            return answer.status, json.load(answer)
-    except HTTPError as refused:
-        return refused.code, json.load(refused)
-
-
-def wait_until_readiness_is(wanted: int, url: str) -> dict[str, Any]:
-    deadline, pause = time.monotonic() + START_WITHIN, threading.Event()
-    while (answer := ask(f"{url}/readyz"))[0] != wanted:
-        assert time.monotonic() < deadline, answer
-        pause.wait(0.05)
-    return answer[1]
+from tests.stories.serving import (
+    START_WITHIN,
+    STOP_WITHIN,
+    ask,
+    wait_until_readiness_is,
+    wait_until_warnings_are,
+)
 
 
 def test_the_first_start_makes_a_key_and_is_ready(serve: Any, data_dir: Path) -> None:
@@ -135,7 +33,7 @@ def test_the_first_start_makes_a_key_and_is_ready(serve: Any, data_dir: Path) ->
     assert ask(f"{url}/healthz") == (200, {"status": "alive"})
     status, ready = ask(f"{url}/readyz")
     assert (status, ready["status"], ready["missing"]) == (200, "ready", [])
-    assert any("worker" in warning for warning in ready["warnings"])
+    wait_until_warnings_are(lambda warnings: not any("worker" in each for each in warnings), url)
 
     key_file = data_dir / "admin.key"
     assert stat.S_IMODE(key_file.stat().st_mode) == 0o600

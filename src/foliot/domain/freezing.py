@@ -58,6 +58,13 @@ def freeze_at(freezes: Sequence[Freeze], instant: datetime) -> Freeze | None:
     return max(in_force, key=_strictness, default=None)
 
 
+def freeze_holding(freezes: Sequence[Freeze], instant: datetime, asked_at: datetime | None) -> Freeze | None:
+    """The freeze that holds a run. One that somebody asked for while a freeze was on was asked for in spite of it."""
+    if asked_at is not None:
+        freezes = [freeze for freeze in freezes if freeze.start_at > asked_at]
+    return freeze_at(freezes, instant)
+
+
 def next_change(freezes: Sequence[Freeze], instant: datetime) -> datetime | None:
     """The next instant after `instant` at which a freeze starts or ends."""
     edges = (edge for freeze in freezes for edge in (freeze.start_at, freeze.end_at))

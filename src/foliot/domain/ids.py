@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import NewType
 from uuid import UUID
 
@@ -14,6 +14,11 @@ RunId = NewType("RunId", UUID)
 WorkerId = NewType("WorkerId", UUID)
 CalendarId = NewType("CalendarId", UUID)
 FreezeId = NewType("FreezeId", UUID)
+
+
+def made_at(id_: UUID) -> datetime:
+    """When an id of `uuid7` was made, to the millisecond."""
+    return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=id_.int >> 80)
 
 
 def uuid7(at: datetime, entropy: bytes) -> UUID:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -21,9 +21,10 @@ from foliot.domain.outcomes import (
     TimedOut,
 )
 from foliot.domain.policy import OnLost
-from foliot.domain.retrying import GiveUp, NoRetry, RetryAt, after_failure
+from foliot.domain.retrying import GiveUp, NoRetry, after_failure
 from foliot.domain.run import RunError, RunFacts
 from foliot.domain.schedule import SkipReason
+from foliot.domain.starting import MayNot, MayStart, may_start
 
 MOST_LOSSES = 3  # a run whose workers keep dying may be what kills them
 LOST_JITTER = timedelta(seconds=1)
@@ -54,6 +55,7 @@ class Judgement:
     skip_reason: SkipReason | None = None
     note: str | None = None
     retry_at: datetime | None = None
+    expires_at: datetime | None = None  # of the next attempt: where the window closes that it must start in
     retries: int = 0
     losses: int = 0
 
@@ -80,12 +82,14 @@ def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitte
                 RunEvent.FAIL, AttemptEvent.FAIL, ASKED_RETRY, _retry(run, facts, now, jitter, after)
             )
         case Lost():
-            if facts.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MOST_LOSSES:
-                return Judgement(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
-            at = now + LOST_JITTER * jitter
-            return Judgement(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, retry_at=at, losses=1)
+            return _lost(run, facts, now + LOST_JITTER * jitter)
         case HandedBack():
-            return Judgement(RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=now)
+            allowed = may_start(facts.job.timetable, now)
+            if isinstance(allowed, MayNot):
+                return Judgement(RunEvent.SKIP, AttemptEvent.CANCEL, skip_reason=allowed.reason)
+            return Judgement(
+                RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=allowed.at, expires_at=allowed.until
+            )
         case AskedSkip(reason=reason, note=note):
             attempt = AttemptEvent.SUCCEED if run.status is RunStatus.RUNNING else None
             return Judgement(RunEvent.SKIP, attempt, skip_reason=reason, note=note or None)
@@ -112,17 +116,37 @@ def _attempt_event(run: RunFacts, outcome: Outcome) -> AttemptEvent | None:
             return AttemptEvent.CANCEL
 
 
+def _lost(run: RunFacts, facts: JobFacts, at: datetime) -> Judgement:
+    over = Judgement(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
+    if facts.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MOST_LOSSES:
+        return over
+    allowed = may_start(facts.job.timetable, at)
+    if isinstance(allowed, MayNot):
+        return replace(over, note=GiveUp(NoRetry.CLOSED).sentence)
+    again = Judgement(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, losses=1)
+    return replace(again, retry_at=allowed.at, expires_at=allowed.until)
+
+
 def _retry(
     run: RunFacts, facts: JobFacts, now: datetime, jitter: float, asked: timedelta | None = None
-) -> RetryAt | GiveUp:
-    job = facts.job
-    next_at = facts.timer.next_at
-    return after_failure(
+) -> MayStart | GiveUp:
+    """When the next attempt may start, by the retry policy and then by window and calendars."""
+    job, next_at = facts.job, facts.timer.next_at
+    answer = after_failure(
         job.retry, run.retries_used, now, jitter, interval=job.interval, next_planned_at=next_at, asked=asked
     )
+    if isinstance(answer, GiveUp):
+        return answer
+    allowed = may_start(job.timetable, answer.at)
+    if isinstance(allowed, MayNot):
+        return GiveUp(NoRetry.CLOSED)
+    if next_at is not None and not job.retry.past_next and allowed.at >= next_at:
+        return GiveUp(NoRetry.PAST_NEXT)
+    return allowed
 
 
-def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: RetryAt | GiveUp) -> Judgement:
-    if isinstance(answer, RetryAt):
-        return Judgement(RunEvent.RETRY, attempt, error, retry_at=answer.at, retries=1)
-    return Judgement(event, attempt, error, note=answer.sentence)
+def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: MayStart | GiveUp) -> Judgement:
+    if isinstance(answer, GiveUp):
+        return Judgement(event, attempt, error, note=answer.sentence)
+    again = Judgement(RunEvent.RETRY, attempt, error, retries=1)
+    return replace(again, retry_at=answer.at, expires_at=answer.until)

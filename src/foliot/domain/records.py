@@ -12,6 +12,7 @@ from foliot.domain.lifecycle import JobEvent, JobStatus, RunStatus
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, SkipReason
 
+TOO_LATE = "the upstream job did not end in time"
 COUNTED_TO = 10_000  # a gap larger than this has no exact count
 
 

@@ -24,6 +24,7 @@ class NoRetry(StrEnum):
     EXHAUSTED = "exhausted"
     PAST_NEXT = "past_next"
     PERMANENT = "permanent"
+    CLOSED = "closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ _SENTENCES = {
     NoRetry.EXHAUSTED: "All retries are used up.",
     NoRetry.PAST_NEXT: "The next retry would not start before the next planned time, which goes on instead.",
     NoRetry.PERMANENT: "The failure was reported as permanent, so retrying would not help.",
+    NoRetry.CLOSED: "Window or calendars leave no time for the next attempt.",
 }
 
 

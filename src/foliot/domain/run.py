@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from foliot.domain.ids import JobId, RunId
+from foliot.domain.ids import JobId, RunId, made_at
 from foliot.domain.lifecycle import RunStatus
 
 
@@ -30,6 +30,14 @@ class WaitsFor(StrEnum):
     FREEZE = "freeze"
     WINDOW = "window"
     LIMIT = "limit"  # a cap of the workspace or of its concurrency key
+
+
+BY_ITSELF = frozenset({Trigger.SCHEDULE, Trigger.DEPENDENCY})
+
+
+def asked_at(run_id: RunId, trigger: Trigger) -> datetime | None:
+    """When somebody asked for this run; None where it came by itself."""
+    return None if trigger in BY_ITSELF else made_at(run_id)
 
 
 @dataclass(frozen=True, slots=True)

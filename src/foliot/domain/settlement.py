@@ -59,6 +59,7 @@ class Settlement:
     skip_reason: SkipReason | None = None
     note: str | None = None
     retry_at: datetime | None = None
+    expires_at: datetime | None = None  # of the next attempt
     retries_used: int = 0
     losses: int = 0
     counters: Counters = NO_CHANGE
@@ -83,7 +84,15 @@ def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitt
     retries_used, losses = run.retries_used + judged.retries, run.losses + judged.losses
     if judged.retry_at is not None:
         return Settlement(
-            run.id, status, attempt, judged.error, None, judged.note, judged.retry_at, retries_used, losses
+            run_id=run.id,
+            status=status,
+            attempt=attempt,
+            error=judged.error,
+            note=judged.note,
+            retry_at=judged.retry_at,
+            expires_at=judged.expires_at,
+            retries_used=retries_used,
+            losses=losses,
         )
     event = _job_event(run, status, facts)
     stopped = facts.status if event is None else advance(facts.status, event)

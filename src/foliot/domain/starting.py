@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from foliot.domain.gaps import TICK
+from foliot.domain.job import Job
 from foliot.domain.schedule import Once, SkipReason, Timetable, planned_after
 from foliot.domain.schedule.window import window_closes_at
 from foliot.domain.schedule.zone import naive_utc
@@ -22,6 +23,17 @@ class MayStart:
 @dataclass(frozen=True, slots=True)
 class MayNot:
     reason: SkipReason
+
+
+def why_expired(job: Job, expires_at: datetime) -> SkipReason:
+    """Whether it was the window or the start deadline that ended at `expires_at`."""
+    window, zone = job.timetable.window, job.timetable.schedule.timezone
+    if window is None:
+        return SkipReason.DEADLINE
+    if job.limits.start_deadline is None:
+        return SkipReason.WINDOW
+    at = naive_utc(expires_at)
+    return SkipReason.WINDOW if window_closes_at(window, zone, at) == at else SkipReason.DEADLINE
 
 
 def may_start(timetable: Timetable, now: datetime) -> MayStart | MayNot:

@@ -11,7 +11,7 @@ from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, RunStatus
 from foliot.domain.overlapping import Admission, admit
 from foliot.domain.policy import MisfireRule
-from foliot.domain.records import DueJob, EndWait, NewRun, Plan, Record, Skip
+from foliot.domain.records import TOO_LATE, DueJob, EndWait, NewRun, Plan, Record, Skip
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import Manual, PlannedTime, SkipReason, planned_after
 from foliot.domain.starting import MayNot, may_start
@@ -200,18 +200,10 @@ class Walk:
             if allowed.until is not None:
                 expires_at = allowed.until if expires_at is None else min(expires_at, allowed.until)
         consumes: tuple[Consumed, ...] = ()
-        if self.gate is not None:
-            verdict = judge_gate(self.gate, self.now)
-            if isinstance(verdict, Closed):
-                self.records.append(Skip(planned, verdict.reason, verdict.note))
-                return
-            if isinstance(verdict, AwaitUpstream):
-                waits_for = waits_for or WaitsFor.UPSTREAM
-                following = planned_after(self.timetable, max(planned.planned_for, self.now))
-                if following is not None and (expires_at is None or following.planned_for < expires_at):
-                    expires_at = following.planned_for
-            else:
-                consumes = verdict.consumes
+        verdict = None if self.gate is None else judge_gate(self.gate, self.now)
+        if isinstance(verdict, Closed):
+            self.records.append(Skip(planned, verdict.reason, verdict.note))
+            return
         admission = admit(self.job.overlap, self.live, self.waiting, patient=patient)
         if admission is Admission.SKIP or (admission is Admission.CANCEL_AND_WAIT and self.made_live):
             self.records.append(Skip(planned, SkipReason.OVERLAP))
@@ -219,11 +211,18 @@ class Walk:
         if admission is Admission.START:
             self.live += 1
             self.made_live = True
-        else:
+            if isinstance(verdict, AwaitUpstream):
+                # Before freeze and window: both are asked again when the gate opens, but the gate is not when they do.
+                waits_for = WaitsFor.UPSTREAM
+                following = planned_after(self.timetable, max(planned.planned_for, self.now))
+                if following is not None and (expires_at is None or following.planned_for < expires_at):
+                    expires_at = following.planned_for
+            elif self.gate is not None and verdict is not None:
+                consumes = verdict.consumes
+                self.gate = consume(self.gate, consumes)
+        else:  # its gate is asked again when its turn comes
             self.waiting += 1
             waits_for = WaitsFor.TURN
-        if consumes and self.gate is not None:
-            self.gate = consume(self.gate, consumes)
         self.created += 1
         self.records.append(
             NewRun(
@@ -239,7 +238,7 @@ class Walk:
         )
 
     def _end_wait(self) -> None:
-        self.records.append(EndWait(SkipReason.DEPENDENCY_FAILED, "the upstream job did not end in time"))
+        self.records.append(EndWait(SkipReason.DEPENDENCY_FAILED, TOO_LATE))
         if self.waiting:
             self.waiting -= 1
             self.promotes = True

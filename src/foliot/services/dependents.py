@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from foliot.domain.dependencies import (
@@ -16,53 +17,82 @@ from foliot.domain.dependencies import (
     judge_gate,
     triggered,
 )
-from foliot.domain.freezing import freeze_at
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.outcomes import AskedSkip, Cancelled
 from foliot.domain.overlapping import Admission, admit
-from foliot.domain.run import Trigger, WaitsFor
+from foliot.domain.run import RunFacts, Trigger, WaitsFor
 from foliot.domain.schedule import SkipReason
+from foliot.domain.settlement import Settlement
 from foliot.domain.starting import MayNot, may_start
 from foliot.services.settling import Settling
-from foliot.storage import dependencies, runs, timers, waiting
+from foliot.storage import dependencies, runs, waiting
 from foliot.storage.runs import Made
-from foliot.storage.timers import TimerRow, Told
+
+_MOST_LOOKS = 3
 
 
 async def wake_dependents(settling: Settling) -> None:
     """After the ends are written: evaluate every edge that leads away from them, under the dependents' locks."""
-    upstreams = {run.job_id for run, _ in settling.ended if settling.rows[run.job_id].has_dependents}
+    ended = tuple(settling.ended)
+    upstreams = {run.job_id for run, _ in ended if settling.rows[run.job_id].has_dependents}
     if not upstreams:
         return
-    tx = settling.tx
     whens = {row.job_id: row.rules.spec.depends_when for row in settling.rows.values()}
-    for job_id, edges in (await dependencies.facts(tx, whens)).items():
-        mine = [edge for edge in edges.edges if edge.edge.upstream in upstreams]
-        if mine and settling.rows[job_id].status is JobStatus.ACTIVE:
-            await _Dependent(settling, settling.rows[job_id], edges).wake()
+    for job_id, edges in (await dependencies.facts(settling.tx, whens)).items():
+        if any(edge.edge.upstream in upstreams for edge in edges.edges):
+            dependent = _Dependent(settling, job_id, edges)
+            if settling.status_of(job_id) is JobStatus.ACTIVE:
+                await dependent.wake(ended)
+            await dependent.ask_gate()
+    await settling.write()
+
+
+async def ask_gates(settling: Settling, job_ids: Sequence[JobId]) -> None:
+    """Judge again what waits at the gates of these jobs."""
+    whens = {job_id: settling.rows[job_id].rules.spec.depends_when for job_id in job_ids}
+    found = await dependencies.facts(settling.tx, whens)
+    for job_id, when in whens.items():
+        await _Dependent(settling, job_id, found.get(job_id, Dependencies((), when))).ask_gate()
+
+
+async def cancel_live(settling: Settling, run_id: RunId) -> None:
+    """Ask the worker that has it to stop; where no worker has it, it ends at once."""
+    for _ in range(_MOST_LOOKS):  # between two looks a worker may claim it
+        if await runs.request_cancel(settling.tx, [run_id]):
+            return
+        if await settling.end_standing([run_id], Cancelled()):
+            return
 
 
 class _Dependent:
-    def __init__(self, settling: Settling, row: TimerRow, edges: Dependencies) -> None:
+    def __init__(self, settling: Settling, job_id: JobId, edges: Dependencies) -> None:
         self.settling = settling
         self.tx = settling.tx
-        self.row = row
+        self.row = settling.rows[job_id]
+        self.job_id = job_id
         self.edges = edges
-        self.told = Told()
-        self.consumed: list[tuple[JobId, Consumed]] = []
 
-    async def wake(self) -> None:
-        for run, settlement in self.settling.ended:
+    async def wake(self, ended: Sequence[tuple[RunFacts, Settlement]]) -> None:
+        for run, settlement in ended:
             edges = self._as_of(run.job_id, run.id, settlement.wakes)
             found = triggered(edges, Ended(run.id, self.tx.now))
             if found is not None:
                 await self._start(found)
-        if self.row.has_gate:
-            await self._ask_gate()
-        await dependencies.consume(self.tx, self.consumed)
-        if self.told != Told():
-            await timers.settle(self.tx, {self.row.job_id: self.told})
+
+    async def ask_gate(self) -> None:
+        for run in await waiting.at_the_gate(self.tx, [self.job_id]):
+            verdict = judge_gate(self.edges, self.tx.now)
+            if isinstance(verdict, AwaitUpstream):
+                continue
+            if isinstance(verdict, Closed):
+                await self.settling.end_standing([run.run_id], AskedSkip(verdict.reason, verdict.note))
+                continue
+            await self._consume(verdict.consumes)
+            deadline = self.row.rules.spec.limits.start_deadline
+            until = None if deadline is None else run.available_at + deadline
+            self.settling.is_live(self.job_id, run.run_id)
+            await self.settling.release([replace(run, expires_at=until)])
 
     def _as_of(self, upstream: JobId, run_id: RunId, wakes: tuple[On, ...]) -> Dependencies:
         """The edges as this very end leaves them, though a later one of the same batch may be the newest."""
@@ -76,28 +106,29 @@ class _Dependent:
         return replace(self.edges, edges=tuple(edges))
 
     async def _start(self, found: Triggered) -> None:
-        row, now = self.row, self.tx.now
-        job = self.settling.around.job(row)
-        live, behind = row.live + self.told.live, row.waiting + self.told.waiting
-        admission = admit(job.overlap, live, behind)
-        allowed = may_start(job.timetable, max(now, found.not_before))
+        settling, row, now = self.settling, self.row, self.tx.now
+        facts = settling.facts_of(self.job_id)
+        admission = admit(facts.job.overlap, facts.live, facts.waiting)
+        allowed = may_start(facts.job.timetable, max(now, found.not_before))
+        run_id = RunId(self.tx.new_id())
         skip, waits_for, at, until = None, None, found.not_before, None
         if isinstance(allowed, MayNot):
             skip = allowed.reason
         elif admission is Admission.SKIP:
             skip = SkipReason.OVERLAP
         else:
-            at, until = max(allowed.at, found.not_before), allowed.until
+            at, until = allowed.at, allowed.until
+            if (deadline := facts.job.limits.start_deadline) is not None:
+                until = at + deadline if until is None else min(until, at + deadline)
             if admission is not Admission.START:
                 waits_for = WaitsFor.TURN
-            elif freeze_at(self.settling.around.freezes_of(row), now) is not None:
+            elif settling.freeze_of(self.job_id, run_id, Trigger.DEPENDENCY) is not None:
                 waits_for = WaitsFor.FREEZE
-        self.told.numbers += 1
         made = Made(
-            RunId(self.tx.new_id()),
+            run_id,
             row.workspace_id,
-            row.job_id,
-            row.number + self.told.numbers,
+            self.job_id,
+            settling.next_number(self.job_id),
             row.schedule_rev,
             row.rules,
             Trigger.DEPENDENCY,
@@ -110,38 +141,13 @@ class _Dependent:
         )
         if not await runs.make(self.tx, [made]):
             return  # this upstream run has had its run
-        self.consumed += [(row.job_id, mark) for mark in found.consumes]
-        self.edges = consume(self.edges, found.consumes)
-        if skip is not None:
-            self.told.skips += 1
-        elif waits_for is WaitsFor.TURN:
-            self.told.waiting += 1
-            if admission is Admission.CANCEL_AND_WAIT and row.live_run_id is not None:
-                await cancel_live(self.settling, row.live_run_id)
-        else:
-            self.told.live += 1
-            self.told.live_run_id = made.id
+        await self._consume(found.consumes)
+        live_run_id = settling.live_run_of(self.job_id)
+        settling.add_run(self.job_id, run_id, waits_for=waits_for, skipped=skip is not None)
+        if admission is Admission.CANCEL_AND_WAIT and skip is None and live_run_id is not None:
+            await cancel_live(settling, live_run_id)
+            await settling.write()
 
-    async def _ask_gate(self) -> None:
-        for run in await waiting.at_the_gate(self.tx, [self.row.job_id]):
-            verdict = judge_gate(self.edges, self.tx.now)
-            if isinstance(verdict, AwaitUpstream):
-                continue
-            if isinstance(verdict, Closed):
-                ending = Settling(self.tx, self.settling.rows, self.settling.around)
-                await ending.end_standing([run.run_id], AskedSkip(verdict.reason, verdict.note))
-                await ending.write()
-                continue
-            self.consumed += [(self.row.job_id, mark) for mark in verdict.consumes]
-            self.told.live_run_id = run.run_id
-            await waiting.promote(
-                self.tx, [replace(run, available_at=max(run.available_at, self.tx.now), expires_at=None)]
-            )
-
-
-async def cancel_live(settling: Settling, run_id: RunId) -> None:
-    """Ask the worker that has it to stop; where no worker has it, it ends at once."""
-    if not await runs.request_cancel(settling.tx, [run_id]):
-        ending = Settling(settling.tx, settling.rows, settling.around)
-        await ending.end_standing([run_id], Cancelled())
-        await ending.write()
+    async def _consume(self, marks: Sequence[Consumed]) -> None:
+        await dependencies.consume(self.tx, [(self.job_id, mark) for mark in marks])
+        self.edges = consume(self.edges, marks)

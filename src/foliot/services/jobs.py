@@ -12,7 +12,8 @@ from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning import plan_start
 from foliot.domain.records import DueJob
 from foliot.domain.schedule.reading import anchored, check_schedule
-from foliot.storage import jobs
+from foliot.services.dependencies import write_edges
+from foliot.storage import calendars, jobs
 from foliot.storage.tx import Database, Role
 
 
@@ -34,9 +35,15 @@ async def create(
         status = _first_status(definition, tx.now, enabled=enabled)
         timer = Timer(tx.now, None, None)
         if enabled:
-            due = DueJob(Rules(spec).job(job_id, workspace_id, 1), status, timer)
+            known = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
+            mine = tuple(known[each] for each in spec.calendars if each in known)
+            due = DueJob(Rules(spec).job(job_id, workspace_id, 1, mine), status, timer)
             timer = plan_start(due, tx.now).timer
         await jobs.insert(tx, job_id, definition, status, timer, by)
+        if spec.calendars:
+            await calendars.link(tx, job_id, spec.calendars)
+        if definition.depends_on:
+            await write_edges(tx, job_id, spec.schedule, definition.depends_on)
         return Created(job_id, status, timer.next_at)
 
 

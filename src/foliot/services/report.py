@@ -51,7 +51,7 @@ async def settle_reports(tx: Tx, reports: Sequence[Report]) -> frozenset[RunId]:
         lease = held.get(each.run_id)
         if lease is not None and each.run_id not in accepted:  # a run reported twice in one batch counts once
             accepted.add(each.run_id)
-            settling.end_leased(lease.facts, each.outcome, each.output)
+            settling.end_leased(lease, each.outcome, each.output)
     await settling.write()
     await wake_dependents(settling)
     return frozenset(accepted)

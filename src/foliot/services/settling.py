@@ -1,7 +1,8 @@
 """Settling: the ends of runs and all that follows from them, decided purely, added up per job, written together.
 
 Everything that ends a run comes through here: reports, lost leases, cancels, expired deadlines. The timers of the jobs, and of the jobs
-that depend on them, are locked by whoever starts one.
+that depend on them, are locked by whoever starts one. A transaction has one Settling; it may be written more than once, and always
+knows its jobs as they stand by now, not as their rows were when they were locked.
 """
 
 from __future__ import annotations
@@ -10,17 +11,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from foliot.domain.freezing import freeze_at
+from foliot.domain.dependencies import AwaitUpstream, Closed, judge_gate
+from foliot.domain.freezing import Freeze, freeze_holding
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.judging import JobFacts
 from foliot.domain.lifecycle import JobStatus, advance
-from foliot.domain.outcomes import Expired, Outcome
-from foliot.domain.run import RunFacts, WaitsFor
+from foliot.domain.outcomes import AskedSkip, Expired, Outcome
+from foliot.domain.run import RunFacts, Trigger, WaitsFor, asked_at
+from foliot.domain.schedule import planned_after
 from foliot.domain.settlement import Promotion, Settlement, settle, then
-from foliot.domain.starting import MayNot, may_start
+from foliot.domain.starting import MayNot, may_start, why_expired
+from foliot.services.limits import give_back
 from foliot.services.loading import Around
-from foliot.storage import jobs, leases, runs, timers, waiting
+from foliot.storage import dependencies, jobs, leases, runs, timers, waiting
 from foliot.storage.jobs import Move
+from foliot.storage.leases import Lease
+from foliot.storage.limits import Permit
 from foliot.storage.runs import Standing
 from foliot.storage.timers import TimerRow, Told
 from foliot.storage.tx import Tx
@@ -36,15 +42,25 @@ class Settling:
         self.around = around
         self.ended: list[tuple[RunFacts, Settlement]] = []  # the final ones, for dependents
         self._facts: dict[JobId, JobFacts] = {}
+        self._live_runs: dict[JobId, RunId] = {}
+        self._numbers: dict[JobId, int] = {}
         self._told: dict[JobId, Told] = {}
         self._leased: list[tuple[Settlement, Any]] = []
+        self._permits: list[Permit] = []
+        self._frozen: list[RunId] = []
         self._standing: list[tuple[Standing, Settlement]] = []
         self._promotions: dict[JobId, Promotion] = {}
         self._moves: list[Move] = []
 
-    def end_leased(self, run: RunFacts, outcome: Outcome, output: Any) -> None:
+    def end_leased(self, lease: Lease, outcome: Outcome, output: Any) -> None:
         """A run that a worker had."""
-        self._leased.append((self._settle(run, outcome), output))
+        run = lease.facts
+        settlement = self._settle(run, outcome)
+        self._leased.append((settlement, output))
+        if lease.is_limited:
+            self._permits.append(Permit(lease.workspace_id, lease.concurrency_key))
+        if not settlement.is_final and self.freeze_of(run.job_id, run.id, run.trigger) is not None:
+            self._frozen.append(run.id)
 
     async def end_standing(self, run_ids: Sequence[RunId], outcome: Outcome) -> frozenset[RunId]:
         """Runs that no worker has; answers with those that were ended. The others have been claimed or ended meanwhile."""
@@ -53,24 +69,98 @@ class Settling:
             self._standing.append((standing, self._settle(standing.facts, outcome)))
         return frozenset(standing.facts.id for standing in taken)
 
-    def promote(self, job_id: JobId, promotion: Promotion = Promotion.OLDEST) -> None:
-        self._promotions[job_id] = promotion
+    def add_run(self, job_id: JobId, run_id: RunId, *, waits_for: WaitsFor | None, skipped: bool) -> None:
+        """A run that was made beside the schedule."""
+        facts, told = self.facts_of(job_id), self._told_of(job_id)
+        if skipped:
+            told.skips += 1
+        elif waits_for is WaitsFor.TURN:
+            told.waiting += 1
+            self._facts[job_id] = replace(facts, waiting=facts.waiting + 1)
+        else:
+            told.live += 1
+            told.live_run_id = self._live_runs[job_id] = run_id
+            self._facts[job_id] = replace(facts, live=facts.live + 1)
+
+    def is_live(self, job_id: JobId, run_id: RunId) -> None:
+        """This run was live already, but waited at its gate; it does no longer."""
+        self._told_of(job_id).live_run_id = self._live_runs[job_id] = run_id
+
+    def next_number(self, job_id: JobId) -> int:
+        self._told_of(job_id).numbers += 1
+        number = self._numbers[job_id] = self._numbers.get(job_id, self.rows[job_id].number) + 1
+        return number
+
+    def promote(self, job_id: JobId) -> None:
+        """The oldest of its line, though no end of a run asks for it."""
+        facts = self.facts_of(job_id)
+        if job_id not in self._promotions and facts.waiting > 0:
+            self._promotions[job_id] = Promotion.OLDEST
+            self._facts[job_id] = replace(facts, live=facts.live + 1, waiting=facts.waiting - 1)
+
+    async def release(self, released: Sequence[Waiting]) -> int:
+        """First in line: to `ready`, unless window, calendar, freeze or deadline say otherwise now.
+
+        Answers with how many of them may start.
+        """
+        now = self.tx.now
+        free: list[Waiting] = []
+        for run in released:
+            job = self.facts_of(run.job_id).job
+            allowed = may_start(job.timetable, max(now, run.available_at))
+            if isinstance(allowed, MayNot):
+                await self._end_released(run, Expired(allowed.reason))
+            elif run.expires_at is not None and run.expires_at <= now:
+                await self._end_released(run, Expired(why_expired(job, run.expires_at)))
+            elif self.freeze_of(run.job_id, run.run_id, run.trigger) is not None:
+                await waiting.hold_until(self.tx, run.run_id, WaitsFor.FREEZE, run.expires_at)
+            else:
+                until = min((each for each in (run.expires_at, allowed.until) if each), default=None)
+                free.append(replace(run, available_at=allowed.at, expires_at=until))
+        await waiting.promote(self.tx, free)
+        return len(free)
 
     async def write(self) -> None:
         while self._promotions:
             promotions, self._promotions = self._promotions, {}
             await self._promote(promotions)
-        if self._leased:
-            await leases.settle(self.tx, self._leased)
+        leased, self._leased = self._leased, []
+        if leased:
+            await leases.settle(self.tx, leased)
+        await waiting.hold_ready(self.tx, self._frozen, WaitsFor.FREEZE)
         await runs.end_standing(self.tx, self._standing)
         await timers.settle(self.tx, self._told)
         await jobs.move(self.tx, self._moves, BY)
+        await give_back(self.tx, self._permits)
+        self._told, self._frozen, self._standing, self._moves, self._permits = {}, [], [], [], []
+
+    def freeze_of(self, job_id: JobId, run_id: RunId, trigger: Trigger) -> Freeze | None:
+        """The freeze that holds this run now. One that was asked for during a freeze, and so in spite of it, goes on."""
+        freezes = self.around.freezes_of(self.rows[job_id])
+        return freeze_holding(freezes, self.tx.now, asked_at(run_id, trigger)) if freezes else None
+
+    def facts_of(self, job_id: JobId) -> JobFacts:
+        known = self._facts.get(job_id)
+        if known is None:
+            row = self.rows[job_id]
+            known = self._facts[job_id] = JobFacts(
+                job=self.around.job(row),
+                status=row.status,
+                timer=row.timer,
+                live=row.live,
+                waiting=row.waiting,
+                failures_in_a_row=row.failures_in_a_row,
+            )
+        return known
+
+    def live_run_of(self, job_id: JobId) -> RunId | None:
+        return self._live_runs.get(job_id, self.rows[job_id].live_run_id)
 
     def status_of(self, job_id: JobId) -> JobStatus:
-        return self._facts_of(job_id).status
+        return self.facts_of(job_id).status
 
     def _settle(self, run: RunFacts, outcome: Outcome) -> Settlement:
-        facts = self._facts_of(run.job_id)
+        facts = self.facts_of(run.job_id)
         settlement = settle(run, outcome, facts, self.tx.now, self.tx.chance.random())
         self._facts[run.job_id] = then(run, facts, settlement)
         if not settlement.is_final:
@@ -90,48 +180,44 @@ class Settling:
         return settlement
 
     async def _promote(self, promotions: Mapping[JobId, Promotion]) -> None:
-        """The next in line of each job, unless window, calendar, freeze or deadline say otherwise now."""
-        now = self.tx.now
+        """The next in line of each job is live from here on. Its gate is asked now: it had no need of an answer before."""
+        line = await waiting.next_in_line(self.tx, promotions)
+        whens = {
+            run.job_id: self.rows[run.job_id].rules.spec.depends_when
+            for run in line
+            if run.trigger is Trigger.SCHEDULE and self.rows[run.job_id].has_gate
+        }
+        gates = await dependencies.facts(self.tx, whens)
         free: list[Waiting] = []
-        frozen: list[RunId] = []
-        for run in await waiting.next_in_line(self.tx, promotions):
-            row, job = self.rows[run.job_id], self._facts_of(run.job_id).job
-            told = self._told_of(run.job_id)
-            told.live, told.waiting, told.live_run_id = told.live + 1, told.waiting - 1, run.run_id
-            if promotions[run.job_id] is Promotion.BY_HAND:
-                facts = self._facts_of(run.job_id)
-                self._facts[run.job_id] = replace(facts, live=facts.live + 1, waiting=facts.waiting - 1)
-            allowed = may_start(job.timetable, max(now, run.available_at))
-            if isinstance(allowed, MayNot):
-                await self._end_promoted(run, Expired(allowed.reason))
-            elif run.expires_at is not None and run.expires_at <= now:
-                await self._end_promoted(run, Expired())
-            elif freeze_at(self.around.freezes_of(row), now) is not None:
-                frozen.append(run.run_id)
+        for run in line:
+            self._is_live_now(run, promotions[run.job_id])
+            verdict = judge_gate(gates[run.job_id], self.tx.now) if run.job_id in gates else None
+            if isinstance(verdict, Closed):
+                await self._end_released(run, AskedSkip(verdict.reason, verdict.note))
+            elif isinstance(verdict, AwaitUpstream):
+                timetable = self.facts_of(run.job_id).job.timetable
+                following = planned_after(timetable, max(run.available_at, self.tx.now))
+                until = run.expires_at if following is None else following.planned_for
+                await waiting.hold_until(self.tx, run.run_id, WaitsFor.UPSTREAM, until)
             else:
-                until = min((each for each in (run.expires_at, allowed.until) if each), default=None)
-                free.append(replace(run, available_at=allowed.at, expires_at=until))
-        await waiting.promote(self.tx, free)
-        await waiting.hold(self.tx, frozen, WaitsFor.FREEZE)
+                if verdict is not None:
+                    marks = [(run.job_id, mark) for mark in verdict.consumes]
+                    await dependencies.consume(self.tx, marks)
+                free.append(run)
+        await self.release(free)
 
-    async def _end_promoted(self, run: Waiting, outcome: Outcome) -> None:
+    def _is_live_now(self, run: Waiting, promotion: Promotion) -> None:
+        told = self._told_of(run.job_id)
+        told.live, told.waiting = told.live + 1, told.waiting - 1
+        told.live_run_id = self._live_runs[run.job_id] = run.run_id
+        if promotion is Promotion.BY_HAND:  # the others are counted by the settlement that promotes them
+            facts = self.facts_of(run.job_id)
+            self._facts[run.job_id] = replace(facts, live=facts.live + 1, waiting=facts.waiting - 1)
+
+    async def _end_released(self, run: Waiting, outcome: Outcome) -> None:
         for standing in await runs.take_standing(self.tx, [run.run_id]):
             live = replace(standing, facts=replace(standing.facts, is_live=True))
             self._standing.append((live, self._settle(live.facts, outcome)))
 
     def _told_of(self, job_id: JobId) -> Told:
         return self._told.setdefault(job_id, Told())
-
-    def _facts_of(self, job_id: JobId) -> JobFacts:
-        known = self._facts.get(job_id)
-        if known is None:
-            row = self.rows[job_id]
-            known = self._facts[job_id] = JobFacts(
-                job=self.around.job(row),
-                status=row.status,
-                timer=row.timer,
-                live=row.live,
-                waiting=row.waiting,
-                failures_in_a_row=row.failures_in_a_row,
-            )
-        return known

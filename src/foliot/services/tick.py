@@ -115,9 +115,13 @@ def _after(each: Planned) -> TimerRow:
     """The timer as `fire` has left it."""
     made = [record for record in each.plan.records if isinstance(record, NewRun)]
     behind = sum(record.waits_for is WaitsFor.TURN for record in made)
+    numbered = sum(not isinstance(record, EndWait) for record in each.plan.records)
     row = each.row
     return row._replace(
-        timer=each.plan.timer, live=row.live + len(made) - behind, waiting=row.waiting + behind
+        timer=each.plan.timer,
+        live=row.live + len(made) - behind,
+        waiting=row.waiting + behind,
+        number=row.number + numbered,
     )
 
 

@@ -71,7 +71,8 @@ def decode(kind: Any, data: Any) -> Any:
     if dataclasses.is_dataclass(kind):
         make: Any = kind
         hints = _hints(make)
-        return make(**{name: decode(hints[name], item) for name, item in data.items() if name != "kind"})
+        names = data.keys() if "kind" in hints else data.keys() - {"kind"}  # a tag, unless it is a field
+        return make(**{name: decode(hints[name], data[name]) for name in names})
     if kind is timedelta:
         return timedelta(seconds=data)
     if kind in (datetime, date, time):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from foliot.domain.dependencies import Consumed, Dependencies, Edge, EdgeFacts, Ended, Mode, On, When
 from foliot.domain.ids import JobId
+from foliot.domain.lifecycle import JobStatus
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
 
@@ -31,6 +32,51 @@ async def consume(tx: Tx, consumed: Sequence[tuple[JobId, Consumed]]) -> None:
             "run_ids": [mark.run_id for _, mark in consumed],
         },
     )
+
+
+async def lock_graph(tx: Tx) -> None:
+    """Until the end of the transaction nobody else edits edges of its workspace. To be taken before any timer."""
+    await tx.execute(sql.dependencies.lock_graph, {"workspace_id": tx.workspace_id})
+
+
+async def graph(tx: Tx) -> dict[JobId, list[JobId]]:
+    """The upstreams of every job of the workspace that has any."""
+    found: dict[JobId, list[JobId]] = {}
+    for row in await tx.fetch(sql.dependencies.graph, {"workspace_id": tx.workspace_id}):
+        found.setdefault(row["job_id"], []).append(row["upstream_id"])
+    return found
+
+
+async def upstreams(tx: Tx, job_id: JobId) -> set[JobId]:
+    return {row["job_id"] for row in await tx.fetch(sql.dependencies.around, {"job_id": job_id})}
+
+
+async def dependents(tx: Tx, job_id: JobId) -> dict[JobId, str]:
+    """The jobs that depend on this one, with their names."""
+    rows = await tx.fetch(sql.dependencies.dependents, {"job_id": job_id})
+    return {row["job_id"]: row["name"] for row in rows}
+
+
+async def names(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, tuple[str, JobStatus]]:
+    rows = await tx.fetch(sql.dependencies.names, {"job_ids": list(job_ids)})
+    return {row["id"]: (row["name"], JobStatus(row["status"])) for row in rows}
+
+
+async def replace_edges(tx: Tx, job_id: JobId, edges: Sequence[Edge], touched: Iterable[JobId]) -> None:
+    """Make these the edges of a job. `touched` are the jobs that gain or lose one, all locked."""
+    params = {
+        "workspace_id": tx.workspace_id,
+        "job_id": job_id,
+        "upstream_ids": [edge.upstream for edge in edges],
+        "on": [edge.on.value for edge in edges],
+        "mode": [edge.mode.value for edge in edges],
+        "delay": [edge.delay for edge in edges],
+        "max_age": [edge.max_age for edge in edges],
+    }
+    await tx.execute(sql.dependencies.unlink, params)
+    if edges:
+        await tx.execute(sql.dependencies.link, params)
+    await tx.execute(sql.dependencies.mark_timers, {"job_ids": list(touched)})
 
 
 def _edge(row: Row) -> EdgeFacts:

@@ -12,7 +12,7 @@ from foliot.domain.dependencies import Mode
 from foliot.domain.ids import JobId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
-from foliot.storage.definitions import definition_json, spec_text
+from foliot.storage.definitions import definition_json, definition_of, spec_text
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -61,6 +61,18 @@ async def insert(
             "has_gate": any(edge.mode is Mode.GATE for edge in definition.depends_on),
         },
     )
+
+
+async def definition(tx: Tx, job_id: JobId) -> Definition | None:
+    row = await tx.fetch_one(sql.jobs.definition, {"id": job_id})
+    return None if row is None else definition_of(row["definition"])
+
+
+async def redefine(tx: Tx, job_id: JobId, changed: Definition) -> None:
+    """A new revision of what follows from a change elsewhere: schedule and zone stay. Needs the timer's lock."""
+    params = {"id": job_id, "definition": Jsonb(definition_json(changed)), "now": tx.now}
+    await tx.execute(sql.jobs.redefine, params)
+    await tx.execute(sql.timers.respec, {"job_id": job_id, "spec": spec_text(changed.spec)})
 
 
 async def move(tx: Tx, moves: Sequence[Move], by: str) -> None:

@@ -49,11 +49,22 @@ class Held:
 class Lease:
     job_id: JobId
     facts: RunFacts
+    workspace_id: WorkspaceId
+    concurrency_key: str | None
+    is_limited: bool  # some cap is set in its workspace
 
 
-async def workspaces_with_work(tx: Tx, queue: str, after: UUID, limit: int) -> list[WorkspaceId]:
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A workspace that has work."""
+
+    workspace_id: WorkspaceId
+    is_limited: bool
+
+
+async def workspaces_with_work(tx: Tx, queue: str, after: UUID, limit: int) -> list[Served]:
     rows = await tx.fetch(sql.ready.workspaces_with_work, {"queue": queue, "after": after, "limit": limit})
-    return [row["workspace_id"] for row in rows]
+    return [Served(row["workspace_id"], row["is_limited"]) for row in rows]
 
 
 async def take(
@@ -75,20 +86,21 @@ async def take(
             "now": tx.now,
         },
     )
-    return [
-        Claimed(
-            row["workspace_id"],
-            row["run_id"],
-            row["job_id"],
-            row["fence"],
-            row["type"],
-            row["planned_for"],
-            row["attempts"],
-            row["deadline_at"],
-            Trigger(row["trigger"]),
-        )
-        for row in rows
-    ]
+    return [claimed_run(row) for row in rows]
+
+
+def claimed_run(row: Row) -> Claimed:
+    return Claimed(
+        row["workspace_id"],
+        row["run_id"],
+        row["job_id"],
+        row["fence"],
+        row["type"],
+        row["planned_for"],
+        row["attempts"],
+        row["deadline_at"],
+        Trigger(row["trigger"]),
+    )
 
 
 async def lock(tx: Tx, held: Sequence[Held]) -> dict[RunId, Lease]:
@@ -101,7 +113,12 @@ async def lock(tx: Tx, held: Sequence[Held]) -> dict[RunId, Lease]:
             "worker_ids": [lease.worker_id for lease in held],
         },
     )
-    return {row["run_id"]: Lease(row["job_id"], _facts(row)) for row in rows}
+    return {
+        row["run_id"]: Lease(
+            row["job_id"], _facts(row), row["workspace_id"], row["concurrency_key"], row["is_limited"]
+        )
+        for row in rows
+    }
 
 
 async def settle(tx: Tx, settled: Sequence[tuple[Settlement, Any]]) -> None:
@@ -119,6 +136,7 @@ async def settle(tx: Tx, settled: Sequence[tuple[Settlement, Any]]) -> None:
             "retry_ats": [settlement.retry_at for settlement, _ in settled],
             "retries": [settlement.retries_used for settlement, _ in settled],
             "losses": [settlement.losses for settlement, _ in settled],
+            "expires_ats": [settlement.expires_at for settlement, _ in settled],
             "now": tx.now,
         },
     )

@@ -52,6 +52,16 @@ class Standing:
     fence: int
 
 
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A run that no worker took before it was too late."""
+
+    run_id: RunId
+    job_id: JobId
+    expires_at: datetime
+    waits_for: WaitsFor | None
+
+
 async def make(tx: Tx, runs: Sequence[Made]) -> frozenset[RunId]:
     """Insert them; answers with those that are new. A dependent's run for an upstream run that has one already is not."""
     if not runs:
@@ -139,6 +149,20 @@ async def end_standing(tx: Tx, ended: Sequence[tuple[Standing, Settlement]]) -> 
 async def expired(tx: Tx, limit: int) -> list[tuple[RunId, JobId]]:
     rows = await tx.fetch(sql.runs.expired, {"now": tx.now, "limit": limit})
     return [(row["run_id"], row["job_id"]) for row in rows]
+
+
+async def late(tx: Tx, run_ids: Sequence[RunId]) -> list[Late]:
+    """Those of `run_ids` that are still too late to start. Needs the locks of their timers."""
+    rows = await tx.fetch(sql.runs.late, {"run_ids": list(run_ids), "now": tx.now})
+    return [
+        Late(
+            row["run_id"],
+            row["job_id"],
+            row["expires_at"],
+            None if row["waits_for"] is None else WaitsFor(row["waits_for"]),
+        )
+        for row in rows
+    ]
 
 
 async def request_cancel(tx: Tx, run_ids: Sequence[RunId]) -> frozenset[RunId]:

@@ -189,6 +189,11 @@ def _time_of(record: Record) -> PlannedTime | None:
             return None
 
 
+async def read(tx: Tx, job_ids: Iterable[JobId]) -> list[TimerRow]:
+    """As they are, without a lock: to tell, not to decide."""
+    return [_timer_row(row) for row in await tx.fetch(sql.timers.read, {"job_ids": list(job_ids)})]
+
+
 async def lock(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
     rows = await tx.fetch_tuples(sql.timers.lock, {"job_ids": uuids(list(job_ids))})
     return {row.job_id: row for row in (_timer_row(*row) for row in rows)}
@@ -214,6 +219,22 @@ def _told(told: Told) -> tuple[Any, ...]:
         told.runs, told.successes, told.failures, told.skips, told.ends_streak, told.failures_in_a_row,
         *((None,) * 4 if last is None else (last.at, last.run_id, last.status.value, last.error and last.error.message)),
     )  # fmt: skip
+
+
+async def reset(tx: Tx, planned: Mapping[JobId, Timer]) -> None:
+    """Set timers to what planning said anew. Needs their locks."""
+    if not planned:
+        return
+    found = list(planned.values())
+    await tx.execute(
+        sql.timers.reset,
+        {
+            "job_ids": list(planned),
+            "due_at": [timer.due_at for timer in found],
+            "next_at": [timer.next_at for timer in found],
+            "ending": [timer.ending and timer.ending.value for timer in found],
+        },
+    )
 
 
 def _flatten(

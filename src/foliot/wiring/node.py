@@ -22,12 +22,13 @@ from foliot.clock import monotonic
 from foliot.domain.errors import Conflict, DatabaseUnavailable, FoliotError, Invalid
 from foliot.domain.schedule.zone import ZONE_DATA_VERSION
 from foliot.embedded.server import EmbeddedServer
-from foliot.services import setup
+from foliot.services import setup, workers
 from foliot.settings import Settings
 from foliot.storage.server import ServerFacts
 from foliot.storage.tx import Database
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
+from foliot.wiring.engine import Engine
 from foliot.wiring.home import (
     Home,
     bring_up_to_date,
@@ -37,6 +38,7 @@ from foliot.wiring.home import (
     only_one,
     restart_postgres,
 )
+from foliot.wiring.worker import Orders
 
 log = logging.getLogger(__name__)
 Say = Callable[[str], None]
@@ -70,6 +72,7 @@ class Node:
         self._deaths: deque[float] = deque(maxlen=MOST_RESTARTS)
         self._broken: FoliotError | None = None
         self._db = Database(here.url)
+        self._engine = Engine(self._db, settings.listen_url or here.url, orders_of(settings, here.url))
         self._http = Http(
             uvicorn.Config(
                 create_app(self.readiness, self._stopping),
@@ -91,7 +94,11 @@ class Node:
         async with self._db:
             lines = await self._first_lines()
             self._http.when_started = lambda: self._announce(url_of(listening), lines)
-            await self._http.serve([listening])
+            self._engine.start()
+            try:
+                await self._http.serve([listening])
+            finally:
+                await self._engine.stop()
         if self._broken is not None:
             raise self._broken
 
@@ -101,19 +108,23 @@ class Node:
             self._http.force_exit = True
         log.info("server.stopping", extra={"why": why, "at_once": self._http.force_exit})
         self._stopping.set()
+        self._engine.drain(at_once=self._http.force_exit)  # while HTTP comes to its end, so do the runs
         self._http.should_exit = True
 
     async def readiness(self) -> Readiness:
         missing = ["this node is stopping"] if self._stopping.is_set() else []
+        missing += self._engine.missing
         # Who asks has shown no key: names of logins are for the log only.
         warnings = [each.replace(f"login {self._facts.login}", "login") for each in self._facts.warnings]
         try:
             async with asyncio.timeout(PATIENCE_OF_READYZ):
                 if (await setup.state(self._db)).is_held:
                     warnings.append(HELD)
+                if not await workers.count_alive(self._db):
+                    warnings.append(NO_WORKER)
         except (FoliotError, TimeoutError):
             missing.append("database")
-        return Readiness(tuple(missing), (*warnings, NO_WORKER))
+        return Readiness(tuple(missing), tuple(warnings))
 
     async def _first_lines(self) -> list[str]:
         """What the greeting tells about the database; on the first start this makes the administrator's key."""
@@ -168,6 +179,22 @@ class Node:
         except FoliotError as error:
             self._broken = error
             self.stop("PostgreSQL died")
+
+
+def orders_of(settings: Settings, url: str) -> Orders | None:
+    """For the worker of this node; None where the settings want none."""
+    if settings.worker_concurrency == 0:
+        return None
+    return Orders(
+        url=url,
+        listen_url=settings.listen_url or url,
+        secrets=(url, *settings.secrets()),
+        permits=settings.worker_concurrency,
+        grace=settings.worker_grace,
+        lease=settings.worker_lease,
+        log_format=settings.log_format,
+        log_level=settings.log_level,
+    )
 
 
 class Http(uvicorn.Server):

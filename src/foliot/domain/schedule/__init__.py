@@ -1,6 +1,6 @@
 """When: one time engine. Preview, next-run, explain, agenda and firing all ask `timetable.py`."""
 
-from foliot.domain.schedule.calendar import Absolute, Calendar, CalendarKind, CronStretch
+from foliot.domain.schedule.calendar import Absolute, Calendar, CalendarKind, CronStretch, check_calendar
 from foliot.domain.schedule.cron import parse_cron
 from foliot.domain.schedule.kinds import (
     Cron,
@@ -53,6 +53,7 @@ __all__ = [
     "Timetable",
     "Weekly",
     "Window",
+    "check_calendar",
     "count_between",
     "is_chained",
     "latest_to_run_until",

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TypeVar
 
+from foliot.domain.errors import Invalid
 from foliot.domain.schedule.cron import parse_cron
 from foliot.domain.schedule.dst import TICK, nominal_after
 from foliot.domain.schedule.kinds import Gap, OverlapTime
-from foliot.domain.schedule.stretches import Weekly, next_stretch, stretch_holding
+from foliot.domain.schedule.stretches import ALL_DAYS, Weekly, next_stretch, stretch_holding
 from foliot.domain.schedule.window import Otherwise
-from foliot.domain.schedule.zone import naive_utc
+from foliot.domain.schedule.zone import load_zone, naive_utc
+
+LONGEST_NAME = 200
+MOST_RULES = 1_000
+LONGEST_STRETCH = timedelta(days=366)
+T = TypeVar("T")
 
 
 class CalendarKind(StrEnum):
@@ -47,6 +55,17 @@ class Calendar:
     otherwise: Otherwise = Otherwise.SKIP
 
 
+def check_calendar(calendar: Calendar) -> None:
+    """Refuses a calendar that could not be evaluated, or that means nothing."""
+    if not 1 <= len(calendar.name.strip()) <= LONGEST_NAME:
+        raise Invalid(f"A calendar has a name of at most {LONGEST_NAME} characters.", pointer="/name")
+    _pointed(lambda: load_zone(calendar.timezone), "/timezone")
+    if not 1 <= len(calendar.rules) <= MOST_RULES:
+        raise Invalid(f"A calendar has between 1 and {MOST_RULES:,} rules.", pointer="/rules")
+    for place, rule in enumerate(calendar.rules):
+        _check_rule(rule, f"/rules/{place}")
+
+
 def calendar_closed_until(calendar: Calendar, instant: datetime) -> datetime | None:
     """None when this calendar lets `instant` through, else when it may next be asked; `datetime.max` when never."""
     ends = [
@@ -59,6 +78,38 @@ def calendar_closed_until(calendar: Calendar, instant: datetime) -> datetime | N
     return min(
         (_next_start(rule, calendar.timezone, instant) for rule in calendar.rules), default=datetime.max
     )
+
+
+def _check_rule(rule: Rule, pointer: str) -> None:
+    match rule:
+        case Weekly():
+            if not rule.days or not rule.days <= ALL_DAYS:
+                raise Invalid(
+                    "A weekly rule names days from 0 (Monday) to 6 (Sunday).", pointer=f"{pointer}/days"
+                )
+        case Absolute():
+            start, end = (
+                _pointed(lambda: naive_utc(rule.start), f"{pointer}/start"),
+                _pointed(lambda: naive_utc(rule.end), f"{pointer}/end"),
+            )
+            if end <= start:
+                raise Invalid("A stretch ends after it starts.", pointer=f"{pointer}/end")
+        case CronStretch():
+            _pointed(lambda: parse_cron(rule.expr), f"{pointer}/expr")
+            if not timedelta(0) < rule.duration <= LONGEST_STRETCH:
+                raise Invalid(
+                    f"A stretch lasts longer than nothing and at most {LONGEST_STRETCH.days} days.",
+                    pointer=f"{pointer}/duration",
+                )
+
+
+def _pointed(read: Callable[[], T], pointer: str) -> T:
+    """The reader's own refusal, pointing at the field of the calendar and not at one of a schedule."""
+    try:
+        return read()
+    except Invalid as refused:
+        refused.pointer = pointer
+        raise
 
 
 def _held_until(rule: Rule, zone: str, instant: datetime) -> datetime | None:

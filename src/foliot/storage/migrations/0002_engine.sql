@@ -203,6 +203,8 @@ CREATE TABLE waiting (
 CREATE INDEX waiting_in_order_of_a_job ON waiting (job_id, position);
 CREATE INDEX waiting_expiring ON waiting (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX waiting_at_a_limit ON waiting (workspace_id, position) WHERE waits_for = 'limit';
+CREATE INDEX waiting_at_a_key ON waiting (workspace_id, concurrency_key, position) WHERE waits_for = 'limit' AND concurrency_key IS NOT NULL;
+CREATE INDEX waiting_for_a_time ON waiting (waits_for, available_at) WHERE waits_for IN ('freeze', 'window', 'upstream');
 
 CREATE TABLE leases (
     workspace_id        uuid        NOT NULL,
@@ -306,6 +308,10 @@ CREATE TABLE freezes (
     created_at   timestamptz NOT NULL,
     lifted_by    text,
     lifted_at    timestamptz,
+    held_until   timestamptz,
+    thawed_to    uuid        NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
+    thawed_at    timestamptz,
+    paced_until  timestamptz,
     CONSTRAINT freezes_pkey PRIMARY KEY (id),
     CONSTRAINT freezes_workspace_exists FOREIGN KEY (workspace_id) REFERENCES workspaces (id),
     CONSTRAINT freezes_end_after_they_start CHECK (end_at > start_at),
@@ -313,7 +319,18 @@ CREATE TABLE freezes (
     CONSTRAINT freezes_running_is_known CHECK (running IN ('drain', 'stop'))
 );
 COMMENT ON COLUMN freezes.scope IS '{} for the whole workspace, else any of {"jobs": […], "tags": […], "queues": […]}.';
+COMMENT ON COLUMN freezes.held_until IS 'Of a freeze lifted early: the end it had before, infinity for none. Its timers were set to that.';
+COMMENT ON COLUMN freezes.thawed_to IS 'How far the walk over those timers has come; thawed_at is when it was complete.';
+COMMENT ON COLUMN freezes.paced_until IS 'When the last run released at its rate may start.';
 CREATE INDEX freezes_by_end ON freezes (workspace_id, end_at);
+CREATE INDEX freezes_to_thaw ON freezes (end_at) WHERE held_until IS NOT NULL AND thawed_at IS NULL;
+
+CREATE FUNCTION freeze_covers(scope jsonb, job_id uuid, queue text, tags text[]) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN scope = '{}'::jsonb OR COALESCE(scope -> 'jobs' ? job_id::text, false) OR COALESCE(scope -> 'queues' ? queue, false)
+           OR COALESCE(scope -> 'tags' ?| tags, false);
+REVOKE ALL ON FUNCTION freeze_covers FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION freeze_covers TO foliot_app, foliot_engine;
 
 CREATE TABLE dependencies (
     workspace_id    uuid     NOT NULL,

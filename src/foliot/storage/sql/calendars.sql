@@ -1,2 +1,48 @@
 -- name: by_ids
 SELECT id, name, definition FROM calendars WHERE id = ANY (%(ids)s);
+
+-- name: get
+SELECT id, name, definition, revision, created_at, updated_at,
+       (SELECT count(*) FROM job_calendars WHERE job_calendars.calendar_id = calendars.id) AS users
+  FROM calendars WHERE id = %(id)s;
+
+-- name: all
+SELECT id, name, definition, revision, created_at, updated_at,
+       (SELECT count(*) FROM job_calendars WHERE job_calendars.calendar_id = calendars.id) AS users
+  FROM calendars WHERE (name, id) > (%(name)s, %(id)s) ORDER BY name, id LIMIT %(limit)s;
+
+-- name: insert
+INSERT INTO calendars (workspace_id, id, name, definition, created_at, updated_at)
+VALUES (%(workspace_id)s, %(id)s, %(name)s, %(definition)s, %(now)s, %(now)s)
+    ON CONFLICT ON CONSTRAINT calendars_name_is_taken DO NOTHING;
+
+-- name: update
+UPDATE calendars SET name = %(name)s, definition = %(definition)s, revision = revision + 1, updated_at = %(now)s
+ WHERE id = %(id)s;
+
+-- name: lock
+SELECT id, name, definition, revision, created_at, updated_at, 0::bigint AS users FROM calendars WHERE id = %(id)s FOR UPDATE;
+
+-- name: name_is_taken
+SELECT FROM calendars WHERE name = %(name)s AND id <> %(id)s;
+
+-- name: delete
+DELETE FROM calendars WHERE id = %(id)s;
+
+-- name: users
+SELECT job_calendars.job_id, jobs.name
+  FROM job_calendars JOIN jobs ON jobs.id = job_calendars.job_id
+ WHERE job_calendars.calendar_id = %(id)s AND job_calendars.job_id > %(after)s
+ ORDER BY job_calendars.job_id LIMIT %(limit)s;
+
+-- name: known
+-- Locked against deletion until the link to them is written.
+SELECT id FROM calendars WHERE id = ANY (%(ids)s) ORDER BY id FOR KEY SHARE;
+
+-- name: unlink
+DELETE FROM job_calendars WHERE job_id = %(job_id)s AND calendar_id <> ALL (%(ids)s);
+
+-- name: link
+INSERT INTO job_calendars (workspace_id, job_id, calendar_id)
+SELECT %(workspace_id)s, %(job_id)s, calendar_id FROM unnest(%(ids)s::uuid[]) AS calendar_id
+    ON CONFLICT DO NOTHING;

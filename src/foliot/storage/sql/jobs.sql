@@ -19,3 +19,9 @@ WITH new AS (SELECT * FROM unnest(%(job_ids)s::uuid[], %(statuses)s::text[], %(r
 UPDATE jobs
    SET status = new.status, status_reason = new.reason, status_by = %(by)s, status_at = %(now)s, paused_until = NULL
   FROM new WHERE jobs.id = new.job_id;
+
+-- name: redefine
+UPDATE jobs SET definition = %(definition)s, revision = revision + 1, updated_at = %(now)s WHERE id = %(id)s;
+
+-- name: definition
+SELECT definition FROM jobs WHERE id = %(id)s;

@@ -1,7 +1,8 @@
 -- name: lock
 -- Only what is still held by this worker under this fence. What is missing here belongs to somebody else now.
 SELECT leases.run_id, leases.job_id, leases.workspace_id, leases.fence, leases.leased_at, leases.cancel_requested_at, leases.trigger,
-       leases.attempts, leases.retries, leases.losses, leases.started_at, leases.last_error, leases.concurrency_key
+       leases.attempts, leases.retries, leases.losses, leases.started_at, leases.last_error, leases.concurrency_key,
+       EXISTS (SELECT FROM limits WHERE limits.workspace_id = leases.workspace_id) AS is_limited
   FROM leases
   JOIN unnest(%(run_ids)b::uuid[], %(fences)b::int[], %(worker_ids)b::uuid[]) AS held (run_id, fence, worker_id)
     ON leases.run_id = held.run_id AND leases.fence = held.fence AND leases.worker_id = held.worker_id
@@ -24,8 +25,8 @@ SELECT run_id, job_id, fence, worker_id FROM leases WHERE deadline_at < %(by)s L
 WITH settled AS MATERIALIZED (
     SELECT * FROM unnest(%(run_ids)b::uuid[], %(statuses)s::text[], %(skip_reasons)s::text[], %(notes)s::text[], %(attempts)s::text[],
                          %(errors)s::jsonb[], %(outputs)s::jsonb[], %(retry_ats)b::timestamptz[], %(retries)b::int[],
-                         %(losses)b::int[])
-             AS settled (run_id, status, skip_reason, note, attempt, error, output, retry_at, retries, losses)),
+                         %(losses)b::int[], %(expires_ats)b::timestamptz[])
+             AS settled (run_id, status, skip_reason, note, attempt, error, output, retry_at, retries, losses, expires_at)),
 gone AS (
     DELETE FROM leases USING settled WHERE leases.run_id = settled.run_id
  RETURNING leases.*),
@@ -47,7 +48,7 @@ again AS (
     INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
                        host_id, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
     SELECT gone.workspace_id, gone.run_id, gone.job_id, gone.queue, gone.type, gone.priority, settled.retry_at, gone.planned_for,
-           gone.exclusive, gone.concurrency_key, gone.host_id, gone.timeout, gone.expires_at, gone.trigger, gone.fence, gone.attempts,
+           gone.exclusive, gone.concurrency_key, gone.host_id, gone.timeout, settled.expires_at, gone.trigger, gone.fence, gone.attempts,
            settled.retries, settled.losses, gone.started_at, settled.error
       FROM settled JOIN gone USING (run_id)
      WHERE settled.retry_at IS NOT NULL)

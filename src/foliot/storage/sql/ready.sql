@@ -9,7 +9,8 @@ WITH RECURSIVE found AS (
     SELECT (SELECT ready.workspace_id FROM ready WHERE ready.queue = %(queue)s AND ready.workspace_id > found.workspace_id
              ORDER BY ready.workspace_id LIMIT 1), found.n + 1
       FROM found WHERE found.workspace_id IS NOT NULL AND found.n < %(limit)s)
-SELECT workspace_id FROM found WHERE workspace_id IS NOT NULL;
+SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = found.workspace_id) AS is_limited
+  FROM found WHERE workspace_id IS NOT NULL;
 
 -- name: take
 -- An equal share of each workspace. MATERIALIZED keeps the planner from running the LIMIT again and taking too many; SKIP LOCKED lets
@@ -36,3 +37,15 @@ leased AS (
  RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger, concurrency_key)
 , gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id)
 SELECT * FROM leased;
+
+-- name: unserved
+SELECT groups.*
+  FROM (SELECT queue, type, count(*) AS runs, min(available_at) AS since FROM ready
+         WHERE workspace_id = %(workspace_id)s AND available_at <= %(by)s
+         GROUP BY queue, type) AS groups
+ WHERE NOT EXISTS (SELECT FROM workers
+                    WHERE groups.queue = ANY (workers.queues) AND groups.type = ANY (workers.types)
+                      AND workers.alive_until >= %(now)s AND NOT workers.is_draining
+                      AND (workers.workspace_id IS NULL OR workers.workspace_id = %(workspace_id)s))
+ ORDER BY since, queue, type
+ LIMIT %(limit)s;

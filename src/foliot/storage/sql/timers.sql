@@ -28,6 +28,13 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at, due
 -- name: next_due
 SELECT min(due_at) AS due_at FROM timers WHERE due_at < 'infinity';
 
+-- name: read
+SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
+       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors, has_gate,
+       has_dependents, number, failures_in_a_row
+  FROM timers
+ WHERE job_id = ANY (%(job_ids)s);
+
 -- name: lock
 -- In the order of ids, as everywhere, so that two who want the same timers cannot wait for each other.
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
@@ -139,3 +146,14 @@ UPDATE timers
                failures, skips, ends_streak,
                failures_in_a_row, last_run_at, last_run_id, last_run_status, last_error)
  WHERE timers.job_id = new.job_id;
+
+-- name: reset
+-- Where planning was asked anew though nothing was due: a calendar was edited, a freeze lifted.
+UPDATE timers
+   SET due_at = COALESCE(new.due_at, 'infinity'), next_at = new.next_at, ending = new.ending, version = timers.version + 1
+  FROM unnest(%(job_ids)b::uuid[], %(due_at)b::timestamptz[], %(next_at)b::timestamptz[], %(ending)s::text[])
+       AS new (job_id, due_at, next_at, ending)
+ WHERE timers.job_id = new.job_id;
+
+-- name: respec
+UPDATE timers SET spec = %(spec)s, version = version + 1 WHERE job_id = %(job_id)s;

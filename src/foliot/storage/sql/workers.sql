@@ -16,3 +16,14 @@ SELECT run_id, fence FROM leases WHERE worker_id = %(id)s AND cancel_requested_a
 -- name: strike_off
 -- Heartbeat and strike-off meet on the worker's own row, so exactly one of them wins.
 DELETE FROM workers WHERE alive_until < %(now)s RETURNING id, name;
+
+-- name: held
+-- What a worker holds by the books: after a claim whose commit nobody confirmed, this tells what became of it.
+SELECT run_id, job_id, fence, worker_id FROM leases WHERE worker_id = %(id)s;
+
+-- name: ignored_cancels
+-- Runs that were asked to stop and whose worker, though alive, has not said that they did.
+SELECT run_id, job_id, fence, worker_id FROM leases WHERE cancel_requested_at < %(by)s LIMIT %(limit)s;
+
+-- name: count_alive
+SELECT count(*) AS alive FROM workers WHERE alive_until >= %(now)s;

@@ -1,0 +1,43 @@
+"""The scheduler: tick while anything is due, then nap until the next planned time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from random import Random, SystemRandom
+
+from foliot.engine.loop import AT_ONCE, about
+from foliot.services import Database
+from foliot.services.due import until_due
+from foliot.services.hints import Hint
+from foliot.services.tick import BATCH, tick
+
+CHECK_EVERY = 5.0  # seconds; the truth, should a hint get lost
+LATE = timedelta(milliseconds=2)  # who wakes early finds nothing
+JUST_DUE = timedelta(seconds=1)
+MOMENT = timedelta(milliseconds=50)
+
+
+class Scheduler:
+    def __init__(
+        self, database: Database, announce: Callable[[Hint], None], chance: Random | None = None
+    ) -> None:
+        self._database = database
+        self._announce = announce
+        self._chance = chance or SystemRandom()
+
+    async def step(self) -> timedelta:
+        ticked = await tick(self._database, BATCH)
+        if ticked.recorded:
+            self._announce(Hint.READY)
+        if ticked.looked_at == BATCH:
+            return AT_ONCE
+        check = about(CHECK_EVERY, self._chance)
+        left = await until_due(self._database)
+        if left is None:
+            return check
+        if left > AT_ONCE:
+            return min(left + LATE, check)
+        # Due, and yet nothing was to be had: it became due only just now or another node is at it, so look again soon;
+        # or the installation is held, and looking harder would not help.
+        return MOMENT if -left < JUST_DUE else check

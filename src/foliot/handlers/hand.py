@@ -1,0 +1,60 @@
+"""A hand: a process that calls one plain function at a time for its worker, so that a deadline can end it for real.
+
+Questions and answers are JSON with its length in four bytes before it. When the worker dies, the hand and everything it has
+started dies too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from queue import SimpleQueue
+from types import FrameType
+from typing import Any, BinaryIO
+
+from foliot.handlers.calling import arguments, resolve
+from foliot.handlers.context import Ctx
+
+
+def main() -> None:
+    sys.path.append(os.getcwd())  # noqa: PTH109  # last, so that a file lying there cannot pose as a library
+    questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)  # what the function prints must not be taken for an answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _stop)
+    asked: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_listen, args=(questions, asked), daemon=True).start()
+    while True:
+        answer = json.dumps(_answer(json.loads(asked.get()))).encode()
+        answers.write(len(answer).to_bytes(4, "big") + answer)
+        answers.flush()
+
+
+def _listen(questions: BinaryIO, asked: SimpleQueue[bytes]) -> None:
+    while head := questions.read(4):
+        asked.put(questions.read(int.from_bytes(head, "big")))
+    os.killpg(0, signal.SIGKILL)  # we lead a group of our own: nobody else is in it
+
+
+def _answer(question: dict[str, Any]) -> dict[str, Any]:
+    try:
+        function = resolve(question["call"])
+        ctx = Ctx.of_json(question["ctx"])
+        output = function(*arguments(function, question["input"], ctx))
+        json.dumps(output, allow_nan=False)
+    except BaseException as error:  # noqa: BLE001  # sys.exit() in a function ends the attempt, not the hand
+        return {"error": type(error).__name__, "message": str(error)}
+    return {"output": output}
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """The function's own `finally` still runs; soon after comes a signal that nothing survives."""
+    raise SystemExit("the attempt was stopped")
+
+
+if __name__ == "__main__":
+    main()

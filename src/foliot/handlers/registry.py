@@ -1,0 +1,65 @@
+"""The handlers there are. Ours and those of other packages come in by the same door, the entry points `foliot.handlers`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any, Protocol
+
+from foliot.domain.outcomes import Failed, Outcome, Succeeded
+from foliot.domain.run import RunError
+from foliot.handlers.context import Ctx
+
+log = logging.getLogger(__name__)
+GROUP = "foliot.handlers"
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One attempt: the job's configuration and the run's input."""
+
+    ctx: Ctx
+    config: Mapping[str, Any]
+    input: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of it. The output is JSON and is kept whether the attempt succeeded or not."""
+
+    outcome: Outcome
+    output: Any = None
+
+
+class Handler(Protocol):
+    async def run(self, assignment: Assignment) -> Done:
+        """Cancelled when the attempt must end (deadline, cancel, shutdown): then stop the work for real, and soon.
+
+        An exception is a failure with the exception's name as its code.
+        """
+        ...
+
+    async def close(self) -> None:
+        """The worker is going."""
+        ...
+
+
+def succeeded(output: Any = None) -> Done:
+    return Done(Succeeded(), output)
+
+
+def failed(code: str, message: str, output: Any = None, *, permanent: bool = False) -> Done:
+    return Done(Failed(RunError(code, message), permanent), output)
+
+
+def load() -> dict[str, Handler]:
+    """Every handler by its type. One that cannot be loaded is told and left out: its jobs wait for a worker that can."""
+    found: dict[str, Handler] = {}
+    for entry in entry_points(group=GROUP):
+        try:
+            found[entry.name] = entry.load()()
+        except Exception:
+            log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
+    return found

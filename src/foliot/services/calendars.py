@@ -1,0 +1,120 @@
+"""What can be done to calendars. An edit counts at once for every job that uses one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+from foliot.domain.errors import Conflict, NotFound
+from foliot.domain.ids import CalendarId, JobId, WorkspaceId
+from foliot.domain.schedule import Calendar, check_calendar
+from foliot.services.replanning import replan
+from foliot.storage import audit, calendars, jobs, timers
+from foliot.storage.audit import AuditEntry
+from foliot.storage.calendars import CalendarRow
+from foliot.storage.leases import FIRST
+from foliot.storage.tx import Database, Role, Tx
+
+BATCH = 200  # timers locked by one transaction
+NAMED = 5  # users told in a refusal
+
+
+async def create(database: Database, workspace_id: WorkspaceId, calendar: Calendar, by: str) -> CalendarId:
+    check_calendar(calendar)
+    async with database.tx(Role.APP, workspace_id) as tx:
+        calendar_id = CalendarId(tx.new_id())
+        await calendars.insert(tx, calendar_id, calendar)
+        await _note(tx, "calendar.created", calendar_id, by, calendar.name)
+    return calendar_id
+
+
+async def edit(
+    database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, calendar: Calendar, by: str
+) -> int:
+    """Answers with how many timers moved."""
+    check_calendar(calendar)
+    async with database.tx(Role.APP, workspace_id) as tx:
+        if await calendars.lock(tx, calendar_id) is None:
+            raise _unknown()
+        await calendars.update(tx, calendar_id, calendar)
+        await _note(tx, "calendar.edited", calendar_id, by, calendar.name)
+    return await replan_users(database, workspace_id, calendar_id)
+
+
+async def replan_users(database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId) -> int:
+    """Set the timers of all jobs that use a calendar, a batch at a time. May be repeated: what is right stays."""
+    moved, after = 0, FIRST
+    while True:
+        async with database.tx(Role.APP, workspace_id) as tx:
+            job_ids = [job_id for job_id, _ in await calendars.users(tx, calendar_id, after, BATCH)]
+            moved += await replan(tx, (await timers.lock(tx, job_ids)).values())
+        if len(job_ids) < BATCH:
+            return moved
+        after = job_ids[-1]
+
+
+async def delete(
+    database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, by: str, *, detach: bool = False
+) -> None:
+    """Refused while jobs use it; with `detach` it is taken out of their definitions first."""
+    while True:
+        async with database.tx(Role.APP, workspace_id) as tx:
+            found = await calendars.get(tx, calendar_id)
+            if found is None:
+                raise _unknown()
+            users = await calendars.users(tx, calendar_id, FIRST, BATCH)
+            if users and not detach:
+                raise _in_use(found, [name for _, name in users])
+            if users:
+                await _detach(tx, calendar_id, [job_id for job_id, _ in users])
+                continue
+            # From here on no job can begin to use it. Not before: who edits a job locks its timer first.
+            await calendars.lock(tx, calendar_id)
+            if not await calendars.users(tx, calendar_id, FIRST, 1):
+                await calendars.delete(tx, calendar_id)
+                await _note(tx, "calendar.deleted", calendar_id, by, found.calendar.name)
+                return
+
+
+async def get(database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId) -> CalendarRow:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        found = await calendars.get(tx, calendar_id)
+    if found is None:
+        raise _unknown()
+    return found
+
+
+async def page(
+    database: Database, workspace_id: WorkspaceId, after: tuple[str, UUID] = ("", FIRST), limit: int = 50
+) -> list[CalendarRow]:
+    """In the order of their names, those behind `after` (the name and id of the last one seen)."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await calendars.page(tx, after, limit)
+
+
+async def _detach(tx: Tx, calendar_id: CalendarId, job_ids: list[JobId]) -> None:
+    for job_id in sorted(await timers.lock(tx, job_ids)):
+        definition = await jobs.definition(tx, job_id)
+        assert definition is not None, "a linked job exists"
+        left = tuple(each for each in definition.spec.calendars if each != calendar_id)
+        await jobs.redefine(tx, job_id, replace(definition, spec=replace(definition.spec, calendars=left)))
+        await calendars.link(tx, job_id, left)
+    await replan(tx, (await timers.lock(tx, job_ids)).values())
+
+
+def _in_use(found: CalendarRow, names: list[str]) -> Conflict:
+    shown = ", ".join(f'"{name}"' for name in names[:NAMED])
+    more = f" and {found.users - NAMED:,} more" if found.users > NAMED else ""
+    return Conflict(
+        f'The calendar "{found.calendar.name}" is used by {shown}{more}.',
+        hint="Delete it with detach to take it out of these jobs.",
+    )
+
+
+def _unknown() -> NotFound:
+    return NotFound("There is no such calendar.")
+
+
+async def _note(tx: Tx, action: str, calendar_id: CalendarId, by: str, name: str) -> None:
+    entry = AuditEntry(action, "calendar", str(calendar_id), actor=by, after={"name": name})
+    await audit.append(tx, tx.new_id(), entry)

@@ -1,0 +1,90 @@
+"""Hints between processes: `timers` (a planned time may have come nearer) and `ready` (there may be work).
+
+A hint only shortens a wait. Who misses one finds out by itself a little later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from enum import StrEnum
+from secrets import token_hex
+
+from foliot.clock import monotonic
+from foliot.storage import hints
+from foliot.storage.tx import Database, Role
+
+log = logging.getLogger(__name__)
+
+PROBE_WITHIN = 3.0  # seconds for our own voice to come back
+CHECK_EVERY = 30.0
+
+
+class Hint(StrEnum):
+    TIMERS = "timers"
+    READY = "ready"
+
+
+class Announcer:
+    """Says a hint soon, and one that is repeated within `pause` seconds only once more at its end.
+
+    Notifying takes a lock that all commits of a PostgreSQL share, so it may not follow every commit.
+    """
+
+    def __init__(self, database: Database, pause: float = 0.05) -> None:
+        self._database = database
+        self._pause = pause
+        self._owed: set[Hint] = set()
+        self._saying: asyncio.Task[None] | None = None
+
+    def announce(self, hint: Hint) -> None:
+        self._owed.add(hint)
+        if self._saying is None or self._saying.done():
+            self._saying = asyncio.create_task(self._say_all())
+
+    async def _say_all(self) -> None:
+        while self._owed:
+            said, self._owed = self._owed, set()
+            try:
+                for hint in sorted(said):
+                    await say(self._database, hint)
+            except Exception as error:  # noqa: BLE001  # it was only a hint
+                log.debug("hint.lost", extra={"reason": str(error)})
+            await asyncio.sleep(self._pause)
+
+    async def close(self) -> None:
+        if self._saying is not None:
+            self._saying.cancel()
+            await asyncio.wait([self._saying])
+
+
+async def say(database: Database, word: str) -> None:
+    """In a transaction of its own that waits for no disk."""
+    async with database.tx(Role.ENGINE, relaxed=True) as tx:
+        await hints.notify(tx, word)
+
+
+async def listen(database: Database, url: str, heard: Callable[[str], None]) -> None:
+    """Call `heard` with each word, until the connection breaks with an error. Returns where words do not get through:
+    behind a pooler LISTEN is accepted and hears nothing, so our own voice must come back first.
+    """
+    probe = f"probe-{token_hex(8)}"
+    async with hints.listening(url) as ear:
+        await say(database, probe)
+        if not await _hears(ear, probe, heard):
+            return
+        while True:
+            for word in await ear.hear(CHECK_EVERY):
+                heard(word)
+
+
+async def _hears(ear: hints.Ear, probe: str, heard: Callable[[str], None]) -> bool:
+    until = monotonic() + PROBE_WITHIN
+    while (left := until - monotonic()) > 0:
+        words = await ear.hear(left)
+        for word in words:
+            heard(word)
+        if probe in words:
+            return True
+    return False

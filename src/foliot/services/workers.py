@@ -1,0 +1,67 @@
+"""Workers come, beat and go. One that was silent for too long has lost its runs and must come again under a new id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from foliot import __version__
+from foliot.domain.ids import RunId, WorkerId, WorkspaceId
+from foliot.storage import workers
+from foliot.storage.tx import Database, Role
+from foliot.storage.workers import HeldLease, WorkerRow
+
+LEASE = timedelta(seconds=30)  # how long a worker may be silent
+BEATS_PER_LEASE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """What a heartbeat learns: whether this worker still counts, and which of its runs are to be cancelled."""
+
+    is_alive: bool
+    cancels: Sequence[tuple[RunId, int]] = field(default_factory=list)  # with the fence
+
+
+async def register(
+    database: Database,
+    name: str,
+    queues: Sequence[str],
+    types: Sequence[str],
+    capacity: int,
+    workspace_id: WorkspaceId | None = None,
+    *,
+    lease: timedelta = LEASE,
+) -> WorkerId:
+    """A fresh id each time: a name would let a restarted worker pass for its dead self."""
+    row = WorkerRow(name, queues, types, capacity, __version__, workspace_id)
+    async with database.tx(Role.ENGINE) as tx:
+        worker_id = WorkerId(tx.new_id())
+        await workers.register(tx, worker_id, row, tx.now + lease)
+    return worker_id
+
+
+async def beat(
+    database: Database, worker_id: WorkerId, *, draining: bool = False, lease: timedelta = LEASE
+) -> Beat:
+    async with database.tx(Role.ENGINE, relaxed=True) as tx:
+        if not await workers.beat(tx, worker_id, tx.now + lease, is_draining=draining):
+            return Beat(is_alive=False)
+        return Beat(is_alive=True, cancels=await workers.cancels(tx, worker_id))
+
+
+async def leave(database: Database, worker_id: WorkerId) -> None:
+    """What it still holds is abandoned with this, and found by the next sweep."""
+    async with database.tx(Role.ENGINE) as tx:
+        await workers.leave(tx, worker_id)
+
+
+async def held(database: Database, worker_id: WorkerId) -> list[HeldLease]:
+    async with database.tx(Role.ENGINE) as tx:
+        return await workers.held(tx, worker_id)
+
+
+async def count_alive(database: Database) -> int:
+    async with database.tx(Role.ENGINE) as tx:
+        return await workers.count_alive(tx)

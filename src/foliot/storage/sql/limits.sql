@@ -1,0 +1,133 @@
+-- Caps on how many runs are under way at once. Rows exist only where a cap is set; a workspace without one never gets here.
+
+-- name: lock
+-- In the order of keys, as everywhere. What comes back is the newest version, even where a rival was waited for.
+SELECT workspace_id, key, cap, in_use FROM limits
+ WHERE workspace_id = ANY (%(workspace_ids)s) AND (key = '' OR key = ANY (%(keys)s))
+ ORDER BY workspace_id, key
+   FOR UPDATE;
+
+-- name: lock_from
+SELECT workspace_id, key, cap, in_use FROM limits
+ WHERE (workspace_id, key) > (%(workspace_id)s, %(key)s)
+ ORDER BY workspace_id, key
+ LIMIT %(limit)s
+   FOR UPDATE;
+
+-- name: all_of
+SELECT workspace_id, key, cap, in_use FROM limits WHERE workspace_id = %(workspace_id)s ORDER BY key;
+
+-- name: ask
+-- The same choice as ready.take, locked but not taken yet: the caps decide which of them may start.
+SELECT mine.run_id, mine.workspace_id, mine.concurrency_key
+  FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
+ CROSS JOIN LATERAL (
+       SELECT run_id, workspace_id, concurrency_key FROM ready
+        WHERE queue = %(queue)s AND workspace_id = served.id AND available_at <= %(now)s AND type = ANY (%(types)s)
+          AND (expires_at IS NULL OR expires_at > %(now)s)
+        ORDER BY priority, available_at, position
+        LIMIT %(share)s
+          FOR UPDATE SKIP LOCKED) AS mine;
+
+-- name: take
+WITH leased AS (
+    INSERT INTO leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority, available_at,
+                        planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, attempts, retries, losses,
+                        started_at, last_error)
+    SELECT workspace_id, run_id, job_id, %(worker_id)s, fence + 1, %(now)s, %(now)s + timeout, queue, type, priority, available_at,
+           planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, attempts + 1, retries, losses,
+           COALESCE(started_at, %(now)s), last_error
+      FROM ready WHERE run_id = ANY (%(run_ids)s)
+        ON CONFLICT DO NOTHING
+ RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger, concurrency_key),
+gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id)
+SELECT * FROM leased;
+
+-- name: use
+-- Never below nought: a cap may be younger than the leases that end under it. The recount sets it right.
+UPDATE limits SET in_use = GREATEST(0, limits.in_use + used.count)
+  FROM unnest(%(workspace_ids)s::uuid[], %(keys)s::text[], %(counts)s::int[]) AS used (workspace_id, key, count)
+ WHERE limits.workspace_id = used.workspace_id AND limits.key = used.key;
+
+-- name: set
+INSERT INTO limits (workspace_id, key, cap) VALUES (%(workspace_id)s, %(key)s, %(cap)s)
+    ON CONFLICT (workspace_id, key) DO UPDATE SET cap = EXCLUDED.cap;
+
+-- name: remove
+DELETE FROM limits WHERE workspace_id = %(workspace_id)s AND key = %(key)s;
+
+-- name: recount
+-- The rows are locked: nobody can be between a lease and its count, except one who has given back a lease and waits for us to
+-- count that down; its lease is still to be seen here.
+WITH counted AS (
+    SELECT limits.workspace_id, limits.key,
+           (SELECT count(*) FROM leases
+             WHERE leases.workspace_id = limits.workspace_id AND (limits.key = '' OR leases.concurrency_key = limits.key)) AS leased
+      FROM limits JOIN unnest(%(workspace_ids)s::uuid[], %(keys)s::text[]) AS asked (workspace_id, key) USING (workspace_id, key))
+UPDATE limits SET in_use = counted.leased
+  FROM counted
+ WHERE limits.workspace_id = counted.workspace_id AND limits.key = counted.key AND limits.in_use <> counted.leased
+RETURNING limits.workspace_id, limits.key;
+
+-- name: room
+-- How many more could start under each cap, less those that are ready for it already.
+SELECT limits.workspace_id, limits.key,
+       limits.cap - limits.in_use
+       - (SELECT count(*) FROM (SELECT FROM ready WHERE ready.workspace_id = limits.workspace_id
+                                   AND (limits.key = '' OR ready.concurrency_key = limits.key)
+                                 LIMIT GREATEST(0, limits.cap - limits.in_use)) AS waiting_for_a_worker) AS room
+  FROM limits JOIN unnest(%(workspace_ids)s::uuid[], %(keys)s::text[]) AS asked (workspace_id, key) USING (workspace_id, key)
+ WHERE limits.in_use < limits.cap;
+
+-- name: promote
+-- For each cap with room, the oldest that wait for it, unless another cap still holds them. SKIP LOCKED: who has such a row is
+-- ending or freezing its run, and holds a timer that we must not wait for with a limit in our hands.
+WITH freed AS (
+    SELECT asked.workspace_id, asked.key, LEAST(asked.most, limits.cap - limits.in_use) AS most
+      FROM unnest(%(workspace_ids)s::uuid[], %(keys)s::text[], %(most)s::int[]) AS asked (workspace_id, key, most)
+      JOIN limits USING (workspace_id, key)
+     WHERE limits.cap > limits.in_use),
+found AS (
+    SELECT mine.* FROM freed CROSS JOIN LATERAL (
+           SELECT workspace_id, run_id, position FROM waiting
+            WHERE waiting.workspace_id = freed.workspace_id AND waits_for = 'limit' AND concurrency_key = freed.key
+            ORDER BY position LIMIT freed.most) AS mine
+     WHERE freed.key <> ''
+    UNION
+    SELECT mine.* FROM freed CROSS JOIN LATERAL (
+           SELECT workspace_id, run_id, position FROM waiting
+            WHERE waiting.workspace_id = freed.workspace_id AND waits_for = 'limit'
+              AND NOT EXISTS (SELECT FROM limits WHERE limits.workspace_id = waiting.workspace_id
+                                 AND limits.key = waiting.concurrency_key AND limits.in_use >= limits.cap)
+            ORDER BY position LIMIT freed.most) AS mine
+     WHERE freed.key = ''),
+ranked AS (SELECT found.*, row_number() OVER (PARTITION BY workspace_id ORDER BY position) AS place FROM found),
+locked AS MATERIALIZED (
+    SELECT waiting.run_id
+      FROM waiting
+      JOIN ranked USING (run_id)
+      LEFT JOIN limits AS whole ON whole.workspace_id = ranked.workspace_id AND whole.key = ''
+     WHERE whole.cap IS NULL OR ranked.place <= whole.cap - whole.in_use
+       FOR UPDATE OF waiting SKIP LOCKED),
+gone AS (DELETE FROM waiting USING locked WHERE waiting.run_id = locked.run_id RETURNING waiting.*)
+INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, host_id,
+                   timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
+SELECT workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, host_id, timeout,
+       expires_at, trigger, fence, attempts, retries, losses, started_at, last_error
+  FROM gone ORDER BY position;
+
+-- name: promote_uncapped
+-- Those that wait for a cap that is there no more.
+WITH locked AS MATERIALIZED (
+    SELECT run_id FROM waiting
+     WHERE waits_for = 'limit'
+       AND NOT EXISTS (SELECT FROM limits WHERE limits.workspace_id = waiting.workspace_id
+                          AND (limits.key = '' OR limits.key = waiting.concurrency_key))
+     ORDER BY position LIMIT %(limit)s
+       FOR UPDATE OF waiting SKIP LOCKED),
+gone AS (DELETE FROM waiting USING locked WHERE waiting.run_id = locked.run_id RETURNING waiting.*)
+INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, host_id,
+                   timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
+SELECT workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, host_id, timeout,
+       expires_at, trigger, fence, attempts, retries, losses, started_at, last_error
+  FROM gone ORDER BY position;

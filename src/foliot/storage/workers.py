@@ -1,0 +1,95 @@
+"""Workers: who is alive, and what they hold. A worker's row is where its heartbeat and its strike-off meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
+from foliot.storage.queries import Query, sql
+from foliot.storage.tx import Params, Tx
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    name: str
+    queues: Sequence[str]
+    types: Sequence[str]
+    capacity: int
+    version: str
+    workspace_id: WorkspaceId | None = None  # None serves every workspace
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLease:
+    """A lease by its name: enough to settle it."""
+
+    run_id: RunId
+    job_id: JobId
+    fence: int
+    worker_id: WorkerId
+
+
+async def register(tx: Tx, worker_id: WorkerId, row: WorkerRow, alive_until: datetime) -> None:
+    await tx.execute(
+        sql.workers.register,
+        {
+            "workspace_id": row.workspace_id,
+            "id": worker_id,
+            "name": row.name,
+            "queues": list(row.queues),
+            "types": list(row.types),
+            "capacity": row.capacity,
+            "now": tx.now,
+            "alive_until": alive_until,
+            "version": row.version,
+        },
+    )
+
+
+async def beat(tx: Tx, worker_id: WorkerId, alive_until: datetime, *, is_draining: bool) -> bool:
+    """False where the worker has been given up for lost."""
+    params = {"id": worker_id, "alive_until": alive_until, "is_draining": is_draining, "now": tx.now}
+    return await tx.execute(sql.workers.beat, params) == 1
+
+
+async def leave(tx: Tx, worker_id: WorkerId) -> None:
+    await tx.execute(sql.workers.leave, {"id": worker_id})
+
+
+async def cancels(tx: Tx, worker_id: WorkerId) -> list[tuple[RunId, int]]:
+    rows = await tx.fetch(sql.workers.cancels, {"id": worker_id})
+    return [(row["run_id"], row["fence"]) for row in rows]
+
+
+async def strike_off(tx: Tx) -> list[tuple[WorkerId, str]]:
+    """The silent, by id and name; from here on their leases are abandoned."""
+    rows = await tx.fetch(sql.workers.strike_off, {"now": tx.now})
+    return [(row["id"], row["name"]) for row in rows]
+
+
+async def count_alive(tx: Tx) -> int:
+    row = await tx.fetch_one(sql.workers.count_alive, {"now": tx.now})
+    return int(row["alive"]) if row else 0
+
+
+async def held(tx: Tx, worker_id: WorkerId) -> list[HeldLease]:
+    return await _leases(tx, sql.workers.held, {"id": worker_id})
+
+
+async def abandoned(tx: Tx, limit: int) -> list[HeldLease]:
+    return await _leases(tx, sql.leases.abandoned, {"limit": limit})
+
+
+async def overdue(tx: Tx, by: datetime, limit: int) -> list[HeldLease]:
+    return await _leases(tx, sql.leases.overdue, {"by": by, "limit": limit})
+
+
+async def ignored_cancels(tx: Tx, by: datetime, limit: int) -> list[HeldLease]:
+    return await _leases(tx, sql.workers.ignored_cancels, {"by": by, "limit": limit})
+
+
+async def _leases(tx: Tx, query: Query, params: Params) -> list[HeldLease]:
+    rows = await tx.fetch(query, params)
+    return [HeldLease(row["run_id"], row["job_id"], row["fence"], row["worker_id"]) for row in rows]

@@ -1,0 +1,66 @@
+"""The moving parts of a node: the loops that tick and sweep, the ear for hints, and the worker child."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from foliot.engine.hints import Listening
+from foliot.engine.janitor import Chore, Janitor
+from foliot.engine.loop import Loop
+from foliot.engine.scheduler import Scheduler
+from foliot.engine.sweeper import Sweeper
+from foliot.services.hints import Announcer, Hint
+from foliot.storage.tx import Database
+from foliot.wiring.child import WorkerChild
+from foliot.wiring.worker import Orders
+
+STEP_ENDS_WITHIN = 1.0  # seconds for a step under way when we stop
+
+
+class Engine:
+    def __init__(
+        self, database: Database, listen_url: str, orders: Orders | None, chores: Sequence[Chore] = ()
+    ) -> None:
+        """Without orders this node has no worker of its own."""
+        self._announcer = Announcer(database)
+        announce = self._announcer.announce
+        self._scheduler = Loop("scheduler", Scheduler(database, announce).step)
+        self._loops = [self._scheduler, Loop("sweeper", Sweeper(database, announce).step)]
+        if chores:
+            self._loops.append(Loop("janitor", Janitor(chores).step))
+        listening = Listening(database, listen_url, {Hint.TIMERS: self._scheduler.wake})
+        self._hints = Loop("hints", listening.step, within=None)
+        self._worker = WorkerChild(orders) if orders else None
+        self._worker_loop = Loop("worker", self._worker.step, within=None) if self._worker else None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._lasting: list[asyncio.Task[None]] = []  # their steps have no end of their own
+
+    @property
+    def missing(self) -> list[str]:
+        return [] if self._scheduler.is_running else ["scheduler"]
+
+    def start(self) -> None:
+        self._tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in self._loops]
+        self._lasting = [asyncio.create_task(self._hints.run(), name="hints")]
+        if self._worker_loop is not None:
+            self._lasting.append(asyncio.create_task(self._worker_loop.run(), name="worker"))
+
+    def drain(self, *, at_once: bool = False) -> None:
+        """The worker stops claiming now; the loops go on until `stop`."""
+        if self._worker is not None and self._worker_loop is not None:
+            self._worker_loop.stop()
+            self._worker.terminate(at_once=at_once)
+
+    async def stop(self) -> None:
+        self.drain()
+        if self._worker is not None:
+            await self._worker.ended()
+        for loop in self._loops:
+            loop.stop()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=STEP_ENDS_WITHIN)
+            for task in (*self._tasks, *self._lasting):
+                task.cancel()
+            await asyncio.wait([*self._tasks, *self._lasting])
+        await self._announcer.close()

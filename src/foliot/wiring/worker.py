@@ -1,0 +1,173 @@
+"""The process that works: `python -m foliot.wiring.worker`, a child of `foliot serve`.
+
+Its orders come as one line of JSON on stdin, where no other user and no job can read them. The pipe stays open as a line of
+life: when it ends, so does the worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import AsyncExitStack, suppress
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+
+from foliot import telemetry
+from foliot.clock import pause
+from foliot.domain.errors import FoliotError
+from foliot.domain.ids import WorkerId
+from foliot.engine.hints import Listening
+from foliot.engine.loop import Loop
+from foliot.handlers import registry
+from foliot.services.hints import Announcer, Hint
+from foliot.storage.tx import Database, PoolSize
+from foliot.worker.heart import STUCK, Heart
+from foliot.worker.link import LocalLink
+from foliot.worker.reporting import Reporter
+from foliot.worker.worker import Worker
+
+log = logging.getLogger("foliot.wiring.worker")  # run as a program, its name would be __main__
+LAST_WORDS_WITHIN = 0.75  # seconds
+TIMERS_PAUSE = 0.25  # seconds between hints that settling may have moved a timer
+HARD_END = 5.0  # seconds after the grace, should the loop be stuck and nobody left to kill us
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    url: str = field(repr=False)
+    listen_url: str = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
+    permits: int
+    grace: float
+    lease: float
+    log_format: str
+    log_level: str
+
+    def as_line(self) -> bytes:
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+
+def main() -> None:
+    orders = Orders(**json.loads(sys.stdin.buffer.readline()))
+    sys.path.append(os.getcwd())  # noqa: PTH109  # last, so that a file lying there cannot pose as a library
+    telemetry.configure(
+        style=orders.log_format,
+        level=orders.log_level,
+        stream=sys.stderr,
+        environ=os.environ,
+        secrets=orders.secrets,
+    )
+    try:
+        asyncio.run(run(orders))
+    except FoliotError as error:
+        log.error("worker.failed", extra={"reason": error.message})  # noqa: TRY400  # the sentence says it all
+        sys.exit(1)
+
+
+async def run(orders: Orders) -> None:
+    stopping, loop = asyncio.Event(), asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, stopping.set)
+    _watch_the_parent(lambda: _soon(loop, stopping.set), orders.grace + HARD_END)
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(Database(orders.url, size=PoolSize(1, 4)))
+        link = LocalLink(database, f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease))
+        reporter = Reporter(link)
+        worker = Worker(link, registry.load(), reporter, orders.permits)
+        announcer = Announcer(database, TIMERS_PAUSE)
+        stack.push_async_callback(announcer.close)
+        claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)
+        listening = Listening(database, orders.listen_url, {Hint.READY: claims.wake})
+        hints = Loop("hints", listening.step, within=None)
+        worker.wake, reporter.wake = claims.wake, reports.wake
+
+        def settled() -> None:
+            claims.wake()  # the end of one run may have let another go
+            announcer.announce(Hint.TIMERS)
+
+        reporter.when_accepted = settled
+        async with Beating(orders, worker):
+            tasks = [asyncio.create_task(each.run()) for each in (claims, reports, hints)]
+            log.info("worker.started", extra={"pid": os.getpid(), "permits": orders.permits})
+            await stopping.wait()
+            log.info("worker.draining", extra={"grace": orders.grace})
+            claims.stop()
+            await worker.drain(orders.grace)
+            await asyncio.wait(tasks[:1], timeout=LAST_WORDS_WITHIN)  # a claim under way is handed back too
+            await reporter.all_sent(LAST_WORDS_WITHIN)
+            await _leave(link, worker.id)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+    log.info("worker.stopped", extra={"owed": reporter.owed})
+
+
+class Beating:
+    """The heart in a thread with a loop and a connection of its own, for as long as this block lasts."""
+
+    def __init__(self, orders: Orders, worker: Worker) -> None:
+        self._orders = orders
+        self._worker = worker
+        self._body = asyncio.get_running_loop()
+        self._stop: Future[Callable[[], None]] = Future()
+        self._thread = threading.Thread(target=self._live, name="heart", daemon=True)
+
+    async def __aenter__(self) -> None:
+        self._thread.start()
+        await asyncio.wrap_future(self._stop)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._stop.result()()
+        await asyncio.to_thread(self._thread.join)
+
+    def _live(self) -> None:
+        try:
+            asyncio.run(self._beat())
+        except BaseException as error:
+            if self._stop.done():
+                log.exception("heart.failed")
+                os._exit(STUCK)  # without a heart the runs would be given to others while we work on
+            self._stop.set_exception(error)
+
+    async def _beat(self) -> None:
+        lease = timedelta(seconds=self._orders.lease)
+        async with Database(self._orders.url, size=PoolSize(1, 1)) as database:
+            heart = Heart(LocalLink(database, "", lease), self._worker, self._body, lease)
+            beats, here = Loop("heart", heart.step), asyncio.get_running_loop()
+            self._worker.when_registered = heart.follow
+            self._stop.set_result(lambda: _soon(here, beats.stop))
+            await beats.run()
+
+
+def _soon(loop: asyncio.AbstractEventLoop, do: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # that loop is over already
+        loop.call_soon_threadsafe(do)
+
+
+async def _leave(link: LocalLink, worker_id: WorkerId | None) -> None:
+    if worker_id is not None:
+        with suppress(FoliotError, TimeoutError):  # else the sweeper finds that we are gone
+            async with asyncio.timeout(LAST_WORDS_WITHIN):
+                await link.leave(worker_id)
+
+
+def _watch_the_parent(stop: Callable[[], None], hard_after: float) -> None:
+    def watch() -> None:
+        while sys.stdin.buffer.read(1):
+            pass
+        stop()
+        pause(hard_after)
+        os._exit(STUCK)
+
+    threading.Thread(target=watch, name="line-of-life", daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""The worker's line to Foliot: here straight to the services; a host far away speaks HTTP through the same protocol."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Protocol
+
+from foliot.domain.ids import RunId, WorkerId
+from foliot.domain.outcomes import HandedBack
+from foliot.services import Database, claim, work, workers
+from foliot.services.claim import Turns
+from foliot.services.report import Report, report
+from foliot.services.work import Work
+from foliot.services.workers import Beat
+
+log = logging.getLogger(__name__)
+
+
+class Link(Protocol):
+    async def register(self, types: Sequence[str], capacity: int) -> WorkerId: ...
+
+    async def beat(self, worker_id: WorkerId, *, draining: bool) -> Beat: ...
+
+    async def leave(self, worker_id: WorkerId) -> None: ...
+
+    async def claim(self, worker_id: WorkerId, types: Sequence[str], permits: int) -> list[Work]: ...
+
+    async def report(self, reports: Sequence[Report]) -> frozenset[RunId]: ...
+
+    async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
+        """Hand-backs of what this worker holds by the books and does not know of: a claim's answer was lost on the way."""
+        ...
+
+
+@dataclass(slots=True)
+class LocalLink:
+    database: Database
+    name: str
+    lease: timedelta = workers.LEASE
+    queues: Sequence[str] = ("default",)
+    _turns: Turns = field(default_factory=Turns)
+
+    async def register(self, types: Sequence[str], capacity: int) -> WorkerId:
+        return await workers.register(
+            self.database, self.name, self.queues, types, capacity, lease=self.lease
+        )
+
+    async def beat(self, worker_id: WorkerId, *, draining: bool) -> Beat:
+        return await workers.beat(self.database, worker_id, draining=draining, lease=self.lease)
+
+    async def leave(self, worker_id: WorkerId) -> None:
+        await workers.leave(self.database, worker_id)
+
+    async def claim(self, worker_id: WorkerId, types: Sequence[str], permits: int) -> list[Work]:
+        found: list[Work] = []
+        for queue in self.queues:
+            if len(found) < permits:
+                left = permits - len(found)
+                claimed = await claim.claim(self.database, worker_id, queue, types, left, self._turns)
+                if claimed:
+                    loaded, orphans = await work.load(self.database, claimed)
+                    found += loaded
+                    for each in orphans:  # its lease is swept at its deadline
+                        log.error("run.orphaned", extra={"run": str(each.run_id), "job": str(each.job_id)})
+        return found
+
+    async def report(self, reports: Sequence[Report]) -> frozenset[RunId]:
+        return await report(self.database, reports)
+
+    async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
+        return [
+            Report(each.run_id, each.job_id, each.fence, each.worker_id, HandedBack())
+            for each in await workers.held(self.database, worker_id)
+            if (each.run_id, each.fence) not in known
+        ]

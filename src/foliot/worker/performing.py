@@ -1,0 +1,80 @@
+"""One attempt: a handler, a deadline, and what came of it as a value that can be stored."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from datetime import timedelta
+from typing import Any
+
+from foliot.domain.outcomes import Failed, TimedOut
+from foliot.domain.run import RunError
+from foliot.handlers.context import Ctx
+from foliot.handlers.registry import Assignment, Done, Handler, failed
+from foliot.services.work import Work
+
+MOST_OUTPUT = 1024 * 1024  # bytes of JSON
+MOST_MESSAGE = 4_000  # characters
+# PostgreSQL keeps neither of these in JSON or text.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+async def perform(handler: Handler, work: Work) -> Done:
+    """Raises nothing but CancelledError, when somebody other than the deadline ended it."""
+    try:
+        async with asyncio.timeout(max(timedelta(0), work.left).total_seconds()) as deadline:
+            done = await handler.run(assignment_of(work))
+    except TimeoutError as error:
+        done = Done(TimedOut()) if deadline.expired() else _raised(error)
+    except Exception as error:  # noqa: BLE001  # whatever a handler raises is the attempt's failure, not ours
+        done = _raised(error)
+    return storable(done)
+
+
+def assignment_of(work: Work) -> Assignment:
+    claimed = work.claimed
+    ctx = Ctx(
+        workspace_id=str(claimed.workspace_id),
+        job_id=str(claimed.job_id),
+        job=work.job,
+        run_id=str(claimed.run_id),
+        attempt=claimed.attempt,
+        fence=claimed.fence,
+        trigger=claimed.trigger.value,
+        planned_for=claimed.planned_for,
+    )
+    return Assignment(ctx, work.config, work.input)
+
+
+def storable(done: Done) -> Done:
+    """An output that is no JSON, or too much of it, is a failure that no retry would mend."""
+    if isinstance(done.outcome, Failed):
+        error = done.outcome.error
+        clean = RunError(_clean(error.code)[:100], _clean(error.message)[:MOST_MESSAGE])
+        done = Done(Failed(clean, done.outcome.permanent), done.output)
+    if done.output is None or (problem := _problem(done.output)) is None:
+        return done
+    if isinstance(done.outcome, Failed):
+        return Done(done.outcome)
+    return failed("output_invalid", problem, permanent=True)
+
+
+def _problem(output: Any) -> str | None:
+    try:
+        text = json.dumps(output, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        return f"The work was done, but what it returned is not JSON: {error}."
+    if len(text) > MOST_OUTPUT:
+        return f"The work was done, but what it returned is larger than {MOST_OUTPUT // 1024} KiB."
+    if _UNSTORABLE.search(text) or "\\u0000" in text:
+        return "The work was done, but the text it returned has characters that cannot be stored."
+    return None
+
+
+def _raised(error: Exception) -> Done:
+    return failed(type(error).__name__, str(error) or repr(error))
+
+
+def _clean(text: str) -> str:
+    return _UNSTORABLE.sub("\ufffd", text)

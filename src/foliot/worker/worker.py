@@ -1,0 +1,168 @@
+"""The worker: as many runs at once as it has permits, claimed in batches, each with a deadline, all of them reported."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from random import Random, SystemRandom
+
+from foliot.clock import monotonic
+from foliot.domain.ids import RunId, WorkerId
+from foliot.domain.outcomes import Cancelled, HandedBack, Outcome
+from foliot.handlers.registry import Done, Handler
+from foliot.services.report import Report
+from foliot.services.work import Work
+from foliot.services.workers import Beat
+from foliot.worker.link import Link
+from foliot.worker.performing import perform
+from foliot.worker.reporting import BATCH, Reporter
+
+log = logging.getLogger(__name__)
+
+Key = tuple[
+    RunId, int
+]  # a run under its fence: the same run may come again while the last word on it is still owed
+AT_ONCE = timedelta(0)
+LOOK_EVERY = 1.0  # seconds between looks for work when no hint comes
+ENDS_WITHIN = 1.5  # seconds for work that was told to stop
+
+
+@dataclass(slots=True)
+class Attempt:
+    work: Work
+    worker_id: WorkerId
+    due_by: float  # on the monotonic clock
+    why: Outcome | None = None  # what to report when it is ended from outside
+    task: asyncio.Task[None] | None = None
+
+
+class Worker:
+    """Its step is run by a loop; `wake` is set by whoever puts the parts together."""
+
+    def __init__(
+        self,
+        link: Link,
+        handlers: Mapping[str, Handler],
+        reporter: Reporter,
+        permits: int,
+        chance: Random | None = None,
+    ) -> None:
+        self.wake: Callable[[], None] = lambda: None
+        self.when_registered: Callable[[WorkerId, float], None] = lambda worker_id, at: None
+        self.id: WorkerId | None = None
+        self.is_draining = False
+        self._link = link
+        self._handlers = handlers
+        self._reporter = reporter
+        self._permits = permits
+        self._chance = chance or SystemRandom()
+        self._attempts: dict[Key, Attempt] = {}
+        self._is_unsure = False  # whether a claim's answer was lost
+
+    async def step(self) -> timedelta:
+        if self.is_draining:
+            return self._nap()
+        worker_id = self.id or await self._register()
+        if self._is_unsure:
+            await self._hand_back_unknown(worker_id)
+        free = self._permits - len(self._attempts)
+        if free <= 0 or self._reporter.owed > 2 * BATCH:
+            return self._nap()  # the next attempt to end wakes us
+        try:
+            found = await self._link.claim(worker_id, sorted(self._handlers), free)
+        except BaseException:
+            self._is_unsure = True
+            raise
+        for work in found:
+            self._begin(work, worker_id)
+        return AT_ONCE if found else self._nap()
+
+    def heard(self, beat: Beat) -> None:
+        """What the heartbeat learned."""
+        if not beat.is_alive:
+            self.stop_all("given up for lost")
+            return
+        for key in beat.cancels:
+            if attempt := self._attempts.get(key):
+                self._end(attempt, Cancelled())
+
+    def stop_all(self, why: str) -> None:
+        """This worker's lease is over or soon will be: stop everything, and come again under a new id."""
+        if self.id is None:
+            return
+        log.warning("worker.fenced", extra={"worker": str(self.id), "why": why, "runs": len(self._attempts)})
+        self.id = None
+        for attempt in list(self._attempts.values()):
+            self._end(attempt, HandedBack())
+        self.wake()
+
+    def first_due(self) -> float | None:
+        """The earliest moment by which some attempt should have ended. Called from the heart's thread."""
+        return min((attempt.due_by for attempt in list(self._attempts.values())), default=None)
+
+    async def drain(self, grace: float) -> None:
+        """Claim no more, let what runs finish, hand back what does not."""
+        self.is_draining = True
+        tasks = [attempt.task for attempt in self._attempts.values() if attempt.task]
+        if tasks:
+            await asyncio.wait(tasks, timeout=grace)
+        for attempt in list(self._attempts.values()):
+            self._end(attempt, HandedBack())
+        if left := [task for task in tasks if not task.done()]:
+            await asyncio.wait(left, timeout=ENDS_WITHIN)
+        for handler in self._handlers.values():
+            await handler.close()
+
+    async def _register(self) -> WorkerId:
+        began = monotonic()
+        self.id = await self._link.register(sorted(self._handlers), self._permits)
+        self.when_registered(self.id, began)
+        log.info("worker.registered", extra={"worker": str(self.id), "types": sorted(self._handlers)})
+        return self.id
+
+    async def _hand_back_unknown(self, worker_id: WorkerId) -> None:
+        known = frozenset(self._attempts) | self._reporter.keys()
+        for report in await self._link.unknown(worker_id, known):
+            self._reporter.put(report)
+        self._is_unsure = False
+
+    def _begin(self, work: Work, worker_id: WorkerId) -> None:
+        attempt = Attempt(work, worker_id, monotonic() + work.left.total_seconds())
+        if self.is_draining or self.id != worker_id:  # a claim under way when the end came
+            self._report(attempt, Done(HandedBack()))
+            return
+        self._attempts[_key(work)] = attempt
+        attempt.task = asyncio.create_task(self._attempt(attempt))
+
+    async def _attempt(self, attempt: Attempt) -> None:
+        work = attempt.work
+        try:
+            done = await perform(self._handlers[work.claimed.type], work)
+        except asyncio.CancelledError:
+            done = Done(attempt.why or HandedBack())
+        del self._attempts[_key(work)]
+        self._report(attempt, done)
+        self.wake()
+
+    def _report(self, attempt: Attempt, done: Done) -> None:
+        claimed = attempt.work.claimed
+        self._reporter.put(
+            Report(
+                claimed.run_id, claimed.job_id, claimed.fence, attempt.worker_id, done.outcome, done.output
+            )
+        )
+
+    def _end(self, attempt: Attempt, why: Outcome) -> None:
+        if attempt.why is None and attempt.task is not None:
+            attempt.why = why
+            attempt.task.cancel()
+
+    def _nap(self) -> timedelta:
+        return timedelta(seconds=LOOK_EVERY * self._chance.uniform(0.5, 1))
+
+
+def _key(work: Work) -> Key:
+    return work.claimed.run_id, work.claimed.fence

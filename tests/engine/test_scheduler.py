@@ -1,0 +1,75 @@
+"""The scheduler's step: it ticks what is due, tells the workers, and naps until the next planned time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from foliot.domain.definition import Definition, Spec
+from foliot.domain.ids import WorkspaceId
+from foliot.domain.schedule import Interval
+from foliot.engine.loop import AT_ONCE
+from foliot.engine.scheduler import CHECK_EVERY, LATE, MOMENT, Scheduler
+from foliot.services import jobs, setup
+from foliot.services.hints import Hint
+from foliot.storage.tx import Database
+from foliot.testing.clock import ManualClock
+
+pytestmark = pytest.mark.anyio
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+Owner = psycopg.Connection[Any]
+
+
+async def beat_every(every: timedelta, database: Database, workspace: WorkspaceId) -> None:
+    await jobs.create(database, workspace, Definition("beat", Spec(Interval(every), "python")), "test")
+
+
+def is_a_check(nap: timedelta) -> bool:
+    return 0.8 * CHECK_EVERY <= nap.total_seconds() <= 1.2 * CHECK_EVERY
+
+
+async def test_with_nothing_planned_it_only_checks_now_and_then(database: Database) -> None:
+    assert is_a_check(await Scheduler(database, lambda hint: None).step())
+
+
+async def test_it_naps_until_just_after_the_next_planned_time(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    said: list[Hint] = []
+    scheduler = Scheduler(database, said.append)
+    await beat_every(MINUTE, database, workspace)
+    assert is_a_check(await scheduler.step())
+    clock.advance(MINUTE - SECOND)
+    assert await scheduler.step() == SECOND + LATE
+    assert said == []
+    clock.advance(SECOND)
+    assert is_a_check(await scheduler.step())
+    assert said == [Hint.READY]
+
+
+async def test_it_never_spins_while_the_installation_is_held(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    scheduler = Scheduler(database, lambda hint: None)
+    await beat_every(MINUTE, database, workspace)
+    await setup.hold_after_restore(database, "restored")
+    clock.advance(MINUTE)
+    assert await scheduler.step() == MOMENT
+    clock.advance(MINUTE)
+    assert is_a_check(await scheduler.step())
+    assert owner.execute("SELECT count(*) FROM foliot.runs").fetchone() == (0,)
+
+
+async def test_a_full_batch_is_followed_by_the_next_at_once(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foliot.engine.scheduler.BATCH", 2)
+    scheduler = Scheduler(database, lambda hint: None)
+    for _ in range(3):
+        await beat_every(MINUTE, database, workspace)
+    clock.advance(MINUTE)
+    assert await scheduler.step() == AT_ONCE
+    assert await scheduler.step() > AT_ONCE

@@ -1,0 +1,37 @@
+"""What the jobs of the stories do: write to a sink that remembers every execution, and wait at a gate."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+from foliot.clock import pause
+from foliot.handlers.context import Ctx
+
+
+def note(given: dict[str, Any], ctx: Ctx, what: str = "done") -> None:
+    """On the disk before anything else happens: the sink is the witness, whatever is killed next."""
+    descriptor = os.open(given["sink"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(descriptor, f"{what} {ctx.run_id} {ctx.attempt} {ctx.fence}\n".encode())
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+
+async def quickly(given: dict[str, Any], ctx: Ctx) -> dict[str, int]:
+    await asyncio.sleep(0)
+    note(given, ctx)
+    return {"fence": ctx.fence}
+
+
+def gated(given: dict[str, Any], ctx: Ctx) -> None:
+    note(given, ctx, "began")
+    while not Path(given["gate"]).exists():
+        pause(0.01)
+    note(given, ctx, "ended")
+
+
+async def blocking(given: dict[str, Any], ctx: Ctx) -> None:
+    """What an async function should never do: hold up the whole loop."""
+    gated(given, ctx)

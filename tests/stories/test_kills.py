@@ -1,0 +1,301 @@
+"""Real processes on a real PostgreSQL, killed, frozen and cut off in the middle of their work: nothing is lost, nothing is
+doubled. The witness is a file that every execution writes to before it does anything else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from foliot.domain.definition import Definition, Spec
+from foliot.domain.ids import WorkspaceId
+from foliot.domain.policy import Limits, Overlap, OverlapRule
+from foliot.domain.schedule import Interval, Once, Schedule
+from foliot.embedded.config import EmbeddedConfig
+from foliot.embedded.server import EmbeddedServer
+from foliot.embedded.server import start as start_postgres
+from foliot.services import jobs
+from foliot.services.hints import Hint, say
+from foliot.storage.tx import Database
+from tests.stories.serving import STOP_WITHIN, Serving, ask, wait_until
+
+SECOND = timedelta(seconds=1)
+EVERY_SECOND = Interval(SECOND)
+USUAL = Limits()
+FAST = {"FOLIOT_WORKER_LEASE": "3"}
+
+
+@dataclass
+class Stage:
+    """A database of its own, a folder with the jobs' code, and the witness."""
+
+    folder: Path
+    config: EmbeddedConfig
+    server: EmbeddedServer
+
+    @property
+    def url(self) -> str:
+        return self.server.owner_url
+
+    @property
+    def given(self) -> dict[str, str]:
+        return {"sink": str(self.folder / "sink"), "gate": str(self.folder / "gate")}
+
+    def witnessed(self, what: str) -> list[tuple[str, int, int]]:
+        """(run, attempt, fence) of each execution that came this far."""
+        sink = self.folder / "sink"
+        lines = [line.split() for line in sink.read_text().splitlines()] if sink.exists() else []
+        return [(run, int(attempt), int(fence)) for word, run, attempt, fence in lines if word == what]
+
+    def open_gate(self) -> None:
+        (self.folder / "gate").touch()
+
+    def create(
+        self, call: str, schedule: Schedule | None = None, count: int = 1, limits: Limits = USUAL
+    ) -> None:
+        """Jobs that call a function of errands.py; without a schedule once, a second from now."""
+        asyncio.run(self._create(call, schedule, count, limits))
+
+    async def _create(self, call: str, schedule: Schedule | None, count: int, limits: Limits) -> None:
+        [(workspace,)] = self.rows("SELECT id FROM foliot.workspaces")
+        [(now,)] = self.rows("SELECT clock_timestamp()")
+        overlap = Overlap(OverlapRule.CONCURRENT)
+        spec = Spec(schedule or Once(now + SECOND), "python", overlap=overlap, limits=limits)
+        async with Database(self.url) as database:
+            for number in range(count):
+                config = {"call": f"errands:{call}"}
+                definition = Definition(f"{call} {number}", spec, config=config, payload=self.given)
+                await jobs.create(database, WorkspaceId(workspace), definition, "story")
+            await say(database, Hint.TIMERS)
+
+    def rows(self, query: Any) -> list[Any]:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            return connection.execute(query).fetchall()
+
+    def statuses(self) -> Counter[str | None]:
+        return Counter(row[0] for row in self.rows("SELECT status FROM foliot.runs"))
+
+    def wait_for_successes(self, count: int) -> None:
+        wait_until(lambda: self.statuses()["succeeded"] >= count, f"{count} successes")
+
+    def check_every_second_has_its_record(self) -> None:
+        """Each planned time of each job exactly once, skipped ones counted, and none in between left out."""
+        for job, planned, distinct, expected in self.rows("""
+            SELECT job_id, sum(COALESCE(count, 1)), sum(COALESCE(count, 1)) FILTER (WHERE is_first),
+                   extract(epoch FROM max(COALESCE(planned_until, planned_for)) - min(planned_for)) + 1
+              FROM (SELECT *, row_number() OVER (PARTITION BY job_id, planned_for) = 1 AS is_first FROM foliot.runs) AS runs
+             GROUP BY job_id"""):
+            assert planned == distinct == expected, job
+
+    def check_every_success_was_witnessed(self) -> None:
+        succeeded = {
+            str(row[0]) for row in self.rows("SELECT id FROM foliot.runs WHERE status = 'succeeded'")
+        }
+        fences = self.witnessed("done") + self.witnessed("ended")
+        assert succeeded <= {run for run, _, _ in fences}
+        assert len(fences) == len(set(fences)), "two executions under one fence"
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    shutil.copy(Path(__file__).with_name("errands.py"), tmp_path)
+    config = EmbeddedConfig(tmp_path / "theirs")
+    made = Stage(tmp_path, config, start_postgres(config))
+    yield made
+    made.open_gate()
+    made.server.stop()
+
+
+def begin(serve: Any, stage: Stage, **environ: str) -> Serving:
+    serving: Serving = serve(FOLIOT_DATABASE_URL=stage.url, **{**FAST, **environ})
+    serving.wait_for(r'"worker.registered"')
+    return serving
+
+
+def worker_of(serving: Serving) -> int:
+    return int(serving.wait_for(r'"worker.started", "pid": (\d+)')[1])
+
+
+def test_jobs_of_every_kind_run_every_second_and_succeed(serve: Any, stage: Stage) -> None:
+    came: list[str] = []
+
+    class Target(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            came.append(str(self.headers["Foliot-Run-Id"]))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    serving = begin(serve, stage)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Target) as target:
+        threading.Thread(target=target.serve_forever, daemon=True).start()
+        stage.create("quickly", EVERY_SECOND)
+        stage.create("gated", EVERY_SECOND)
+        stage.open_gate()
+        [(workspace,)] = stage.rows("SELECT id FROM foliot.workspaces")
+        config = {"url": f"http://127.0.0.1:{target.server_port}/"}
+        definition = Definition("call", Spec(EVERY_SECOND, "http"), config=config)
+
+        async def create() -> None:
+            async with Database(stage.url) as database:
+                await jobs.create(database, WorkspaceId(workspace), definition, "story")
+
+        asyncio.run(create())
+        per_job = "SELECT count(*) FROM foliot.runs WHERE status = 'succeeded' GROUP BY job_id"
+        wait_until(lambda: [row[0] >= 3 for row in stage.rows(per_job)] == [True] * 3, "three of each")
+        url = serving.wait_for_url()
+        assert ask(f"{url}/readyz")[1]["missing"] == []
+        assert not any("worker" in warning for warning in ask(f"{url}/readyz")[1]["warnings"])
+        assert serving.stop() < STOP_WITHIN
+        target.shutdown()
+    assert set(stage.statuses()) <= {"succeeded", "skipped", None}
+    assert len(came) == len(set(came)) >= 3
+    stage.check_every_second_has_its_record()
+
+
+def test_a_run_whose_worker_is_killed_is_lost_and_repeated_under_a_higher_fence(
+    serve: Any, stage: Stage
+) -> None:
+    serving = begin(serve, stage)
+    stage.create("gated")
+    wait_until(lambda: stage.witnessed("began"), "the first attempt")
+    os.kill(worker_of(serving), signal.SIGKILL)
+    wait_until(lambda: len(stage.witnessed("began")) == 2, "the second attempt")
+    stage.open_gate()
+    stage.wait_for_successes(1)
+    [(run, *_), _] = stage.witnessed("began")
+    assert stage.witnessed("began") == [(run, 1, 1), (run, 2, 2)]
+    assert stage.witnessed("ended") == [(run, 2, 2)]
+    assert stage.rows("SELECT attempt_count, fence FROM foliot.runs") == [(2, 2)]
+    attempts = stage.rows("SELECT number, status FROM foliot.attempts ORDER BY number")
+    assert attempts == [(1, "lost"), (2, "succeeded")]
+    assert '"worker.died"' in serving.said
+
+
+def test_the_result_of_a_worker_frozen_past_its_lease_is_refused(serve: Any, stage: Stage) -> None:
+    serving = begin(serve, stage)
+    stage.create("gated")
+    wait_until(lambda: stage.witnessed("began"), "the first attempt")
+    os.kill(worker_of(serving), signal.SIGSTOP)
+    stage.open_gate()
+    wait_until(lambda: stage.witnessed("ended"), "the work of the frozen worker")
+    serving.wait_for(r'"run.swept".*"as": "Lost"')
+    assert stage.statuses() == {None: 1}
+    os.kill(worker_of(serving), signal.SIGCONT)
+    serving.wait_for(r'"report.refused".*"fence": 1')
+    stage.wait_for_successes(1)
+    assert [fence for _, _, fence in stage.witnessed("ended")] == [1, 2]
+    assert stage.rows("SELECT status, fence FROM foliot.runs") == [("succeeded", 2)]
+    attempts = stage.rows("SELECT number, status FROM foliot.attempts ORDER BY number")
+    assert attempts == [(1, "lost"), (2, "succeeded")]
+
+
+def test_a_serve_killed_in_the_middle_of_everything_loses_and_doubles_nothing(
+    serve: Any, stage: Stage
+) -> None:
+    first = begin(serve, stage)
+    stage.create("quickly", EVERY_SECOND, 10)
+    stage.create("gated")
+    wait_until(lambda: stage.witnessed("began"), "the run that will be interrupted")
+    stage.wait_for_successes(20)
+    first.stop(signal.SIGKILL)
+    stage.open_gate()
+    begin(serve, stage)
+    before = stage.statuses()["succeeded"]
+    stage.wait_for_successes(before + 20)
+    gated = "SELECT runs.status FROM foliot.runs JOIN foliot.jobs ON jobs.id = job_id WHERE name = 'gated 0'"
+    wait_until(lambda: stage.rows(gated) == [("succeeded",)], "the interrupted run")
+    stage.check_every_second_has_its_record()
+    stage.check_every_success_was_witnessed()
+    assert set(stage.statuses()) <= {"succeeded", "skipped", None}
+
+
+def test_a_serve_killed_before_its_commit_has_recorded_nothing_and_the_next_one_does(
+    serve: Any, stage: Stage
+) -> None:
+    first = begin(serve, stage)
+    with psycopg.connect(stage.url) as holding:
+        # The tick moves its timer and waits here, before it can record the run.
+        holding.execute("LOCK TABLE foliot.runs IN SHARE MODE")
+        stage.create("quickly")
+        waits = "SELECT FROM pg_locks WHERE relation = 'foliot.runs'::regclass AND NOT granted"
+        wait_until(lambda: stage.rows(waits), "a tick in the middle of its transaction")
+        first.stop(signal.SIGKILL)
+    left = "SELECT FROM pg_stat_activity WHERE application_name LIKE 'foliot%'"
+    wait_until(lambda: not stage.rows(left), "the end of its sessions")
+    assert stage.statuses().total() == 0
+    begin(serve, stage)
+    stage.wait_for_successes(1)
+    assert len(stage.witnessed("done")) == stage.statuses().total() == 1
+
+
+def test_a_signal_under_load_hands_runs_back_without_spending_anything(serve: Any, stage: Stage) -> None:
+    first = begin(serve, stage, FOLIOT_WORKER_GRACE="1")
+    stage.create("gated", count=12)
+    wait_until(lambda: len(stage.witnessed("began")) == 10, "all permits in use")
+    assert first.stop() < STOP_WITHIN
+    assert first.process.returncode == 0
+    assert stage.rows("SELECT count(*) FROM foliot.leases") == [(0,)]
+    assert stage.rows("SELECT retries, losses, count(*) FROM foliot.ready GROUP BY 1, 2") == [(0, 0, 12)]
+    assert stage.rows("SELECT count(*) FROM foliot.workers") == [(0,)]
+    stage.open_gate()
+    begin(serve, stage)
+    stage.wait_for_successes(12)
+    assert sorted(fence for _, _, fence in stage.witnessed("ended")) == [1, 1, *[2] * 10]
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
+def test_postgresql_restarted_under_load_costs_time_and_nothing_else(
+    serve: Any, stage: Stage, by: signal.Signals
+) -> None:
+    serving = begin(serve, stage, FOLIOT_WORKER_LEASE="10")
+    stage.create("quickly", EVERY_SECOND, 20)
+    stage.wait_for_successes(40)
+    os.kill(stage.server.pid, by)
+    stage.server.exited.wait(30)
+    stage.server.stop()
+    stage.server = start_postgres(replace(stage.config, port=stage.server.port))
+    before = stage.statuses()["succeeded"]
+    stage.wait_for_successes(before + 60)
+    assert serving.stop() < STOP_WITHIN
+    assert stage.rows("SELECT count(*) FROM foliot.leases") == [(0,)]
+    stage.check_every_second_has_its_record()
+    stage.check_every_success_was_witnessed()
+
+
+def test_code_that_blocks_the_worker_does_not_cost_it_its_lease(serve: Any, stage: Stage) -> None:
+    serving = begin(serve, stage)
+    stage.create("blocking")
+    wait_until(lambda: stage.witnessed("began"), "the run")
+    [(before,)] = stage.rows("SELECT alive_until FROM foliot.workers")
+    later = f"SELECT FROM foliot.workers WHERE alive_until > '{before + 3 * SECOND}'"
+    wait_until(lambda: stage.rows(later), "heartbeats of more than a lease")
+    stage.open_gate()
+    stage.wait_for_successes(1)
+    assert [fence for _, _, fence in stage.witnessed("ended")] == [1]
+    assert "worker.struck_off" not in serving.said
+
+
+def test_code_that_blocks_the_worker_past_its_deadline_is_ended_with_it(serve: Any, stage: Stage) -> None:
+    serving = begin(serve, stage)
+    stage.create("blocking", limits=Limits(timeout=SECOND))
+    serving.wait_for(r'"worker.stuck"')
+    serving.wait_for(r'"worker.died", "exit_code": 70')
+    wait_until(lambda: len(stage.witnessed("began")) == 2, "the run to be repeated by the next worker")
+    stage.open_gate()
+    assert stage.witnessed("ended") == []

@@ -1,0 +1,71 @@
+"""What the jobs of these tests call."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from foliot.handlers.context import Ctx
+
+
+def add(given: dict[str, int]) -> int:
+    return given["a"] + given["b"]
+
+
+def nothing() -> None:
+    print("said to nobody in particular")
+
+
+def told(given: dict[str, Any], ctx: Ctx) -> list[Any]:
+    return [given, ctx.run_id, ctx.fence, ctx.planned_for.year, os.getpid()]
+
+
+def only_ctx(ctx: Ctx) -> int:
+    return ctx.attempt
+
+
+def breaks() -> None:
+    raise LookupError("no such thing")
+
+
+def leaves() -> None:
+    sys.exit("enough")
+
+
+def dies() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def not_json() -> object:
+    return {1, 2}
+
+
+def has_children(given: dict[str, str]) -> None:
+    """Starts a child, and one in a session of its own, writes down who they are, and waits for ever."""
+    sleep = [sys.executable, "-c", "import signal; signal.pause()"]
+    pids = [os.getpid(), *(subprocess.Popen(sleep, start_new_session=new).pid for new in (False, True))]
+    path = Path(given["pids"])
+    path.with_suffix(".new").write_text(" ".join(map(str, pids)))
+    path.with_suffix(".new").rename(path)
+    signal.pause()
+
+
+async def soon(given: dict[str, Any]) -> dict[str, Any]:
+    await asyncio.sleep(0)
+    return given
+
+
+async def never() -> None:
+    await asyncio.Event().wait()
+
+
+async def not_stored() -> str:
+    return "a\0b"
+
+
+THING = "not a function"

@@ -1,0 +1,41 @@
+"""What an attempt came to, made fit to be stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from foliot.domain.outcomes import Failed, Succeeded
+from foliot.domain.run import RunError
+from foliot.handlers.registry import Done, failed
+from foliot.worker.performing import MOST_MESSAGE, storable
+
+
+@pytest.mark.parametrize("output", [None, 0, "x", {"a": [1.5, None]}, "\u2028 é"])
+def test_json_is_kept_as_it_is(output: Any) -> None:
+    assert storable(Done(Succeeded(), output)) == Done(Succeeded(), output)
+
+
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        ({1, 2}, "not JSON"),
+        (float("nan"), "not JSON"),
+        ("a\0b", "cannot be stored"),
+        ("\ud800", "cannot be stored"),
+        ("x" * 2_000_000, "larger than"),
+    ],
+)
+def test_what_cannot_be_stored_is_a_failure_that_no_retry_would_mend(output: Any, why: str) -> None:
+    done = storable(Done(Succeeded(), output))
+    assert isinstance(done.outcome, Failed)
+    assert (done.outcome.error.code, done.outcome.permanent) == ("output_invalid", True)
+    assert why in done.outcome.error.message
+
+
+def test_a_failure_stays_the_failure_it_was() -> None:
+    done = storable(failed("Bad\0Name", "x\ud800" * MOST_MESSAGE, {1}))
+    assert isinstance(done.outcome, Failed)
+    assert done.outcome.error == RunError("Bad\ufffdName", ("x\ufffd" * MOST_MESSAGE)[:MOST_MESSAGE])
+    assert done.output is None

@@ -1,0 +1,111 @@
+"""The python handler: called by signature, in the loop or in a process that a deadline can end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foliot.domain.outcomes import Failed, Succeeded
+from foliot.handlers.context import Ctx
+from foliot.handlers.python import PythonHandler
+from foliot.handlers.registry import Assignment, Done, load
+from tests.waiting import until
+
+pytestmark = pytest.mark.anyio
+CTX = Ctx("w", "j", "job", "r", 2, 3, "schedule", datetime(2027, 1, 15, tzinfo=UTC))
+
+
+@pytest.fixture
+async def python(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PythonHandler]:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))  # for this process
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))  # for its hands
+    handler = PythonHandler()
+    yield handler
+    await handler.close()
+
+
+async def call(python: PythonHandler, name: str, **given: Any) -> Done:
+    return await python.run(Assignment(CTX, {"call": f"functions:{name}"}, given))
+
+
+def error(done: Done) -> tuple[str, str, bool]:
+    assert isinstance(done.outcome, Failed)
+    return done.outcome.error.code, done.outcome.error.message, done.outcome.permanent
+
+
+async def test_a_plain_function_is_given_what_it_asks_for(python: PythonHandler) -> None:
+    assert await call(python, "add", a=1, b=2) == Done(Succeeded(), 3)
+    assert await call(python, "nothing") == Done(Succeeded(), None)
+    assert await call(python, "only_ctx") == Done(Succeeded(), 2)
+    done = await call(python, "told", a=1)
+    assert done.output[:4] == [{"a": 1}, "r", 3, 2027]
+    assert done.output[4] != os.getpid()
+
+
+async def test_a_process_is_used_again(python: PythonHandler) -> None:
+    pids = {(await call(python, "told")).output[4] for _ in range(3)}
+    assert len(pids) == 1
+
+
+async def test_an_async_function_runs_on_the_loop(python: PythonHandler) -> None:
+    assert await call(python, "soon", a=1) == Done(Succeeded(), {"a": 1})
+    assert python._idle == []
+
+
+async def test_what_it_raises_is_a_failure_by_name(python: PythonHandler) -> None:
+    assert error(await call(python, "breaks")) == ("LookupError", "no such thing", False)
+    assert error(await call(python, "leaves")) == ("SystemExit", "enough", False)
+    code, message, _ = error(await call(python, "not_json"))
+    assert (code, "JSON serializable" in message) == ("TypeError", True)
+
+
+async def test_a_process_that_dies_fails_its_attempt_and_nothing_else(python: PythonHandler) -> None:
+    code, message, _ = error(await call(python, "dies"))
+    assert (code, "SIGSEGV" in message) == ("process_died", True)
+    assert (await call(python, "add", a=1, b=1)).output == 2
+
+
+@pytest.mark.parametrize("name", ["", "os", "os:", ":x", "a:b:c"])
+async def test_what_names_no_function_is_refused_for_good(python: PythonHandler, name: str) -> None:
+    done = await python.run(Assignment(CTX, {"call": name} if name else {}, {}))
+    assert error(done)[::2] == ("call_invalid", True)
+
+
+async def test_a_thing_that_cannot_be_called_or_found_says_so(python: PythonHandler) -> None:
+    assert error(await call(python, "THING"))[0] == "call_invalid"
+    with pytest.raises(ModuleNotFoundError):
+        await python.run(Assignment(CTX, {"call": "no.such.module:f"}, {}))
+
+
+async def test_a_cancelled_call_ends_the_process_with_everything_it_started(
+    python: PythonHandler, tmp_path: Path
+) -> None:
+    said = tmp_path / "pids"
+    task = asyncio.create_task(call(python, "has_children", pids=str(said)))
+    await until(said.exists)
+    pids = [int(pid) for pid in said.read_text().split()]
+    assert all(is_alive(pid) for pid in pids)
+    task.cancel()
+    await asyncio.wait([task])
+    await until(lambda: not any(is_alive(pid) for pid in pids))
+
+
+def is_alive(pid: int) -> bool:
+    """A zombie that nobody has reaped yet does nothing any more."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+async def test_our_own_handlers_come_in_by_the_same_door_as_others() -> None:
+    found = load()
+    assert {"http", "python"} <= set(found)
+    for handler in found.values():
+        await handler.close()

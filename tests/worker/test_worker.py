@@ -1,0 +1,233 @@
+"""The worker over a real database: permits, deadlines, cancels, hand-backs, and a claim whose answer was lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from foliot.domain.definition import Definition, Spec
+from foliot.domain.errors import DatabaseUnavailable
+from foliot.domain.ids import WorkerId, WorkspaceId
+from foliot.domain.policy import Limits
+from foliot.domain.schedule import Interval
+from foliot.handlers.registry import Assignment, Done, succeeded
+from foliot.services import jobs, workers
+from foliot.services.tick import tick
+from foliot.services.work import Work
+from foliot.storage.tx import Database
+from foliot.testing.clock import ManualClock
+from foliot.worker.link import LocalLink
+from foliot.worker.reporting import Reporter
+from foliot.worker.worker import AT_ONCE, Worker
+from tests.waiting import until
+
+pytestmark = pytest.mark.anyio
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+Owner = psycopg.Connection[Any]
+
+
+@dataclass
+class Gate:
+    """A handler whose attempts last until the gate opens."""
+
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+    begun: list[Assignment] = field(default_factory=list)
+
+    async def run(self, assignment: Assignment) -> Done:
+        self.begun.append(assignment)
+        await self.opened.wait()
+        return succeeded({"input": dict(assignment.input)})
+
+    async def close(self) -> None:
+        pass
+
+
+class Desk:
+    """A worker with its reporter, driven by hand."""
+
+    def __init__(self, database: Database, permits: int = 10) -> None:
+        self.gate = Gate()
+        self.link = LocalLink(database, "test")
+        self.reporter = Reporter(self.link)
+        self.worker = Worker(self.link, {"python": self.gate}, self.reporter, permits)
+
+    async def work_off(self, reports: int) -> None:
+        await until(lambda: self.reporter.owed == reports)
+        await self.reporter.step()
+
+
+@pytest.fixture
+def desk(database: Database) -> Desk:
+    return Desk(database)
+
+
+async def make_ready(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, count: int = 1, ends: timedelta = HOUR
+) -> None:
+    spec = Spec(Interval(HOUR), "python", limits=Limits(timeout=ends))
+    for number in range(count):
+        definition = Definition(f"job {number}", spec, payload={"n": number, "full": False})
+        await jobs.create(database, workspace, definition, "test")
+    clock.advance(HOUR)
+    await tick(database)
+
+
+def statuses(owner: Owner) -> list[Any]:
+    return [row[0] for row in owner.execute("SELECT status FROM foliot.runs").fetchall()]
+
+
+async def test_a_run_is_done_with_its_jobs_payload_and_reported(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    await make_ready(database, clock, workspace)
+    owner.execute("""UPDATE foliot.runs SET input = '{"full": true}'""")
+    assert await desk.worker.step() == AT_ONCE
+    assert await desk.worker.step() > AT_ONCE
+    desk.gate.opened.set()
+    await desk.work_off(1)
+    assert owner.execute("SELECT status, output FROM foliot.runs").fetchall() == [
+        ("succeeded", {"input": {"n": 0, "full": True}})
+    ]
+    [assignment] = desk.gate.begun
+    assert (assignment.ctx.job, assignment.ctx.attempt, assignment.ctx.fence) == ("job 0", 1, 1)
+
+
+async def test_no_more_runs_are_claimed_than_there_are_permits(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    desk = Desk(database, permits=2)
+    await make_ready(database, clock, workspace, 3)
+    await desk.worker.step()
+    assert await desk.worker.step() > AT_ONCE
+    assert owner.execute("SELECT count(*) FROM foliot.leases").fetchone() == (2,)
+    desk.gate.opened.set()
+    await desk.work_off(2)
+    await desk.worker.step()
+    await desk.work_off(1)
+    assert statuses(owner) == ["succeeded"] * 3
+
+
+async def test_an_attempt_is_ended_at_its_deadline(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    await make_ready(database, clock, workspace, ends=timedelta(milliseconds=50))
+    await desk.worker.step()
+    await desk.work_off(1)
+    assert owner.execute("SELECT last_error->>'code' FROM foliot.ready").fetchall() == [("timed_out",)]
+
+
+async def test_a_cancel_heard_with_a_beat_ends_the_attempt(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    await make_ready(database, clock, workspace)
+    await desk.worker.step()
+    owner.execute("UPDATE foliot.leases SET cancel_requested_at = %s", [clock.now()])
+    assert desk.worker.id is not None
+    await until(lambda: desk.gate.begun)
+    desk.worker.heard(await desk.link.beat(desk.worker.id, draining=False))
+    await desk.work_off(1)
+    assert statuses(owner) == ["cancelled"]
+
+
+async def test_draining_finishes_what_it_can_and_hands_the_rest_back(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    await make_ready(database, clock, workspace, 2)
+    await desk.worker.step()
+    await until(lambda: len(desk.gate.begun) == 2)
+    await desk.worker.drain(0)
+    await desk.work_off(2)
+    assert statuses(owner) == [None, None]
+    assert owner.execute("SELECT retries, losses FROM foliot.ready").fetchall() == [(0, 0)] * 2
+    assert await desk.worker.step() > AT_ONCE
+    assert owner.execute("SELECT count(*) FROM foliot.leases").fetchone() == (0,)
+
+
+async def test_a_worker_given_up_for_lost_stops_and_comes_again_under_a_new_id(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    await make_ready(database, clock, workspace)
+    await desk.worker.step()
+    await until(lambda: desk.gate.begun)
+    first = desk.worker.id
+    assert first is not None
+    clock.advance(workers.LEASE + MINUTE)
+    desk.worker.heard(await desk.link.beat(first, draining=False))
+    await desk.work_off(1)
+    await desk.worker.step()
+    assert desk.worker.id not in (None, first)
+    await until(lambda: len(desk.gate.begun) == 2)
+    assert [assignment.ctx.fence for assignment in desk.gate.begun] == [1, 2]
+    await desk.worker.drain(0)
+
+
+async def test_a_claim_whose_answer_was_lost_is_handed_back(
+    database: Database,
+    clock: ManualClock,
+    workspace: WorkspaceId,
+    owner: Owner,
+) -> None:
+    class Cut(LocalLink):
+        """Its first claim is committed, and nobody hears of it."""
+
+        async def claim(self, worker_id: WorkerId, types: Sequence[str], permits: int) -> list[Work]:
+            found = await LocalLink.claim(self, worker_id, types, permits)
+            if not was_cut:
+                was_cut.append(found)
+                raise DatabaseUnavailable("The connection broke during the commit.")
+            return found
+
+    was_cut: list[list[Work]] = []
+    desk = Desk(database)
+    desk.worker._link = Cut(database, "test")
+    await make_ready(database, clock, workspace)
+    with pytest.raises(DatabaseUnavailable):
+        await desk.worker.step()
+    assert len(was_cut[0]) == 1
+    await desk.worker.step()
+    await desk.work_off(1)
+    await desk.worker.step()
+    await until(lambda: desk.gate.begun)
+    assert desk.gate.begun[0].ctx.fence == 2
+    await desk.worker.drain(0)
+
+
+async def test_reports_are_kept_while_the_database_is_away(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    await make_ready(database, clock, workspace)
+    await desk.worker.step()
+    desk.gate.opened.set()
+    await until(lambda: desk.reporter.owed == 1)
+    good = desk.reporter._link
+
+    class Away(LocalLink):
+        async def report(self, reports: Any) -> Any:
+            raise DatabaseUnavailable("away")
+
+    desk.reporter._link = Away(database, "test")
+    with pytest.raises(DatabaseUnavailable):
+        await desk.reporter.step()
+    desk.reporter._link = good
+    await desk.work_off(1)
+    assert statuses(owner) == ["succeeded"]
+
+
+async def test_one_report_that_cannot_be_stored_spoils_no_other(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    await make_ready(database, clock, workspace, 3)
+    await desk.worker.step()
+    desk.gate.opened.set()
+    await until(lambda: desk.reporter.owed == 3)
+    bad = desk.reporter._owed[1]
+    desk.reporter._owed[1] = type(bad)(bad.run_id, bad.job_id, bad.fence, bad.worker_id, bad.outcome, "a\0b")
+    await desk.reporter.step()
+    assert sorted(statuses(owner), key=str) == [None, "succeeded", "succeeded"]
+    assert owner.execute("SELECT last_error->>'code' FROM foliot.ready").fetchall() == [("report_refused",)]
