@@ -67,7 +67,7 @@ def left(owner: Owner, job_id: JobId) -> list[UUID]:
 
 
 async def counted(database: Database) -> None:
-    while not (await roll_up(database)).is_done:
+    while (await roll_up(database)).is_more:
         pass
 
 

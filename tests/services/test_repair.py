@@ -1,4 +1,4 @@
-"""Timers, counts and limits that should never be wrong: found, put right, and left alone where they are not."""
+"""Timers and counts that should never be wrong: found, put right, and left alone where they are not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from foliot.domain.lifecycle import RunStatus
 from foliot.domain.policy import Overlap, OverlapRule
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Once, Otherwise, Window
 from foliot.services import history
-from foliot.services.repair import Repaired, recount_limits, repair_runs, repair_timers
+from foliot.services.repair import Repaired, repair_runs, repair_timers
 from foliot.services.tick import tick
 from foliot.storage.patience import Patience
 from foliot.storage.tx import Database
@@ -256,6 +256,7 @@ async def test_a_round_over_timers_begins_again_at_its_end(
     steps = [await repair_timers(database, limit=2) for _ in range(4)]
     assert [step.repaired for step in steps] == [2, 2, 1, 0]
     assert [step.is_complete for step in steps] == [False, False, True, False]
+    assert [step.is_more for step in steps] == [True, True, False, False]
 
 
 async def test_two_nodes_do_not_make_the_same_round(
@@ -264,34 +265,6 @@ async def test_two_nodes_do_not_make_the_same_round(
     with owner.transaction():
         owner.execute("SELECT FROM foliot.rounds FOR UPDATE")
         assert await repair_timers(database) == await repair_runs(database) == Repaired()
-
-
-async def test_limits_are_set_to_the_leases_they_count(
-    database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
-) -> None:
-    for key in ("db", "db", "mail"):
-        await job(database, workspace, HOURLY, concurrency_key=key)
-    await ticked(database, clock, HOUR)
-    assert len(await claimed(database)) == 3
-    other = uuid4()
-    owner.execute("DELETE FROM foliot.limits")
-    with owner.cursor() as cursor:
-        cursor.executemany(
-            "INSERT INTO foliot.limits (workspace_id, key, cap, in_use) VALUES (%s, %s, 9, %s)",
-            [
-                (workspace, "", 5),
-                (workspace, "db", 2),
-                (workspace, "mail", 0),
-                (other, "", 4),
-                (other, "db", 0),
-            ],
-        )
-    assert await recount_limits(database, limit=2) == 3
-    counts = owner.execute(
-        "SELECT key, in_use FROM foliot.limits WHERE workspace_id = %s ORDER BY key", [workspace]
-    )
-    assert counts.fetchall() == [("", 3), ("db", 2), ("mail", 1)]
-    assert await recount_limits(database) == 0
 
 
 async def test_a_timer_put_right_while_the_repair_waits_for_it_is_left_alone(

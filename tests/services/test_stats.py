@@ -25,10 +25,10 @@ NO_RETRY = Retry(0, Backoff.NONE)
 
 
 async def rolled(database: Database, limit: int = 5_000) -> int:
-    counted, is_done = 0, False
-    while not is_done:
+    counted, is_more = 0, True
+    while is_more:
         step = await roll_up(database, limit)
-        counted, is_done = counted + step.counted, step.is_done
+        counted, is_more = counted + step.counted, step.is_more
     return counted
 
 

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from foliot.domain.freezing import After
-from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, RunId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning import plan_start
@@ -23,14 +23,14 @@ from foliot.services.loading import Around, look_around
 from foliot.services.settling import BY, Settling
 from foliot.storage import installation, jobs, repair, rounds, timers
 from foliot.storage.jobs import Move
-from foliot.storage.repair import InLine, LimitKey, Rescheduled, Seen
+from foliot.storage.repair import InLine, Rescheduled, Seen
 from foliot.storage.rounds import START, Round
 from foliot.storage.timers import TimerRow
 from foliot.storage.tx import Database, Role, Tx
 
 log = logging.getLogger(__name__)
 
-BATCH = 500
+BATCH = 2_000  # timers or open runs looked at in one step
 LATE = timedelta(minutes=2)  # a timer this far behind has been left lying by every tick
 MOST_DUE = 500  # as many as a tick takes: what cannot be read among them would stop it
 MOST_RECORDED = 50  # planned times in a row that have their record already
@@ -46,6 +46,11 @@ class Repaired:
     repaired: int = 0
     late: int = 0
     is_complete: bool = True
+
+    @property
+    def is_more(self) -> bool:
+        """Worth going on at once: where one thing was wrong there may be more. A quiet round takes its time."""
+        return self.repaired > 0 and not self.is_complete
 
 
 async def repair_timers(database: Database, limit: int = BATCH) -> Repaired:
@@ -83,22 +88,6 @@ async def repair_runs(database: Database, limit: int = BATCH) -> Repaired:
     for run_id in discarded:
         log.warning("run.discarded", extra={"run": str(run_id), "why": "it was in line though it is over"})
     return Repaired(len(seen), len(mended) + len(discarded), is_complete=is_complete)
-
-
-async def recount_limits(database: Database, limit: int = BATCH) -> int:
-    """Set every limit's count to the leases it counts; answers with how many were wrong."""
-    wrong, after = 0, LimitKey(WorkspaceId(START), "")
-    while True:
-        async with database.tx(Role.ENGINE) as tx:
-            found = await repair.lock_limits(tx, after, limit)
-            corrected = await repair.recount_limits(tx, found) if found else []
-        for key, in_use in corrected:
-            fields = {"workspace": str(key.workspace_id), "limit_key": key.key, "in_use": in_use}
-            log.warning("limit.recounted", extra=fields)
-        wrong += len(corrected)
-        if len(found) < limit:
-            return wrong
-        after = found[-1]
 
 
 async def refresh_zone_data(

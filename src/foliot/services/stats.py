@@ -53,10 +53,8 @@ class JobStats:
 
 @dataclass(frozen=True, slots=True)
 class RolledUp:
-    """`is_done` is False while there is more to do at once."""
-
     counted: int = 0
-    is_done: bool = True
+    is_more: bool = False  # to do at once
 
 
 async def job_stats(
@@ -89,7 +87,7 @@ async def roll_up(database: Database, limit: int = BATCH) -> RolledUp:
         passed = await statistics.roll_up(tx, reached.position, today, limit)
         if passed.last is not None:
             await rounds.leave(tx, Round.ROLL_UP, passed.last)
-        return RolledUp(late + passed.count, is_done=late < limit and passed.count < limit)
+        return RolledUp(late + passed.count, is_more=limit in (late, passed.count))
 
 
 def totals(days: Sequence[Day]) -> Totals:
