@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from random import Random
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from foliot.domain.ids import JobId, WorkspaceId, uuid7
-from foliot.domain.policy import Retention, RetentionMode, may_prune
+from foliot.domain.outcomes import Cancelled, Failed
+from foliot.domain.policy import (
+    Breaker,
+    BreakerAction,
+    Overlap,
+    OverlapRule,
+    Retention,
+    RetentionMode,
+    may_prune,
+)
+from foliot.domain.run import RunError
 from foliot.services.prune import Pruned, prune
+from foliot.services.repair import repair_runs, repair_timers
 from foliot.services.stats import job_stats, roll_up
 from foliot.services.tick import tick
+from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
-from tests.services.given import HOURLY, Owner, claimed, job, ticked
+from tests.services.given import HOURLY, SUCCEEDED, Owner, claimed, done, job, ticked
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+BROKEN = Failed(RunError("boom", "It broke."))
 
 
 def past(
@@ -201,3 +215,50 @@ async def test_a_round_is_taken_up_where_it_was_left(
     assert [step.runs for step in steps] == [3, 3, 1]
     assert [step.is_complete for step in steps] == [False, False, True]
     assert owner.execute("SELECT count(*) FROM foliot.runs").fetchone() == (7,)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_whatever_happens_the_statistics_agree_with_the_counters_and_nothing_needs_repair(
+    database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId, seed: int
+) -> None:
+    """Ten days of firing, skipping, failing, adding up and pruning in any order."""
+    chance = Random(seed)
+    rules = (OverlapRule.SKIP, OverlapRule.QUEUE, OverlapRule.CONCURRENT)
+    made = [
+        await job(
+            database,
+            workspace,
+            HOURLY,
+            overlap=Overlap(rule, max_queued=3),
+            breaker=Breaker(action=BreakerAction.NONE),
+            retention=Retention(2 * DAY, 5, RetentionMode.ANY),
+        )
+        for rule in rules
+    ]
+    held: list[Claimed] = []
+    for _ in range(160):
+        await ticked(database, clock, chance.choice((HOUR / 2, HOUR, 5 * HOUR)))
+        match chance.randrange(5):
+            case 0 | 1:
+                held += await claimed(database, chance.randrange(1, 6))
+            case 2 | 3:
+                outcome = chance.choice((SUCCEEDED, BROKEN, Cancelled()))
+                ending, held = held[:3], held[3:]
+                await done(database, ending, outcome)
+            case _:
+                await roll_up(database, chance.randrange(1, 40))
+                await prune(database, jobs=2, most=chance.randrange(1, 20))
+                assert (await repair_timers(database)).repaired == 0
+                assert (await repair_runs(database)).repaired == 0
+    await counted(database)
+    await pruned(database)
+    for job_id in made:
+        totals = (await job_stats(database, workspace, job_id)).totals
+        told = owner.execute(
+            "SELECT run_count, success_count, failure_count, skip_count FROM foliot.timers WHERE job_id = %s",
+            [job_id],
+        ).fetchone()
+        assert (totals.runs, totals.successes, totals.failures, totals.skips) == told
+    found = owner.execute("SELECT count(DISTINCT day) FROM foliot.daily").fetchone()
+    assert found is not None
+    assert found[0] > 5
