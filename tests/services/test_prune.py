@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from random import Random
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from foliot.domain.ids import JobId, WorkspaceId, uuid7
-from foliot.domain.policy import Retention, RetentionMode, may_prune
+from foliot.domain.outcomes import Cancelled, Failed
+from foliot.domain.policy import (
+    Breaker,
+    BreakerAction,
+    Overlap,
+    OverlapRule,
+    Retention,
+    RetentionMode,
+    may_prune,
+)
+from foliot.domain.run import RunError
 from foliot.services.prune import Pruned, prune
+from foliot.services.repair import repair_runs, repair_timers
 from foliot.services.stats import job_stats, roll_up
 from foliot.services.tick import tick
+from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
-from tests.services.given import HOURLY, Owner, claimed, job, ticked
+from tests.services.given import HOURLY, SUCCEEDED, Owner, claimed, done, job, ticked
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+BROKEN = Failed(RunError("boom", "It broke."))
 
 
 def past(
@@ -67,14 +81,14 @@ def left(owner: Owner, job_id: JobId) -> list[UUID]:
 
 
 async def counted(database: Database) -> None:
-    while not (await roll_up(database)).is_done:
+    while (await roll_up(database)).is_more:
         pass
 
 
 async def pruned(database: Database, **bounds: Any) -> Pruned:
     runs = attempts = 0
-    step = Pruned(is_round=False)
-    while not step.is_round:
+    step = Pruned(is_complete=False)
+    while not step.is_complete:
         step = await prune(database, **bounds)
         runs, attempts = runs + step.runs, attempts + step.attempts
     return Pruned(runs, attempts)
@@ -184,13 +198,13 @@ async def test_firing_goes_on_while_pruning_has_not_committed(
     clock.advance(HOUR)
     with owner.transaction():
         owner.execute("DELETE FROM foliot.runs WHERE planned_for < %s", [NOON - 3 * DAY])
-        owner.execute("SELECT FROM foliot.sweeps FOR UPDATE")
+        owner.execute("SELECT FROM foliot.rounds FOR UPDATE")
         assert (await tick(database)).recorded == 1
         assert await prune(database) == Pruned()
     assert len(await claimed(database)) == 1
 
 
-async def test_a_walk_is_taken_up_where_it_was_left(
+async def test_a_round_is_taken_up_where_it_was_left(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     for _ in range(7):
@@ -199,5 +213,52 @@ async def test_a_walk_is_taken_up_where_it_was_left(
     await counted(database)
     steps = [await prune(database, jobs=3) for _ in range(3)]
     assert [step.runs for step in steps] == [3, 3, 1]
-    assert [step.is_round for step in steps] == [False, False, True]
+    assert [step.is_complete for step in steps] == [False, False, True]
     assert owner.execute("SELECT count(*) FROM foliot.runs").fetchone() == (7,)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_whatever_happens_the_statistics_agree_with_the_counters_and_nothing_needs_repair(
+    database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId, seed: int
+) -> None:
+    """Ten days of firing, skipping, failing, adding up and pruning in any order."""
+    chance = Random(seed)
+    rules = (OverlapRule.SKIP, OverlapRule.QUEUE, OverlapRule.CONCURRENT)
+    made = [
+        await job(
+            database,
+            workspace,
+            HOURLY,
+            overlap=Overlap(rule, max_queued=3),
+            breaker=Breaker(action=BreakerAction.NONE),
+            retention=Retention(2 * DAY, 5, RetentionMode.ANY),
+        )
+        for rule in rules
+    ]
+    held: list[Claimed] = []
+    for _ in range(160):
+        await ticked(database, clock, chance.choice((HOUR / 2, HOUR, 5 * HOUR)))
+        match chance.randrange(5):
+            case 0 | 1:
+                held += await claimed(database, chance.randrange(1, 6))
+            case 2 | 3:
+                outcome = chance.choice((SUCCEEDED, BROKEN, Cancelled()))
+                ending, held = held[:3], held[3:]
+                await done(database, ending, outcome)
+            case _:
+                await roll_up(database, chance.randrange(1, 40))
+                await prune(database, jobs=2, most=chance.randrange(1, 20))
+                assert (await repair_timers(database)).repaired == 0
+                assert (await repair_runs(database)).repaired == 0
+    await counted(database)
+    await pruned(database)
+    for job_id in made:
+        totals = (await job_stats(database, workspace, job_id)).totals
+        told = owner.execute(
+            "SELECT run_count, success_count, failure_count, skip_count FROM foliot.timers WHERE job_id = %s",
+            [job_id],
+        ).fetchone()
+        assert (totals.runs, totals.successes, totals.failures, totals.skips) == told
+    found = owner.execute("SELECT count(DISTINCT day) FROM foliot.daily").fetchone()
+    assert found is not None
+    assert found[0] > 5

@@ -1,7 +1,8 @@
-"""Timers, counts and limits that should never be wrong: found, put right, and left alone where they are not."""
+"""Timers and counts that should never be wrong: found, put right, and left alone where they are not."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import time, timedelta
 from typing import Any
@@ -14,8 +15,9 @@ from foliot.domain.lifecycle import RunStatus
 from foliot.domain.policy import Overlap, OverlapRule
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Once, Otherwise, Window
 from foliot.services import history
-from foliot.services.repair import Repaired, recount_limits, repair_runs, repair_timers
+from foliot.services.repair import Repaired, repair_runs, repair_timers
 from foliot.services.tick import tick
+from foliot.storage.patience import Patience
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.given import BY_HAND, HOURLY, MINUTELY, Owner, claimed, done, job, ticked
@@ -32,6 +34,12 @@ def timer(owner: Owner, job_id: JobId, columns: str) -> tuple[Any, ...]:
 
 async def statuses(database: Database, workspace: WorkspaceId, job_id: JobId) -> list[RunStatus]:
     return [run.status for run in (await history.of_job(database, workspace, job_id)).items]
+
+
+async def until_somebody_waits(owner: Owner) -> None:
+    waiting = Patience(30)
+    while owner.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone() == (0,):
+        assert await asyncio.to_thread(waiting.again)
 
 
 async def test_what_is_right_is_left_alone(
@@ -67,7 +75,7 @@ async def test_what_is_right_is_left_alone(
     async def untouched() -> bool:
         before = owner.execute("SELECT t FROM foliot.timers AS t ORDER BY job_id").fetchall()
         steps = [await repair_runs(database), await repair_timers(database, limit=4)]
-        while not steps[-1].is_round:
+        while not steps[-1].is_complete:
             steps.append(await repair_timers(database, limit=4))
         after = owner.execute("SELECT t FROM foliot.timers AS t ORDER BY job_id").fetchall()
         return sum(step.repaired for step in steps) == 0 and after == before
@@ -230,9 +238,7 @@ async def test_a_spec_that_cannot_be_read_is_written_anew_or_its_job_fails_alone
     owner.execute("UPDATE foliot.timers SET spec = '{\"schedule\":' WHERE job_id = ANY (%s)", [[torn, lost]])
     owner.execute("UPDATE foliot.jobs SET definition = '{\"spec\": 7}' WHERE id = %s", [lost])
     clock.advance(HOUR + timedelta(minutes=5))
-    step = await repair_timers(
-        database, limit=1
-    )  # the late ones are looked at first, wherever the walk stands
+    step = await repair_timers(database, limit=1)  # what is due is looked at first, wherever the round stands
     assert (step.late, step.repaired) == (3, 2)
     await ticked(database, clock, timedelta(0))
     assert len(await statuses(database, workspace, torn)) == 1
@@ -241,7 +247,7 @@ async def test_a_spec_that_cannot_be_read_is_written_anew_or_its_job_fails_alone
     assert found == ("failed",)
 
 
-async def test_a_walk_over_timers_goes_round(
+async def test_a_round_over_timers_begins_again_at_its_end(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     for _ in range(5):
@@ -249,40 +255,27 @@ async def test_a_walk_over_timers_goes_round(
     owner.execute("UPDATE foliot.timers SET due_at = 'infinity'")
     steps = [await repair_timers(database, limit=2) for _ in range(4)]
     assert [step.repaired for step in steps] == [2, 2, 1, 0]
-    assert [step.is_round for step in steps] == [False, False, True, False]
+    assert [step.is_complete for step in steps] == [False, False, True, False]
+    assert [step.is_more for step in steps] == [True, True, False, False]
 
 
-async def test_two_nodes_do_not_walk_the_same_walk(
+async def test_two_nodes_do_not_make_the_same_round(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     with owner.transaction():
-        owner.execute("SELECT FROM foliot.sweeps FOR UPDATE")
+        owner.execute("SELECT FROM foliot.rounds FOR UPDATE")
         assert await repair_timers(database) == await repair_runs(database) == Repaired()
 
 
-async def test_limits_are_set_to_the_leases_they_count(
+async def test_a_timer_put_right_while_the_repair_waits_for_it_is_left_alone(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    for key in ("db", "db", "mail"):
-        await job(database, workspace, HOURLY, concurrency_key=key)
-    await ticked(database, clock, HOUR)
-    assert len(await claimed(database)) == 3
-    other = uuid4()
-    owner.execute("DELETE FROM foliot.limits")
-    with owner.cursor() as cursor:
-        cursor.executemany(
-            "INSERT INTO foliot.limits (workspace_id, key, cap, in_use) VALUES (%s, %s, 9, %s)",
-            [
-                (workspace, "", 5),
-                (workspace, "db", 2),
-                (workspace, "mail", 0),
-                (other, "", 4),
-                (other, "db", 0),
-            ],
-        )
-    assert await recount_limits(database, limit=2) == 3
-    counts = owner.execute(
-        "SELECT key, in_use FROM foliot.limits WHERE workspace_id = %s ORDER BY key", [workspace]
-    )
-    assert counts.fetchall() == [("", 3), ("db", 2), ("mail", 1)]
-    assert await recount_limits(database) == 0
+    job_id = await job(database, workspace, HOURLY)
+    owner.execute("UPDATE foliot.timers SET due_at = 'infinity'")
+    with owner.transaction():
+        owner.execute("UPDATE foliot.timers SET due_at = next_at")
+        repairing = asyncio.create_task(repair_timers(database))
+        await until_somebody_waits(owner)
+        version = timer(owner, job_id, "version")
+    assert (await repairing).repaired == 0
+    assert timer(owner, job_id, "version") == version

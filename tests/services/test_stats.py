@@ -25,10 +25,10 @@ NO_RETRY = Retry(0, Backoff.NONE)
 
 
 async def rolled(database: Database, limit: int = 5_000) -> int:
-    counted, is_done = 0, False
-    while not is_done:
+    counted, is_more = 0, True
+    while is_more:
         step = await roll_up(database, limit)
-        counted, is_done = counted + step.counted, step.is_done
+        counted, is_more = counted + step.counted, step.is_more
     return counted
 
 
@@ -155,7 +155,7 @@ async def test_two_nodes_do_not_roll_up_at_once(
     await ticked(database, clock, HOUR)
     clock.advance(DAY)
     with owner.transaction():
-        owner.execute("SELECT FROM foliot.sweeps WHERE name = 'roll_up' FOR UPDATE")
+        owner.execute("SELECT FROM foliot.rounds WHERE name = 'roll_up' FOR UPDATE")
         assert await rolled(database) == 0
     assert await rolled(database) == 1
 

@@ -57,7 +57,7 @@ async def of_job(
 ) -> History:
     after = read_cursor(cursor)
     async with database.tx(Role.APP, workspace_id) as tx:
-        if await explaining.subject(tx, job_id) is None:
+        if not await explaining.names(tx, [job_id]):
             raise no_such("job")
         return _history(await ledger.of_job(tx, job_id, wanted, after, _fitting(limit)))
 

@@ -14,25 +14,25 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from foliot.domain.freezing import After
-from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, RunId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning import plan_start
 from foliot.domain.schedule import ZONE_DATA_VERSION, planned_after
 from foliot.services.loading import Around, look_around
 from foliot.services.settling import BY, Settling
-from foliot.storage import installation, jobs, repair, sweeps, timers
+from foliot.storage import installation, jobs, repair, rounds, timers
 from foliot.storage.jobs import Move
-from foliot.storage.repair import InLine, LimitKey, Rescheduled, Seen
-from foliot.storage.sweeps import START, Walk
+from foliot.storage.repair import InLine, Rescheduled, Seen
+from foliot.storage.rounds import START, Round
 from foliot.storage.timers import TimerRow
 from foliot.storage.tx import Database, Role, Tx
 
 log = logging.getLogger(__name__)
 
-BATCH = 500
+BATCH = 2_000  # timers or open runs looked at in one step
 LATE = timedelta(minutes=2)  # a timer this far behind has been left lying by every tick
-MOST_LATE = 200
+MOST_DUE = 500  # as many as a tick takes: what cannot be read among them would stop it
 MOST_RECORDED = 50  # planned times in a row that have their record already
 _RUNNING = (JobStatus.ACTIVE, JobStatus.PENDING)
 _UNREADABLE = "Its definition cannot be read; save it again to bring it back."
@@ -40,65 +40,54 @@ _UNREADABLE = "Its definition cannot be read; save it again to bring it back."
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """`late` counts timers that no tick has taken for a while (as far as it looked); `is_round` ends a walk."""
+    """`late` counts timers that no tick has taken for a while (as far as it looked); `is_complete` ends a round."""
 
     looked_at: int = 0
     repaired: int = 0
     late: int = 0
-    is_round: bool = True
+    is_complete: bool = True
+
+    @property
+    def is_more(self) -> bool:
+        """Worth going on at once: where one thing was wrong there may be more. A quiet round takes its time."""
+        return self.repaired > 0 and not self.is_complete
 
 
 async def repair_timers(database: Database, limit: int = BATCH) -> Repaired:
     """One bounded step over the timers of active and pending jobs."""
     async with database.tx(Role.ENGINE) as tx:
-        sweep = await sweeps.take(tx, Walk.TIMERS)
-        if sweep is None:
+        reached = await rounds.take(tx, Round.TIMERS)
+        if reached is None or (await installation.get(tx)).is_held:
             return Repaired()
-        late, unreadable = await repair.overdue(tx, tx.now - LATE, MOST_LATE)
-        seen = await repair.timers_after(tx, sweep.position, limit)
+        late, unreadable = await repair.due(tx, tx.now - LATE, MOST_DUE)
+        seen = await repair.timers_after(tx, reached.position, limit)
         unreadable += [each.job_id for each in seen if each.row is None]
         mended = await _mend(tx, await _suspects(tx, seen))
-        is_round = len(seen) < limit
-        await sweeps.leave(tx, Walk.TIMERS, START if is_round else seen[-1].job_id)
+        is_complete = len(seen) < limit
+        await rounds.leave(tx, Round.TIMERS, START if is_complete else seen[-1].job_id)
     if late:
         log.warning("timers.late", extra={"count": late, "by_seconds": LATE.total_seconds()})
     rebuilt = await _rebuild(database, set(unreadable))
-    return Repaired(len(seen), len(mended) + rebuilt, late, is_round)
+    return Repaired(len(seen), len(mended) + rebuilt, late, is_complete)
 
 
 async def repair_runs(database: Database, limit: int = BATCH) -> Repaired:
     """One bounded step over the open runs: each is known to its timer, and none is over."""
     async with database.tx(Role.ENGINE) as tx:
-        sweep = await sweeps.take(tx, Walk.RUNS)
-        if sweep is None:
+        reached = await rounds.take(tx, Round.RUNS)
+        if reached is None:
             return Repaired()
-        seen = await repair.runs_after(tx, sweep.position, limit)
+        seen = await repair.runs_after(tx, reached.position, limit)
         over = [each for each in seen if each.is_over]
         unknown = {each.job_id for each in seen if not each.is_known or each.is_over}
         rows = await timers.lock(tx, sorted(unknown)) if over else {}
         discarded = await repair.discard(tx, [each.run_id for each in over]) if over else []
         mended = await _mend(tx, unknown, locked=rows)
-        is_round = len(seen) < limit
-        await sweeps.leave(tx, Walk.RUNS, START if is_round else seen[-1].run_id)
+        is_complete = len(seen) < limit
+        await rounds.leave(tx, Round.RUNS, START if is_complete else seen[-1].run_id)
     for run_id in discarded:
         log.warning("run.discarded", extra={"run": str(run_id), "why": "it was in line though it is over"})
-    return Repaired(len(seen), len(mended) + len(discarded), is_round=is_round)
-
-
-async def recount_limits(database: Database, limit: int = BATCH) -> int:
-    """Set every limit's count to the leases it counts; answers with how many were wrong."""
-    wrong, after = 0, LimitKey(WorkspaceId(START), "")
-    while True:
-        async with database.tx(Role.ENGINE) as tx:
-            found = await repair.lock_limits(tx, after, limit)
-            corrected = await repair.recount_limits(tx, found) if found else []
-        for key, in_use in corrected:
-            fields = {"workspace": str(key.workspace_id), "limit_key": key.key, "in_use": in_use}
-            log.warning("limit.recounted", extra=fields)
-        wrong += len(corrected)
-        if len(found) < limit:
-            return wrong
-        after = found[-1]
+    return Repaired(len(seen), len(mended) + len(discarded), is_complete=is_complete)
 
 
 async def refresh_zone_data(
@@ -107,19 +96,19 @@ async def refresh_zone_data(
     """Move every timer that this node's zone data puts elsewhere; answers with how many. None where there is nothing to do.
 
     The version is stored first: from then on nodes with older data do not tick, so none of them undoes a timer that is done.
-    The walk is marked when it is complete; a node that dies on the way leaves the mark to the next.
+    The round is marked when it is complete; a node that dies on the way leaves the mark to the next.
     """
     async with database.tx(Role.ENGINE) as tx:
         stored = (await installation.get(tx)).tzdata_version or ""
-        sweep = await sweeps.take(tx, Walk.ZONE_DATA)
+        reached = await rounds.take(tx, Round.ZONE_DATA)
         if stored > version:
             log.warning("zone_data.outdated", extra={"ours": version, "stored": stored})
             return None
-        if sweep is None or (stored == version and sweep.mark == version):
+        if reached is None or (stored == version and reached.mark == version):
             return None
         await installation.set_tzdata_version(tx, version)
-    moved, position, is_round = 0, START, False
-    while not is_round:
+    moved, position, is_complete = 0, START, False
+    while not is_complete:
         async with database.tx(Role.ENGINE) as tx:
             await installation.lock(
                 tx
@@ -130,10 +119,10 @@ async def refresh_zone_data(
             mended = await _mend(tx, await _suspects(tx, seen))
             changed = [each for each in mended if each.before != each.after]
             await repair.note_rescheduled(tx, changed, f"zone data {version}")
-            is_round = len(seen) < limit
-            position = START if is_round else seen[-1].job_id
-            if is_round:
-                await sweeps.leave(tx, Walk.ZONE_DATA, START, mark=version)
+            is_complete = len(seen) < limit
+            position = START if is_complete else seen[-1].job_id
+            if is_complete:
+                await rounds.leave(tx, Round.ZONE_DATA, START, mark=version)
             moved += len(changed)
     log.info("zone_data.refreshed", extra={"from": stored, "to": version, "timers": moved})
     return moved

@@ -9,9 +9,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
-from foliot.storage import explaining, statistics, sweeps
+from foliot.storage import explaining, rounds, statistics
+from foliot.storage.rounds import Round
 from foliot.storage.statistics import Day, Spread
-from foliot.storage.sweeps import Walk
 from foliot.storage.tx import Database, Role
 
 DAYS = 30
@@ -53,10 +53,8 @@ class JobStats:
 
 @dataclass(frozen=True, slots=True)
 class RolledUp:
-    """`is_done` is False while there is more to do at once."""
-
     counted: int = 0
-    is_done: bool = True
+    is_more: bool = False  # to do at once
 
 
 async def job_stats(
@@ -64,7 +62,7 @@ async def job_stats(
 ) -> JobStats:
     """The last `days` UTC days, today included."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        if await explaining.subject(tx, job_id) is None:
+        if not await explaining.names(tx, [job_id]):
             raise NotFound("There is no such job.")
         found = await statistics.days_of_job(tx, job_id, _since(tx.now, days))
         last = await statistics.last_run(tx, job_id)
@@ -81,15 +79,15 @@ async def workspace_stats(database: Database, workspace_id: WorkspaceId, days: i
 async def roll_up(database: Database, limit: int = BATCH) -> RolledUp:
     """One bounded step, in one transaction. Where another node is at it, there is nothing to do."""
     async with database.tx(Role.ENGINE) as tx:
-        sweep = await sweeps.take(tx, Walk.ROLL_UP)
-        if sweep is None:
+        reached = await rounds.take(tx, Round.ROLL_UP)
+        if reached is None:
             return RolledUp()
         late = await statistics.roll_up_uncounted(tx, limit)
         today = datetime.combine((tx.now - SETTLED).date(), time.min, UTC)
-        passed = await statistics.roll_up(tx, sweep.position, today, limit)
+        passed = await statistics.roll_up(tx, reached.position, today, limit)
         if passed.last is not None:
-            await sweeps.leave(tx, Walk.ROLL_UP, passed.last)
-        return RolledUp(late + passed.count, is_done=late < limit and passed.count < limit)
+            await rounds.leave(tx, Round.ROLL_UP, passed.last)
+        return RolledUp(late + passed.count, is_more=limit in (late, passed.count))
 
 
 def totals(days: Sequence[Day]) -> Totals:

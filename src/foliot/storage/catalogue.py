@@ -15,7 +15,7 @@ import psycopg
 GLOBAL = {
     "installation": "one row about the installation itself",
     "migrations": "what the migration runner has done",
-    "sweeps": "how far the janitor's walks over all workspaces have come",
+    "rounds": "how far the janitor's rounds over all workspaces have come",
     "workspaces": "its id is the workspace, and the policies compare that",
 }
 NOT_FORCED = {"migrations": "the runner reads and writes it as the owner; it holds nothing of anybody"}

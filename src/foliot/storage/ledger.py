@@ -12,10 +12,10 @@ from foliot.domain.ids import JobId, RunId, WorkerId, uuid7
 from foliot.domain.lifecycle import AttemptStatus, RunStatus
 from foliot.domain.run import RunError, Trigger
 from foliot.domain.schedule import SkipReason, load_zone
-from foliot.storage.queries import sql
-from foliot.storage.tx import Row, Tx
+from foliot.storage.queries import Query, sql
+from foliot.storage.tx import Params, Row, Tx
 
-MOST_SCANNED = 20_000  # records that one page looks at, when a filter leaves most of them out
+MOST_SCANNED = 5_000  # records that one page looks at, when a filter leaves most of them out
 _MILLISECOND = timedelta(milliseconds=1)
 _NO_ENTROPY = bytes(10)
 
@@ -127,12 +127,8 @@ async def of_job(tx: Tx, job_id: JobId, wanted: Filter, after: Bookmark | None, 
         "before_id": after and after.id,
         **_kinds(wanted),
     }
-    floor = await _floor(tx, sql.ledger.floor_of_job, params) if wanted.is_sparse else None
-    rows = await tx.fetch(
-        sql.ledger.of_job,
-        {**params, "floor": floor and floor.planned_for, "floor_id": floor and floor.id, "limit": limit + 1},
-    )
-    return _page(rows, floor, limit)
+    rows = await tx.fetch(sql.ledger.of_job, params | _bounds(wanted, limit))
+    return await _page(tx, rows, wanted, limit, sql.ledger.floor_of_job, params)
 
 
 async def of_workspace(tx: Tx, wanted: Filter, after: Bookmark | None, limit: int) -> Page:
@@ -144,11 +140,8 @@ async def of_workspace(tx: Tx, wanted: Filter, after: Bookmark | None, limit: in
         "before_id": after and after.id,
         **_kinds(wanted),
     }
-    floor = await _floor(tx, sql.ledger.floor_of_workspace, params) if wanted.is_sparse else None
-    rows = await tx.fetch(
-        sql.ledger.of_workspace, {**params, "floor_id": floor and floor.id, "limit": limit + 1}
-    )
-    return _page(rows, floor, limit)
+    rows = await tx.fetch(sql.ledger.of_workspace, params | _bounds(wanted, limit))
+    return await _page(tx, rows, wanted, limit, sql.ledger.floor_of_workspace, params)
 
 
 async def near(tx: Tx, job_id: JobId, at: datetime, within: timedelta) -> Entry | None:
@@ -178,16 +171,18 @@ def _kinds(wanted: Filter) -> dict[str, list[str] | None]:
     }
 
 
-async def _floor(tx: Tx, query: Any, params: Mapping[str, Any]) -> Bookmark | None:
-    row = await tx.fetch_one(query, {**params, "scan": MOST_SCANNED - 1})
-    return None if row is None else Bookmark(row["planned_for"], row["id"])
+def _bounds(wanted: Filter, limit: int) -> dict[str, int]:
+    return {"scan": MOST_SCANNED if wanted.is_sparse else limit + 1, "limit": limit + 1}
 
 
-def _page(rows: list[Row], floor: Bookmark | None, limit: int) -> Page:
+async def _page(tx: Tx, rows: list[Row], wanted: Filter, limit: int, floor: Query, params: Params) -> Page:
     runs = tuple(_record(row) for row in rows[:limit])
     if len(rows) > limit:
         return Page(runs, Bookmark(runs[-1].planned_for, runs[-1].id))
-    return Page(runs, floor)
+    if not wanted.is_sparse:
+        return Page(runs, None)
+    last = await tx.fetch_one(floor, {**params, "scan": MOST_SCANNED - 1})
+    return Page(runs, None if last is None else Bookmark(last["planned_for"], last["id"]))
 
 
 def _entry(row: Row) -> Entry:

@@ -1,4 +1,4 @@
-"""What looks wrong with timers, open runs and limits, and the statements that put it right."""
+"""What looks wrong with timers and open runs, and the statements that put it right."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, RunId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.run import RunError
@@ -49,12 +49,6 @@ class OpenRun:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitKey:
-    workspace_id: WorkspaceId
-    key: str
-
-
-@dataclass(frozen=True, slots=True)
 class Rescheduled:
     row: TimerRow
     before: datetime | None
@@ -66,10 +60,12 @@ async def timers_after(tx: Tx, after: UUID, limit: int) -> list[Seen]:
     return [Seen(row["job_id"], _timer_row(row), row["finds_its_run"], row["behind"]) for row in rows]
 
 
-async def overdue(tx: Tx, by: datetime, limit: int) -> tuple[int, list[JobId]]:
-    """How many timers have waited since before `by`, and those among them that cannot be read."""
-    rows = await tx.fetch(sql.repair.overdue, {"by": by, "limit": limit})
-    return len(rows), [row["job_id"] for row in rows if not is_readable(row["spec"])]
+async def due(tx: Tx, late: datetime, limit: int) -> tuple[int, list[JobId]]:
+    """Of the timers that the tick takes next: how many have waited since before `late`, and which cannot be read."""
+    rows = await tx.fetch(sql.repair.due, {"now": tx.now, "limit": limit})
+    return sum(row["due_at"] < late for row in rows), [
+        row["job_id"] for row in rows if not is_readable(row["spec"])
+    ]
 
 
 async def standing(tx: Tx, job_ids: Collection[JobId]) -> list[InLine]:
@@ -125,23 +121,6 @@ async def rebuild_specs(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, bool]
         else:
             await tx.execute(sql.repair.set_spec, {"job_id": row["id"], "spec": spec})
     return told
-
-
-async def lock_limits(tx: Tx, after: LimitKey, limit: int) -> list[LimitKey]:
-    params = {"workspace_id": after.workspace_id, "key": after.key, "limit": limit}
-    return [LimitKey(**row) for row in await tx.fetch(sql.repair.lock_limits, params)]
-
-
-async def recount_limits(tx: Tx, limits: Sequence[LimitKey]) -> list[tuple[LimitKey, int]]:
-    """Those that were wrong, with the right count."""
-    rows = await tx.fetch(
-        sql.repair.recount_limits,
-        {
-            "workspace_ids": [limit.workspace_id for limit in limits],
-            "keys": [limit.key for limit in limits],
-        },
-    )
-    return [(LimitKey(row["workspace_id"], row["key"]), row["in_use"]) for row in rows]
 
 
 async def recorded(tx: Tx, asked: Iterable[tuple[TimerRow, PlannedTime]]) -> frozenset[JobId]:

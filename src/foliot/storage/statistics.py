@@ -12,7 +12,7 @@ from foliot.storage.ledger import first_id_at
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
 
-MOST_SCANNED = 10_000  # records that percentiles look at to find their runs
+MOST_SCANNED = 5_000  # records that percentiles look at to find their runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +68,13 @@ async def roll_up_uncounted(tx: Tx, limit: int) -> int:
 
 
 async def days_of_job(tx: Tx, job_id: JobId, since: date) -> tuple[Day, ...]:
-    rows = await tx.fetch(sql.statistics.days_of_job, {"job_id": job_id, "since": since})
-    return tuple(Day(**row) for row in rows)
+    params = {"job_id": job_id, "since": since, "rolled_to": await _rolled_to(tx)}
+    return tuple(Day(**row) for row in await tx.fetch(sql.statistics.days_of_job, params))
 
 
 async def days_of_workspace(tx: Tx, since: date) -> tuple[Day, ...]:
     """Of the workspace of the transaction."""
-    params = {"workspace_id": tx.workspace_id, "since": since}
+    params = {"workspace_id": tx.workspace_id, "since": since, "rolled_to": await _rolled_to(tx)}
     return tuple(Day(**row) for row in await tx.fetch(sql.statistics.days_of_workspace, params))
 
 
@@ -92,6 +92,13 @@ async def last_run(tx: Tx, job_id: JobId) -> tuple[datetime, RunStatus] | None:
     if row is None or row["last_run_at"] is None:
         return None
     return row["last_run_at"], RunStatus(row["last_run_status"])
+
+
+async def _rolled_to(tx: Tx) -> UUID:
+    row = await tx.fetch_one(sql.statistics.rolled_to)
+    assert row is not None
+    found: UUID = row["position"]
+    return found
 
 
 def _percentiles(row: Row, name: str) -> Percentiles | None:

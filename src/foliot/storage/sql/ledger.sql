@@ -2,19 +2,24 @@
 SELECT * FROM ledger WHERE id = %(run_id)s;
 
 -- name: of_job
--- Walks runs_newest_of_a_job from the cursor on. `floor` ends the walk, so that a filter which matches little costs little.
-SELECT * FROM ledger
- WHERE job_id = %(job_id)s
-   AND (%(since)s::timestamptz IS NULL OR planned_for >= %(since)s)
-   AND (%(until)s::timestamptz IS NULL OR planned_for < %(until)s)
-   AND (%(before)s::timestamptz IS NULL OR (planned_for, id) < (%(before)s, %(before_id)s))
-   AND (%(floor)s::timestamptz IS NULL OR (planned_for, id) >= (%(floor)s, %(floor_id)s))
-   AND (%(triggers)s::text[] IS NULL OR trigger = ANY (%(triggers)s))
-   AND (%(statuses)s::text[] IS NULL OR status = ANY (%(statuses)s))
- ORDER BY planned_for DESC, id DESC
+-- First the places, from runs_newest_of_a_job and no more than `scan` of them, so that a filter which matches little costs little; then
+-- each run by its key. OFFSET 0 keeps the two steps apart: together, the planner may read a whole workspace to save a few lookups.
+SELECT run.*
+  FROM (SELECT planned_for, id FROM runs
+         WHERE job_id = %(job_id)s
+           AND (%(since)s::timestamptz IS NULL OR planned_for >= %(since)s)
+           AND (%(until)s::timestamptz IS NULL OR planned_for < %(until)s)
+           AND (%(before)s::timestamptz IS NULL OR (planned_for, id) < (%(before)s, %(before_id)s))
+         ORDER BY planned_for DESC, id DESC
+         LIMIT %(scan)s) AS newest
+ CROSS JOIN LATERAL (SELECT * FROM ledger WHERE ledger.id = newest.id OFFSET 0) AS run
+ WHERE (%(triggers)s::text[] IS NULL OR run.trigger = ANY (%(triggers)s))
+   AND (%(statuses)s::text[] IS NULL OR run.status = ANY (%(statuses)s))
+ ORDER BY newest.planned_for DESC, newest.id DESC
  LIMIT %(limit)s;
 
 -- name: floor_of_job
+-- Where such a walk stops, when there is more behind it.
 SELECT planned_for, id FROM runs
  WHERE job_id = %(job_id)s
    AND (%(since)s::timestamptz IS NULL OR planned_for >= %(since)s)
@@ -24,16 +29,20 @@ SELECT planned_for, id FROM runs
 OFFSET %(scan)s LIMIT 1;
 
 -- name: of_workspace
--- By id: ids begin with the instant their record was made. The policy asks for the workspace too; naming it lets the index serve.
-SELECT * FROM ledger
- WHERE workspace_id = %(workspace_id)s
-   AND (%(since_id)s::uuid IS NULL OR id >= %(since_id)s)
-   AND (%(until_id)s::uuid IS NULL OR id < %(until_id)s)
-   AND (%(before_id)s::uuid IS NULL OR id < %(before_id)s)
-   AND (%(floor_id)s::uuid IS NULL OR id >= %(floor_id)s)
-   AND (%(triggers)s::text[] IS NULL OR trigger = ANY (%(triggers)s))
-   AND (%(statuses)s::text[] IS NULL OR status = ANY (%(statuses)s))
- ORDER BY id DESC
+-- By id: ids begin with the instant their record was made. The ids come from runs_newest_of_a_workspace alone: walking the primary key
+-- instead would pass through everything that all others did since a quiet workspace's last run.
+SELECT run.*
+  FROM (SELECT id FROM runs
+         WHERE workspace_id = %(workspace_id)s
+           AND (%(since_id)s::uuid IS NULL OR id >= %(since_id)s)
+           AND (%(until_id)s::uuid IS NULL OR id < %(until_id)s)
+           AND (%(before_id)s::uuid IS NULL OR id < %(before_id)s)
+         ORDER BY id DESC
+         LIMIT %(scan)s) AS newest
+ CROSS JOIN LATERAL (SELECT * FROM ledger WHERE ledger.id = newest.id OFFSET 0) AS run
+ WHERE (%(triggers)s::text[] IS NULL OR run.trigger = ANY (%(triggers)s))
+   AND (%(statuses)s::text[] IS NULL OR run.status = ANY (%(statuses)s))
+ ORDER BY newest.id DESC
  LIMIT %(limit)s;
 
 -- name: floor_of_workspace

@@ -7,8 +7,9 @@ SELECT jobs.id, jobs.definition -> 'retention' AS retention, timers.number
  LIMIT %(limit)s;
 
 -- name: prune
--- Oldest first, from each job's own end of runs_newest_of_a_job. `edge` is the oldest record that keep_last protects. A run never
--- ends before it was planned, so `planned_for` bounds the walk and `finished_at` decides. Only what daily has counted may go.
+-- From each job's old end of runs_newest_of_a_job, in no order: asking for one would read all that may go to delete a few. `edge` is
+-- the oldest record that keep_last protects. A run never ends before it was planned, so `planned_for` bounds the walk and
+-- `finished_at` decides. Only what daily has counted may go.
 WITH asked AS (
     SELECT * FROM unnest(%(job_ids)s::uuid[], %(horizons)s::timestamptz[], %(keep_lasts)s::int[], %(stricts)s::boolean[])
                AS asked (job_id, horizon, keep_last, is_strict)),
@@ -27,9 +28,8 @@ doomed AS MATERIALIZED (
               AND CASE WHEN asked.is_strict THEN runs.finished_at < asked.horizon
                                                  OR (runs.planned_for, runs.id) < (edge.planned_for, edge.id)
                        ELSE runs.finished_at < asked.horizon AND (runs.planned_for, runs.id) < (edge.planned_for, edge.id) END
-              AND runs.id <= (SELECT position FROM sweeps WHERE name = 'roll_up')
+              AND runs.id <= (SELECT position FROM rounds WHERE name = 'roll_up')
               AND NOT EXISTS (SELECT FROM uncounted WHERE uncounted.run_id = runs.id)
-            ORDER BY runs.planned_for, runs.id
             LIMIT %(most)s
               FOR UPDATE OF runs SKIP LOCKED) AS old
      LIMIT %(most)s),

@@ -13,9 +13,9 @@ SELECT timers.workspace_id, timers.job_id, timers.status, timers.spec, timers.sc
  ORDER BY timers.job_id
  LIMIT %(limit)s;
 
--- name: overdue
--- What should have been ticked a while ago. One that cannot even be read would stop every tick.
-SELECT job_id, spec, due_at FROM timers WHERE due_at < %(by)s ORDER BY due_at LIMIT %(limit)s;
+-- name: due
+-- What the tick takes next. One that cannot even be read stops it, and with it all others.
+SELECT job_id, spec, due_at FROM timers WHERE due_at <= %(now)s ORDER BY due_at LIMIT %(limit)s;
 
 -- name: standing
 -- What these jobs really have, in one statement: a run that moves from ready to a lease meanwhile is seen in one of them, once.
@@ -86,24 +86,6 @@ UPDATE timers SET spec = %(spec)s, version = version + 1 WHERE job_id = %(job_id
 
 -- name: park
 UPDATE timers SET due_at = 'infinity', next_at = NULL, version = version + 1 WHERE job_id = %(job_id)s;
-
--- name: lock_limits
-SELECT workspace_id, key FROM limits
- WHERE (workspace_id, key) > (%(workspace_id)s, %(key)s)
- ORDER BY workspace_id, key
- LIMIT %(limit)s
-   FOR UPDATE;
-
--- name: recount_limits
--- Claim and settle change leases and in_use in one transaction and lock the limit for it: whoever has not committed waits for us,
--- and its lease is not in sight yet or still in sight, as it must be.
-UPDATE limits SET in_use = real.in_use
-  FROM (SELECT asked.workspace_id, asked.key, count(leases.run_id)::int AS in_use
-          FROM unnest(%(workspace_ids)s::uuid[], %(keys)s::text[]) AS asked (workspace_id, key)
-          LEFT JOIN leases ON leases.workspace_id = asked.workspace_id AND (asked.key = '' OR leases.concurrency_key = asked.key)
-         GROUP BY asked.workspace_id, asked.key) AS real
- WHERE limits.workspace_id = real.workspace_id AND limits.key = real.key AND limits.in_use <> real.in_use
-RETURNING limits.workspace_id, limits.key, real.in_use;
 
 -- name: note_rescheduled
 INSERT INTO audit (workspace_id, id, at, actor, action, object_kind, object_id, before, after)

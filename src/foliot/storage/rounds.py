@@ -1,4 +1,4 @@
-"""Sweeps: long walks over a table in short transactions. Where a walk stands is kept, so no pass begins from the start."""
+"""Rounds: long walks over a table in short transactions. How far one has come is kept, so no step begins from the start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foliot.storage.tx import Tx
 START = UUID(int=0)
 
 
-class Walk(StrEnum):
+class Round(StrEnum):
     ROLL_UP = "roll_up"  # over runs, by id: counted into daily
     PRUNE = "prune"  # over jobs, by id
     TIMERS = "timers"  # over timers, by job id: is each where it should be?
@@ -21,16 +21,16 @@ class Walk(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class Reached:
     position: UUID
     mark: str | None
 
 
-async def take(tx: Tx, walk: Walk) -> Sweep | None:
-    """The right to walk until the end of this transaction; None where another node has it."""
-    row = await tx.fetch_one(sql.sweeps.take, {"name": walk.value})
-    return None if row is None else Sweep(**row)
+async def take(tx: Tx, which: Round) -> Reached | None:
+    """The right to go on until the end of this transaction; None where another node has it."""
+    row = await tx.fetch_one(sql.rounds.take, {"name": which.value})
+    return None if row is None else Reached(**row)
 
 
-async def leave(tx: Tx, walk: Walk, position: UUID, mark: str | None = None) -> None:
-    await tx.execute(sql.sweeps.leave, {"name": walk.value, "position": position, "mark": mark})
+async def leave(tx: Tx, which: Round, position: UUID, mark: str | None = None) -> None:
+    await tx.execute(sql.rounds.leave, {"name": which.value, "position": position, "mark": mark})
