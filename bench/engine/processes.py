@@ -72,7 +72,12 @@ def together(
                 raise RuntimeError("a process of the benchmark died while preparing")
     before = server_cpu(server_pid)
     go.set()
-    done = [pipe.recv() for pipe in pipes]
+    try:
+        done = [pipe.recv() for pipe in pipes]
+    except EOFError:
+        raise RuntimeError(
+            "a process of the benchmark died while it was measured; its last words are above"
+        ) from None
     spent = server_cpu(server_pid) - before
     for process in processes:
         process.join()

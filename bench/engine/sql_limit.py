@@ -95,7 +95,7 @@ async def _prepared(url: str) -> dict[bytes, dict[str, bytes]]:
 class _Kept:
     """Takes the place of a transaction and keeps what would have been sent."""
 
-    chance = Random(0)  # ids that differ are enough
+    chance = Random()  # of its own in each process, so that their ids differ
 
     def __init__(self, now: datetime) -> None:
         self.now = now
