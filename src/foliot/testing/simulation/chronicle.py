@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from foliot.domain.definition import Rules, Spec
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, Timetable
-
-HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +19,11 @@ class Chapter:
     since: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Frozen:
     start_at: datetime
     end_at: datetime
+    minded: int = 0  # how often nodes have looked after it since its end
 
     def holds(self, at: datetime) -> bool:
         return self.start_at <= at < self.end_at
@@ -62,8 +61,4 @@ class Story:
 class Chronicle:
     stories: dict[JobId, Story] = field(default_factory=dict)
     ticks: list[datetime] = field(default_factory=list)  # that left nothing due behind
-    freezes: list[Frozen] = field(default_factory=list)
-
-    def is_frozen(self, at: datetime) -> bool:
-        """Whether a freeze is in force, or was a moment ago."""
-        return any(frozen.start_at <= at <= frozen.end_at + HOUR for frozen in self.freezes)
+    freezes: list[Frozen] = field(default_factory=list)  # that nodes still have to mind

@@ -29,12 +29,18 @@ from foliot.testing.simulation.world import MINUTE, Size
 
 NODES = 2
 DAY = timedelta(days=1)
+ENOUGH = 5  # times that nodes look after a freeze that is over
 Deed = Callable[[], Awaitable[None]]
 _LOOK = """
 SELECT (SELECT min(due_at) FROM foliot.timers WHERE due_at < 'infinity'),
        (SELECT min(available_at) FROM foliot.ready WHERE expires_at IS NULL OR expires_at > %(now)s),
        LEAST((SELECT min(expires_at) FROM foliot.ready), (SELECT min(expires_at) FROM foliot.waiting),
              (SELECT min(available_at) FROM foliot.waiting WHERE waits_for = 'window'))
+"""
+_BUSY = """
+SELECT EXISTS (SELECT FROM foliot.leases) OR EXISTS (SELECT FROM foliot.ready)
+    OR EXISTS (SELECT FROM foliot.waiting JOIN foliot.jobs ON jobs.id = waiting.job_id
+                WHERE waits_for <> 'window' AND jobs.status IN ('active', 'pending'))
 """
 
 
@@ -199,14 +205,24 @@ class Drive:
     async def _beat(self, node: Node, turn: int) -> None:
         """Every node beats; they take turns in sweeping."""
         self._at(self.clock.now() + GRAIN, partial(self._beat, node, turn + 1))
-        steps = [Node.beat]
+        steps: list[Callable[[Node], Awaitable[None]]] = [Node.beat]
         if turn % NODES == 0:
             steps += [Node.sweep, Node.answer_gates]
-            if self.chronicle.freezes:  # also long after: all nodes may have been down at its end
-                steps.append(Node.mind_freezes)
+            if self.chronicle.freezes:
+                steps.append(self._mind_freezes)
         for step in steps:
             if node.is_awake:
                 await self._let(node, step)
+
+    async def _mind_freezes(self, node: Node) -> None:
+        """Until a while after each has ended: what it held is let go in batches."""
+        await node.mind_freezes()
+        now, left = self.clock.now(), []
+        for frozen in self.chronicle.freezes:
+            frozen.minded += frozen.end_at <= now
+            if frozen.minded < ENOUGH:
+                left.append(frozen)
+        self.chronicle.freezes = left
 
     async def _strike(self, fault: Fault) -> None:
         node = self.nodes[fault.node]
@@ -258,9 +274,7 @@ class Drive:
         await self._let(node, Node.beat)
 
     def _is_drained(self) -> bool:
-        row = self._owner.execute(
-            "SELECT EXISTS (SELECT FROM foliot.leases) OR EXISTS (SELECT FROM foliot.ready)"
-        ).fetchone()
+        row = self._owner.execute(_BUSY).fetchone()
         return row is not None and not row[0]
 
     def _look(self) -> Look:
