@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from foliot.domain.definition import Definition
+from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Conflict, IllegalMove, Invalid, NotFound, StaleRevision
-from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.ids import CalendarId, JobId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Breaker, Limits, Misfire, MisfireRule
 from foliot.domain.run import RunError
-from foliot.domain.schedule import Cron, Interval, IntervalMode, Manual, Once
-from foliot.services import editing, job_moves, jobs, run_verbs
+from foliot.domain.schedule import Calendar, CalendarKind, Cron, Interval, IntervalMode, Manual, Once, Weekly
+from foliot.services import calendars, editing, job_moves, jobs, run_verbs
 from tests.services.shop import MINUTE, Shop, definition
 
 pytestmark = pytest.mark.anyio
@@ -492,6 +493,32 @@ def depend(shop: Shop, job_id: JobId, upstream: JobId) -> None:
         [shop.workspace, job_id, upstream],
     )
     shop.owner.execute("UPDATE foliot.timers SET has_dependents = true WHERE job_id = %s", [upstream])
+
+
+async def test_an_edit_sets_what_a_job_depends_on_and_refuses_a_circle(shop: Shop) -> None:
+    upstream, dependent = await shop.job(Manual()), await shop.job(Manual(), name="report")
+    after = replace(definition(Manual(), name="report"), depends_on=(Edge(upstream),))
+    await edit(shop, dependent, after)
+    assert shop.sql("SELECT job_id, upstream_id FROM foliot.dependencies") == [(dependent, upstream)]
+    assert shop.sql("SELECT job_id FROM foliot.timers WHERE has_dependents") == [(upstream,)]
+    with pytest.raises(Invalid, match="wait for each other"):
+        await edit(shop, upstream, replace(definition(Manual()), depends_on=(Edge(dependent),)))
+    with pytest.raises(Invalid, match="no schedule of its own"):
+        await edit(shop, dependent, replace(after, spec=definition(Cron("* * * * *")).spec))
+    await edit(shop, dependent, definition(Manual(), name="report"))
+    assert shop.sql("SELECT count(*) FROM foliot.dependencies") == [(0,)]
+
+
+async def test_an_edit_names_calendars_that_are_there(shop: Shop) -> None:
+    sundays = Calendar("sundays", CalendarKind.BLACKOUT, (Weekly(time(0), time(0), frozenset((6,))),))
+    calendar_id = await calendars.create(shop.database, shop.workspace, sundays, "ana")
+    job_id = await shop.job(Cron("0 12 * * *"))
+    await edit(shop, job_id, definition(Cron("0 12 * * *"), calendars=(calendar_id,)))
+    assert shop.sql("SELECT job_id, calendar_id FROM foliot.job_calendars") == [(job_id, calendar_id)]
+    with pytest.raises(Invalid, match="no such calendar"):
+        await edit(shop, job_id, definition(Cron("0 12 * * *"), calendars=(CalendarId(uuid4()),)))
+    await edit(shop, job_id, definition(Cron("0 12 * * *")))
+    assert shop.sql("SELECT count(*) FROM foliot.job_calendars") == [(0,)]
 
 
 # Other workspaces

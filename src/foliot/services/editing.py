@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from foliot.domain.definition import Definition, Rules
+from foliot.domain.dependencies import Edge
 from foliot.domain.editing import edited_schedule, moves_of_edit
 from foliot.domain.errors import StaleRevision
 from foliot.domain.freezing import After
@@ -15,12 +16,15 @@ from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.planning import plan, plan_resume, plan_start
 from foliot.domain.records import DueJob, Plan
+from foliot.domain.schedule import Manual
 from foliot.domain.schedule.reading import check_schedule
+from foliot.services.dependencies import write_edges
+from foliot.services.dependents import ask_gates
 from foliot.services.firing import fire_one, reason_for, status_after
-from foliot.services.in_hand import InHand, note, refuse_archived, take
+from foliot.services.in_hand import InHand, no_such, note, refuse_archived, take
 from foliot.services.jobs import first_cursor
 from foliot.services.loading import look_around
-from foliot.storage import jobs, standing, timer_moves
+from foliot.storage import calendars, jobs, standing, timer_moves
 from foliot.storage.definitions import definition_json
 from foliot.storage.jobs import Move, StoredJob
 from foliot.storage.timers import TimerRow
@@ -51,7 +55,34 @@ async def edit(
 ) -> Edited:
     """Put a whole new definition in place. One that changes nothing makes no revision."""
     check_schedule(definition.spec.schedule)
+    try:
+        return await _edit(database, workspace_id, job_id, definition, by, expected_revision)
+    except _EdgesMovedError:
+        return await _edit(database, workspace_id, job_id, definition, by, expected_revision, with_edges=True)
+
+
+class _EdgesMovedError(RuntimeError):
+    """Somebody changed what this job depends on between our first look and our lock."""
+
+
+async def _edit(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    definition: Definition,
+    by: str,
+    expected_revision: int | None,
+    *,
+    with_edges: bool = False,
+) -> Edited:
     async with database.tx(Role.APP, workspace_id) as tx:
+        # Edges have one editor in a workspace and are locked before any timer; most edits do not touch them.
+        seen = await jobs.get(tx, job_id)
+        if seen is None:
+            raise no_such("job")
+        if with_edges or _edges(seen.definition) != _edges(definition):
+            await write_edges(tx, job_id, definition.spec.schedule, definition.depends_on)
+            with_edges = True
         hand = await take(tx, job_id)
         before = await jobs.get(tx, job_id)
         assert before is not None, "a timer has its job"
@@ -61,18 +92,30 @@ async def edit(
                 hint="Read it again and repeat the change.",
             )
         refuse_archived(hand.row, "be edited")
+        if not with_edges and _edges(before.definition) != _edges(definition):
+            raise _EdgesMovedError
         schedule = edited_schedule(before.definition.spec.schedule, definition.spec.schedule, tx.now)
         definition = replace(definition, spec=replace(definition.spec, schedule=schedule))
         old, new = definition_json(before.definition), definition_json(definition)
         if old == new:
             return Edited(before.revision, before.status, before.next_at, has_changed=False)
         edited = await _Edit(tx, hand, before, definition, by).write()
+        if with_edges:
+            settling = (await take(tx, job_id)).settling(tx)
+            await ask_gates(settling, [job_id])
+            await settling.write()
         shown = (
             {"revision": before.revision, "definition": old},
             {"revision": edited.revision, "definition": new},
         )
         await note(tx, "job.edited", ("job", job_id), by, before=shown[0], after=shown[1])
         return edited
+
+
+def _edges(definition: Definition) -> tuple[tuple[Edge, ...], bool]:
+    """What the edges of a job are, and whether its schedule bears triggers or gates."""
+    is_manual = isinstance(definition.spec.schedule, Manual)
+    return definition.depends_on, is_manual and bool(definition.depends_on)
 
 
 class _Edit:
@@ -94,6 +137,8 @@ class _Edit:
         events, timer = await self._replan(row)
         await timer_moves.place(tx, job_id, definition, schedule_rev, timer)
         await jobs.edit(tx, job_id, definition, self.before.revision + 1, schedule_rev)
+        if definition.spec.calendars != self.before.definition.spec.calendars:
+            await calendars.link(tx, job_id, definition.spec.calendars)
         await standing.redirect(tx, old, definition.spec)
         if old.waiting and not rules.is_exclusive and old.status not in _STOPPED:
             settling = self.hand.settling(tx, row)

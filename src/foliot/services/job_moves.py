@@ -11,6 +11,7 @@ from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.planning import plan_resume
+from foliot.services.dependencies import release_upstream
 from foliot.services.firing import fire_one, status_after
 from foliot.services.in_hand import InHand, note, take
 from foliot.services.settling import BY
@@ -98,10 +99,10 @@ async def archive(
 ) -> Moved:
     """Put it away with its history. What runs now runs on to its end; what has not started is cancelled."""
     async with database.tx(Role.APP, workspace_id) as tx:
+        await release_upstream(tx, job_id, detach=detach)
         hand = await take(tx, job_id)
         row = hand.row
         status = advance(row.status, JobEvent.ARCHIVE)
-        await _let_go(tx, job_id, detach=detach)
         await timer_moves.halt(tx, job_id)
         await jobs.move(tx, [Move(job_id, status)], by)
         # Archived first: the ends of its runs then neither promote nor complete anything.
@@ -125,6 +126,7 @@ async def purge(
 ) -> int:
     """Remove it with its history; answers with how many run records went. Only `force` takes runs out of workers' hands."""
     async with database.tx(Role.APP, workspace_id) as tx:
+        await release_upstream(tx, job_id, detach=detach)
         hand = await take(tx, job_id)
         leased = await standing.leased(tx, hand.row)
         if leased and not force:
@@ -132,7 +134,6 @@ async def purge(
                 f"{len(leased)} of its runs are under way.",
                 hint="Cancel them first, or purge with force: their results are then refused.",
             )
-        await _let_go(tx, job_id, detach=detach)
         stored = await jobs.get(tx, job_id)
         gone = await jobs.purge(tx, job_id, hand.row.rules.spec.queue)
         before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
@@ -169,15 +170,3 @@ async def _resume(tx: Tx, hand: InHand, by: str, *, catch_up: bool) -> Moved:
     before = {"status": row.status.value}
     await note(tx, "job.resumed", ("job", row.job_id), by, before=before, after={"catch_up": catch_up})
     return Moved(status_after(row.status, plan.events), plan.timer.next_at)
-
-
-async def _let_go(tx: Tx, job_id: JobId, *, detach: bool) -> None:
-    """Jobs that depend on this one must not wait for what will never come."""
-    dependents = await jobs.dependents(tx, job_id)
-    if dependents and not detach:
-        names = ", ".join(name for _, name in dependents[:5])
-        raise Conflict(
-            f"{len(dependents)} jobs depend on this one: {names}.",
-            hint="Edit them first, or detach them with this.",
-        )
-    await jobs.detach(tx, job_id)

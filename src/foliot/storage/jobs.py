@@ -147,15 +147,6 @@ async def due_to_resume(tx: Tx, limit: int) -> list[tuple[WorkspaceId, JobId]]:
     return [(row["workspace_id"], row["id"]) for row in rows]
 
 
-async def dependents(tx: Tx, job_id: JobId) -> list[tuple[JobId, str]]:
-    """The jobs that depend on this one, by name."""
-    return [(row["id"], row["name"]) for row in await tx.fetch(sql.jobs.dependents, {"id": job_id})]
-
-
-async def detach(tx: Tx, job_id: JobId) -> None:
-    await tx.execute(sql.jobs.detach, {"id": job_id})
-
-
 async def purge(tx: Tx, job_id: JobId, queue: str) -> int:
     """The job and everything it left behind; answers with how many runs went with it."""
     await tx.execute(sql.jobs.purge_work, {"id": job_id, "queue": queue, "workspace_id": tx.workspace_id})

@@ -38,15 +38,6 @@ UPDATE jobs SET paused_until = %(until)s WHERE id = %(id)s;
 -- name: due_to_resume
 SELECT workspace_id, id FROM jobs WHERE paused_until <= %(now)s ORDER BY paused_until LIMIT %(limit)s;
 
--- name: dependents
-SELECT jobs.id, jobs.name
-  FROM dependencies JOIN jobs ON jobs.id = dependencies.job_id
- WHERE dependencies.upstream_id = %(id)s AND jobs.status <> 'archived'
- ORDER BY jobs.name, jobs.id;
-
--- name: detach
-DELETE FROM dependencies WHERE upstream_id = %(id)s;
-
 -- name: purge_work
 -- What is still to be done, in the order of locks; a report on one of these finds no lease and is refused.
 WITH leased AS (DELETE FROM leases WHERE job_id = %(id)s),
