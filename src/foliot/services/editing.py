@@ -27,7 +27,7 @@ from foliot.services.loading import look_around
 from foliot.storage import calendars, jobs, standing, timer_moves
 from foliot.storage.definitions import definition_json
 from foliot.storage.jobs import Move, StoredJob
-from foliot.storage.timers import TimerRow
+from foliot.storage.timers import Planned, TimerRow
 from foliot.storage.tx import Database, Role, Tx
 
 log = logging.getLogger(__name__)
@@ -165,7 +165,7 @@ class _Edit:
             )
             return
         if done.records or done.events:
-            await fire_one(self.tx, self.hand.around, row, done, self.by)
+            await fire_one(self.tx, self.hand.around, Planned(row, done), self.by)
             self.hand = await take(self.tx, row.job_id)
 
     def _from(self) -> Timer:

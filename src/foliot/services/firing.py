@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
+from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import AskedSkip
 from foliot.domain.records import EndWait, NewRun, Plan
@@ -16,6 +18,7 @@ from foliot.storage.jobs import Move
 from foliot.storage.timers import Planned, TimerRow
 from foliot.storage.tx import Tx
 
+NOBODY: Mapping[JobId, TimerRow] = MappingProxyType({})
 _REASONS = {
     JobEvent.COMPLETE: "It has done all it was asked to do.",
     JobEvent.EXPIRE: "Its time is over.",
@@ -23,16 +26,32 @@ _REASONS = {
 }
 
 
-async def fire(tx: Tx, around: Around, planned: Sequence[Planned], by: str = BY) -> int:
+async def fire(tx: Tx, around: Around, planned: Sequence[Planned]) -> int:
     """Records and timers in one statement, then whatever else the plans ask for. Answers with how many records were made."""
     recorded = await timers.fire(tx, planned)
-    await _follow(tx, around, [each for each in planned if _has_more(each.plan)], by)
+    await _follow(tx, around, [each for each in planned if _has_more(each.plan)], {}, BY)
     return recorded
 
 
-async def fire_one(tx: Tx, around: Around, row: TimerRow, plan: Plan, by: str) -> int:
-    """For one job in hand: a planned time that has its record already is left out beforehand."""
-    return await fire(tx, around, await timers.without_recorded(tx, [Planned(row, plan)]), by)
+async def fire_one(
+    tx: Tx, around: Around, one: Planned, by: str = BY, dependents: Mapping[JobId, TimerRow] = NOBODY
+) -> int:
+    """For one job in hand: a planned time that has its record already is left out beforehand.
+
+    `dependents` are the timers, locked with its own, of the jobs that the end of one of its runs may wake.
+    """
+    planned = await timers.without_recorded(tx, [one])
+    recorded = await timers.fire(tx, planned)
+    await _follow(tx, around, [each for each in planned if _has_more(each.plan)], dependents, by)
+    return recorded
+
+
+def ends_runs(plan: Plan) -> bool:
+    """Whether it may end a run, which dependents would have to be told."""
+    return any(
+        isinstance(record, EndWait) or (isinstance(record, NewRun) and record.cancels_live)
+        for record in plan.records
+    )
 
 
 def reason_for(events: Sequence[JobEvent]) -> str | None:
@@ -57,11 +76,13 @@ def _has_more(plan: Plan) -> bool:
     )
 
 
-async def _follow(tx: Tx, around: Around, planned: Sequence[Planned], by: str) -> None:
+async def _follow(
+    tx: Tx, around: Around, planned: Sequence[Planned], others: Mapping[JobId, TimerRow], by: str
+) -> None:
     """What a plan asks for beside new records: cancels, ends, promotions, moves of the job itself."""
     if not planned:
         return
-    rows = {each.row.job_id: _after(each) for each in planned}
+    rows = {**others, **{each.row.job_id: _after(each) for each in planned}}
     settling = Settling(tx, rows, around)
     consumed = []
     for each in planned:

@@ -17,7 +17,7 @@ from foliot.services.in_hand import InHand, note, take
 from foliot.services.settling import BY
 from foliot.storage import jobs, standing, timer_moves, timers
 from foliot.storage.jobs import Move
-from foliot.storage.timers import Told
+from foliot.storage.timers import Planned, Told
 from foliot.storage.tx import Database, Role, Tx
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ async def resume(
 ) -> Moved:
     """Back to work: what went by meanwhile becomes one record, and only `catch_up` runs any of it."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await _resume(tx, await take(tx, job_id), by, catch_up=catch_up)
+        return await _resume(tx, await take(tx, job_id, dependents=True), by, catch_up=catch_up)
 
 
 async def resume_due(database: Database, limit: int = RESUMED_AT_ONCE) -> int:
@@ -165,7 +165,7 @@ async def _resume(tx: Tx, hand: InHand, by: str, *, catch_up: bool) -> Moved:
     row = hand.row
     advance(row.status, JobEvent.RESUME)  # refused here, with what can be done instead
     plan = plan_resume(hand.around.due(row), tx.now, catch_up=catch_up)
-    await fire_one(tx, hand.around, row, plan, by)
+    await fire_one(tx, hand.around, Planned(row, plan), by, hand.rows)
     await timer_moves.forgive(tx, row.job_id)
     before = {"status": row.status.value}
     await note(tx, "job.resumed", ("job", row.job_id), by, before=before, after={"catch_up": catch_up})

@@ -6,9 +6,10 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime
 
+from foliot.domain.ids import JobId
 from foliot.domain.planning import plan, plan_error
 from foliot.domain.schedule import ZONE_DATA_VERSION
-from foliot.services.firing import fire
+from foliot.services.firing import ends_runs, fire, fire_one
 from foliot.services.loading import Around, look_around
 from foliot.storage import timers
 from foliot.storage.timers import Planned, PlannedTwice, TimerRow
@@ -43,7 +44,23 @@ async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> 
         planned = [_planned(row, around, tx.now) for row in rows]
         if is_careful:
             planned = await timers.without_recorded(tx, planned)
-        return Ticked(len(rows), await fire(tx, around, planned))
+        # The end of a run is told to dependents under their locks, which are taken before any other timer's.
+        alone = [each.row.job_id for each in planned if each.row.has_dependents and ends_runs(each.plan)]
+        together = [each for each in planned if each.row.job_id not in alone]
+        recorded = await fire(tx, around, together) if together else 0
+    for job_id in alone:
+        recorded += await _tick_alone(database, job_id)
+    return Ticked(len(rows), recorded)
+
+
+async def _tick_alone(database: Database, job_id: JobId) -> int:
+    async with database.tx(Role.ENGINE) as tx:
+        rows = await timers.lock_with_dependents(tx, [job_id])
+        row = rows.get(job_id)
+        if row is None or row.timer.due_at is None or row.timer.due_at > tx.now:
+            return 0  # another node was here
+        around = await look_around(tx, rows.values(), gates=True)
+        return await fire_one(tx, around, _planned(row, around, tx.now), dependents=rows)
 
 
 async def next_due(database: Database) -> datetime | None:

@@ -81,11 +81,9 @@ async def replace_edges(tx: Tx, job_id: JobId, edges: Sequence[Edge], touched: I
 
 def _edge(row: Row) -> EdgeFacts:
     on = On(row["on"])
-    success, failure = _ended(row, "success"), _ended(row, "failure")
-    newest = max((end for end in (success, failure) if end is not None), key=lambda end: end.at, default=None)
     return EdgeFacts(
         edge=Edge(row["upstream_id"], on, Mode(row["mode"]), row["delay"], row["max_age"]),
-        latest={On.SUCCESS: success, On.FAILURE: failure, On.ANY: newest}[on],
+        latest=_ended(row, {On.SUCCESS: "success", On.FAILURE: "failure", On.ANY: "end"}[on]),
         consumed_run_id=row["consumed_run_id"],
         upstream_is_live=row["is_live"],
         upstream_has_run=row["has_run"],

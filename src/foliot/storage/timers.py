@@ -11,7 +11,7 @@ from uuid import UUID
 from foliot.domain.definition import Rules
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.job import Timer
-from foliot.domain.lifecycle import JobEvent, JobStatus
+from foliot.domain.lifecycle import FAILURES, JobEvent, JobStatus, RunStatus
 from foliot.domain.records import COUNTED_TO, Gap, NewRun, Plan, Record, Skip
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, SkipReason
@@ -50,7 +50,7 @@ _TOLD_COLUMNS: dict[str, Packer] = {
     "job_ids": uuids, "live": ints, "waiting": ints, "numbers": ints, "live_run_id": uuids, "moves_timer": booleans, "cursor_at": instants, "due_at": instants,
     "next_at": instants, "ending": texts, "runs": ints, "successes": ints, "failures": ints, "skips": ints,
     "ends_streak": booleans, "failures_in_a_row": ints, "last_run_at": instants, "last_run_id": uuids,
-    "last_run_status": texts, "last_error": texts,
+    "last_run_status": texts, "last_error": texts, "success_id": uuids, "failure_id": uuids, "end_id": uuids,
 }  # fmt: skip
 _STATUSES = {status.value: status for status in JobStatus}
 
@@ -94,6 +94,9 @@ class Told:
     failures_in_a_row: int = 0
     ends_streak: bool = False
     last_run: LastRun | None = None
+    success_id: RunId | None = None  # the last of its kind; one batch may hold several ends of one job
+    failure_id: RunId | None = None
+    end_id: RunId | None = None
 
     def add(self, settlement: Settlement) -> None:
         counters = settlement.counters
@@ -106,6 +109,12 @@ class Told:
         self.failures_in_a_row += counters.failures_in_a_row
         self.timer = settlement.timer or self.timer
         self.last_run = settlement.last_run or self.last_run
+        if settlement.status is RunStatus.SUCCEEDED:
+            self.success_id = settlement.run_id
+        elif settlement.status in FAILURES:
+            self.failure_id = settlement.run_id
+        if settlement.status is not RunStatus.SKIPPED:
+            self.end_id = settlement.run_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +237,7 @@ def _told(told: Told) -> tuple[Any, ...]:
         *((None,) * 4 if timer is None else (timer.cursor, timer.due_at, timer.next_at, timer.ending and timer.ending.value)),
         told.runs, told.successes, told.failures, told.skips, told.ends_streak, told.failures_in_a_row,
         *((None,) * 4 if last is None else (last.at, last.run_id, last.status.value, last.error and last.error.message)),
+        told.success_id, told.failure_id, told.end_id,
     )  # fmt: skip
 
 

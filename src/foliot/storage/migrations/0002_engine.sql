@@ -78,10 +78,13 @@ CREATE TABLE timers (
     last_success_run_id uuid,
     last_failure_at     timestamptz,
     last_failure_run_id uuid,
+    last_end_at         timestamptz,
+    last_end_run_id     uuid,
     CONSTRAINT timers_pkey PRIMARY KEY (job_id),
     CONSTRAINT timers_counts_are_not_negative CHECK (live >= 0 AND waiting >= 0)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 COMMENT ON COLUMN timers.due_at IS 'When the tick must look; infinity when nothing is planned.';
+COMMENT ON COLUMN timers.last_end_run_id IS 'The run that ended last, however it ended; skipped ones do not count. Cancelled ones show only here.';
 COMMENT ON COLUMN timers.cursor_at IS 'The planned time consumed last, or when planned times began to count.';
 CREATE INDEX timers_due ON timers (due_at);
 

@@ -2,7 +2,8 @@
 -- The edges of these jobs, each with what its upstream has done lately.
 SELECT dependencies.job_id, dependencies.upstream_id, dependencies."on", dependencies.mode, dependencies.delay, dependencies.max_age,
        dependencies.consumed_run_id, timers.live + timers.waiting > 0 AS is_live, timers.last_run_id IS NOT NULL AS has_run,
-       timers.last_success_run_id, timers.last_success_at, timers.last_failure_run_id, timers.last_failure_at
+       timers.last_success_run_id, timers.last_success_at, timers.last_failure_run_id, timers.last_failure_at, timers.last_end_run_id,
+       timers.last_end_at
   FROM dependencies JOIN timers ON timers.job_id = dependencies.upstream_id
  WHERE dependencies.job_id = ANY (%(job_ids)s);
 
@@ -44,8 +45,7 @@ SELECT %(workspace_id)s, %(job_id)s, edge.upstream_id, edge."on", edge.mode, edg
        CASE WHEN edge.mode = 'gate' THEN NULL
             WHEN edge."on" = 'success' THEN timers.last_success_run_id
             WHEN edge."on" = 'failure' THEN timers.last_failure_run_id
-            WHEN timers.last_failure_at > timers.last_success_at THEN timers.last_failure_run_id
-            ELSE COALESCE(timers.last_success_run_id, timers.last_failure_run_id) END
+            ELSE timers.last_end_run_id END
   FROM unnest(%(upstream_ids)s::uuid[], %(on)s::text[], %(mode)s::text[], %(delay)s::interval[], %(max_age)s::interval[])
        AS edge (upstream_id, "on", mode, delay, max_age)
   JOIN timers ON timers.job_id = edge.upstream_id

@@ -7,7 +7,8 @@ VALUES (%(workspace_id)s, %(job_id)s, %(status)s, %(spec)s, %(schedule_rev)s, %(
 -- SKIP LOCKED lets two ticking nodes pass each other. Nothing is due while a restored database waits for its operator, nor for a
 -- node whose zone data is older than what planned times were last computed with.
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
-       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors, has_gate, number
+       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors, has_gate, number,
+       failures_in_a_row, has_dependents
   FROM timers
  WHERE due_at <= %(now)s
    AND NOT EXISTS (SELECT FROM installation WHERE held_at IS NOT NULL OR tzdata_version > %(zone_data)s)
@@ -133,18 +134,20 @@ UPDATE timers
        last_run_at = COALESCE(new.last_run_at, timers.last_run_at), last_run_id = COALESCE(new.last_run_id, timers.last_run_id),
        last_run_status = COALESCE(new.last_run_status, timers.last_run_status),
        last_error = CASE WHEN new.last_run_id IS NULL THEN timers.last_error ELSE new.last_error END,
-       last_success_at = CASE WHEN new.last_run_status = 'succeeded' THEN %(now)s ELSE timers.last_success_at END,
-       last_success_run_id = CASE WHEN new.last_run_status = 'succeeded' THEN new.last_run_id ELSE timers.last_success_run_id END,
-       last_failure_at = CASE WHEN new.failures > 0 THEN %(now)s ELSE timers.last_failure_at END,
-       last_failure_run_id = CASE WHEN new.failures > 0 THEN new.last_run_id ELSE timers.last_failure_run_id END
+       last_success_at = CASE WHEN new.success_id IS NULL THEN timers.last_success_at ELSE %(now)s END,
+       last_success_run_id = COALESCE(new.success_id, timers.last_success_run_id),
+       last_failure_at = CASE WHEN new.failure_id IS NULL THEN timers.last_failure_at ELSE %(now)s END,
+       last_failure_run_id = COALESCE(new.failure_id, timers.last_failure_run_id),
+       last_end_at = CASE WHEN new.end_id IS NULL THEN timers.last_end_at ELSE %(now)s END,
+       last_end_run_id = COALESCE(new.end_id, timers.last_end_run_id)
   FROM unnest(%(job_ids)s::uuid[], %(live)s::int[], %(waiting)s::int[], %(numbers)s::int[], %(live_run_id)s::uuid[],
               %(moves_timer)s::boolean[], %(cursor_at)s::timestamptz[], %(due_at)s::timestamptz[], %(next_at)s::timestamptz[],
               %(ending)s::text[], %(runs)s::int[], %(successes)s::int[], %(failures)s::int[], %(skips)s::int[],
               %(ends_streak)s::boolean[], %(failures_in_a_row)s::int[], %(last_run_at)s::timestamptz[], %(last_run_id)s::uuid[],
-              %(last_run_status)s::text[], %(last_error)s::text[])
+              %(last_run_status)s::text[], %(last_error)s::text[], %(success_id)s::uuid[], %(failure_id)s::uuid[], %(end_id)s::uuid[])
        AS new (job_id, live, waiting, numbers, live_run_id, moves_timer, cursor_at, due_at, next_at, ending, runs, successes,
                failures, skips, ends_streak,
-               failures_in_a_row, last_run_at, last_run_id, last_run_status, last_error)
+               failures_in_a_row, last_run_at, last_run_id, last_run_status, last_error, success_id, failure_id, end_id)
  WHERE timers.job_id = new.job_id;
 
 -- name: reset

@@ -1,0 +1,56 @@
+"""Ends that others wait for: however a run ended, and whoever ended it, its dependents are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from foliot.domain.dependencies import Edge, On
+from foliot.domain.outcomes import Failed, Succeeded
+from foliot.domain.run import RunError
+from foliot.domain.schedule import Interval, Manual
+from foliot.services import jobs, run_verbs
+from foliot.services.report import Report, report
+from tests.services.shop import MINUTE, Shop, definition
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_join_on_any_end_counts_a_cancelled_one(shop: Shop) -> None:
+    one, other = await shop.job(Manual()), await shop.job(Manual())
+    new = replace(definition(Manual(), name="join"), depends_on=(Edge(one, On.ANY), Edge(other, On.ANY)))
+    await jobs.create(shop.database, shop.workspace, new, "ana")
+    run = await run_verbs.run_now(shop.database, shop.workspace, one, "ana")
+    await run_verbs.cancel_run(shop.database, shop.workspace, run, "ana")
+    await run_verbs.run_now(shop.database, shop.workspace, other, "ana")
+    await shop.work()
+    assert shop.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
+
+
+async def test_a_run_cancelled_by_the_next_planned_time_wakes_who_waits_for_any_end(shop: Shop) -> None:
+    one = await shop.job(Interval(MINUTE), rule="cancel_running")
+    new = replace(definition(Manual(), name="after"), depends_on=(Edge(one, On.ANY),))
+    await jobs.create(shop.database, shop.workspace, new, "ana")
+    await shop.tick(MINUTE)
+    assert await shop.tick(MINUTE) == 1
+    assert shop.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
+    shop.balance()
+
+
+async def test_two_ends_of_one_batch_are_each_the_last_of_their_kind(shop: Shop) -> None:
+    await shop.job(Interval(MINUTE), rule="concurrent")
+    await shop.tick(MINUTE)
+    await shop.tick(MINUTE)
+    good, bad = await shop.claim()
+    failed = Failed(RunError("boom", "It broke."))
+    told = [
+        Report(good.run_id, good.job_id, good.fence, shop.worker, Succeeded()),
+        Report(bad.run_id, bad.job_id, bad.fence, shop.worker, failed),
+    ]
+    assert len(await report(shop.database, told)) == 2
+    assert shop.timer("last_success_run_id", "last_failure_run_id", "last_end_run_id") == (
+        good.run_id,
+        bad.run_id,
+        bad.run_id,
+    )
