@@ -13,7 +13,7 @@ from foliot.testing.simulation.run import simulate
 from foliot.testing.simulation.world import Size
 
 pytestmark = pytest.mark.anyio
-WORLD = Size(workspaces=5, days=2, seed=11)
+WORLD = Size(workspaces=5, days=2, seed=7)
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch, file: Any, name: str, right: bytes, wrong: bytes) -> None:

@@ -26,8 +26,8 @@ from foliot.testing.simulation.world import MINUTE, TYPE, Behaviour
 QUEUE = "default"
 # Every instant costs transactions, so what need not have its own shares one: workers look up and beat on the whole grain.
 # Leases are longer than in life for it; nothing that is checked hangs on their length.
-GRAIN = 5 * MINUTE
-LEASE = 12 * MINUTE
+GRAIN = 10 * MINUTE
+LEASE = 25 * MINUTE
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -183,7 +183,7 @@ class Node:
         ends_at = now + acted.takes
         if ends_at > claimed.deadline_at:
             ends_at, outcome = claimed.deadline_at, TimedOut()
-        ends_at = whole(ends_at, GRAIN if handler.behaviour.typical > GRAIN / 4 else MINUTE)
+        ends_at = whole(ends_at, GRAIN if handler.behaviour.typical > MINUTE else MINUTE)
         self.held[claimed.run_id] = Holding(claimed, ends_at, outcome)
         heappush(self._ends, (ends_at, claimed.run_id))
 
