@@ -107,7 +107,8 @@ def _item_kind(kind: Any) -> Any:
     return get_args(kind)[0] if get_origin(kind) is tuple else None
 
 
-def _tag(kind: type) -> str:
+@lru_cache(maxsize=256)
+def _tag(kind: Any) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).lstrip(
         "_"
     )
