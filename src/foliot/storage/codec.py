@@ -83,7 +83,7 @@ def decode(kind: Any, data: Any) -> Any:
 def _encode_object(value: Any, kind: Any) -> dict[str, Any]:
     declared: Any = type(value)
     hints = _hints(declared)
-    encoded = {"kind": _tag(type(value))} if _is_union_of_objects(kind) else {}
+    encoded = {"kind": _tag(declared)} if _is_union_of_objects(kind) else {}
     for field in dataclasses.fields(value):
         item = getattr(value, field.name)
         default = (
