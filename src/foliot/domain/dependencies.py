@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cache
 from typing import TypeVar
 
 from foliot.domain.errors import Invalid
@@ -125,6 +126,7 @@ def matches(on: On, status: RunStatus) -> bool:
             return status in TERMINAL and status is not RunStatus.SKIPPED
 
 
+@cache
 def kinds_matched(status: RunStatus) -> tuple[On, ...]:
     """The values of `on` that this end satisfies, for one query over all dependents."""
     return tuple(on for on in On if matches(on, status))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from foliot.domain.errors import Invalid
@@ -21,12 +21,12 @@ class Job:
     timetable: Timetable
     name: str = ""
     schedule_rev: int = 1
-    retry: Retry = field(default_factory=Retry)
-    overlap: Overlap = field(default_factory=Overlap)
-    misfire: Misfire = field(default_factory=Misfire)
-    breaker: Breaker = field(default_factory=Breaker)
-    limits: Limits = field(default_factory=Limits)
-    retention: Retention = field(default_factory=Retention)
+    retry: Retry = Retry()
+    overlap: Overlap = Overlap()
+    misfire: Misfire = Misfire()
+    breaker: Breaker = Breaker()
+    limits: Limits = Limits()
+    retention: Retention = Retention()
     max_runs: int | None = None
 
     def __post_init__(self) -> None:

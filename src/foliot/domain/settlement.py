@@ -127,8 +127,8 @@ def then(run: RunFacts, facts: JobFacts, settlement: Settlement) -> JobFacts:
     live, waiting = _left(run, facts)
     if settlement.promotes is Promotion.OLDEST:
         live, waiting = live + 1, waiting - 1
-    return replace(
-        facts,
+    return JobFacts(
+        job=facts.job,
         status=facts.status if settlement.event is None else advance(facts.status, settlement.event),
         timer=settlement.timer or facts.timer,
         live=live,

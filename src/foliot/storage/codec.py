@@ -85,7 +85,7 @@ def decode(kind: Any, data: Any) -> Any:
 def _encode_object(value: Any, kind: Any) -> dict[str, Any]:
     declared: Any = type(value)
     hints = _hints(declared)
-    encoded = {"kind": _tag(type(value))} if _is_union_of_objects(kind) else {}
+    encoded = {"kind": _tag(declared)} if _is_union_of_objects(kind) else {}
     for field in dataclasses.fields(value):
         item = getattr(value, field.name)
         default = (
@@ -109,7 +109,8 @@ def _item_kind(kind: Any) -> Any:
     return get_args(kind)[0] if get_origin(kind) is tuple else None
 
 
-def _tag(kind: type) -> str:
+@lru_cache(maxsize=256)
+def _tag(kind: Any) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).lstrip(
         "_"
     )

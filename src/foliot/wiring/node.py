@@ -29,6 +29,7 @@ from foliot.storage.tx import Database
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
 from foliot.wiring.chores import chores
+from foliot.wiring.collecting import collect_seldom
 from foliot.wiring.ending import Ending
 from foliot.wiring.engine import Engine
 from foliot.wiring.home import (
@@ -58,6 +59,7 @@ def serve(settings: Settings, say: Say) -> None:
     with only_one(settings), listener(settings.host, settings.port) as listening, home(settings) as here:
         _, facts = bring_up_to_date(here)
         try:
+            collect_seldom()
             asyncio.run(Node(settings, here, facts, say).run(listening))
         finally:
             signals_end_it()  # asyncio has put back the defaults; PostgreSQL has still to be stopped

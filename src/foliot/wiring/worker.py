@@ -28,6 +28,7 @@ from foliot.engine.loop import Loop
 from foliot.handlers import registry
 from foliot.services.hints import Announcer, Hint
 from foliot.storage.tx import Database, PoolSize
+from foliot.wiring.collecting import collect_seldom
 from foliot.worker.heart import STUCK, Heart
 from foliot.worker.link import LocalLink
 from foliot.worker.reporting import Reporter
@@ -64,6 +65,7 @@ def main() -> None:
         environ=os.environ,
         secrets=orders.secrets,
     )
+    collect_seldom()
     try:
         asyncio.run(run(orders))
     except FoliotError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from typing import assert_never
@@ -23,6 +23,7 @@ MOST_TIMES = 10_000  # no answer enumerates more than this
 _MOST_STEPS = 800  # through closed stretches, when looking for a time that will run
 _MOST_GATES = 500  # hops from one closed stretch into the next, when deferring
 Step = Callable[[datetime], PlannedTime | None]  # an instant -> the first planned time after it
+_REMEMBERED = 4  # answers of one timetable: where its jobs stood, where they stand, and what comes next
 _END_OF_TIME = datetime(LAST_YEAR + 1, 1, 1)
 
 
@@ -36,12 +37,25 @@ class Timetable:
     end_at: datetime | None = None
     window: Window | None = None
     calendars: tuple[Calendar, ...] = ()
+    _known: dict[datetime, PlannedTime | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
 
 def planned_after(timetable: Timetable, after: datetime) -> PlannedTime | None:
-    """The first planned time strictly later than `after`, whether it will run or is bound to be skipped."""
+    """The first planned time strictly later than `after`, whether it will run or is bound to be skipped.
+
+    Jobs that share a timetable ask the same question one after the other, so a timetable remembers its last few answers.
+    """
+    known = timetable._known  # noqa: SLF001  # no other function looks in there
+    if after in known:
+        return known[after]
     nominal = _nominal_after(timetable, naive_utc(after))
-    return None if nominal is None else _planned(timetable, nominal)
+    found = None if nominal is None else _planned(timetable, nominal)
+    if len(known) >= _REMEMBERED:
+        known.clear()
+    known[after] = found
+    return found
 
 
 def next_time(timetable: Timetable, after: datetime) -> PlannedTime | None:
