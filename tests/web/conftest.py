@@ -113,3 +113,4 @@ async def founded(database: Database) -> AsyncIterator[Town]:
             for role in MemberRole:
                 made.keys[slug, role.value] = await made.enrol(slug, role)
         yield made
+    await app.state.door.close()

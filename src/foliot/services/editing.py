@@ -16,6 +16,7 @@ from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.planning import plan, plan_resume, plan_start
+from foliot.domain.quotas import check_definition
 from foliot.domain.records import DueJob, Plan
 from foliot.domain.schedule import Manual
 from foliot.domain.schedule.reading import check_schedule
@@ -93,6 +94,7 @@ async def _edit(
                 hint="Read it again and repeat the change.",
             )
         refuse_archived(hand.row, "be edited")
+        check_definition(by.quotas, definition, tx.now, before.definition)
         if not with_edges and _edges(before.definition) != _edges(definition):
             raise _EdgesMovedError
         schedule = edited_schedule(before.definition.spec.schedule, definition.spec.schedule, tx.now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from foliot.engine.janitor import Chore
+from foliot.services import closing
 from foliot.services.prune import prune
 from foliot.services.repair import refresh_zone_data, repair_runs, repair_timers
 from foliot.services.stats import roll_up
@@ -28,4 +29,14 @@ def chores(database: Database) -> tuple[Chore, ...]:
         await repair_runs(database)
         return False
 
-    return move_timers_to_new_zone_data, add_up_days, prune_history, repair_all_timers, repair_open_runs
+    async def empty_archived_workspaces() -> bool:
+        return await closing.finish(database)
+
+    return (
+        move_timers_to_new_zone_data,
+        add_up_days,
+        prune_history,
+        repair_all_timers,
+        repair_open_runs,
+        empty_archived_workspaces,
+    )
