@@ -19,6 +19,7 @@ WORDS = {
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
     "aclose": "close",
+    "aread": "read",
     "asynchronous": "synchronous",
     "async_nap": "nap",
 }
