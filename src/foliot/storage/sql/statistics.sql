@@ -97,3 +97,38 @@ SELECT count(*) AS runs,
 
 -- name: last_run
 SELECT last_run_at, last_run_status FROM timers WHERE job_id = %(job_id)s;
+
+-- name: spread_of_workspace
+-- As `percentiles`, over what the workspace recorded last. The ids come from its own index alone.
+SELECT count(*) AS runs,
+       percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY seconds) AS seconds,
+       percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY lag_seconds) AS lag_seconds
+  FROM (SELECT run.seconds, run.lag_seconds
+          FROM (SELECT id FROM runs WHERE workspace_id = %(workspace_id)s ORDER BY id DESC LIMIT %(scan)s) AS newest
+         CROSS JOIN LATERAL (SELECT * FROM tallies WHERE tallies.id = newest.id OFFSET 0) AS run
+         WHERE run.runs = 1
+           AND (%(owner_id)s::uuid IS NULL OR EXISTS (SELECT FROM jobs WHERE jobs.id = run.job_id AND jobs.owner_id = %(owner_id)s))
+         ORDER BY newest.id DESC
+         LIMIT %(most)s) AS attempted;
+
+-- name: jobs_by_status
+SELECT status, count(*) AS jobs FROM jobs
+ WHERE workspace_id = %(workspace_id)s AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
+ GROUP BY status;
+
+-- name: open_runs
+-- Each count ends where it stops being news.
+SELECT (SELECT count(*) FROM (SELECT FROM ready WHERE workspace_id = %(workspace_id)s AND {own} LIMIT %(most)s) AS some) AS ready,
+       (SELECT count(*) FROM (SELECT FROM waiting WHERE workspace_id = %(workspace_id)s AND {own} LIMIT %(most)s) AS some) AS waiting,
+       (SELECT count(*) FROM (SELECT FROM leases WHERE workspace_id = %(workspace_id)s AND {own} LIMIT %(most)s) AS some) AS running;
+
+-- name: late
+-- Timers that should have gone off by `by` and have not: a scheduler is missing or behind.
+SELECT count(*) AS late FROM (
+    SELECT FROM timers WHERE due_at < %(by)s AND workspace_id = %(workspace_id)s AND {own} LIMIT %(most)s) AS some;
+
+-- name: next_due
+-- The soonest, looked for among the timers that go off first, of whomever: for a workspace with work of its own it is near the front.
+SELECT next_at FROM (SELECT workspace_id, job_id, next_at, status FROM timers WHERE due_at < 'infinity' ORDER BY due_at LIMIT %(scan)s) AS soonest
+ WHERE workspace_id = %(workspace_id)s AND status IN ('active', 'pending') AND {own}
+ LIMIT 1;
