@@ -73,15 +73,18 @@ SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(succ
   FROM (SELECT day, records, runs, successes, failures, skips, seconds, lag_seconds
           FROM daily
          WHERE workspace_id = %(workspace_id)s AND day >= %(since)s
+           AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s))
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
           FROM tallies
          WHERE workspace_id = %(workspace_id)s AND id > %(rolled_to)s
            AND id > (SELECT position FROM rounds WHERE name = 'roll_up') AND day >= %(since)s
+           AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s))
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
           FROM uncounted JOIN tallies ON tallies.id = uncounted.run_id
-         WHERE uncounted.workspace_id = %(workspace_id)s AND day >= %(since)s) AS each
+         WHERE uncounted.workspace_id = %(workspace_id)s AND day >= %(since)s
+           AND (%(owner_id)s::uuid IS NULL OR uncounted.job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s))) AS each
  GROUP BY day
  ORDER BY day;
 
@@ -118,17 +121,19 @@ SELECT status, count(*) AS jobs FROM jobs
 
 -- name: open_runs
 -- Each count ends where it stops being news.
-SELECT (SELECT count(*) FROM (SELECT FROM ready WHERE workspace_id = %(workspace_id)s AND {own} LIMIT %(most)s) AS some) AS ready,
-       (SELECT count(*) FROM (SELECT FROM waiting WHERE workspace_id = %(workspace_id)s AND {own} LIMIT %(most)s) AS some) AS waiting,
-       (SELECT count(*) FROM (SELECT FROM leases WHERE workspace_id = %(workspace_id)s AND {own} LIMIT %(most)s) AS some) AS running;
-
--- name: late
--- Timers that should have gone off by `by` and have not: a scheduler is missing or behind.
-SELECT count(*) AS late FROM (
-    SELECT FROM timers WHERE due_at < %(by)s AND workspace_id = %(workspace_id)s AND {own} LIMIT %(most)s) AS some;
+WITH own AS MATERIALIZED (SELECT id FROM jobs WHERE workspace_id = %(workspace_id)s AND owner_id = %(owner_id)s)
+SELECT (SELECT count(*) FROM (SELECT FROM ready WHERE workspace_id = %(workspace_id)s
+                                 AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM own)) LIMIT %(most)s) AS counted) AS ready,
+       (SELECT count(*) FROM (SELECT FROM waiting WHERE workspace_id = %(workspace_id)s
+                                 AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM own)) LIMIT %(most)s) AS counted) AS waiting,
+       (SELECT count(*) FROM (SELECT FROM leases WHERE workspace_id = %(workspace_id)s
+                                 AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM own)) LIMIT %(most)s) AS counted) AS running,
+       (SELECT count(*) FROM (SELECT FROM timers WHERE due_at < %(late_by)s AND workspace_id = %(workspace_id)s
+                                 AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM own)) LIMIT %(most)s) AS counted) AS late;
 
 -- name: next_due
--- The soonest, looked for among the timers that go off first, of whomever: for a workspace with work of its own it is near the front.
-SELECT next_at FROM (SELECT workspace_id, job_id, next_at, status FROM timers WHERE due_at < 'infinity' ORDER BY due_at LIMIT %(scan)s) AS soonest
- WHERE workspace_id = %(workspace_id)s AND status IN ('active', 'pending') AND {own}
- LIMIT 1;
+-- Found through jobs, which knows workspaces, as the agenda does.
+SELECT min(timers.next_at) AS next_at
+  FROM jobs JOIN timers ON timers.job_id = jobs.id
+ WHERE jobs.workspace_id = %(workspace_id)s AND jobs.status IN ('active', 'pending')
+   AND (%(owner_id)s::uuid IS NULL OR jobs.owner_id = %(owner_id)s);
