@@ -1,3 +1,4 @@
+# Made from sdk/asynchronous by ./dev format; edit it there.
 """The one door to the server: sends, repeats where that is safe, and turns refusals into errors."""
 
 from __future__ import annotations

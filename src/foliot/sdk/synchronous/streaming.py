@@ -1,3 +1,4 @@
+# Made from sdk/asynchronous by ./dev format; edit it there.
 """Server-sent events, resumed where they broke off."""
 
 from __future__ import annotations
