@@ -1,0 +1,61 @@
+"""The one door to the server: sends, repeats where that is safe, and turns refusals into errors."""
+
+from __future__ import annotations
+
+import httpx2
+
+from foliot import __version__
+from foliot.sdk.apart import nap
+from foliot.sdk.asking import Ask, request_of, wait_before_retry
+from foliot.sdk.errors import Unreachable, unreachable
+from foliot.sdk.place import Place
+from foliot.sdk.reading import Answer, check, read
+
+CONNECT_WITHIN = 5.0  # seconds
+
+
+class Http:
+    def __init__(self, place: Place, *, workspace: str | None, timeout: float, retries: int) -> None:
+        self.url = place.url
+        self._retries = retries
+        headers = {"Authorization": f"Bearer {place.key}", "User-Agent": f"foliot-python/{__version__}"}
+        if workspace is not None:
+            headers["Foliot-Workspace"] = workspace
+        self._client = httpx2.Client(
+            base_url=place.url,
+            headers=headers,
+            timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_WITHIN)),
+            trust_env=not place.is_local,  # no proxy stands between us and our own machine
+        )
+
+    def ask(self, shape: type[Answer], ask: Ask) -> Answer:
+        return read(shape, self.send(ask))
+
+    def tell(self, ask: Ask) -> None:
+        """For what answers with nothing."""
+        check(self.send(ask))
+
+    def send(self, ask: Ask) -> httpx2.Response:
+        attempt = 0
+        while True:
+            attempt += 1
+            came: httpx2.Response | httpx2.TransportError
+            try:
+                came = self._client.send(request_of(ask, self._client.build_request))
+            except httpx2.TransportError as error:
+                came = error
+            wait = wait_before_retry(ask, attempt, came) if attempt <= self._retries else None
+            if wait is None:
+                return self._answer(came)
+            nap(wait)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _answer(self, came: httpx2.Response | httpx2.TransportError) -> httpx2.Response:
+        if isinstance(came, httpx2.Response):
+            return came
+        raise self.unreachable(came) from came
+
+    def unreachable(self, error: httpx2.TransportError) -> Unreachable:
+        return unreachable(self.url, error)
