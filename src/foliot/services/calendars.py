@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, StaleRevision
 from foliot.domain.ids import CalendarId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.schedule import Calendar, check_calendar
@@ -24,7 +25,7 @@ BATCH = 200  # timers locked by one transaction
 NAMED = 5  # users told in a refusal
 
 
-async def create(database: Database, workspace_id: WorkspaceId, calendar: Calendar, by: str) -> CalendarId:
+async def create(database: Database, workspace_id: WorkspaceId, calendar: Calendar, by: Actor) -> CalendarId:
     check_calendar(calendar)
     async with database.tx(Role.APP, workspace_id) as tx:
         calendar_id = CalendarId(tx.new_id())
@@ -38,7 +39,7 @@ async def edit(
     workspace_id: WorkspaceId,
     calendar_id: CalendarId,
     calendar: Calendar,
-    by: str,
+    by: Actor,
     expected_revision: int | None = None,
 ) -> int:
     """Answers with how many timers moved."""
@@ -51,7 +52,7 @@ async def change(
     workspace_id: WorkspaceId,
     calendar_id: CalendarId,
     changes: Mapping[str, Any],
-    by: str,
+    by: Actor,
     expected_revision: int | None = None,
 ) -> int:
     """Give some of its fields another value; answers with how many timers moved."""
@@ -84,7 +85,7 @@ async def replan_users(database: Database, workspace_id: WorkspaceId, calendar_i
 
 
 async def delete(
-    database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, by: str, *, detach: bool = False
+    database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, by: Actor, *, detach: bool = False
 ) -> None:
     """Refused while jobs use it; with `detach` it is taken out of their definitions first."""
     while True:
@@ -156,6 +157,6 @@ def _in_use(found: CalendarRow, names: list[str]) -> Conflict:
     )
 
 
-async def _note(tx: Tx, action: str, calendar_id: CalendarId, by: str, name: str) -> None:
-    entry = AuditEntry(action, "calendar", str(calendar_id), actor=by, after={"name": name})
+async def _note(tx: Tx, action: str, calendar_id: CalendarId, by: Actor, name: str) -> None:
+    entry = AuditEntry(action, "calendar", str(calendar_id), by, after={"name": name})
     await audit.append(tx, tx.new_id(), entry)

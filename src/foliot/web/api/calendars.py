@@ -37,7 +37,7 @@ CalendarIdIn = Annotated[CalendarId, Depends(_calendar_id)]
 async def create_calendar(calendar: CalendarIn, caller: Editor, db: Db, response: Response) -> CalendarOut:
     refuse_agent(caller, "calendars")
     made = calendar_of(calendar, caller.workspace.default_timezone)
-    calendar_id = await calendars.create(db, caller.workspace_id, made, caller.name)
+    calendar_id = await calendars.create(db, caller.workspace_id, made, caller.actor)
     response.headers["Location"] = f"/api/v1/calendars/{calendar_id}"
     return await _as_it_stands(db, caller, calendar_id, response)
 
@@ -78,7 +78,7 @@ async def replace_calendar(
     """Put another in its place; the times of the jobs that use it are planned anew at once."""
     refuse_agent(caller, "calendars")
     new = calendar_of(calendar, caller.workspace.default_timezone)
-    await calendars.edit(db, caller.workspace_id, calendar_id, new, caller.name)
+    await calendars.edit(db, caller.workspace_id, calendar_id, new, caller.actor)
     tell(Hint.TIMERS)
     return await _as_it_stands(db, caller, calendar_id, response)
 
@@ -89,7 +89,7 @@ async def change_calendar(
 ) -> CalendarOut:
     """Change the fields that are named; `rules` is one field."""
     refuse_agent(caller, "calendars")
-    await calendars.change(db, caller.workspace_id, calendar_id, changes_of(change), caller.name)
+    await calendars.change(db, caller.workspace_id, calendar_id, changes_of(change), caller.actor)
     tell(Hint.TIMERS)
     return await _as_it_stands(db, caller, calendar_id, response)
 
@@ -104,7 +104,7 @@ async def delete_calendar(
 ) -> None:
     """Refused while jobs use it, unless `force` takes it out of them."""
     refuse_agent(caller, "calendars")
-    await calendars.delete(db, caller.workspace_id, calendar_id, caller.name, detach=force)
+    await calendars.delete(db, caller.workspace_id, calendar_id, caller.actor, detach=force)
     tell(Hint.TIMERS)
 
 

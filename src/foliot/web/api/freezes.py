@@ -36,7 +36,7 @@ FreezeIdIn = Annotated[FreezeId, Depends(_freeze_id)]
 async def turn_freeze_on(freeze: FreezeIn, caller: Operator, db: Db, response: Response) -> FreezeOut:
     """Hold everything, or the jobs that it names or that have its tags or queues. No job is edited by it."""
     refuse_agent(caller, "freezes")
-    freeze_id = await freezes.turn_on(db, caller.workspace_id, freeze_of(freeze), caller.name)
+    freeze_id = await freezes.turn_on(db, caller.workspace_id, freeze_of(freeze), caller.actor)
     response.headers["Location"] = f"/api/v1/freezes/{freeze_id}"
     seen = await frozen.one(db, caller.workspace_id, freeze_id)
     return freeze_out(seen.items[0], seen.at)
@@ -76,7 +76,7 @@ async def get_freeze(freeze_id: FreezeIdIn, caller: Viewer, db: Db) -> FreezeOut
 async def lift_freeze(freeze_id: FreezeIdIn, caller: Operator, db: Db, tell: Tell) -> None:
     """It ends now, and what it held goes on as its `after` says. One that has not begun is taken back."""
     refuse_agent(caller, "freezes")
-    await freezes.lift(db, caller.workspace_id, freeze_id, caller.name)
+    await freezes.lift(db, caller.workspace_id, freeze_id, caller.actor)
     tell(Hint.TIMERS)
     tell(Hint.READY)
 
