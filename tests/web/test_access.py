@@ -42,6 +42,9 @@ TABLE = {
     ("GET", "/api/v1/freezes/{freeze_id}"): "viewer",
     ("POST", "/api/v1/freezes/{freeze_id}/lift"): "operator",
     ("DELETE", "/api/v1/freezes/{freeze_id}"): "operator",
+    ("GET", "/api/v1/workers"): "viewer",
+    ("GET", "/api/v1/queues"): "viewer",
+    ("GET", "/api/v1/job-types"): "viewer",
     ("GET", "/openapi.json"): "viewer",
 }
 
