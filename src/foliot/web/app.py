@@ -14,11 +14,24 @@ from foliot.services import Database
 from foliot.services.access import Door
 from foliot.services.hints import Announce
 from foliot.web import errors, health, openapi
-from foliot.web.api import audit, job_moves, jobs, keys, members, preview, runs, workspaces
+from foliot.web.api import (
+    audit,
+    calendars,
+    fleet,
+    freezes,
+    job_moves,
+    jobs,
+    keys,
+    members,
+    preview,
+    runs,
+    workspaces,
+)
 from foliot.web.rates import Rates
 from foliot.web.requests import Requests
 from foliot.web.routes import permission_of
 
+NOUNS = (jobs, job_moves, runs, preview, calendars, freezes, fleet, keys, members, workspaces, audit)
 OPEN = frozenset({"/", "/healthz", "/readyz"})
 
 
@@ -49,7 +62,7 @@ def create_app(
     app.add_api_route(
         "/", welcome, methods=["GET", "HEAD"], response_class=HTMLResponse, include_in_schema=False
     )
-    for room in (jobs, job_moves, runs, preview, keys, members, workspaces, audit, openapi):
+    for room in (*NOUNS, openapi):
         app.include_router(room.routes)
     refuse_undeclared(app.routes)
     return app

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from foliot.engine.janitor import Chore
 from foliot.services import closing
+from foliot.services.fleet import forget_lost
 from foliot.services.prune import prune
 from foliot.services.repair import refresh_zone_data, repair_runs, repair_timers
 from foliot.services.stats import roll_up
@@ -32,6 +33,10 @@ def chores(database: Database) -> tuple[Chore, ...]:
     async def empty_archived_workspaces() -> bool:
         return await closing.finish(database)
 
+    async def forget_lost_workers() -> bool:
+        await forget_lost(database)
+        return False
+
     return (
         move_timers_to_new_zone_data,
         add_up_days,
@@ -39,4 +44,5 @@ def chores(database: Database) -> tuple[Chore, ...]:
         repair_all_timers,
         repair_open_runs,
         empty_archived_workspaces,
+        forget_lost_workers,
     )
