@@ -31,7 +31,18 @@ pytestmark = pytest.mark.anyio
 SAME = {"X-Request-Id": "same-for-all"}
 ROLES = list(MemberRole)
 # What an operation must be sent, beside its path, before it looks for the thing. Others take an empty object.
-SENT: dict[tuple[str, str], dict[str, Any]] = {}
+CALENDAR = {
+    "name": "nights",
+    "kind": "blackout",
+    "rules": [{"kind": "weekly", "start": "22:00", "end": "06:00"}],
+}
+SENT: dict[tuple[str, str], dict[str, Any]] = {
+    ("PUT", "/api/v1/calendars/{calendar_id}"): {"json": CALENDAR},
+}
+# What a workspace shares: its agents look at these and change none.
+SHARED = frozenset({"calendar_id", "freeze_id"})
+# What agents may ask for beside the things they own. A new route that changes something is not for them until it stands here.
+FOR_AGENTS = frozenset({("POST", "/api/v1/jobs"), ("POST", "/api/v1/preview"), ("POST", "/api/v1/keys")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +94,8 @@ class Makers:
             "key_id": self.key,
             "member_id": self.member,
             "workspace": self.workspace,
+            "calendar_id": self.calendar,
+            "freeze_id": self.freeze,
         }
 
     async def things(self, operation: Operation, workspace: str) -> dict[str, str]:
@@ -106,6 +119,15 @@ class Makers:
     async def member(self, workspace: str) -> str:
         return await self.made(
             workspace, "/members", {"kind": "user", "name": "canary-5b1f", "role": "viewer"}
+        )
+
+    async def calendar(self, workspace: str) -> str:
+        return await self.made(workspace, "/calendars", {**CALENDAR, "name": f"canary-shared {uuid4().hex}"})
+
+    async def freeze(self, workspace: str) -> str:
+        """One that holds nothing of the other things, for it begins long after them."""
+        return await self.made(
+            workspace, "/freezes", {"reason": "canary-shared", "start_at": "2100-01-01T00:00:00Z"}
         )
 
     async def workspace(self, workspace: str) -> str:
@@ -182,7 +204,7 @@ async def test_everybody_may_what_the_permission_says_with_their_own_things_and_
             assert answer.status_code != 401, case
             if not operation.lets_in(who):
                 assert (answer.status_code, answer.json()["code"]) == (403, "denied"), case
-            elif who.is_agent and operation.parameters:
+            elif who.is_agent and set(operation.parameters) - SHARED:
                 assert answer.status_code == 404, case  # it is an administrator's
             elif who.role in {None, MemberRole.ADMIN}:
                 assert answer.status_code not in {403, 404}, case
@@ -226,7 +248,7 @@ async def test_another_workspace_s_things_answer_byte_for_byte_like_things_that_
 
 
 async def test_an_agent_finds_the_things_of_others_as_little_as_things_that_do_not_exist(grid: Grid) -> None:
-    for operation in (each for each in grid.operations if each.parameters):
+    for operation in (each for each in grid.operations if set(each.parameters) - SHARED):
         others = await grid.makers.things(operation, "acme")
         nobodys = {name: str(uuid4()) for name in others}
         for who in (each for each in grid.people if each.is_agent and operation.lets_in(each)):
@@ -234,8 +256,20 @@ async def test_an_agent_finds_the_things_of_others_as_little_as_things_that_do_n
             assert told(await grid.send(operation, others, who.headers())) == expected, (operation, who.name)
 
 
+async def test_an_agent_changes_nothing_that_others_share(grid: Grid) -> None:
+    found = {
+        (each.method, each.path)
+        for each in grid.operations
+        if each.method != "GET"
+        and each.agents
+        and each.permission not in {Permission.ADMIN, Permission.SYSTEM}
+        if set(each.parameters) & SHARED or not each.parameters
+    }
+    assert found == FOR_AGENTS, "guard it with SharedOperator or SharedEditor, or say why an agent may"
+
+
 async def test_no_list_shows_an_agent_what_others_own(grid: Grid) -> None:
-    for name in grid.makers.of:
+    for name in grid.makers.of.keys() - SHARED:
         await grid.makers.of[name]("acme")
     grid.makers.clock.advance(timedelta(hours=1))
     await tick(grid.town.database)
