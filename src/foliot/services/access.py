@@ -54,7 +54,11 @@ class Caller:
 @dataclass(frozen=True, slots=True)
 class _Admission:
     caller: Caller
+    slug: str | None  # that was asked for; a key of a workspace has but one
     read_at: float  # by the monotonic clock, before the database was asked
+
+    def answers(self, slug: str | None) -> bool:
+        return self.slug == slug or not self.caller.holder.principal.is_system
 
 
 class Door:
@@ -80,14 +84,19 @@ class Door:
         key = parse_key(presented)
         if key is None:
             return None
-        remembered = self._admitted.get((key.hash, slug))
-        age = 0.0 if remembered is None else monotonic() - remembered.read_at
-        if remembered is not None and age < FRESH:
-            caller = remembered.caller
-            at = self._database.instant(caller.at, age)
-            ends = caller.holder.expires_at
-            return replace(caller, at=at) if ends is None or ends > at else None
-        return await self._look_up(key.hash, slug)
+        key_hash = key.hash
+        remembered = self._admitted.get((key_hash, slug)) or self._admitted.get((key_hash, None))
+        if remembered is None or not remembered.answers(slug):
+            return await self._look_up(key_hash, slug)
+        age = monotonic() - remembered.read_at
+        if age >= FRESH:
+            return await self._look_up(key_hash, slug)
+        caller = remembered.caller
+        at, ends = self._database.instant(caller.at, age), caller.holder.expires_at
+        if ends is not None and ends <= at:
+            return None
+        _refuse_elsewhere(caller, slug)
+        return replace(caller, at=at)
 
     def knows(self, presented: str) -> bool:
         """Whether this key was valid here before. It says nothing about now."""
@@ -113,24 +122,21 @@ class Door:
             home = None if own is None else await workspaces.by_id(tx, own)
         if found.last_used_at is None or tx.now - found.last_used_at >= keys.TOUCH_AFTER:
             self._touch(key_hash)
+        asked = slug if home is None else None
         if home is None:
             home = await _chosen(self._database, slug or DEFAULT_WORKSPACE)
-        elif slug is not None and slug != home.slug:
-            raise Denied(
-                f'This key belongs to the workspace "{home.slug}".',
-                hint="Leave the header Foliot-Workspace out, or use a key of the other workspace.",
-            )
         caller = Caller(found.holder, home, tx.now, self._quotas.overlaid(home.quotas))
         if changes == self._changes:  # else what was read may be what was just changed
-            self._remember(key_hash, slug, _Admission(caller, read_at))
+            self._remember(key_hash, _Admission(caller, asked, read_at))
+        _refuse_elsewhere(caller, slug)
         return caller
 
-    def _remember(self, key_hash: bytes, slug: str | None, admission: _Admission) -> None:
+    def _remember(self, key_hash: bytes, admission: _Admission) -> None:
         if len(self._admitted) >= MOST:
             self._admitted.clear()
         if len(self._known) >= MOST:
             self._known.clear()
-        self._admitted[key_hash, slug] = admission
+        self._admitted[key_hash, admission.slug] = admission
         self._known.add(key_hash)
 
     def _touch(self, key_hash: bytes) -> None:
@@ -159,6 +165,15 @@ def admit(caller: Caller, permission: Permission, *, agents: bool = True) -> Non
         raise Denied(
             f"This needs the role {permission}; this key has {has}.",
             hint="Ask an administrator of the workspace for a key with that role.",
+        )
+
+
+def _refuse_elsewhere(caller: Caller, slug: str | None) -> None:
+    home = caller.workspace.slug
+    if slug not in (None, home) and not caller.holder.principal.is_system:
+        raise Denied(
+            f'This key belongs to the workspace "{home}".',
+            hint="Leave the header Foliot-Workspace out, or use a key of the other workspace.",
         )
 
 
