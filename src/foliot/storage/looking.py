@@ -24,7 +24,11 @@ from foliot.storage.tx import Tx
 MOST_SCANNED = 5_000  # records that one page looks at, when a filter leaves most of them out
 LATE = timedelta(minutes=5)  # as runs_recorded_late has it
 SLACK = timedelta(minutes=1)  # a clock that was set back
-OPEN = frozenset({RunStatus.READY, RunStatus.WAITING, RunStatus.RUNNING})
+OPEN = {
+    RunStatus.RUNNING: "leases",
+    RunStatus.READY: "ready",
+    RunStatus.WAITING: "waiting",
+}  # and where they stand
 _STATUS = (
     "COALESCE(runs.status, CASE WHEN EXISTS (SELECT FROM leases WHERE leases.run_id = runs.id) THEN 'running'"
     " WHEN EXISTS (SELECT FROM waiting WHERE waiting.run_id = runs.id) THEN 'waiting' ELSE 'ready' END)"
@@ -75,9 +79,12 @@ class Wanted:
         return JobId(values[0]) if len(values) == 1 and isinstance(values[0], UUID) else None
 
     @property
-    def is_of_open(self) -> bool:
-        terms = [term for term in self.query.of("status") if not term.negated]
-        return any(OPEN.issuperset(term.values) for term in terms)
+    def open(self) -> list[str]:
+        """The tables that hold all it may find, where it asks for none that has ended."""
+        for term in self.query.of("status"):
+            if not term.negated and all(value in OPEN for value in term.values):
+                return [OPEN[RunStatus(str(value))] for value in term.values]
+        return []
 
     @property
     def planned(self) -> Between:
@@ -164,8 +171,9 @@ def walk_of_workspace(workspace_id: WorkspaceId | None, wanted: Wanted, after: B
         bounds.append(f"id >= {found.put(first_id_at(stretch.low - SLACK))}")
     if after is not None:
         bounds.append(f"id < {found.put(after.id)}")
-    if wanted.is_of_open:
-        statement = sql.looking.of_workspace_open
+    if tables := wanted.open:
+        pieces = [filled(sql.looking.open, table=table).text.decode() for table in dict.fromkeys(tables)]
+        statement = filled(sql.looking.of_workspace_open, open=" UNION ALL ".join(pieces))
     elif isinstance(stretch.high, datetime):
         statement = sql.looking.of_workspace_until
         params |= {"until": stretch.high, "late_from": first_id_at(stretch.high + LATE)}

@@ -36,8 +36,7 @@ SELECT * FROM (
 
 -- name: of_workspace_open
 -- What has not ended is in one of three small tables, however long ago it was recorded.
-SELECT runs.* FROM (SELECT run_id FROM leases WHERE workspace_id = %(workspace_id)s
-                    UNION ALL SELECT run_id FROM ready WHERE workspace_id = %(workspace_id)s
-                    UNION ALL SELECT run_id FROM waiting WHERE workspace_id = %(workspace_id)s) AS open
-  JOIN runs ON runs.id = open.run_id
- WHERE {bounds} ORDER BY id DESC LIMIT %(scan)s
+SELECT runs.* FROM ({open}) AS open JOIN runs ON runs.id = open.run_id WHERE {bounds} ORDER BY id DESC LIMIT %(scan)s
+
+-- name: open
+SELECT run_id FROM {table} WHERE workspace_id = %(workspace_id)s
