@@ -91,6 +91,11 @@ def claimed_run(*columns: Any) -> Claimed:
     return Claimed._make((*known, _TRIGGERS[trigger]))
 
 
+async def of_run(tx: Tx, run_id: RunId) -> Held | None:
+    row = await tx.fetch_one(sql.leases.of_run, {"run_id": run_id})
+    return None if row is None else Held(**row)
+
+
 async def lock(tx: Tx, held: Sequence[Held]) -> dict[RunId, Lease]:
     """The leases that are still what their holder thinks they are."""
     rows = await tx.fetch_tuples(sql.leases.lock, packed(_HELD_COLUMNS, held))

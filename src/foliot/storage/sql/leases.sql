@@ -9,6 +9,9 @@ SELECT leases.run_id, leases.job_id, leases.trigger, leases.attempts, leases.ret
  ORDER BY leases.run_id
    FOR UPDATE OF leases;
 
+-- name: of_run
+SELECT run_id, fence, worker_id FROM leases WHERE run_id = %(run_id)s;
+
 -- name: abandoned
 -- Runs whose worker is no longer registered: it left, or was struck off for its silence.
 SELECT leases.run_id, leases.job_id, leases.fence, leases.worker_id
@@ -32,7 +35,7 @@ gone AS (
  RETURNING leases.*),
 ended AS (
     UPDATE runs
-       SET status = settled.status, skip_reason = settled.skip_reason, note = settled.note, error = settled.error,
+       SET status = settled.status, skip_reason = settled.skip_reason, note = COALESCE(settled.note, runs.note), error = settled.error,
            output = settled.output, started_at = gone.started_at, finished_at = %(now)s, attempt_count = gone.attempts,
            fence = gone.fence, worker_id = gone.worker_id
       FROM settled JOIN gone USING (run_id)
