@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from foliot.domain.ids import JobId, RunId, WorkerId
 from foliot.domain.outcomes import Outcome, Succeeded
@@ -19,8 +18,7 @@ from foliot.storage.tx import Database, Role, Tx
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """What happened to one attempt, under the fence it was leased with."""
 
     run_id: RunId

@@ -75,21 +75,23 @@ async def take(
     types: Sequence[str],
     workspaces: Sequence[WorkspaceId],
     share: int,
+    most: int | None = None,
 ) -> list[Claimed]:
+    """At most `share` of each workspace, and `most` of all together."""
     params = {
         "worker_id": worker_id,
         "queue": queue,
         "types": list(types),
         "workspace_ids": uuids(workspaces),
         "share": share,
+        "most": most,
         "now": tx.now,
     }
     return [claimed_run(*row) for row in await tx.fetch_tuples(sql.ready.take, params)]
 
 
 def claimed_run(*columns: Any) -> Claimed:
-    *known, trigger = columns
-    return Claimed._make((*known, _TRIGGERS[trigger]))
+    return Claimed._make((*columns[:-1], _TRIGGERS[columns[-1]]))
 
 
 async def lock(tx: Tx, held: Sequence[Held]) -> dict[RunId, Lease]:
