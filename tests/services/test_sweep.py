@@ -20,6 +20,7 @@ from foliot.services.sweep import CANCEL_GRACE, DEADLINE_SLACK, Swept, sweep
 from foliot.services.tick import tick
 from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database
+from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +33,7 @@ async def worker(database: Database, clock: ManualClock, workspace: WorkspaceId)
     """One worker, and a daily job with a timeout of an hour whose run is ready."""
     limits = Limits(timeout=timedelta(hours=1))
     await jobs.create(
-        database, workspace, Definition("daily", Spec(Interval(DAY), "python", limits=limits)), "test"
+        database, workspace, Definition("daily", Spec(Interval(DAY), "python", limits=limits)), TEST
     )
     clock.advance(DAY)
     await tick(database)
@@ -107,7 +108,7 @@ async def test_with_on_lost_fail_a_run_is_never_repeated(
 ) -> None:
     limits = Limits(on_lost=OnLost.FAIL)
     await jobs.create(
-        database, workspace, Definition("once", Spec(Interval(DAY), "python", limits=limits)), "test"
+        database, workspace, Definition("once", Spec(Interval(DAY), "python", limits=limits)), TEST
     )
     clock.advance(DAY)
     await tick(database)

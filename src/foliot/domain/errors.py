@@ -2,7 +2,8 @@
 
 FoliotError
 ├── Invalid                 what was asked for cannot be: 422
-│   └── ScheduleInvalid     an expression, zone, window or phrase that names no times
+│   ├── ScheduleInvalid     an expression, zone, window or phrase that names no times
+│   └── QueryInvalid        a filter that cannot be read
 ├── NotFound                no such thing, or not yours: 404
 ├── Conflict                it is not in a state that allows this: 409
 │   ├── IllegalMove         a job or run cannot make that move from where it is
@@ -66,6 +67,12 @@ class ScheduleInvalid(Invalid):
     code = "schedule.invalid"
 
 
+class QueryInvalid(Invalid):
+    """This filter cannot be read."""
+
+    code = "query.invalid"
+
+
 class NotFound(FoliotError):
     """There is no such thing here."""
 
@@ -88,6 +95,10 @@ class StaleRevision(Conflict):
     """Somebody else has edited it since it was read."""
 
     code = "stale_revision"
+
+    def __init__(self, message: str, *, hint: str | None = None, revision: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.revision = revision  # the one it has now
 
 
 class LeaseLost(Conflict):
