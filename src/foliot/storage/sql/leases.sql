@@ -80,5 +80,9 @@ told AS (
            live_until = CASE WHEN live > 1 THEN live_until END, run_count = run_count + 1, success_count = success_count + 1,
            last_run_at = gone.started_at, last_run_id = gone.run_id, last_run_status = 'succeeded', last_error = NULL,
            last_success_at = %(now)s, last_success_run_id = gone.run_id, last_end_at = %(now)s, last_end_run_id = gone.run_id
-      FROM gone WHERE timers.job_id = gone.job_id)
+      FROM gone WHERE timers.job_id = gone.job_id),
+announced AS (
+    INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
+    SELECT gone.workspace_id, %(now)s, 'run.succeeded', gone.job_id, gone.run_id, gone.attempts
+      FROM gone JOIN watches ON watches.workspace_id = gone.workspace_id AND watches.until > %(now)s)
 SELECT run_id FROM gone;
