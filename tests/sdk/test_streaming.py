@@ -6,7 +6,6 @@ import asyncio
 from itertools import islice
 
 import pytest
-from foliot.sdk.synchronous.streaming import events_of
 
 from foliot.sdk import Denied, Unreadable
 from foliot.sdk.asking import Ask
@@ -14,6 +13,7 @@ from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.streaming import events_of as async_events_of
 from foliot.sdk.place import Place
 from foliot.sdk.synchronous.http import Http
+from foliot.sdk.synchronous.streaming import events_of
 from tests.sdk.conftest import Scripted
 from tests.sdk.test_repeating import BUSY
 
