@@ -10,7 +10,8 @@ import typer
 from foliot import __version__
 from foliot.cli import db, keys, preview, serve
 from foliot.cli import settings as settings_command
-from foliot.cli.output import MEANINGS, Exit, mute_stdout, report, say
+from foliot.cli.exits import MEANINGS, Exit
+from foliot.cli.output import mute_stdout, report, say
 from foliot.domain.errors import FoliotError
 from foliot.settings import SettingsError
 
