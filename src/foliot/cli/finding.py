@@ -53,7 +53,9 @@ def job_called(client: Client, called: str) -> JobOut:
         return client.jobs.get(low)
     named = [job for job in client.jobs.each(name=[called]) if job.name == called] if called.strip() else []
     if not named and len(low) >= SHORTEST_PREFIX and _PREFIX.fullmatch(low):
-        named = list(islice((job for job in client.jobs.each() if str(job.id).startswith(low)), MOST_NAMED + 1))
+        named = list(
+            islice((job for job in client.jobs.each() if str(job.id).startswith(low)), MOST_NAMED + 1)
+        )
     if len(named) > 1:
         raise _ambiguous(called, named)
     if named:

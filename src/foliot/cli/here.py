@@ -71,7 +71,8 @@ class Here:
     def client(self) -> Client:
         from foliot.sdk import Client
 
-        return Client(self._url, self._key_file and _key_in(self._key_file), self._workspace)
+        key = None if self._key_file is None else _key_in(self._key_file)
+        return Client(self._url, key, self._workspace)
 
     def close(self) -> None:
         if "client" in self.__dict__:

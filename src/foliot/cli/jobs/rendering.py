@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -13,8 +14,8 @@ from rich.text import Text
 from foliot.cli.looks import BAD, GOOD, JOB_MARKS, QUIET, STRONG, cell, columns, facts, mark, marked, stacked
 from foliot.cli.times import about, relative, wall, when
 from foliot.wire.durations import write_duration
-from foliot.wire.jobs import JobDefinition, JobOut
-from foliot.wire.schedules import CronOut, IntervalOut, OnceOut, PlannedOut, ScheduleOut
+from foliot.wire.jobs import JobOut
+from foliot.wire.schedules import CronOut, IntervalOut, OnceOut, PlannedOut, PreviewOut, ScheduleOut
 
 SHORTEST_ID = 8
 ORDER = ("active", "pending", "paused", "disabled", "failed", "completed", "expired", "archived")
@@ -40,7 +41,9 @@ def job_list(jobs: Sequence[JobOut], now: datetime, *, total: int | None = None)
     table = columns(("", "name", "", "schedule", "last", "", ""), rows, wraps=("name", "last"), indent=2)
     table.show_header = False
     more = [f"first {len(jobs)} of {total}"] if total is not None and total > len(jobs) else []
-    heading = Text(f"Jobs ({', '.join([*counts(Counter(job.status for job in jobs)), *more])}):", style=STRONG)
+    heading = Text(
+        f"Jobs ({', '.join([*counts(Counter(job.status for job in jobs)), *more])}):", style=STRONG
+    )
     return stacked(heading, table)
 
 
@@ -80,19 +83,31 @@ def job_page(job: JobOut, now: datetime, times: Sequence[PlannedOut] = ()) -> Re
     )
 
 
-def policies(job: JobDefinition) -> list[tuple[str, str | None]]:
+def policies(job: JobOut) -> list[tuple[str, str | None]]:
     """What differs from what a job has by default, except the three that people always ask about."""
-    defaults = {name: field.default for name, field in JobDefinition.model_fields.items()}
+    defaults = {name: field.default for name, field in JobOut.model_fields.items()}
     told: list[tuple[str, str | None]] = [
         ("timeout", write_duration(job.timeout)),
         ("overlap", job.overlap),
         ("retry", _retry(job)),
     ]
-    shown = {"timeout", "overlap", "retry", "name", "description", "type", "config", "payload", "schedule", "owner", "tags"}
+    shown = {
+        "timeout",
+        "overlap",
+        "retry",
+        "name",
+        "description",
+        "type",
+        "config",
+        "payload",
+        "schedule",
+        "owner",
+        "tags",
+    }
     plain = job.model_dump(mode="json")
     told += [
         (name, _json(plain[name]) if isinstance(plain[name], dict | list) else str(plain[name]))
-        for name in JobDefinition.model_fields
+        for name in JobOut.model_fields
         if name not in shown and getattr(job, name) != defaults[name]
     ]
     return told
@@ -116,6 +131,27 @@ def moved(job: JobOut, what: str, now: datetime) -> Text:
     return text
 
 
+def created(job: JobOut, now: datetime) -> RenderableType:
+    rows: list[tuple[str, Text | str | None]] = [
+        ("id", str(job.id)),
+        ("runs", job.schedule.words),
+        ("next", when(job.next_run_at, job.schedule.timezone, now) if job.next_run_at else None),
+        ("status", None if job.status == "active" else status_line(job, now)),
+    ]
+    return stacked(Text.assemble(("Created", STRONG), f" {cell(job.name).plain}."), facts(rows))
+
+
+def would_be(name: str, seen: PreviewOut, now: datetime) -> RenderableType:
+    """What a dry run says."""
+    notes = [*seen.notes, *seen.warnings]
+    return stacked(
+        Text.assemble(("Would create", STRONG), f" {cell(name).plain}: ", cell(seen.words), "."),
+        next_times(seen.items, seen.schedule.timezone, now),
+        *(cell(f"Note: {note}") for note in notes),
+        Text("Nothing was done."),
+    )
+
+
 def next_times(times: Sequence[PlannedOut], zone: str, now: datetime) -> RenderableType:
     if not times:
         return Text("It has no next time.")
@@ -128,7 +164,9 @@ def next_times(times: Sequence[PlannedOut], zone: str, now: datetime) -> Rendera
         )
         for each in times
     ]
-    headers = ("NEXT", "IN", "UTC", "NOTE") if any(each.notes for each in times) else ("NEXT", "IN", "UTC", "")
+    headers = (
+        ("NEXT", "IN", "UTC", "NOTE") if any(each.notes for each in times) else ("NEXT", "IN", "UTC", "")
+    )
     return columns(headers, rows, wraps=("NOTE",))
 
 
@@ -147,7 +185,10 @@ def _last(job: JobOut, now: datetime) -> Text:
     """What a person wants to know of the past: why it does not run, else what came of the last run."""
     if job.status in {"paused", "failed", "disabled"}:
         reason = _reason(job)
-        return cell(job.status.capitalize() + (f" ({reason})" if reason else ""), BAD if job.status == "failed" else "")
+        return cell(
+            job.status.capitalize() + (f" ({reason})" if reason else ""),
+            BAD if job.status == "failed" else "",
+        )
     if job.last_run_at is None:
         return cell("Never ran", QUIET)
     style = GOOD if job.last_run_status == "succeeded" else BAD if _is_bad(job.last_run_status) else QUIET
@@ -161,7 +202,8 @@ def _next(job: JobOut, now: datetime) -> Text:
 
 
 def _reason(job: JobOut) -> str | None:
-    if job.status == "paused" and job.consecutive_failures > 1 and job.status_reason in {None, "breaker"}:
+    """The breaker's sentence is told as lists tell it; others as they were given."""
+    if job.status_reason and "failures in a row" in job.status_reason:
         return f"{job.consecutive_failures} consecutive failures"
     return job.status_reason
 
@@ -174,12 +216,16 @@ def _is_bad(status: str | None) -> bool:
     return status in {"failed", "timed_out", "interrupted"}
 
 
-def _retry(job: JobDefinition) -> str:
+def _retry(job: JobOut) -> str:
     retry = job.retry
     if retry.strategy == "none" or retry.max == 0:
         return "none"
     waits = ", ".join(write_duration(each) for each in retry.delays)
-    how = f"after {waits}" if retry.strategy == "list" else f"{retry.strategy}, from {write_duration(retry.base)}"
+    how = (
+        f"after {waits}"
+        if retry.strategy == "list"
+        else f"{retry.strategy}, from {write_duration(retry.base)}"
+    )
     return f"{retry.max} more times, {how}"
 
 
@@ -191,7 +237,7 @@ def _shortest(jobs: Sequence[JobOut]) -> int:
     """How much of their ids tells these jobs apart."""
     ids = sorted(str(job.id) for job in jobs)
     longest_shared = max(
-        (next((at for at in range(36) if one[at] != other[at]), 35) for one, other in zip(ids, ids[1:], strict=False)),
+        (next((at for at in range(36) if one[at] != other[at]), 35) for one, other in pairwise(ids)),
         default=0,
     )
     return max(SHORTEST_ID, longest_shared + 1)
