@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from operator import attrgetter
 
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
@@ -15,6 +16,7 @@ from foliot.services.access import Door
 from foliot.services.hints import Announce
 from foliot.web import errors, health, openapi
 from foliot.web.api import (
+    asking,
     audit,
     calendars,
     fleet,
@@ -31,7 +33,9 @@ from foliot.web.rates import Rates
 from foliot.web.requests import Requests
 from foliot.web.routes import permission_of
 
-NOUNS = (jobs, job_moves, runs, preview, calendars, freezes, fleet, keys, members, workspaces, audit)
+NOUNS = (
+    jobs, job_moves, runs, asking, preview, calendars, freezes, fleet, keys, members, workspaces, audit
+)  # fmt: skip
 OPEN = frozenset({"/", "/healthz", "/readyz"})
 
 
@@ -50,7 +54,14 @@ def create_app(
     quotas of the installation and `rates` count what comes in; without them there are none.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
-    app = FastAPI(title="Foliot", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title="Foliot",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        generate_unique_id_function=attrgetter("name"),  # operation ids that clients can be made from
+    )
     app.state.stopping = stopping
     app.state.database = database
     app.state.announce = announce
