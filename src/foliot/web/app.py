@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
@@ -13,7 +14,7 @@ from foliot import __version__
 from foliot.services import Database
 from foliot.services.hints import Announce
 from foliot.web import errors, health, openapi
-from foliot.web.api import calendars, fleet, freezes, job_moves, jobs, preview, runs
+from foliot.web.api import calendars, events, fleet, freezes, job_moves, jobs, preview, runs
 from foliot.web.requests import Requests
 from foliot.web.routes import permission_of
 
@@ -32,13 +33,14 @@ def create_app(
     app.state.stopping = stopping
     app.state.database = database
     app.state.announce = announce
+    app.state.streams = Counter()  # open ones, by workspace
     app.add_middleware(Requests)
     errors.install(app)
     app.include_router(health.router(probe), include_in_schema=False)
     app.add_api_route(
         "/", welcome, methods=["GET", "HEAD"], response_class=HTMLResponse, include_in_schema=False
     )
-    for room in (jobs, job_moves, runs, preview, calendars, freezes, fleet, openapi):
+    for room in (jobs, job_moves, runs, preview, calendars, freezes, fleet, events, openapi):
         app.include_router(room.routes)
     refuse_undeclared(app.routes)
     return app

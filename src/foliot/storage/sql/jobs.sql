@@ -15,10 +15,15 @@ SELECT jobs.*, timers.cursor_at, NULLIF(timers.due_at, 'infinity') AS due_at, ti
 -- name: move
 -- The status is written in both places at once: people filter jobs by it, the engine reads it where the timer is.
 WITH new AS (SELECT * FROM unnest(%(job_ids)s::uuid[], %(statuses)s::text[], %(reasons)s::text[]) AS new (job_id, status, reason)),
-     told AS (UPDATE timers SET status = new.status FROM new WHERE timers.job_id = new.job_id)
-UPDATE jobs
-   SET status = new.status, status_reason = new.reason, status_by = %(by)s, status_at = %(now)s, paused_until = NULL
-  FROM new WHERE jobs.id = new.job_id;
+     timed AS (UPDATE timers SET status = new.status FROM new WHERE timers.job_id = new.job_id),
+     moved AS (UPDATE jobs
+                  SET status = new.status, status_reason = new.reason, status_by = %(by)s, status_at = %(now)s, paused_until = NULL
+                 FROM new WHERE jobs.id = new.job_id
+            RETURNING jobs.workspace_id, jobs.id, jobs.status)
+INSERT INTO events (workspace_id, at, kind, job_id, actor)
+SELECT moved.workspace_id, %(now)s, 'job.' || CASE moved.status WHEN 'active' THEN 'activated' ELSE moved.status END, moved.id, %(by)s
+  FROM moved JOIN watches ON watches.workspace_id = moved.workspace_id AND watches.until > %(now)s
+ WHERE %(by)s = %(engine)s;
 
 -- name: redefine
 UPDATE jobs SET definition = %(definition)s, revision = revision + 1, updated_at = %(now)s WHERE id = %(id)s;
