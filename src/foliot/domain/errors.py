@@ -96,6 +96,10 @@ class StaleRevision(Conflict):
 
     code = "stale_revision"
 
+    def __init__(self, message: str, *, hint: str | None = None, revision: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.revision = revision  # the one it has now
+
 
 class LeaseLost(Conflict):
     """Somebody else owns this run now."""
