@@ -44,6 +44,7 @@ TABLE = {
     ("DELETE", "/api/v1/freezes/{freeze_id}"): "operator",
     ("GET", "/api/v1/workers"): "viewer",
     ("GET", "/api/v1/events"): "viewer",
+    ("GET", "/api/v1/runs/{run_id}/logs"): "viewer",
     ("GET", "/api/v1/queues"): "viewer",
     ("GET", "/api/v1/job-types"): "viewer",
     ("GET", "/openapi.json"): "viewer",

@@ -65,6 +65,8 @@ DELETE FROM waiting WHERE job_id = %(id)s;
 -- name: purge_history
 WITH gone AS (DELETE FROM runs WHERE job_id = %(id)s RETURNING id),
      tried AS (DELETE FROM attempts USING gone WHERE attempts.run_id = gone.id),
+     lines AS (DELETE FROM log_chunks USING gone WHERE log_chunks.run_id = gone.id),
+     heads AS (DELETE FROM logs USING gone WHERE logs.run_id = gone.id),
      days AS (DELETE FROM daily WHERE job_id = %(id)s)
 SELECT count(*) AS runs FROM gone;
 
