@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 NAP = 0.5  # seconds between looks
 HEARTBEAT = 15.0
-CHECK_EVERY = 1.0  # seconds between looks at the key: with what the door remembers, a revoked one is out within five
+CHECK_EVERY = 1.0  # seconds between looks at the key; with what the door remembers, less than five
 SLOWEST = 30.0  # seconds a reader may leave its connection full
 MOST, MOST_OF_A_WORKSPACE = 500, 100  # open at once in one process
 
