@@ -70,6 +70,8 @@ TABLE = {
     ("POST", "/api/v1/freezes/{freeze_id}/lift"): "operator",
     ("DELETE", "/api/v1/freezes/{freeze_id}"): "operator",
     ("GET", "/api/v1/workers"): "viewer",
+    ("GET", "/api/v1/events"): "viewer",
+    ("GET", "/api/v1/runs/{run_id}/logs"): "viewer",
     ("GET", "/api/v1/queues"): "viewer",
     ("GET", "/api/v1/job-types"): "viewer",
     ("GET", "/openapi.json"): "viewer",
@@ -84,6 +86,8 @@ def app_of(town: Town) -> FastAPI:
 
 async def send(town: Town, method: str, path: str, key: str | None, **more: Any) -> Any:
     path = path.replace("{job_id}", str(uuid4())).replace("{run_id}", str(uuid4()))
+    if path.endswith("/events"):
+        path += "?types=nonsense"  # a stream that is let in has no end
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     return await town.http.request(method, path, headers=headers, **more)
 

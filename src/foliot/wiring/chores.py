@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foliot.engine.janitor import Chore
-from foliot.services import closing
+from foliot.services import closing, events
 from foliot.services.fleet import forget_lost
 from foliot.services.prune import prune
 from foliot.services.repair import refresh_zone_data, repair_runs, repair_timers
@@ -37,6 +37,9 @@ def chores(database: Database) -> tuple[Chore, ...]:
         await forget_lost(database)
         return False
 
+    async def prune_events() -> bool:
+        return await events.prune(database) > 0
+
     return (
         move_timers_to_new_zone_data,
         add_up_days,
@@ -45,4 +48,5 @@ def chores(database: Database) -> tuple[Chore, ...]:
         repair_open_runs,
         empty_archived_workspaces,
         forget_lost_workers,
+        prune_events,
     )
