@@ -19,12 +19,15 @@ from foliot.wire.jobs import JobIn, Retry
 from foliot.wire.schedules import IntervalIn
 from tests.sdk.conftest import Served
 
+HOOK = {"url": "https://example.test/hook"}
+
 
 async def test_a_job_is_made_watched_and_operated(served: Served) -> None:
     async with AsyncClient(served.url, served.key) as client:
         made = await client.jobs.create(
             name="digest",
             type="http",
+            config=HOOK,
             schedule="every weekday at 9am",
             timeout=timedelta(minutes=2),
             retry=Retry(max=1, strategy="fixed", base=timedelta(seconds=5)),
@@ -59,10 +62,15 @@ async def test_the_synchronous_client_does_the_same(served: Served) -> None:
     def story() -> None:
         with Client(served.url, served.key) as client:
             job = JobIn(
-                name="beat", type="http", schedule=IntervalIn(kind="interval", every=timedelta(minutes=10))
+                name="beat",
+                type="http",
+                config=HOOK,
+                schedule=IntervalIn(kind="interval", every=timedelta(minutes=10)),
             )
             made = client.jobs.create(job)
-            client.jobs.create({"name": "other", "type": "http", "schedule": {"kind": "manual"}})
+            client.jobs.create(
+                {"name": "other", "type": "http", "config": HOOK, "schedule": {"kind": "manual"}}
+            )
             assert {each.name for each in client.jobs.each(type="http")} == {"other", "beat"}
             assert client.jobs.list(status=["paused"]).items == []
             run = client.jobs.run(made.id)
@@ -78,7 +86,9 @@ async def test_the_synchronous_client_does_the_same(served: Served) -> None:
 async def test_each_crosses_the_seams_of_pages(served: Served) -> None:
     async with AsyncClient(served.url, served.key) as client:
         for number in range(3):
-            await client.jobs.create(name=f"job {number}", type="http", schedule={"kind": "manual"})
+            await client.jobs.create(
+                name=f"job {number}", type="http", config=HOOK, schedule={"kind": "manual"}
+            )
         first = await client.jobs.list(limit=2)
         assert len(first.items) == 2
         second = await client.jobs.list(limit=2, cursor=first.next_cursor)

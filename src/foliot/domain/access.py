@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Self
+from uuid import UUID
 
 from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
 
@@ -109,6 +110,7 @@ class Actor:
     key_id: KeyId | None = None
     address: str | None = None  # the peer's, as the connection has it
     request_id: str | None = None
+    claim: UUID | None = None  # the hold on an idempotency key, which whatever is done closes
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 
 from foliot import __version__
+from foliot.handlers.configs import HttpConfig
 from foliot.handlers.registry import Assignment, Done, failed, succeeded
 
 KEPT = 64 * 1024  # bytes of the answer
@@ -22,6 +23,8 @@ WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
 
 class HttpHandler:
+    config_shape = HttpConfig
+
     def __init__(self) -> None:
         self._tls = ssl.create_default_context()  # slow to make, so once; the client is new for each request
 

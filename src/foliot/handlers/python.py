@@ -12,11 +12,14 @@ from collections.abc import Callable
 from typing import Any
 
 from foliot.handlers.calling import NotCallable, arguments, resolve
+from foliot.handlers.configs import PythonConfig
 from foliot.handlers.hands import Hand, HandDied
 from foliot.handlers.registry import Assignment, Done, failed, succeeded
 
 
 class PythonHandler:
+    config_shape = PythonConfig
+
     def __init__(self) -> None:
         self._known: dict[str, Callable[..., Any]] = {}
         self._idle: list[Hand] = []

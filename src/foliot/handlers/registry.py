@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from foliot.domain.outcomes import Failed, Outcome, Succeeded
 from foliot.domain.run import RunError
 from foliot.handlers.context import Ctx
+from foliot.wire.shape import Shape
 
 log = logging.getLogger(__name__)
 GROUP = "foliot.handlers"
@@ -52,6 +53,20 @@ def succeeded(output: Any = None) -> Done:
 
 def failed(code: str, message: str, output: Any = None, *, permanent: bool = False) -> Done:
     return Done(Failed(RunError(code, message), permanent), output)
+
+
+def config_shapes() -> dict[str, type[Shape]]:
+    """What the configuration of each type looks like, for the types whose handler says so by its `config_shape`."""
+    found: dict[str, type[Shape]] = {}
+    for entry in entry_points(group=GROUP):
+        try:
+            shape = getattr(entry.load(), "config_shape", None)
+        except Exception:
+            log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
+            continue
+        if shape is not None:
+            found[entry.name] = shape
+    return found
 
 
 def load() -> dict[str, Handler]:

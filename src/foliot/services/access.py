@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from foliot.domain.access import Actor, KeyHolder, Permission, parse_key
 from foliot.domain.errors import Denied, NotFound
@@ -23,6 +24,7 @@ class Caller:
     at: datetime  # when it came in, by the database's clock: words such as "in 2 hours" count from here
     address: str | None = None  # the peer's
     request_id: str | None = None
+    claim: UUID | None = None  # of the Idempotency-Key it came with
 
     @property
     def workspace_id(self) -> WorkspaceId:
@@ -31,7 +33,9 @@ class Caller:
     @property
     def actor(self) -> Actor:
         """How records and audit speak of it."""
-        return Actor(str(self.holder.principal.id), self.holder.key_id, self.address, self.request_id)
+        return Actor(
+            str(self.holder.principal.id), self.holder.key_id, self.address, self.request_id, self.claim
+        )
 
     @property
     def only_owner(self) -> PrincipalId | None:

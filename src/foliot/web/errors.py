@@ -15,7 +15,16 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from foliot.domain.errors import Conflict, Denied, FoliotError, Invalid, NotFound, StaleRevision, Unavailable
+from foliot.domain.errors import (
+    Conflict,
+    Denied,
+    FoliotError,
+    Invalid,
+    KeyInUse,
+    NotFound,
+    StaleRevision,
+    Unavailable,
+)
 from foliot.web.validation import field_problems, summary
 from foliot.wire.problems import MEDIA_TYPE
 
@@ -97,7 +106,10 @@ async def _ours(request: Request, error: Exception) -> JSONResponse:
         if each.pointer or each.hint
     ]
     status = status_of(error)
-    headers = {"Retry-After": "1"} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
+    is_passing = status == HTTPStatus.SERVICE_UNAVAILABLE or isinstance(error, KeyInUse)
+    headers = {"Retry-After": "1"} if is_passing else {}
+    if isinstance(error, StaleRevision) and error.revision is not None:
+        headers["ETag"] = f'"{error.revision}"'
     return problem(request, status, error.code, error.message, errors=told, headers=headers)
 
 

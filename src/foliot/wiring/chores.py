@@ -1,8 +1,9 @@
-"""What the janitor does: add up days, prune what lies beyond retention, repair what is not as it should be."""
+"""What the janitor does: add up days, prune what lies beyond retention, repair what is not as it should be, forget old idempotency keys."""
 
 from __future__ import annotations
 
 from foliot.engine.janitor import Chore
+from foliot.services.idempotency import FORGOTTEN_AT_ONCE, forget_old
 from foliot.services.prune import prune
 from foliot.services.repair import refresh_zone_data, repair_runs, repair_timers
 from foliot.services.stats import roll_up
@@ -28,4 +29,14 @@ def chores(database: Database) -> tuple[Chore, ...]:
         await repair_runs(database)
         return False
 
-    return move_timers_to_new_zone_data, add_up_days, prune_history, repair_all_timers, repair_open_runs
+    async def forget_idempotency_keys() -> bool:
+        return await forget_old(database) == FORGOTTEN_AT_ONCE
+
+    return (
+        move_timers_to_new_zone_data,
+        add_up_days,
+        prune_history,
+        repair_all_timers,
+        repair_open_runs,
+        forget_idempotency_keys,
+    )
