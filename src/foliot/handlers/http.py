@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx2
 
@@ -23,7 +23,8 @@ WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
 
 class HttpHandler:
-    config_shape = HttpConfig
+    description: ClassVar = "Send one HTTP request; an answer with a code of success is success."
+    config_shape: ClassVar = HttpConfig
 
     def __init__(self) -> None:
         self._tls = ssl.create_default_context()  # slow to make, so once; the client is new for each request

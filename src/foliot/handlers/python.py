@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from foliot.handlers.calling import NotCallable, arguments, resolve
 from foliot.handlers.configs import PythonConfig
@@ -18,7 +18,8 @@ from foliot.handlers.registry import Assignment, Done, failed, succeeded
 
 
 class PythonHandler:
-    config_shape = PythonConfig
+    description: ClassVar = "Call a function of the worker's own code."
+    config_shape: ClassVar = PythonConfig
 
     def __init__(self) -> None:
         self._known: dict[str, Callable[..., Any]] = {}

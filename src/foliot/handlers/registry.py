@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Protocol
 
@@ -34,7 +35,18 @@ class Done:
     output: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What people are told of a type: a sentence, and what its configuration looks like."""
+
+    description: str
+    config_schema: Mapping[str, Any]
+    config_shape: type[Shape] | None = None  # None: any object will do
+
+
 class Handler(Protocol):
+    """A class may say what it does in `description`, and what its configuration looks like in `config_shape`, a shape of the wire."""
+
     async def run(self, assignment: Assignment) -> Done:
         """Cancelled when the attempt must end (deadline, cancel, shutdown): then stop the work for real, and soon.
 
@@ -55,26 +67,27 @@ def failed(code: str, message: str, output: Any = None, *, permanent: bool = Fal
     return Done(Failed(RunError(code, message), permanent), output)
 
 
-def config_shapes() -> dict[str, type[Shape]]:
-    """What the configuration of each type looks like, for the types whose handler says so by its `config_shape`."""
-    found: dict[str, type[Shape]] = {}
-    for entry in entry_points(group=GROUP):
-        try:
-            shape = getattr(entry.load(), "config_shape", None)
-        except Exception:
-            log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
-            continue
-        if shape is not None:
-            found[entry.name] = shape
-    return found
-
-
 def load() -> dict[str, Handler]:
     """Every handler by its type. One that cannot be loaded is told and left out: its jobs wait for a worker that can."""
     found: dict[str, Handler] = {}
     for entry in entry_points(group=GROUP):
         try:
             found[entry.name] = entry.load()()
+        except Exception:
+            log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
+    return found
+
+
+@cache
+def described() -> Mapping[str, Described]:
+    """Every type installed here, without making its handler."""
+    found: dict[str, Described] = {}
+    for entry in entry_points(group=GROUP):
+        try:
+            made = entry.load()
+            shape = getattr(made, "config_shape", None)
+            schema = {"type": "object"} if shape is None else shape.model_json_schema()
+            found[entry.name] = Described(str(getattr(made, "description", "")), schema, shape)
         except Exception:
             log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
     return found

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
 
 from foliot.domain.errors import Invalid
-from foliot.handlers.registry import config_shapes
+from foliot.handlers.registry import described
 from foliot.web.validation import field_problems
-
-known = cache(config_shapes)
 
 
 def check_config(kind: str, config: Mapping[str, Any]) -> list[Invalid]:
     """All that is wrong with it, with pointers under /config."""
-    shape = known().get(kind)
-    if shape is None:
+    known = described().get(kind)
+    if known is None or known.config_shape is None:
         return []
     try:
-        shape.model_validate(dict(config))
+        known.config_shape.model_validate(dict(config))
     except ValidationError as error:
         told = [{**each, "loc": ("body", "config", *each["loc"])} for each in error.errors(include_url=False)]
         return [

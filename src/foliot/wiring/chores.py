@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from foliot.engine.janitor import Chore
+from foliot.services.fleet import forget_lost
 from foliot.services.idempotency import FORGOTTEN_AT_ONCE, forget_old
 from foliot.services.prune import prune
 from foliot.services.repair import refresh_zone_data, repair_runs, repair_timers
@@ -32,6 +33,10 @@ def chores(database: Database) -> tuple[Chore, ...]:
     async def forget_idempotency_keys() -> bool:
         return await forget_old(database) == FORGOTTEN_AT_ONCE
 
+    async def forget_lost_workers() -> bool:
+        await forget_lost(database)
+        return False
+
     return (
         move_timers_to_new_zone_data,
         add_up_days,
@@ -39,4 +44,5 @@ def chores(database: Database) -> tuple[Chore, ...]:
         repair_all_timers,
         repair_open_runs,
         forget_idempotency_keys,
+        forget_lost_workers,
     )

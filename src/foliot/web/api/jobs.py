@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import Query, Response
+from fastapi import Response
 
 from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.ids import JobId
-from foliot.domain.lifecycle import JobStatus
 from foliot.services import Database, history, jobs, listing
 from foliot.services.access import Caller
 from foliot.services.hints import Hint
+from foliot.web.api.finding import Count, JobQuery, Order, asker_of, page_of
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, Tell
 from foliot.web.auth import Editor, Viewer
 from foliot.web.preconditions import IfNoneMatch, is_known
@@ -19,7 +17,7 @@ from foliot.web.present import etag, job_out, run_out, times_out
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
 from foliot.web.translate import Ground, definition_of
 from foliot.wire.jobs import JobIn, JobOut
-from foliot.wire.pages import Page
+from foliot.wire.pages import CountedPage, Page
 from foliot.wire.runs import RunOut
 from foliot.wire.schedules import TimesOut
 
@@ -45,19 +43,24 @@ async def create_job(job: JobIn, caller: Editor, db: Db, tell: Tell, response: R
 async def list_jobs(
     caller: Viewer,
     db: Db,
-    status: Annotated[
-        list[JobStatus], Query(description="Any of these; archived ones only when named.")
-    ] = [],  # noqa: B006  # FastAPI copies it
-    type: Annotated[str | None, Query(max_length=64)] = None,  # noqa: A002  # the name on the wire
-    queue: Annotated[str | None, Query(max_length=64)] = None,
-    tag: Annotated[str | None, Query(max_length=64)] = None,
+    query: JobQuery,
+    order: Order,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
-) -> Page[JobOut]:
-    """Jobs of the workspace, newest first."""
-    wanted = listing.JobFilter(tuple(status), type, queue, tag, caller.only_owner)
-    page = await listing.jobs(db, caller.workspace_id, wanted, cursor=cursor, limit=limit)
-    return Page[JobOut](items=[job_out(each) for each in page.items], next_cursor=page.next_cursor)
+    count: Count = False,
+) -> Page[JobOut] | CountedPage[JobOut]:
+    """Jobs of the workspace, newest first. What is archived shows only where a status is named."""
+    page = await listing.jobs(
+        db,
+        caller.workspace_id,
+        query,
+        asker_of(caller),
+        order=order,
+        cursor=cursor,
+        limit=limit,
+        count=count,
+    )
+    return page_of([job_out(each) for each in page.items], page.next_cursor, page.total, more=page.more)
 
 
 @routes.get(

@@ -45,7 +45,7 @@ JobIdIn = Annotated[JobId, Depends(_job_id)]
 RunIdIn = Annotated[RunId, Depends(_run_id)]
 Db = Annotated[Database, Depends(_database)]
 Tell = Annotated[Announce, Depends(_announce)]
-Cursor = Annotated[str | None, Query(max_length=200, description="next_cursor of the page before.")]
+Cursor = Annotated[str | None, Query(max_length=3_000, description="next_cursor of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE)]
 HowMany = Annotated[int, Query(ge=1, le=100, description="How many times to name.")]
 DEFAULT_LIMIT = PAGE
