@@ -58,6 +58,23 @@ async def test_a_job_is_made_watched_and_operated(served: Served) -> None:
         ]
 
 
+async def test_a_job_is_changed_looked_back_upon_and_put_away(served: Served) -> None:
+    async with AsyncClient(served.url, served.key) as client:
+        made = await client.jobs.create(name="digest", type="http", config=HOOK, schedule="every day at 9am")
+        changed = await client.jobs.patch(made.id, {"timeout": "1m"}, revision=1, note="It is quick.")
+        assert (changed.timeout, changed.revision) == (timedelta(minutes=1), 2)
+        with pytest.raises(Conflict) as refused:
+            await client.jobs.patch(made.id, {"timeout": "2m"}, revision=1)
+        assert (refused.value.status, refused.value.code) == (412, "stale_revision")
+        named = await client.jobs.replace(made.id, changed.model_copy(update={"name": "morning digest"}))
+        assert (named.name, named.timeout) == ("morning digest", timedelta(minutes=1))
+        found = (await client.jobs.revisions(made.id)).items
+        assert [(each.revision, each.note) for each in found] == [(3, None), (2, "It is quick."), (1, None)]
+        assert (await client.jobs.revert(made.id, 1)).name == "digest"
+        await client.jobs.delete(made.id)
+        assert (await client.jobs.get(made.id)).status == "archived"
+
+
 async def test_the_synchronous_client_does_the_same(served: Served) -> None:
     def story() -> None:
         with Client(served.url, served.key) as client:
