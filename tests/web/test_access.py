@@ -32,7 +32,16 @@ TABLE = {
     ("POST", "/api/v1/jobs/{job_id}/run"): "operator",
     ("POST", "/api/v1/jobs/{job_id}/pause"): "operator",
     ("POST", "/api/v1/jobs/{job_id}/resume"): "operator",
+    ("GET", "/api/v1/jobs/{job_id}/explain"): "viewer",
+    ("GET", "/api/v1/jobs/{job_id}/stats"): "viewer",
+    ("GET", "/api/v1/runs"): "viewer",
     ("GET", "/api/v1/runs/{run_id}"): "viewer",
+    ("GET", "/api/v1/runs/{run_id}/attempts"): "viewer",
+    ("GET", "/api/v1/runs/{run_id}/explain"): "viewer",
+    ("POST", "/api/v1/runs/{run_id}/cancel"): "operator",
+    ("POST", "/api/v1/runs/{run_id}/retry"): "operator",
+    ("GET", "/api/v1/stats"): "viewer",
+    ("GET", "/api/v1/agenda"): "viewer",
     ("POST", "/api/v1/preview"): "viewer",
     ("GET", "/api/v1/calendars"): "viewer",
     ("POST", "/api/v1/calendars"): "editor",
@@ -157,13 +166,15 @@ async def test_another_workspace_s_things_answer_exactly_like_things_that_do_not
     (run,) = (await town.ask("GET", f"/jobs/{made['id']}/runs")).json()["items"][:1]
 
     async def told(path: str, who: str) -> tuple[int, str, dict[str, str]]:
-        method = "POST" if path.endswith(("/run", "/pause", "/resume")) else "GET"
+        method = "POST" if path.endswith(("/run", "/pause", "/resume", "/cancel", "/retry")) else "GET"
         answer = await town.ask(method, path, who=who, headers={"X-Request-Id": "same-for-all"})
         assert "canary" not in answer.text
         return answer.status_code, answer.text, dict(answer.headers)
 
-    under_jobs = ("", "/runs", "/next", "/run", "/pause", "/resume")
-    for path in ("/runs/{}", *(f"/jobs/{{}}{verb}" for verb in under_jobs)):
+    under_jobs = ("", "/runs", "/next", "/explain", "/stats", "/run", "/pause", "/resume")
+    under_runs = ("", "/attempts", "/explain", "/cancel", "/retry")
+    paths = (*(f"/runs/{{}}{verb}" for verb in under_runs), *(f"/jobs/{{}}{verb}" for verb in under_jobs))
+    for path in paths:
         mine = run["id"] if path.startswith("/runs") else made["id"]
         expected = await told(path.format(uuid4()), "globex")
         assert expected[0] == 404

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from operator import attrgetter
 
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
@@ -13,7 +14,7 @@ from foliot import __version__
 from foliot.services import Database
 from foliot.services.hints import Announce
 from foliot.web import errors, health, openapi
-from foliot.web.api import calendars, fleet, freezes, job_edits, job_moves, jobs, preview, runs
+from foliot.web.api import asking, calendars, fleet, freezes, job_edits, job_moves, jobs, preview, runs
 from foliot.web.requests import Requests
 from foliot.web.routes import permission_of
 
@@ -28,7 +29,14 @@ def create_app(
     `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
-    app = FastAPI(title="Foliot", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title="Foliot",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        generate_unique_id_function=attrgetter("name"),  # operation ids that clients can be made from
+    )
     app.state.stopping = stopping
     app.state.database = database
     app.state.announce = announce
@@ -38,7 +46,7 @@ def create_app(
     app.add_api_route(
         "/", welcome, methods=["GET", "HEAD"], response_class=HTMLResponse, include_in_schema=False
     )
-    for room in (jobs, job_edits, job_moves, runs, preview, calendars, freezes, fleet, openapi):
+    for room in (jobs, job_edits, job_moves, runs, asking, preview, calendars, freezes, fleet, openapi):
         app.include_router(room.routes)
     refuse_undeclared(app.routes)
     return app

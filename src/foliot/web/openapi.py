@@ -10,6 +10,7 @@ from fastapi.routing import iter_route_contexts
 
 from foliot.web.auth import Viewer
 from foliot.web.idempotency import HEADER, PARAMETER
+from foliot.web.links import link
 from foliot.web.routes import GuardedRoute, permission_of
 
 routes = APIRouter(route_class=GuardedRoute)
@@ -21,7 +22,7 @@ async def openapi(request: Request, caller: Viewer) -> JSONResponse:
 
 
 def described(app: Any) -> dict[str, Any]:
-    """FastAPI's description, with the permission that each operation needs, and the key that every POST takes."""
+    """FastAPI's description, with the permission that each operation needs, the key that every POST takes and where its answer leads."""
     schema: dict[str, Any] = app.openapi()
     for route in iter_route_contexts(app.routes):
         permission = permission_of(route)
@@ -31,6 +32,7 @@ def described(app: Any) -> dict[str, Any]:
                 operation["x-foliot-permission"] = permission.value
                 if method == "POST":
                     operation["parameters"] = _with_key(operation.get("parameters", []))
+    link(schema)
     return schema
 
 
