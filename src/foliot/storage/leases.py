@@ -94,6 +94,11 @@ def claimed_run(*columns: Any) -> Claimed:
     return Claimed._make((*columns[:-1], _TRIGGERS[columns[-1]]))
 
 
+async def of_run(tx: Tx, run_id: RunId) -> Held | None:
+    row = await tx.fetch_one(sql.leases.of_run, {"run_id": run_id})
+    return None if row is None else Held(**row)
+
+
 async def lock(tx: Tx, held: Sequence[Held]) -> dict[RunId, Lease]:
     """The leases that are still what their holder thinks they are."""
     rows = await tx.fetch_tuples(sql.leases.lock, packed(_HELD_COLUMNS, held))

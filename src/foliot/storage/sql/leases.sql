@@ -9,6 +9,9 @@ SELECT leases.run_id, leases.job_id, leases.trigger, leases.attempts, leases.ret
  ORDER BY leases.run_id
    FOR UPDATE OF leases;
 
+-- name: of_run
+SELECT run_id, fence, worker_id FROM leases WHERE run_id = %(run_id)s;
+
 -- name: abandoned
 -- Runs whose worker is no longer registered: it left, or was struck off for its silence.
 SELECT leases.run_id, leases.job_id, leases.fence, leases.worker_id
@@ -32,7 +35,7 @@ gone AS (
  RETURNING leases.*),
 ended AS (
     UPDATE runs
-       SET status = settled.status, skip_reason = settled.skip_reason, note = settled.note, error = settled.error,
+       SET status = settled.status, skip_reason = settled.skip_reason, note = COALESCE(settled.note, runs.note), error = settled.error,
            output = settled.output, started_at = gone.started_at, finished_at = %(now)s, attempt_count = gone.attempts,
            fence = gone.fence, worker_id = gone.worker_id
       FROM settled JOIN gone USING (run_id)
@@ -51,7 +54,12 @@ again AS (
            gone.exclusive, gone.concurrency_key, gone.host_id, gone.timeout, settled.expires_at, gone.trigger, gone.fence, gone.attempts,
            settled.retries, settled.losses, gone.started_at, settled.error
       FROM settled JOIN gone USING (run_id)
-     WHERE settled.retry_at IS NOT NULL)
+     WHERE settled.retry_at IS NOT NULL),
+told AS (
+    INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
+    SELECT gone.workspace_id, %(now)s, 'run.' || CASE WHEN settled.retry_at IS NULL THEN settled.status ELSE 'retrying' END,
+           gone.job_id, gone.run_id, gone.attempts
+      FROM settled JOIN gone USING (run_id) JOIN watches ON watches.workspace_id = gone.workspace_id AND watches.until > %(now)s)
 SELECT count(*) AS settled FROM gone;
 
 -- name: succeed
