@@ -8,14 +8,12 @@ import typer
 
 from foliot.cli.finding import JobRef, job_called
 from foliot.cli.here import Here, asking
-from foliot.cli.jobs.group import app
 from foliot.cli.reading import object_in
 from foliot.cli.times import local_zone, read_moment
 
 Reason = Annotated[str | None, typer.Option(help="Why, for whoever finds it so.", metavar="TEXT")]
 
 
-@app.command()
 @asking
 def pause(
     here: Here,
@@ -36,7 +34,6 @@ def pause(
         here.note(f'Back to work: foliot jobs resume "{found.name}"')
 
 
-@app.command()
 @asking
 def resume(
     here: Here,
@@ -53,7 +50,6 @@ def resume(
     here.show(resumed, lambda: moved(resumed, "Resumed", here.now))
 
 
-@app.command()
 @asking
 def run(
     here: Here,
