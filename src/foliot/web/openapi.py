@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import iter_route_contexts
 
 from foliot.web.auth import Viewer
+from foliot.web.links import link
 from foliot.web.routes import GuardedRoute, permission_of
 
 routes = APIRouter(route_class=GuardedRoute)
@@ -20,7 +21,7 @@ async def openapi(request: Request, caller: Viewer) -> JSONResponse:
 
 
 def described(app: Any) -> dict[str, Any]:
-    """FastAPI's description, with the permission that each operation needs."""
+    """FastAPI's description, with the permission that each operation needs and where its answer leads."""
     schema: dict[str, Any] = app.openapi()
     for route in iter_route_contexts(app.routes):
         permission = permission_of(route)
@@ -28,4 +29,5 @@ def described(app: Any) -> dict[str, Any]:
             operation = schema["paths"].get(route.path, {}).get(method.lower())
             if operation is not None and permission is not None:
                 operation["x-foliot-permission"] = permission.value
+    link(schema)
     return schema

@@ -67,6 +67,9 @@ SELECT run_id, job_id, expires_at, waits_for FROM waiting WHERE run_id = ANY (%(
 -- Running ones are asked; their worker ends them, or the sweeper does after a while.
 UPDATE leases SET cancel_requested_at = COALESCE(cancel_requested_at, %(now)s) WHERE run_id = ANY (%(run_ids)s) RETURNING run_id;
 
+-- name: set_note
+UPDATE runs SET note = %(note)s WHERE id = %(id)s AND status IS NULL;
+
 -- name: find
 SELECT workspace_id, id, job_id, status, trigger, planned_for, planned_key, fold, schedule_rev, planned_until, input
   FROM runs WHERE id = %(id)s;

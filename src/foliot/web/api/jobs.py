@@ -6,18 +6,17 @@ from fastapi import Response
 
 from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.ids import JobId
-from foliot.services import Database, history, jobs, listing
+from foliot.services import Database, jobs, listing
 from foliot.services.access import Caller
 from foliot.services.hints import Hint
 from foliot.web.api.finding import Count, JobQuery, Order, asker_of, page_of
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, Tell
 from foliot.web.auth import Editor, Viewer
-from foliot.web.present import etag, job_out, run_out, times_out
+from foliot.web.present import etag, job_out, times_out
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
 from foliot.web.translate import definition_of
 from foliot.wire.jobs import JobIn, JobOut
 from foliot.wire.pages import CountedPage, Page
-from foliot.wire.runs import RunOut
 from foliot.wire.schedules import TimesOut
 
 routes = api_router("jobs")
@@ -68,17 +67,6 @@ async def get_job(job_id: JobIdIn, caller: Viewer, db: Db, response: Response) -
     record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
     response.headers["ETag"] = etag(record)
     return job_out(record)
-
-
-@routes.get("/jobs/{job_id}/runs", responses=NOT_FOUND)
-async def list_runs_of_job(
-    job_id: JobIdIn, caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
-) -> Page[RunOut]:
-    """The records of its planned times, newest first: what ran, what was skipped and why."""
-    if caller.only_owner is not None:
-        await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
-    page = await history.of_job(db, caller.workspace_id, job_id, cursor=cursor, limit=limit)
-    return Page[RunOut](items=[run_out(each) for each in page.items], next_cursor=page.next_cursor)
 
 
 @routes.get("/jobs/{job_id}/next", responses=NOT_FOUND)
