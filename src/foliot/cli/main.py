@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from foliot import __version__
-from foliot.cli import calendars, db, fleet, freeze, jobs, keys, preview, serve
+from foliot.cli import agenda, calendars, db, fleet, freeze, jobs, keys, preview, runs, serve, why
 from foliot.cli import settings as settings_command
 from foliot.cli.exits import MEANINGS, Exit
 from foliot.cli.output import mute_stdout, report, report_answer, say
@@ -44,6 +44,9 @@ def foliot(
 
 app.command("serve")(serve.serve)
 app.add_typer(jobs.app, name="jobs")
+app.add_typer(runs.app, name="runs")
+app.command("why")(why.why)
+app.command("agenda")(agenda.agenda)
 app.add_typer(freeze.app, name="freeze")
 app.add_typer(calendars.app, name="calendars")
 app.command("workers")(fleet.workers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from operator import attrgetter
 
 from fastapi import FastAPI
@@ -19,11 +20,14 @@ from foliot.web.api import (
     asking,
     audit,
     calendars,
+    events,
     fleet,
     freezes,
+    job_edits,
     job_moves,
     jobs,
     keys,
+    logs,
     members,
     preview,
     runs,
@@ -35,14 +39,17 @@ from foliot.web.routes import permission_of
 
 NOUNS = (
     jobs,
+    job_edits,
     job_moves,
     runs,
     asking,
     preview,
     calendars,
+    events,
     freezes,
     fleet,
     keys,
+    logs,
     members,
     workspaces,
     audit,
@@ -78,6 +85,7 @@ def create_app(
     app.state.announce = announce
     app.state.door = door or Door(database)
     app.state.rates = rates or Rates()
+    app.state.streams = Counter()  # open ones, by workspace
     app.add_middleware(Requests)
     errors.install(app)
     app.include_router(health.router(probe), include_in_schema=False)

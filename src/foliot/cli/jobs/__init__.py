@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from foliot.cli import why
 from foliot.cli.jobs import creating, looking, operating
 
 app = typer.Typer(
@@ -18,3 +19,4 @@ app.command("resume")(operating.resume)
 app.command("run")(operating.run)
 app.command("history")(looking.history)
 app.command("next")(looking.next_times)
+app.command("why")(why.why)

@@ -111,6 +111,6 @@ def history(
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(runs, lambda: run_list(runs, here.now, {found.id: found.name}), next_cursor=next_cursor)
+    here.show_list(runs, lambda: run_list(runs, here.now, of_one_job=True), next_cursor=next_cursor)
     if next_cursor and here.form is Form.TABLE:
         here.note("There are more: --all, or --limit N.")

@@ -62,7 +62,7 @@ def run(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")] = False,
 ) -> None:
     """Run it now, whatever its schedule says. Behind a run that is live, it waits."""
-    from foliot.cli.run_rendering import run_page
+    from foliot.cli.run_rendering import run_line
     from foliot.cli.waiting import until_it_ends
 
     found = job_called(here.client, job)
@@ -70,7 +70,7 @@ def run(
         found.id, input=None if given is None else object_in(given, "--input"), override=override
     )
     if wait:
-        made = until_it_ends(here, made.id)
-    here.show(made, lambda: run_page(made, found.name, found.schedule.timezone, here.now))
+        made = until_it_ends(here, made)
+    here.show(made, lambda: run_line(made, "Ran" if wait else "Asked for", here.now))
     if wait and made.status != "succeeded":
         raise typer.Exit(1)

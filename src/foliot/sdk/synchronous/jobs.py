@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Unpack, overload
 
-from foliot.sdk.asking import Ask, Ref, given, post
+from foliot.sdk.asking import Ask, Ref, given, post, seen
 from foliot.sdk.keywords import JobFilters, JobKeywords, RunFilters, job_body
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
 from foliot.wire.explaining import ExplanationOut
 from foliot.wire.jobs import JobIn, JobOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, CountedPage, Page
+from foliot.wire.revisions import RevisionOut
 from foliot.wire.runs import RunOut
 from foliot.wire.schedules import TimesOut
 from foliot.wire.stats import JobStatsOut
@@ -81,6 +82,57 @@ class Jobs:
         as safe across restarts of your program.
         """
         return self._http.ask(JobOut, post("/jobs", body=job_body(job, fields), key=idempotency_key))
+
+    def replace(
+        self,
+        job_id: Ref,
+        job: JobIn | JobOut | Mapping[str, Any],
+        *,
+        revision: int | None = None,
+        note: str | None = None,
+    ) -> JobOut:
+        """Put a whole definition in place. `revision`: only if it is still at that one; `note`: why, for its history."""
+        query = {"revision_note": note}
+        ask = Ask("PUT", "/jobs/{job_id}", {"job_id": job_id}, query, job, seen(revision))
+        return self._http.ask(JobOut, ask)
+
+    def patch(
+        self,
+        job_id: Ref,
+        changes: Mapping[str, Any],
+        *,
+        revision: int | None = None,
+        note: str | None = None,
+    ) -> JobOut:
+        """Change what is named; None gives a field its default. `revision` and `note` as in `replace`."""
+        query = {"revision_note": note}
+        ask = Ask("PATCH", "/jobs/{job_id}", {"job_id": job_id}, query, changes, seen(revision))
+        return self._http.ask(JobOut, ask)
+
+    def delete(
+        self,
+        job_id: Ref,
+        *,
+        purge: bool = False,
+        detach: bool = False,
+        force: bool = False,
+        revision: int | None = None,
+    ) -> None:
+        """Archive it; `purge` removes it with its history. `detach` takes it out of the jobs that depend on it."""
+        query = {"purge": purge, "detach": detach, "force": force}
+        self._http.tell(Ask("DELETE", "/jobs/{job_id}", {"job_id": job_id}, query, None, seen(revision)))
+
+    def revisions(self, job_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> Page[RevisionOut]:
+        """Every definition it had, newest first, with what each changed."""
+        query = {"limit": limit, "cursor": cursor}
+        return self._http.ask(
+            Page[RevisionOut], Ask("GET", "/jobs/{job_id}/revisions", {"job_id": job_id}, query)
+        )
+
+    def revert(self, job_id: Ref, revision: int, *, note: str | None = None) -> JobOut:
+        """Put an old revision in force again, as a new one."""
+        body = given(revision=revision, note=note)
+        return self._http.ask(JobOut, post("/jobs/{job_id}/revert", {"job_id": job_id}, body=body))
 
     def run(
         self,
