@@ -10,10 +10,10 @@ from typing import Protocol
 
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import HandedBack
-from foliot.services import Database, claim, work, workers
-from foliot.services.claim import Turns
+from foliot.services import Database, workers
+from foliot.services.claim import Claimer, Turns
 from foliot.services.report import Report, report
-from foliot.services.work import Work
+from foliot.services.work import Work, claim_work
 from foliot.services.workers import Beat
 
 log = logging.getLogger(__name__)
@@ -58,13 +58,11 @@ class LocalLink:
         found: list[Work] = []
         for queue in self.queues:
             if len(found) < permits:
-                left = permits - len(found)
-                claimed = await claim.claim(self.database, worker_id, queue, types, left, self._turns)
-                if claimed:
-                    loaded, orphans = await work.load(self.database, claimed)
-                    found += loaded
-                    for each in orphans:  # its lease is swept at its deadline
-                        log.error("run.orphaned", extra={"run": str(each.run_id), "job": str(each.job_id)})
+                claimer = Claimer(worker_id, queue, types, permits - len(found), self._turns)
+                loaded, orphans = await claim_work(self.database, claimer)
+                found += loaded
+                for each in orphans:  # its lease is swept at its deadline
+                    log.error("run.orphaned", extra={"run": str(each.run_id), "job": str(each.job_id)})
         return found
 
     async def report(self, reports: Sequence[Report]) -> frozenset[RunId]:

@@ -24,7 +24,8 @@ WITH taken AS MATERIALIZED (
               AND (expires_at IS NULL OR expires_at > %(now)s)
             ORDER BY priority, available_at, position
             LIMIT %(share)s
-              FOR UPDATE SKIP LOCKED) AS mine),
+              FOR UPDATE SKIP LOCKED) AS mine
+     LIMIT %(most)s),
 leased AS (
     INSERT INTO leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority, available_at,
                         planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, attempts, retries, losses,

@@ -58,6 +58,19 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
  ORDER BY timers.job_id
    FOR UPDATE OF timers;
 
+-- name: lock_for_reports
+-- The same locks, for reports: all they read of most timers is whether a success changes nothing but counters and the ledger. A
+-- fixed delay counts on from the end of its run; `spec` is canonical text, and inside a string of it the quotes would be escaped.
+WITH wanted AS (
+    SELECT unnest(%(job_ids)s::uuid[]) AS id
+    UNION
+    SELECT dependencies.job_id FROM dependencies WHERE dependencies.upstream_id = ANY (%(job_ids)s::uuid[]))
+SELECT job_id, status = 'active' AND waiting = 0 AND ending IS NULL AND failures_in_a_row = 0 AND NOT has_dependents
+       AND position('"mode":"fixed_delay"' IN spec) = 0 AS is_quiet
+  FROM wanted JOIN timers ON timers.job_id = wanted.id
+ ORDER BY timers.job_id
+   FOR UPDATE OF timers;
+
 -- name: fire
 -- A whole batch in one statement: the timers move on, and what they planned is recorded. Either all of it is there or none. The
 -- caller compares both counts: fewer timers means somebody else moved one, fewer runs that a planned time had its record already.
