@@ -38,6 +38,24 @@ TABLE = {
     ("GET", "/api/v1/stats"): "viewer",
     ("GET", "/api/v1/agenda"): "viewer",
     ("POST", "/api/v1/preview"): "viewer",
+    ("GET", "/api/v1/me"): "viewer",
+    ("POST", "/api/v1/keys"): "viewer",
+    ("GET", "/api/v1/keys"): "viewer",
+    ("GET", "/api/v1/keys/{key_id}"): "viewer",
+    ("PATCH", "/api/v1/keys/{key_id}"): "viewer",
+    ("POST", "/api/v1/keys/{key_id}/revoke"): "viewer",
+    ("DELETE", "/api/v1/keys/{key_id}"): "viewer",
+    ("POST", "/api/v1/members"): "admin",
+    ("GET", "/api/v1/members"): "viewer",
+    ("GET", "/api/v1/members/{member_id}"): "viewer",
+    ("PATCH", "/api/v1/members/{member_id}"): "admin",
+    ("DELETE", "/api/v1/members/{member_id}"): "admin",
+    ("POST", "/api/v1/workspaces"): "system",
+    ("GET", "/api/v1/workspaces"): "system",
+    ("GET", "/api/v1/workspaces/{workspace}"): "system",
+    ("PATCH", "/api/v1/workspaces/{workspace}"): "system",
+    ("DELETE", "/api/v1/workspaces/{workspace}"): "system",
+    ("GET", "/api/v1/audit"): "admin",
     ("GET", "/api/v1/calendars"): "viewer",
     ("POST", "/api/v1/calendars"): "editor",
     ("GET", "/api/v1/calendars/{calendar_id}"): "viewer",
@@ -52,6 +70,8 @@ TABLE = {
     ("POST", "/api/v1/freezes/{freeze_id}/lift"): "operator",
     ("DELETE", "/api/v1/freezes/{freeze_id}"): "operator",
     ("GET", "/api/v1/workers"): "viewer",
+    ("GET", "/api/v1/events"): "viewer",
+    ("GET", "/api/v1/runs/{run_id}/logs"): "viewer",
     ("GET", "/api/v1/queues"): "viewer",
     ("GET", "/api/v1/job-types"): "viewer",
     ("GET", "/openapi.json"): "viewer",
@@ -66,6 +86,8 @@ def app_of(town: Town) -> FastAPI:
 
 async def send(town: Town, method: str, path: str, key: str | None, **more: Any) -> Any:
     path = path.replace("{job_id}", str(uuid4())).replace("{run_id}", str(uuid4()))
+    if path.endswith("/events"):
+        path += "?types=nonsense"  # a stream that is let in has no end
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     return await town.http.request(method, path, headers=headers, **more)
 
@@ -84,7 +106,7 @@ async def test_the_table_names_every_operation_and_its_permission(quiet_town: To
 async def test_each_role_may_what_the_table_says_and_no_more(quiet_town: Town, role: MemberRole) -> None:
     for (method, path), least in TABLE.items():
         answer = await send(quiet_town, method, path, quiet_town.keys["acme", role])
-        may = role.is_at_least(MemberRole(least))
+        may = least != "system" and role.is_at_least(MemberRole(least))
         assert (answer.status_code != 403) == may, (method, path, answer.text)
         assert answer.status_code != 401
         if not may:

@@ -3,7 +3,8 @@
 FoliotError
 ├── Invalid                 what was asked for cannot be: 422
 │   ├── ScheduleInvalid     an expression, zone, window or phrase that names no times
-│   └── QueryInvalid        a filter that cannot be read
+│   ├── QueryInvalid        a filter that cannot be read
+│   └── QuotaExceeded       the workspace may not have that much
 ├── NotFound                no such thing, or not yours: 404
 ├── Conflict                it is not in a state that allows this: 409
 │   ├── IllegalMove         a job or run cannot make that move from where it is
@@ -71,6 +72,27 @@ class QueryInvalid(Invalid):
     """This filter cannot be read."""
 
     code = "query.invalid"
+
+
+class QuotaExceeded(Invalid):
+    """The workspace may not have that much."""
+
+    code = "quota_exceeded"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        quota: str = "",
+        limit: int = 0,
+        used: int = 0,
+        hint: str | None = None,
+        pointer: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, pointer=pointer)
+        self.quota = quota
+        self.limit = limit
+        self.used = used
 
 
 class NotFound(FoliotError):

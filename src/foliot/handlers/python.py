@@ -63,7 +63,7 @@ class PythonHandler:
             "ctx": assignment.ctx.as_json(),
         }
         try:
-            answer = await hand.ask(question)
+            answer = await hand.ask(question, assignment.ctx.write)
         except HandDied as error:
             hand.kill()  # what it had started may live on
             return failed("process_died", str(error))

@@ -16,6 +16,7 @@ from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.planning import plan, plan_resume, plan_start
+from foliot.domain.quotas import check_definition
 from foliot.domain.records import DueJob, Plan
 from foliot.domain.schedule import Manual
 from foliot.domain.schedule.reading import check_schedule
@@ -116,6 +117,7 @@ async def _edit(
             raise _EdgesMovedError
         schedule = edited_schedule(before.definition.spec.schedule, definition.spec.schedule, tx.now)
         definition = replace(definition, spec=replace(definition.spec, schedule=schedule))
+        check_definition(change.by.quotas, definition, tx.now, before.definition)
         old, new = definition_json(before.definition), definition_json(definition)
         if old == new:
             return Edited(before.revision, before.status, before.next_at, has_changed=False)

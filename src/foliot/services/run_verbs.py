@@ -14,6 +14,7 @@ from foliot.domain.freezing import freeze_at
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus, RunEvent, RunStatus, advance
 from foliot.domain.outcomes import Cancelled
+from foliot.domain.quotas import check_size
 from foliot.domain.run import Trigger
 from foliot.services.dependents import wake_dependents
 from foliot.services.in_hand import InHand, no_such, note, refuse_archived, take
@@ -46,6 +47,7 @@ async def run_now(
     override: bool = False,
 ) -> RunId:
     """A run whatever the schedule says; the job keeps its status and its next time. Given `input` overlays the payload."""
+    check_size(by.quotas, "input", input)
     async with database.tx(Role.APP, workspace_id) as tx:
         hand = await take(tx, job_id)
         _check_may_run(tx, hand, override=override)

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from random import Random, SystemRandom
 from typing import Any, Self
@@ -187,6 +187,10 @@ class Database:
                 await self._give_back(connection)
         except psycopg.Error as error:
             raise _translated(error) from error
+
+    def instant(self, read_at: datetime, age: float) -> datetime:
+        """Now by the clock that names the instants of transactions, given one that it named `age` seconds ago."""
+        return self._clock.now() if self._clock else read_at + timedelta(seconds=age)
 
     async def _begin(self, opening: bytes) -> tuple[AsyncConnection[Row], datetime]:
         """One round trip. A connection found dead has done nothing yet, so another is tried, once."""

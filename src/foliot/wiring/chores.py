@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from foliot.engine.janitor import Chore
+from foliot.services import closing, events
 from foliot.services.fleet import forget_lost
 from foliot.services.prune import prune
 from foliot.services.repair import refresh_zone_data, repair_runs, repair_timers
@@ -29,9 +30,15 @@ def chores(database: Database) -> tuple[Chore, ...]:
         await repair_runs(database)
         return False
 
+    async def empty_archived_workspaces() -> bool:
+        return await closing.finish(database)
+
     async def forget_lost_workers() -> bool:
         await forget_lost(database)
         return False
+
+    async def prune_events() -> bool:
+        return await events.prune(database) > 0
 
     return (
         move_timers_to_new_zone_data,
@@ -39,5 +46,7 @@ def chores(database: Database) -> tuple[Chore, ...]:
         prune_history,
         repair_all_timers,
         repair_open_runs,
+        empty_archived_workspaces,
         forget_lost_workers,
+        prune_events,
     )

@@ -10,8 +10,9 @@ from typing import Protocol
 
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import HandedBack
-from foliot.services import Database, workers
+from foliot.services import Database, logs, workers
 from foliot.services.claim import Claimer, Turns
+from foliot.services.logs import LogChunk
 from foliot.services.report import Report, report
 from foliot.services.work import Work, claim_work
 from foliot.services.workers import Beat
@@ -29,6 +30,8 @@ class Link(Protocol):
     async def claim(self, worker_id: WorkerId, types: Sequence[str], permits: int) -> list[Work]: ...
 
     async def report(self, reports: Sequence[Report]) -> frozenset[RunId]: ...
+
+    async def log(self, chunks: Sequence[LogChunk]) -> None: ...
 
     async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
         """Hand-backs of what this worker holds by the books and does not know of: a claim's answer was lost on the way."""
@@ -67,6 +70,9 @@ class LocalLink:
 
     async def report(self, reports: Sequence[Report]) -> frozenset[RunId]:
         return await report(self.database, reports)
+
+    async def log(self, chunks: Sequence[LogChunk]) -> None:
+        await logs.append(self.database, chunks)
 
     async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
         return [

@@ -54,7 +54,12 @@ again AS (
            gone.exclusive, gone.concurrency_key, gone.host_id, gone.timeout, settled.expires_at, gone.trigger, gone.fence, gone.attempts,
            settled.retries, settled.losses, gone.started_at, settled.error
       FROM settled JOIN gone USING (run_id)
-     WHERE settled.retry_at IS NOT NULL)
+     WHERE settled.retry_at IS NOT NULL),
+told AS (
+    INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
+    SELECT gone.workspace_id, %(now)s, 'run.' || CASE WHEN settled.retry_at IS NULL THEN settled.status ELSE 'retrying' END,
+           gone.job_id, gone.run_id, gone.attempts
+      FROM settled JOIN gone USING (run_id) JOIN watches ON watches.workspace_id = gone.workspace_id AND watches.until > %(now)s)
 SELECT count(*) AS settled FROM gone;
 
 -- name: succeed
