@@ -198,7 +198,9 @@ async def test_everybody_may_what_the_permission_says_with_their_own_things_and_
     for operation in grid.operations:
         things = await grid.makers.things(operation, "acme")
         for who in grid.people:
-            if operation.method != "GET" and operation.lets_in(who):  # whoever came before may have used it up
+            if operation.method != "GET" and operation.lets_in(
+                who
+            ):  # whoever came before may have used it up
                 things = await grid.makers.things(operation, "acme")
             answer = await grid.send(operation, things, who.headers())
             case = (operation, who.name, answer.text[:300])
