@@ -73,7 +73,13 @@ class Town:
 
 def job(**fields: Any) -> dict[str, Any]:
     """The smallest job, with these fields instead or besides."""
-    least = {"name": "beat", "type": "http", "schedule": {"kind": "interval", "every": "10m"}}
+    config = {"call": "shop.jobs:sync"} if fields.get("type") == "python" else {"url": "https://example.test"}
+    least = {
+        "name": "beat",
+        "type": "http",
+        "config": config,
+        "schedule": {"kind": "interval", "every": "10m"},
+    }
     return {**least, **fields}
 
 

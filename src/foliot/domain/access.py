@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Self
+from uuid import UUID
 
 from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
 from foliot.domain.quotas import UNLIMITED, Quotas
@@ -116,6 +117,7 @@ class Actor:
     key_id: KeyId | None = None
     address: str | None = None  # the peer's, as the connection has it
     request_id: str | None = None
+    claim: UUID | None = None  # the hold on an idempotency key, which whatever is done closes
     quotas: Quotas = UNLIMITED  # of the workspace; Foliot's own doing is not held to any
 
 

@@ -15,6 +15,7 @@ import httpx2
 
 from foliot import __version__
 from foliot.domain.outcomes import Failed
+from foliot.handlers.configs import HttpConfig
 from foliot.handlers.registry import Assignment, Done, failed, succeeded
 
 KEPT = 64 * 1024  # bytes of the answer
@@ -24,17 +25,7 @@ WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
 class HttpHandler:
     description: ClassVar = "Send one HTTP request; an answer with a code of success is success."
-    config_schema: ClassVar[Mapping[str, Any]] = {
-        "type": "object",
-        "required": ["url"],
-        "properties": {
-            "url": {"type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
-            "method": {"type": "string", "default": "POST"},
-            "headers": {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
-            "body": {"description": "Text, or JSON; the run's input when left out."},
-            "success": {"type": "array", "items": {"type": "integer", "minimum": 100, "maximum": 599}},
-        },
-    }
+    config_shape: ClassVar = HttpConfig
 
     def __init__(self) -> None:
         self._tls = ssl.create_default_context()  # slow to make, so once; the client is new for each request

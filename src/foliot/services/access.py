@@ -6,6 +6,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, replace
 from datetime import datetime
+from uuid import UUID
 
 from foliot.clock import monotonic
 from foliot.domain.access import Actor, KeyHolder, Permission, parse_key
@@ -33,6 +34,7 @@ class Caller:
     quotas: Quotas = UNLIMITED
     address: str | None = None  # the peer's
     request_id: str | None = None
+    claim: UUID | None = None  # of the Idempotency-Key it came with
 
     @property
     def workspace_id(self) -> WorkspaceId:
@@ -42,7 +44,7 @@ class Caller:
     def actor(self) -> Actor:
         """How records and audit speak of it."""
         name = str(self.holder.principal.id)
-        return Actor(name, self.holder.key_id, self.address, self.request_id, self.quotas)
+        return Actor(name, self.holder.key_id, self.address, self.request_id, self.claim, self.quotas)
 
     @property
     def only_owner(self) -> PrincipalId | None:

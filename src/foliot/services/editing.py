@@ -74,8 +74,19 @@ async def edit(
         return await _edit(database, workspace_id, job_id, change, with_edges=True)
 
 
+async def check_seen(
+    database: Database, workspace_id: WorkspaceId, job_id: JobId, expected: int | None
+) -> None:
+    """Before anything else is said about a change: does its author know the job as it is?"""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        stored = await jobs.get(tx, job_id)
+        if stored is None:
+            raise no_such("job")
+        await check_revision(tx, stored, expected)
+
+
 async def check_revision(tx: Tx, stored: StoredJob, expected: int | None) -> None:
-    """Refuses a change to what its author has not seen. Needs the lock on the job's timer."""
+    """Refuses a change to what its author has not seen. It holds under the lock on the job's timer."""
     if expected not in (None, stored.revision):
         last = await revisions.get(tx, stored.id, stored.revision)
         who = "somebody" if last is None else last.actor

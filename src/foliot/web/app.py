@@ -23,6 +23,7 @@ from foliot.web.api import (
     events,
     fleet,
     freezes,
+    job_edits,
     job_moves,
     jobs,
     keys,
@@ -38,6 +39,7 @@ from foliot.web.routes import permission_of
 
 NOUNS = (
     jobs,
+    job_edits,
     job_moves,
     runs,
     asking,

@@ -20,6 +20,7 @@ from foliot.domain.errors import (
     Denied,
     FoliotError,
     Invalid,
+    KeyInUse,
     NotFound,
     QuotaExceeded,
     StaleRevision,
@@ -109,7 +110,10 @@ async def _ours(request: Request, error: Exception) -> JSONResponse:
         if each.pointer or each.hint
     ]
     status = status_of(error)
-    headers = {"Retry-After": "1"} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
+    is_passing = status == HTTPStatus.SERVICE_UNAVAILABLE or isinstance(error, KeyInUse)
+    headers = {"Retry-After": "1"} if is_passing else {}
+    if isinstance(error, StaleRevision) and error.revision is not None:
+        headers["ETag"] = f'"{error.revision}"'
     more = None
     if isinstance(error, QuotaExceeded):
         more = {"quota": {"name": error.quota, "limit": error.limit, "used": error.used}}

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import assert_never
+from zlib import crc32
 
+from foliot.domain.comparing import differences
+from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
 from foliot.domain.run import RunError
 from foliot.domain.schedule import (
@@ -23,17 +26,18 @@ from foliot.domain.schedule.notes import dst_note
 from foliot.domain.schedule.saying import say
 from foliot.services.history import AttemptRecord, RunRecord
 from foliot.services.listing import StoredJob
+from foliot.services.revisions import Change
 from foliot.wire import jobs as wire
 from foliot.wire.durations import write_duration
 from foliot.wire.instants import write_instant
+from foliot.wire.revisions import FieldChange, RevisionOut
 from foliot.wire.runs import AttemptOut, RunErrorOut, RunOut
 from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut
 
 
-def job_out(record: StoredJob) -> wire.JobOut:
-    definition, spec = record.definition, record.definition.spec
-    return wire.JobOut(
-        id=record.id,
+def definition_out(definition: Definition) -> wire.JobDefinition:
+    spec = definition.spec
+    return wire.JobDefinition(
         name=definition.name,
         description=definition.description,
         type=spec.type,
@@ -76,6 +80,14 @@ def job_out(record: StoredJob) -> wire.JobOut:
         tags=list(spec.tags),
         external_ref=None if definition.external_ref is None else dict(definition.external_ref),
         owner=definition.owner_id,
+    )
+
+
+def job_out(record: StoredJob) -> wire.JobOut:
+    definition = definition_out(record.definition)
+    return wire.JobOut(
+        **{name: getattr(definition, name) for name in wire.JobDefinition.model_fields},
+        id=record.id,
         status=record.status.value,
         status_reason=record.status_reason,
         status_at=record.status_at,
@@ -99,8 +111,30 @@ def job_out(record: StoredJob) -> wire.JobOut:
     )
 
 
+def revision_out(change: Change) -> RevisionOut:
+    revision = change.revision
+    definition = definition_out(revision.definition)
+    changes = []
+    if change.before is not None:
+        before, after = (each.model_dump(mode="json") for each in (definition_out(change.before), definition))
+        changes = [
+            FieldChange(path=each.path, before=each.before, after=each.after)
+            for each in differences(before, after)
+        ]
+    return RevisionOut(
+        revision=revision.revision,
+        at=revision.at,
+        actor=revision.actor,
+        note=revision.note,
+        changes=changes,
+        definition=definition,
+    )
+
+
 def etag(record: StoredJob) -> str:
-    return f'"{record.revision}"'
+    """The revision, which If-Match asks for, and a trace of everything else that a job's JSON shows, for If-None-Match."""
+    rest = [getattr(record, name) for name in StoredJob.__slots__ if name != "definition"]
+    return f'"{record.revision}-{crc32(repr(rest).encode()):08x}"'
 
 
 def schedule_out(schedule: Schedule) -> ScheduleOut:

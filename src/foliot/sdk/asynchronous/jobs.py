@@ -6,14 +6,17 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from typing import Any, Unpack, overload
 
-from foliot.sdk.asking import Ask, Ref, given, post
+from foliot.sdk.asking import Ask, Ref, given, post, seen
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
-from foliot.sdk.keywords import JobFilters, JobKeywords, job_body
+from foliot.sdk.keywords import JobFilters, JobKeywords, RunFilters, job_body
+from foliot.wire.explaining import ExplanationOut
 from foliot.wire.jobs import JobIn, JobOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, CountedPage, Page
+from foliot.wire.revisions import RevisionOut
 from foliot.wire.runs import RunOut
 from foliot.wire.schedules import TimesOut
+from foliot.wire.stats import JobStatsOut
 
 
 class AsyncJobs:
@@ -83,6 +86,61 @@ class AsyncJobs:
         """
         return await self._http.ask(JobOut, post("/jobs", body=job_body(job, fields), key=idempotency_key))
 
+    async def replace(
+        self,
+        job_id: Ref,
+        job: JobIn | JobOut | Mapping[str, Any],
+        *,
+        revision: int | None = None,
+        note: str | None = None,
+    ) -> JobOut:
+        """Put a whole definition in place. `revision`: only if it is still at that one; `note`: why, for its history."""
+        query = {"revision_note": note}
+        ask = Ask("PUT", "/jobs/{job_id}", {"job_id": job_id}, query, job, seen(revision))
+        return await self._http.ask(JobOut, ask)
+
+    async def patch(
+        self,
+        job_id: Ref,
+        changes: Mapping[str, Any],
+        *,
+        revision: int | None = None,
+        note: str | None = None,
+    ) -> JobOut:
+        """Change what is named; None gives a field its default. `revision` and `note` as in `replace`."""
+        query = {"revision_note": note}
+        ask = Ask("PATCH", "/jobs/{job_id}", {"job_id": job_id}, query, changes, seen(revision))
+        return await self._http.ask(JobOut, ask)
+
+    async def delete(
+        self,
+        job_id: Ref,
+        *,
+        purge: bool = False,
+        detach: bool = False,
+        force: bool = False,
+        revision: int | None = None,
+    ) -> None:
+        """Archive it; `purge` removes it with its history. `detach` takes it out of the jobs that depend on it."""
+        query = {"purge": purge, "detach": detach, "force": force}
+        await self._http.tell(
+            Ask("DELETE", "/jobs/{job_id}", {"job_id": job_id}, query, None, seen(revision))
+        )
+
+    async def revisions(
+        self, job_id: Ref, *, limit: int = PAGE, cursor: str | None = None
+    ) -> Page[RevisionOut]:
+        """Every definition it had, newest first, with what each changed."""
+        query = {"limit": limit, "cursor": cursor}
+        return await self._http.ask(
+            Page[RevisionOut], Ask("GET", "/jobs/{job_id}/revisions", {"job_id": job_id}, query)
+        )
+
+    async def revert(self, job_id: Ref, revision: int, *, note: str | None = None) -> JobOut:
+        """Put an old revision in force again, as a new one."""
+        body = given(revision=revision, note=note)
+        return await self._http.ask(JobOut, post("/jobs/{job_id}/revert", {"job_id": job_id}, body=body))
+
     async def run(
         self,
         job_id: Ref,
@@ -113,13 +171,38 @@ class AsyncJobs:
         ask = Ask("GET", "/jobs/{job_id}/next", {"job_id": job_id}, {"n": n})
         return await self._http.ask(TimesOut, ask)
 
-    async def runs(self, job_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> Page[RunOut]:
-        """One page of the records of its planned times, newest first."""
-        query = {"limit": limit, "cursor": cursor}
-        return await self._http.ask(
-            Page[RunOut], Ask("GET", "/jobs/{job_id}/runs", {"job_id": job_id}, query)
-        )
+    async def explain(self, job_id: Ref, *, at: datetime | str | None = None) -> ExplanationOut:
+        """Why it ran, did not run, or will not run at an instant; its last planned time where none is named."""
+        ask = Ask("GET", "/jobs/{job_id}/explain", {"job_id": job_id}, {"at": at})
+        return await self._http.ask(ExplanationOut, ask)
 
-    def each_run(self, job_id: Ref) -> AsyncIterator[RunOut]:
+    async def stats(self, job_id: Ref, *, days: int | None = None) -> JobStatsOut:
+        """How its runs went: by day, in all, and how long the newest took."""
+        ask = Ask("GET", "/jobs/{job_id}/stats", {"job_id": job_id}, {"days": days})
+        return await self._http.ask(JobStatsOut, ask)
+
+    async def runs(
+        self, job_id: Ref, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]
+    ) -> Page[RunOut]:
+        """One page of the records of its planned times, newest first."""
+        query = {
+            "q": wanted.get("q"),
+            "status": wanted.get("status"),
+            "trigger": wanted.get("trigger"),
+            "skip_reason": wanted.get("skip_reason"),
+            "job": wanted.get("job"),
+            "worker": wanted.get("worker"),
+            "queue": wanted.get("queue"),
+            "type": wanted.get("type"),
+            "tag": wanted.get("tag"),
+            "since": wanted.get("since"),
+            "until": wanted.get("until"),
+            "limit": limit,
+            "cursor": cursor,
+        }
+        ask = Ask("GET", "/jobs/{job_id}/runs", {"job_id": job_id}, query)
+        return await self._http.ask(Page[RunOut], ask)
+
+    def each_run(self, job_id: Ref, **wanted: Unpack[RunFilters]) -> AsyncIterator[RunOut]:
         """Its whole history, newest first."""
-        return each_of(lambda cursor: self.runs(job_id, limit=LONGEST_PAGE, cursor=cursor))
+        return each_of(lambda cursor: self.runs(job_id, limit=LONGEST_PAGE, cursor=cursor, **wanted))
