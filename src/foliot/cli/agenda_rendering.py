@@ -47,7 +47,7 @@ def _several(item: AgendaItemOut, zone: str) -> Text:
     if item.count == 1:
         return Text("")
     until = "" if item.last_for is None else f" until {item.last_for.astimezone(zone_named(zone)):%H:%M}"
-    return Text(f" ({item.count if item.count is not None else "many"} times{until})", style=QUIET)
+    return Text(f" ({item.count if item.count is not None else 'many'} times{until})", style=QUIET)
 
 
 def _fate(item: AgendaItemOut) -> tuple[str, ...]:

@@ -100,6 +100,13 @@ class Here:
             whole = {"items": [plain(item) for item in items], "next_cursor": next_cursor}
             say(json.dumps(whole, ensure_ascii=False, indent=2))
 
+    def show_line(self, item: Shape, look: Look) -> None:
+        """One of many that come one after the other: a line each, whatever the form."""
+        if self.form is Form.TABLE:
+            self.draw(look())
+        else:
+            say(json.dumps(plain(item), ensure_ascii=False))
+
     def draw(self, drawing: RenderableType) -> None:
         from foliot.cli.looks import drawn, terminal
 
