@@ -65,6 +65,7 @@ class Here:
         self, url: str | None, key_file: Path | None, workspace: str | None, output: Form | None
     ) -> None:
         self._url, self._key_file, self._workspace = url, key_file, workspace
+        self.wants = output  # None where nothing was said
         self.form = output or (Form.TABLE if sys.stdout.isatty() else Form.JSON)
 
     @property
