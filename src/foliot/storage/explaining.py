@@ -35,6 +35,7 @@ class Subject:
     updated_at: datetime
     runs_created: int
     skip_next: bool
+    next_at: datetime | None
     live_number: int | None
 
 
@@ -92,6 +93,7 @@ async def subject(tx: Tx, job_id: JobId) -> Subject | None:
         updated_at=row["updated_at"],
         runs_created=row["runs_created"],
         skip_next=row["skip_next"] is not None,
+        next_at=row["next_at"],
         live_number=row["live_number"],
     )
 
