@@ -27,20 +27,25 @@ def edited(text: str, save: Callable[[str], Saved]) -> Saved | None:
     with tempfile.TemporaryDirectory(prefix="foliot-") as folder:
         path = Path(folder, "job.yaml")
         shown = text
+        refusal: Exception | None = None
         while True:
             path.write_text(shown, encoding="utf-8")
             if subprocess.run((*command, path), check=False).returncode != 0:
                 raise Invalid(f"The editor {command[0]} ended with an error.", hint="Nothing was changed.")
             written = _without_marks(path.read_text(encoding="utf-8"))
             if written.strip() in {_without_marks(shown).strip(), text.strip(), ""}:
+                if refusal is not None:
+                    raise refusal
                 return None
             try:
                 return save(written)
             except Stale:
                 raise
             except FoliotError as error:
+                refusal = error
                 lines = [error.message, *(error.hint or "").splitlines()]
             except FoliotApiError as error:
+                refusal = error
                 lines = str(error).splitlines()
             shown = "".join(f"{MARK}{clean(line)}\n" for line in lines if line) + written
 

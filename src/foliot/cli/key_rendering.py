@@ -49,7 +49,9 @@ def key_list(keys: Sequence[KeyOut], now: datetime) -> RenderableType:
         )
         for each in keys
     ]
-    return columns(("KEY", "NAME", "HOLDER", "MAY", "STATE", "USED"), rows, wraps=("NAME", "HOLDER"))
+    return columns(
+        ("KEY", "NAME", "HOLDER", "MAY", "STATE", "USED"), rows, wraps=("NAME", "HOLDER"), drops=("USED",)
+    )
 
 
 def _state(key: KeyOut, now: datetime) -> Text:

@@ -100,13 +100,17 @@ def logs(
     zone = local_zone()
     if not follow:
         cursor: str | None = None
+        wrote = 0
         while True:
             page = here.client.runs.logs(found.id, limit=LONGEST_PAGE, cursor=cursor)
             for line in page.items:
                 here.show_line(line, lambda line=line: log_line(line, zone if times else None))  # type: ignore[misc]
+            wrote += len(page.items)
             cursor = page.next_cursor
             if cursor is None:
                 break
+        if not wrote:
+            here.note("It wrote nothing.")
         if page.truncated:
             here.note("It wrote more than is kept.")
         if found.status in {"ready", "waiting", "running"}:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from uuid import UUID
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 Thing = TypeVar("Thing")
 WORTH_A_BAR = 5
+A_PAGE = 200
 
 
 @asking
@@ -121,13 +123,16 @@ def names_of(jobs: Iterable[JobOut]) -> dict[UUID, str]:
 def counted(what: str, things: Iterable[Thing]) -> Iterator[Thing]:
     """The same, with a bar for whoever watches and has a few seconds to wait."""
     total = len(things) if isinstance(things, list | tuple) else None
+    left = iter(things)
     if not sys.stderr.isatty() or (total is not None and total < WORTH_A_BAR):
-        yield from things
+        yield from left
         return
+    if total is None:
+        yield from islice(left, A_PAGE)
     from rich.console import Console
     from rich.progress import track
 
-    yield from track(things, what, total=total, console=Console(stderr=True), transient=True)
+    yield from track(left, what, total=total, console=Console(stderr=True), transient=True)
 
 
 def _carry_out(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -56,6 +56,10 @@ def would_change(
 
 
 def change_list(changes: Iterable[Change]) -> RenderableType:
+    """Without what follows from the rest: the sentence, and the anchor of a new pace."""
+    changes = list(changes)
+    paced = any(each.pointer == "/schedule/every" for each in changes)
+    follow = {"/schedule/words", "/schedule/anchor"} if paced else {"/schedule/words"}
     rows = [
         (
             cell(each.pointer),
@@ -64,19 +68,20 @@ def change_list(changes: Iterable[Change]) -> RenderableType:
             cell(_short(each.after), GOOD),
         )
         for each in changes
+        if each.pointer not in follow
     ]
-    table = columns(("field", "before", "", "after"), rows, wraps=("before", "after"), indent=2)
-    table.show_header = False
-    return table
+    return columns(("field", "before", "", "after"), rows, wraps=("before", "after"), indent=2, headed=False)
 
 
-def revision_list(revisions: Sequence[RevisionOut], job: JobOut, now: datetime) -> RenderableType:
+def revision_list(
+    revisions: Sequence[RevisionOut], job: JobOut, who: Mapping[str, str], now: datetime
+) -> RenderableType:
     parts: list[RenderableType] = []
     for each in revisions:
         head = Text.assemble(
             (f"revision {each.revision}", STRONG),
             "  (in force)" if each.revision == job.revision else "",
-            (f"  {relative(each.at - now)} by {cell(each.actor).plain}", QUIET),
+            (f"  {relative(each.at - now)} by {cell(who.get(each.actor, each.actor)).plain}", QUIET),
             f"  {cell(each.note).plain}" if each.note else "",
         )
         parts += [head, change_list(Change(one.path, one.before, one.after) for one in each.changes)]

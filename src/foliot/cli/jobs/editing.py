@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.cli.finding import JobRef, job_called
+from foliot.cli.finding import JobRef, job_called, who_is_who
 from foliot.cli.here import DryRun, Here, Yes, asking, confirm
 from foliot.cli.jobs import drafting
 from foliot.cli.jobs.drafting import Rules, Timing, Work, patch
@@ -106,7 +106,11 @@ def revisions(
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(listed, lambda: revision_list(listed, found, here.now), next_cursor=next_cursor)
+    here.show_list(
+        listed,
+        lambda: revision_list(listed, found, who_is_who(here.client), here.now),
+        next_cursor=next_cursor,
+    )
 
 
 @asking
