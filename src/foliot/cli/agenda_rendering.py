@@ -22,8 +22,16 @@ def agenda_page(plans: AgendaOut, zone: str, now: datetime) -> RenderableType:
     for day, items in groupby(plans.items, lambda each: each.starts_at.astimezone(there).date()):
         rows = [_row(each, zone, now) for each in items]
         parts.append(Text(f"{day:%A %d %B %Y}", style=STRONG))
-        parts.append(columns(("at", "in", "job", "takes", "note"), rows, wraps=("job", "note"), indent=2))
-        parts[-1].show_header = False  # type: ignore[union-attr]
+        parts.append(
+            columns(
+                ("at", "in", "job", "takes", "note"),
+                rows,
+                wraps=("job", "note"),
+                drops=("takes", "in"),
+                indent=2,
+                headed=False,
+            )
+        )
     if plans.truncated:
         parts.append(
             Text(f"There is more after {wall(plans.complete_until, zone)}: --from goes on there.", style=SOON)

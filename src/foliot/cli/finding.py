@@ -70,6 +70,12 @@ def job_called(client: Client, called: str) -> JobOut:
     raise NotFound(f"There is no job called {_quoted(called)}.", hint=hint)
 
 
+def who_is_who(client: Client) -> dict[str, str]:
+    """Names for the ids of principals, as far as they can be seen."""
+    me = client.me().principal
+    return {str(me.id): me.name} | {str(member.id): member.name for member in client.members.each()}
+
+
 def _ambiguous(called: str, jobs: list[JobOut]) -> Invalid:
     lines = [f"{job.id}  {job.status:<9}  {clean(job.name)}" for job in jobs[:MOST_NAMED]]
     more = ["and more"] if len(jobs) > MOST_NAMED else []

@@ -32,7 +32,7 @@ def worker_list(workers: Sequence[WorkerOut], now: datetime) -> RenderableType:
         for each in workers
     ]
     headers = ("WORKER", "STATUS", "RUNNING", "QUEUES", "TYPES", "SINCE", "LAST SEEN", "VERSION")
-    return columns(headers, rows, wraps=("QUEUES", "TYPES"))
+    return columns(headers, rows, wraps=("QUEUES", "TYPES"), drops=("VERSION", "SINCE"))
 
 
 def queue_list(queues: Sequence[QueueOut], now: datetime) -> RenderableType:

@@ -65,6 +65,7 @@ class Here:
         self, url: str | None, key_file: Path | None, workspace: str | None, output: Form | None
     ) -> None:
         self._url, self._key_file, self._workspace = url, key_file, workspace
+        self.wants = output  # None where nothing was said
         self.form = output or (Form.TABLE if sys.stdout.isatty() else Form.JSON)
 
     @property
@@ -99,6 +100,13 @@ class Here:
         else:
             whole = {"items": [plain(item) for item in items], "next_cursor": next_cursor}
             say(json.dumps(whole, ensure_ascii=False, indent=2))
+
+    def show_line(self, item: Shape, look: Look) -> None:
+        """One of many that come one after the other: a line each, whatever the form."""
+        if self.form is Form.TABLE:
+            self.draw(look())
+        else:
+            say(json.dumps(plain(item), ensure_ascii=False))
 
     def draw(self, drawing: RenderableType) -> None:
         from foliot.cli.looks import drawn, terminal

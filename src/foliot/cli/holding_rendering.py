@@ -15,6 +15,7 @@ from foliot.wire.durations import write_duration
 from foliot.wire.freezes import FreezeOut, FreezePreviewOut, FreezeScope
 from foliot.wire.jobs import WEEK
 
+ENOUGH = 18  # characters of an id: its time to the millisecond and some chance
 AFTER = {"skip": "skipped", "latest": "the latest of each job runs once", "all": "all run, {rate} a minute"}
 
 
@@ -28,12 +29,13 @@ def freeze_list(freezes: Sequence[FreezeOut], zone: str, now: datetime) -> Rende
             cell(scope_in_short(each.scope)),
             cell(wall(each.start_at, zone)),
             cell(wall(each.end_at, zone) if each.end_at else "until turned off"),
-            cell(each.created_by, QUIET),
-            cell(each.id, QUIET),
+            cell(str(each.id)[:ENOUGH], QUIET),
         )
         for each in freezes
     ]
-    return columns(("STATUS", "REASON", "HOLDS", "FROM", "TO", "BY", "ID"), rows, wraps=("REASON", "HOLDS"))
+    return columns(
+        ("STATUS", "REASON", "HOLDS", "FROM", "TO", "ID"), rows, wraps=("REASON", "HOLDS"), drops=("FROM",)
+    )
 
 
 def freeze_line(freeze: FreezeOut, zone: str, now: datetime) -> RenderableType:
@@ -79,11 +81,16 @@ def calendar_list(calendars: Sequence[CalendarOut]) -> RenderableType:
             cell(each.timezone, QUIET),
             cell(each.otherwise),
             cell(each.job_count),
-            cell(each.id, QUIET),
+            cell(str(each.id)[:ENOUGH], QUIET),
         )
         for each in calendars
     ]
-    return columns(("NAME", "KIND", "RULES", "ZONE", "ELSE", "JOBS", "ID"), rows, wraps=("NAME", "RULES"))
+    return columns(
+        ("NAME", "KIND", "RULES", "ZONE", "ELSE", "JOBS", "ID"),
+        rows,
+        wraps=("NAME", "RULES"),
+        drops=("ELSE", "ZONE", "ID"),
+    )
 
 
 def calendar_page(calendar: CalendarOut, users: Sequence[CalendarUser], now: datetime) -> RenderableType:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TextIO
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -18,6 +20,8 @@ from foliot.cli.output import clean
 
 NARROWEST = 40
 ENDLESS = 10_000  # columns where nobody looks: a file or a pipe has no edge
+GAP = 2  # between two columns
+LEAST = 14  # columns that a folding column keeps
 GOOD, BAD, SOON, QUIET, STRONG = "green", "red", "yellow", "dim", "bold"
 JOB_MARKS = {
     "active": ("✓", GOOD),
@@ -58,33 +62,52 @@ def marked(status: str, marks: dict[str, tuple[str, str]]) -> Text:
     return Text(f"{sign} {clean(status)}", style=style)
 
 
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A table without lines. Where it is too wide, first the columns in `drops` go, in that order; then those in `wraps` fold."""
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[Text]]
+    wraps: Sequence[str] = ()
+    drops: Sequence[str] = ()
+    indent: int = 0
+    headed: bool = True
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        kept = list(range(len(self.headers)))
+        widths = [
+            max((*(row[at].cell_len for row in self.rows), len(header) if self.headed else 0), default=0)
+            for at, header in enumerate(self.headers)
+        ]
+        for name in self.drops:
+            if sum(widths[at] + GAP for at in kept) + self.indent - GAP <= options.max_width:
+                break
+            kept.remove(self.headers.index(name))
+        table = Table(
+            box=None, show_header=self.headed, header_style=STRONG, pad_edge=False, padding=(0, GAP, 0, 0)
+        )
+        for at in kept:
+            header = self.headers[at]
+            folds = header in self.wraps
+            least = min(widths[at], LEAST) if folds else None
+            table.add_column(
+                header, no_wrap=not folds, overflow="fold" if folds else "ellipsis", min_width=least
+            )
+        for row in self.rows:
+            table.add_row(*(row[at] for at in kept))
+        yield Padding(table, (0, 0, 0, self.indent), expand=False) if self.indent else table
+
+
 def columns(
     headers: Sequence[str],
-    rows: Iterable[Sequence[Text | str]],
+    rows: Iterable[Sequence[Text]],
     *,
     wraps: Sequence[str] = (),
+    drops: Sequence[str] = (),
     indent: int = 0,
-) -> Table:
-    """A table without lines. Where it is too wide, the columns in `wraps` give way first."""
-    shown = Table(
-        box=None,
-        show_header=any(headers),
-        header_style=STRONG,
-        pad_edge=False,
-        padding=(0, 2, 0, 0),
-        show_edge=False,
-    )
-    if indent:
-        shown.add_column("", width=indent - 2 if indent > 2 else 0, no_wrap=True)
-    for header in headers:
-        gives_way = header in wraps
-        shown.add_column(
-            header, no_wrap=not gives_way, overflow="fold" if gives_way else "ellipsis", ratio=None
-        )
-    for row in rows:
-        cells = [each if isinstance(each, Text) else cell(each) for each in row]
-        shown.add_row(*([Text("")] if indent else []), *cells)
-    return shown
+    headed: bool = True,
+) -> Columns:
+    return Columns(headers, [tuple(row) for row in rows], wraps, drops, indent, headed)
 
 
 def facts(rows: Iterable[tuple[str, Text | str | None]]) -> Table:

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from foliot import __version__
-from foliot.cli import agenda, calendars, db, fleet, freeze, jobs, keys, preview, runs, serve, why
+from foliot.cli import agenda, calendars, db, fleet, freeze, jobs, keys, preview, runs, serve, whoami, why
 from foliot.cli import settings as settings_command
+from foliot.cli.code import commands as code
 from foliot.cli.exits import MEANINGS, Exit
 from foliot.cli.output import mute_stdout, report, report_answer, say
 from foliot.domain.errors import FoliotError
@@ -51,6 +52,9 @@ app.add_typer(freeze.app, name="freeze")
 app.add_typer(calendars.app, name="calendars")
 app.command("workers")(fleet.workers)
 app.command("queues")(fleet.queues)
+app.command("apply")(code.apply)
+app.command("export")(code.export)
+app.command("whoami")(whoami.whoami)
 app.command("preview")(preview.preview)
 app.command("migrate")(serve.migrate)
 app.command("settings")(settings_command.settings)

@@ -54,7 +54,9 @@ def report_answer(error: FoliotApiError) -> Exit:
     """The same for what a server refused, or what never reached it: field by field where there are several."""
     fields = [each for each in error.errors if each.pointer]
     lone = fields[0] if len(fields) == 1 else None
-    message, hint = error.message, error.hint
+    message, hint = error.message, error.hint and _in_flags(error.hint)
+    if error.status == 401:
+        hint = "Give another with --key-file or FOLIOT_API_KEY. Where all are lost, `foliot keys create --admin` makes one."
     if lone is not None and lone.message in {message, message.removesuffix(".")}:
         fields, hint = [], hint or lone.hint
     lines = [error_text(error.code, message, hint=hint)]
@@ -65,6 +67,17 @@ def report_answer(error: FoliotApiError) -> Exit:
         lines += [f"  The server's log has it under request {clean(error.request_id)}."]
     tell("\n".join(lines))
     return exit_of_answer(error.status, error.code)
+
+
+def _in_flags(hint: str) -> str:
+    """The client speaks of its arguments; here they are flags."""
+    for argument, flag in (
+        ("give key=", "give --key-file"),
+        ("url=", "--url"),
+        (" A longer timeout= gives it more time.", ""),
+    ):
+        hint = hint.replace(argument, flag)
+    return hint
 
 
 def error_text(code: str, message: str, *, hint: str | None = None, mark: Mark | None = None) -> str:

@@ -41,7 +41,12 @@ def run_list(runs: Sequence[RunOut], now: datetime, *, of_one_job: bool = False)
         )
         for run in runs
     ]
-    return columns(("RUN", "PLANNED", "", "STATUS", "TOOK", "BY", "WHAT"), rows, wraps=("RUN", "WHAT"))
+    return columns(
+        ("RUN", "PLANNED", "", "STATUS", "TOOK", "BY", "WHAT"),
+        rows,
+        wraps=("RUN", "WHAT"),
+        drops=("BY", "", "TOOK"),
+    )
 
 
 def run_page(run: RunOut, zone: str, now: datetime) -> RenderableType:

@@ -1,4 +1,4 @@
-"""`foliot runs list|show|retry|cancel`: the records of what ran and what did not. RUN is an id, or JOB#12."""
+"""`foliot runs list|show|logs|retry|cancel`: the records of what ran and what did not. RUN is an id, or JOB#12."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import typer
 
 from foliot.cli.finding import job_called
 from foliot.cli.here import Form, Here, Yes, asking, confirm
-from foliot.cli.paging import All, Cursor, Limit, gathered
+from foliot.cli.paging import LONGEST_PAGE, All, Cursor, Limit, gathered
 from foliot.cli.reading import object_in
+from foliot.cli.times import local_zone
 from foliot.cli.words import RunStatus
 from foliot.domain.errors import NotFound
 
@@ -79,6 +80,49 @@ def show(here: Here, run: RunRef) -> None:
     found = run_called(here.client, run)
     zone = here.client.jobs.get(found.job_id).schedule.timezone if here.form is Form.TABLE else "UTC"
     here.show(found, lambda: run_page(found, zone, here.now))
+
+
+@app.command()
+@asking
+def logs(
+    here: Here,
+    run: RunRef,
+    follow: Annotated[
+        bool, typer.Option("-f", "--follow", help="Go on with new lines until it ends.")
+    ] = False,
+    times: Annotated[bool, typer.Option("-t", "--times", help="Put the time before each line.")] = False,
+) -> None:
+    """What a run wrote. With -f as it comes; the exit code is then 1 where the run did not succeed."""
+    from foliot.cli.log_rendering import log_line
+    from foliot.wire.logs import LogEndOut
+
+    found = run_called(here.client, run)
+    zone = local_zone()
+    if not follow:
+        cursor: str | None = None
+        wrote = 0
+        while True:
+            page = here.client.runs.logs(found.id, limit=LONGEST_PAGE, cursor=cursor)
+            for line in page.items:
+                here.show_line(line, lambda line=line: log_line(line, zone if times else None))  # type: ignore[misc]
+            wrote += len(page.items)
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        if not wrote:
+            here.note("It wrote nothing.")
+        if page.truncated:
+            here.note("It wrote more than is kept.")
+        if found.status in {"ready", "waiting", "running"}:
+            here.note(f"It is {found.status}: -f waits for more.")
+        return
+    for each in here.client.runs.follow_logs(found.id):
+        if isinstance(each, LogEndOut):
+            here.note(f"{found.job_name} #{found.number}: {each.status}")
+            if each.status != "succeeded":
+                raise typer.Exit(1)
+        else:
+            here.show_line(each, lambda line=each: log_line(line, zone if times else None))  # type: ignore[misc]
 
 
 @app.command()

@@ -125,6 +125,7 @@ def _distance(text: str, now: datetime, *, past: bool) -> datetime | None:
     found = _AHEAD.fullmatch(text)
     if found is None:
         return None
+    now = now.replace(microsecond=0)
     seconds = sum(float(amount) * _SECONDS[unit] for amount, unit in _PART.findall(found[2]))
     back = found[1] == "-" or found[3] is not None or (past and not found[1])
     try:

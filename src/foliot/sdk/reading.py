@@ -16,13 +16,18 @@ Answer = TypeVar("Answer", bound=Shape)
 def read(shape: type[Answer], answer: httpx2.Response) -> Answer:
     """Raises what the server refused; and Unreadable for what is not the shape."""
     check(answer)
+    return read_text(shape, answer.content, str(answer.url))
+
+
+def read_text(shape: type[Answer], text: str | bytes, url: str) -> Answer:
+    """JSON that came from `url`."""
     try:
         # Shapes are strict and closed for what people send; neither serves anybody here.
-        return shape.model_validate_json(answer.content, extra="ignore", strict=False)
+        return shape.model_validate_json(text, extra="ignore", strict=False)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = pointer(first["loc"]) or "the whole"
-        raise unreadable(str(answer.url), f"{where}: {first['msg']}") from None
+        raise unreadable(url, f"{where}: {first['msg']}") from None
 
 
 def check(answer: httpx2.Response) -> None:

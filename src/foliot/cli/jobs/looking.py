@@ -114,3 +114,32 @@ def history(
     here.show_list(runs, lambda: run_list(runs, here.now, of_one_job=True), next_cursor=next_cursor)
     if next_cursor and here.form is Form.TABLE:
         here.note("There are more: --all, or --limit N.")
+
+
+@asking
+def status(here: Here) -> None:
+    """The whole workspace in a few lines: is it well, what needs a look, what is held, what comes next."""
+    from foliot.cli.jobs.overview import overview
+
+    stats = here.client.stats()
+    if here.form is not Form.TABLE:
+        here.show(stats, lambda: "")
+        return
+    ill = here.client.jobs.list(status=["failed"], limit=20).items
+    stopped = [
+        job for job in here.client.jobs.list(status=["paused"], limit=50).items if job.consecutive_failures
+    ]
+    failing = [
+        job
+        for job in here.client.jobs.list(status=["active"], limit=200).items
+        if job.consecutive_failures and job.last_run_status in {"failed", "timed_out", "interrupted"}
+    ]
+    here.draw(
+        overview(
+            stats,
+            [*ill, *stopped, *failing],
+            here.client.workers().items,
+            here.client.freezes.list().items,
+            here.now,
+        )
+    )

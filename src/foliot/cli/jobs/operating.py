@@ -1,4 +1,4 @@
-"""`foliot jobs pause|resume|run`: what people do with a job that is there."""
+"""`foliot jobs pause|resume|run|delete`: what people do with a job that is there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from foliot.cli.finding import JobRef, job_called
-from foliot.cli.here import Here, asking
+from foliot.cli.here import Here, Yes, asking, confirm
 from foliot.cli.reading import object_in
 from foliot.cli.times import local_zone, read_moment
 
@@ -74,3 +74,27 @@ def run(
     here.show(made, lambda: run_line(made, "Ran" if wait else "Asked for", here.now))
     if wait and made.status != "succeeded":
         raise typer.Exit(1)
+
+
+@asking
+def delete(
+    here: Here,
+    job: JobRef,
+    purge: Annotated[bool, typer.Option("--purge", help="Remove it with its history, for good.")] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Take it out of the jobs that depend on it.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --purge: even while runs are under way.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Archive it: nothing of it runs again, and its history stays. --purge removes that too."""
+    from foliot.cli.looks import cell
+
+    found = job_called(here.client, job)
+    what = "Remove it with its whole history" if purge else "Archive it"
+    confirm(f'"{found.name}" ({found.schedule.words}, {found.run_count} runs). {what}?', yes=yes)
+    here.client.jobs.delete(found.id, purge=purge, detach=detach, force=force)
+    said = "Removed" if purge else "Archived"
+    here.show({"id": str(found.id), "deleted": True, "purged": purge}, lambda: cell(f"{said} {found.name}."))

@@ -38,8 +38,14 @@ def job_list(jobs: Sequence[JobOut], now: datetime, *, total: int | None = None)
         )
         for job in jobs
     ]
-    table = columns(("", "name", "", "schedule", "last", "", ""), rows, wraps=("name", "last"), indent=2)
-    table.show_header = False
+    table = columns(
+        ("mark", "name", "type", "schedule", "last", "next", "id"),
+        rows,
+        wraps=("name", "last"),
+        drops=("type", "id", "schedule"),
+        indent=2,
+        headed=False,
+    )
     more = [f"first {len(jobs)} of {total}"] if total is not None and total > len(jobs) else []
     heading = Text(
         f"Jobs ({', '.join([*counts(Counter(job.status for job in jobs)), *more])}):", style=STRONG
@@ -167,7 +173,7 @@ def next_times(times: Sequence[PlannedOut], zone: str, now: datetime) -> Rendera
     headers = (
         ("NEXT", "IN", "UTC", "NOTE") if any(each.notes for each in times) else ("NEXT", "IN", "UTC", "")
     )
-    return columns(headers, rows, wraps=("NOTE",))
+    return columns(headers, rows, wraps=("NOTE",), drops=("UTC",))
 
 
 def schedule_in_short(schedule: ScheduleOut) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import datetime
 from types import TracebackType
 from typing import Self
@@ -13,10 +14,13 @@ from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.identity import AsyncKeys, AsyncMembers, AsyncWorkspaces
 from foliot.sdk.asynchronous.jobs import AsyncJobs
 from foliot.sdk.asynchronous.runs import AsyncRuns
+from foliot.sdk.asynchronous.streaming import events_of
 from foliot.sdk.keywords import ScheduleLike, schedule_body
 from foliot.sdk.place import find
+from foliot.sdk.reading import read_text
 from foliot.wire.agenda import AgendaOut
 from foliot.wire.audit import AuditOut
+from foliot.wire.events import EventOut
 from foliot.wire.fleet import JobTypesOut, QueuesOut, WorkersOut
 from foliot.wire.identity import MeOut
 from foliot.wire.pages import PAGE, Page
@@ -103,6 +107,18 @@ class AsyncClient:
             "cursor": cursor,
         }
         return await self._http.ask(Page[AuditOut], Ask("GET", "/audit", query=query))
+
+    async def events(
+        self, *, types: str | None = None, job: Ref | None = None, last_event_id: str | None = None
+    ) -> AsyncIterator[EventOut]:
+        """What happens, as it happens, without end. `types` such as "run.failed,freeze".
+
+        Where the connection breaks it goes on behind the last that came.
+        """
+        query = {"types": types, "job": job}
+        async for event in events_of(self._http, Ask("GET", "/events", query=query), last_event_id):
+            if event.event != "reset":
+                yield read_text(EventOut, event.data, self.url)
 
     async def workers(self) -> WorkersOut:
         """Those that serve this workspace: the living first, then those lost within the last day."""

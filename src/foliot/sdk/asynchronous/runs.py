@@ -8,8 +8,11 @@ from typing import Any, Unpack
 from foliot.sdk.asking import Ask, Ref, given, post
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
+from foliot.sdk.asynchronous.streaming import events_of
 from foliot.sdk.keywords import RunFilters
+from foliot.sdk.reading import read_text
 from foliot.wire.explaining import ExplanationOut
+from foliot.wire.logs import LogEndOut, LogLineOut, LogsOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.runs import AttemptsOut, RunOut
 
@@ -72,3 +75,21 @@ class AsyncRuns:
         body = given(input=input, override=override)
         ask = post("/runs/{run_id}/retry", {"run_id": run_id}, body=body, key=idempotency_key)
         return await self._http.ask(RunOut, ask)
+
+    async def logs(self, run_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> LogsOut:
+        """One page of what it wrote, from the beginning, or after the line with the number `cursor`."""
+        query = {"follow": False, "limit": limit, "cursor": cursor}
+        return await self._http.ask(LogsOut, Ask("GET", "/runs/{run_id}/logs", {"run_id": run_id}, query))
+
+    async def follow_logs(
+        self, run_id: Ref, *, cursor: str | None = None
+    ) -> AsyncIterator[LogLineOut | LogEndOut]:
+        """What it wrote and writes, line by line, until it ends: that is the last thing to come."""
+        query = {"follow": True, "limit": None, "cursor": cursor}
+        ask = Ask("GET", "/runs/{run_id}/logs", {"run_id": run_id}, query)
+        async for event in events_of(self._http, ask):
+            if event.event == "end":
+                yield read_text(LogEndOut, event.data, self._http.url)
+                return
+            if event.event == "line":
+                yield read_text(LogLineOut, event.data, self._http.url)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from types import TracebackType
 from typing import Self
@@ -10,14 +11,17 @@ from typing import Self
 from foliot.sdk.asking import Ask, Ref, post
 from foliot.sdk.keywords import ScheduleLike, schedule_body
 from foliot.sdk.place import find
+from foliot.sdk.reading import read_text
 from foliot.sdk.synchronous.calendars import Calendars
 from foliot.sdk.synchronous.freezes import Freezes
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.identity import Keys, Members, Workspaces
 from foliot.sdk.synchronous.jobs import Jobs
 from foliot.sdk.synchronous.runs import Runs
+from foliot.sdk.synchronous.streaming import events_of
 from foliot.wire.agenda import AgendaOut
 from foliot.wire.audit import AuditOut
+from foliot.wire.events import EventOut
 from foliot.wire.fleet import JobTypesOut, QueuesOut, WorkersOut
 from foliot.wire.identity import MeOut
 from foliot.wire.pages import PAGE, Page
@@ -104,6 +108,18 @@ class Client:
             "cursor": cursor,
         }
         return self._http.ask(Page[AuditOut], Ask("GET", "/audit", query=query))
+
+    def events(
+        self, *, types: str | None = None, job: Ref | None = None, last_event_id: str | None = None
+    ) -> Iterator[EventOut]:
+        """What happens, as it happens, without end. `types` such as "run.failed,freeze".
+
+        Where the connection breaks it goes on behind the last that came.
+        """
+        query = {"types": types, "job": job}
+        for event in events_of(self._http, Ask("GET", "/events", query=query), last_event_id):
+            if event.event != "reset":
+                yield read_text(EventOut, event.data, self.url)
 
     def workers(self) -> WorkersOut:
         """Those that serve this workspace: the living first, then those lost within the last day."""

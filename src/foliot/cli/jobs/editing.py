@@ -1,0 +1,157 @@
+"""`foliot jobs edit|revisions|revert`: change a job by flags or in an editor, see what it was, and go back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foliot.cli.finding import JobRef, job_called, who_is_who
+from foliot.cli.here import DryRun, Here, Yes, asking, confirm
+from foliot.cli.jobs import drafting
+from foliot.cli.jobs.drafting import Rules, Timing, Work, patch
+from foliot.cli.paging import All, Cursor, Limit, gathered
+from foliot.cli.times import local_zone
+
+if TYPE_CHECKING:
+    from foliot.wire.jobs import JobOut
+
+Note = Annotated[str | None, typer.Option(help="Why, for whoever reads its revisions.", metavar="TEXT")]
+
+
+@asking
+def edit(
+    here: Here,
+    job: JobRef,
+    name: drafting.Name = None,
+    schedule: drafting.Cron = None,
+    every: drafting.Every = None,
+    at: drafting.At = None,
+    when: drafting.When = None,
+    manual: drafting.Manual = False,
+    timezone: drafting.Timezone = None,
+    http: drafting.Http = None,
+    method: drafting.Method = None,
+    python: drafting.Python = None,
+    type: drafting.Type = None,  # noqa: A002  # the name of the field
+    config: drafting.Config = None,
+    payload: drafting.Payload = None,
+    description: drafting.Description = None,
+    timeout: drafting.Timeout = None,
+    retries: drafting.Retries = None,
+    retry_delays: drafting.RetryDelays = None,
+    overlap: drafting.OverlapFlag = None,
+    misfire: drafting.MisfireFlag = None,
+    on_lost: drafting.OnLostFlag = None,
+    queue: drafting.Queue = None,
+    priority: drafting.Priority = None,
+    max_runs: drafting.MaxRuns = None,
+    start_at: drafting.StartAt = None,
+    end_at: drafting.EndAt = None,
+    tag: drafting.Tags = None,
+    note: Note = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Change what the flags name; without any, the whole job in $EDITOR, as YAML.
+
+    Nobody else's change is lost: where the job was edited meanwhile, this is refused.
+    """
+    from foliot.cli.jobs.change_rendering import changed, would_change
+
+    found = job_called(here.client, job)
+    changes = patch(
+        Timing(schedule, every, at, when, manual, timezone),
+        Work(type, config, http, method, python),
+        Rules(
+            name,
+            description,
+            payload,
+            timeout,
+            overlap,
+            misfire,
+            on_lost,
+            queue,
+            priority,
+            max_runs,
+            start_at,
+            end_at,
+            retries,
+            retry_delays,
+            None if tag is None else tuple(tag),
+        ),
+        here.now,
+        local_zone(),
+    )
+    if not changes:
+        _in_editor(here, found, note)
+        return
+    if dry_run:
+        seen = here.client.preview(changes["schedule"]) if "schedule" in changes else None
+        here.show({"changes": _plain(changes)}, lambda: would_change(found, _plain(changes), seen, here.now))
+        return
+    after = here.client.jobs.patch(found.id, changes, revision=found.revision, note=note)
+    here.show(after, lambda: changed(found, after, here.now))
+
+
+@asking
+def revisions(
+    here: Here, job: JobRef, limit: Limit = 20, cursor: Cursor = None, everything: All = False
+) -> None:
+    """Every definition it had, newest first: who made it so, why, and what that changed."""
+    from foliot.cli.jobs.change_rendering import revision_list
+
+    found = job_called(here.client, job)
+    listed, next_cursor, _ = gathered(
+        lambda n, at: here.client.jobs.revisions(found.id, limit=n, cursor=at),
+        limit=None if everything else limit,
+        cursor=cursor,
+    )
+    here.show_list(
+        listed,
+        lambda: revision_list(listed, found, who_is_who(here.client), here.now),
+        next_cursor=next_cursor,
+    )
+
+
+@asking
+def revert(
+    here: Here,
+    job: JobRef,
+    revision: Annotated[int, typer.Argument(min=1, help="Which, as `foliot jobs revisions` lists them.")],
+    note: Note = None,
+    yes: Yes = False,
+) -> None:
+    """Put an old revision in force again, as a new one."""
+    from foliot.cli.jobs.change_rendering import changed
+
+    found = job_called(here.client, job)
+    confirm(f'Put revision {revision} of "{found.name}" in place of {found.revision}?', yes=yes)
+    after = here.client.jobs.revert(found.id, revision, note=note)
+    here.show(after, lambda: changed(found, after, here.now))
+
+
+def _in_editor(here: Here, job: JobOut, note: str | None) -> None:
+    """Refusals come back on top of the text, until it is right or left as it was."""
+    from foliot.cli.editor import edited
+    from foliot.cli.jobs.change_rendering import changed
+    from foliot.cli.jobs.text import from_text, to_text
+
+    before = to_text(job)
+
+    def save(text: str) -> JobOut:
+        return here.client.jobs.replace(job.id, from_text(text, job), revision=job.revision, note=note)
+
+    after = edited(before, save)
+    if after is None:
+        here.note("Nothing was changed.")
+        after = job
+    saved = after
+    here.show(saved, lambda: changed(job, saved, here.now))
+
+
+def _plain(changes: dict[str, Any]) -> Any:
+    import json
+
+    from foliot.sdk.asking import to_json
+
+    return json.loads(to_json(changes))
