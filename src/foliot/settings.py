@@ -134,6 +134,20 @@ class Networks:
 
 
 @dataclass(frozen=True, slots=True)
+class Queues:
+    must_be: str = "names of queues divided by commas, or * for all of them"
+
+    def read(self, raw: object, base: Path) -> tuple[str, ...]:
+        parts = raw.split(",") if isinstance(raw, str) else raw
+        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+            raise ValueError
+        names = tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+        if not names or ("*" in names and len(names) > 1):
+            raise ValueError
+        return names
+
+
+@dataclass(frozen=True, slots=True)
 class Setting:
     """One row of the table."""
 
@@ -287,6 +301,13 @@ class Settings:
         metadata=as_row(
             WholeNumber(0, 10_000),
             "How many runs the worker of `foliot serve` does at once; 0 starts none.",
+        ),
+    )
+    worker_queues: tuple[str, ...] = field(
+        default=("*",),
+        metadata=as_row(
+            Queues(),
+            "Queues that the worker of `foliot serve` serves, divided by commas; * serves them all.",
         ),
     )
     worker_grace: int = field(

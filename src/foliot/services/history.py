@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.run import effective_input
 from foliot.services.in_hand import no_such
 from foliot.storage import explaining, ledger
 from foliot.storage.ledger import AttemptRecord, Bookmark, Filter, Page, RunRecord
-from foliot.storage.tx import Database, Role
+from foliot.storage.tx import Database, Role, Tx
 
 PAGE = 50
 LONGEST_PAGE = 200
@@ -32,9 +34,10 @@ class History:
 async def run(database: Database, workspace_id: WorkspaceId, run_id: RunId) -> RunRecord:
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await ledger.one(tx, run_id)
-    if found is None:
-        raise no_such("run")
-    return found.run
+        if found is None:
+            raise no_such("run")
+        [shown] = await with_inputs(tx, [found.run])
+        return shown
 
 
 async def attempts_of(
@@ -59,7 +62,7 @@ async def of_job(
     async with database.tx(Role.APP, workspace_id) as tx:
         if not await explaining.names(tx, [job_id]):
             raise no_such("job")
-        return _history(await ledger.of_job(tx, job_id, wanted, after, _fitting(limit)))
+        return await _history(tx, await ledger.of_job(tx, job_id, wanted, after, _fitting(limit)))
 
 
 async def of_workspace(
@@ -72,7 +75,20 @@ async def of_workspace(
 ) -> History:
     after = read_cursor(cursor)
     async with database.tx(Role.APP, workspace_id) as tx:
-        return _history(await ledger.of_workspace(tx, wanted, after, _fitting(limit)))
+        return await _history(tx, await ledger.of_workspace(tx, wanted, after, _fitting(limit)))
+
+
+async def with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
+    """The same runs with what they work on. A run keeps only what it was given; the payload is its job's, as it was when it started."""
+    payloads = await ledger.payloads(tx, {run.job_id for run in runs})
+    return tuple(
+        replace(
+            run, input=effective_input(payloads[run.job_id].at(run.started_at or run.finished_at), run.input)
+        )
+        if run.job_id in payloads
+        else run
+        for run in runs
+    )
 
 
 def write_cursor(place: Bookmark) -> str:
@@ -102,5 +118,6 @@ def _fitting(limit: int) -> int:
     return limit
 
 
-def _history(page: Page) -> History:
-    return History(page.runs, None if page.next is None else write_cursor(page.next))
+async def _history(tx: Tx, page: Page) -> History:
+    shown = await with_inputs(tx, page.runs)
+    return History(shown, None if page.next is None else write_cursor(page.next))

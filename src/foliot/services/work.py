@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from foliot.domain.ids import RunId
+from foliot.domain.run import effective_input
 from foliot.storage import work
 from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database, Role
@@ -30,13 +31,8 @@ async def load(database: Database, claimed: Sequence[Claimed]) -> tuple[list[Wor
         rows = await work.load(tx, [RunId(each.run_id) for each in claimed])
         now = tx.now
     found = [
-        Work(each, row.name, row.config, overlaid(row.payload, row.input), each.deadline_at - now)
+        Work(each, row.name, row.config, effective_input(row.payload, row.input), each.deadline_at - now)
         for each in claimed
         if (row := rows.get(each.run_id)) is not None
     ]
     return found, [each for each in claimed if each.run_id not in rows]
-
-
-def overlaid(payload: dict[str, Any], given: Any) -> dict[str, Any]:
-    """A run's input: the job's payload, with the top-level keys that this run was given in their place."""
-    return payload | given if isinstance(given, dict) else payload

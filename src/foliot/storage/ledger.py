@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -83,6 +83,20 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class Payloads:
+    """What a job's payload was up to each edit of it, in their order; the last is in force."""
+
+    spans: tuple[tuple[datetime | None, Mapping[str, Any]], ...]
+
+    def at(self, instant: datetime | None) -> Mapping[str, Any]:
+        """None asks for the one in force."""
+        for until, payload in self.spans:
+            if until is None or (instant is not None and instant < until):
+                return payload
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
 class Bookmark:
     """Where a page ended: the next one begins right after it."""
 
@@ -115,6 +129,20 @@ async def attempts(tx: Tx, run_id: RunId) -> tuple[AttemptRecord, ...]:
         )
         for row in rows
     )
+
+
+async def payloads(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, Payloads]:
+    if not job_ids:
+        return {}
+    params = {
+        "workspace_id": tx.workspace_id,
+        "job_ids": list(job_ids),
+        "object_ids": [str(job_id) for job_id in job_ids],
+    }
+    found: dict[JobId, list[tuple[datetime | None, Mapping[str, Any]]]] = {}
+    for row in await tx.fetch(sql.ledger.payloads, params):
+        found.setdefault(row["job_id"], []).append((row["until"], row["payload"] or {}))
+    return {job_id: Payloads(tuple(spans)) for job_id, spans in found.items()}
 
 
 async def of_job(tx: Tx, job_id: JobId, wanted: Filter, after: Bookmark | None, limit: int) -> Page:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from foliot.engine.janitor import Chore
+from foliot.services.job_moves import finish_purges
 from foliot.services.prune import prune
 from foliot.services.repair import refresh_zone_data, repair_runs, repair_timers
 from foliot.services.stats import roll_up
@@ -20,6 +21,9 @@ def chores(database: Database) -> tuple[Chore, ...]:
     async def prune_history() -> bool:
         return (await prune(database)).is_more
 
+    async def finish_long_purges() -> bool:
+        return await finish_purges(database)
+
     async def repair_all_timers() -> bool:
         await repair_timers(database)
         return False  # one step a minute is a round in its time; going on at once would read every timer without end
@@ -28,4 +32,11 @@ def chores(database: Database) -> tuple[Chore, ...]:
         await repair_runs(database)
         return False
 
-    return move_timers_to_new_zone_data, add_up_days, prune_history, repair_all_timers, repair_open_runs
+    return (
+        move_timers_to_new_zone_data,
+        add_up_days,
+        prune_history,
+        finish_long_purges,
+        repair_all_timers,
+        repair_open_runs,
+    )

@@ -7,7 +7,7 @@ SELECT jobs.id, jobs.workspace_id, jobs.name, jobs.definition, jobs.status, jobs
  WHERE jobs.id = %(job_id)s;
 
 -- name: names
-SELECT id, name FROM jobs WHERE id = ANY (%(job_ids)s);
+SELECT id, name FROM jobs WHERE id = ANY (%(job_ids)s) AND purged_at IS NULL;
 
 -- name: freezes
 -- Of the workspace, from `since` on and into the future: what is to come explains as much as what is.

@@ -24,7 +24,7 @@ UPDATE jobs
 UPDATE jobs SET definition = %(definition)s, revision = revision + 1, updated_at = %(now)s WHERE id = %(id)s;
 
 -- name: definition
-SELECT definition FROM jobs WHERE id = %(id)s;
+SELECT definition FROM jobs WHERE id = %(id)s AND purged_at IS NULL;
 
 -- name: edit
 UPDATE jobs
@@ -44,12 +44,23 @@ WITH leased AS (DELETE FROM leases WHERE job_id = %(id)s),
      readied AS (DELETE FROM ready WHERE queue = %(queue)s AND workspace_id = %(workspace_id)s AND job_id = %(id)s)
 DELETE FROM waiting WHERE job_id = %(id)s;
 
+-- name: mark_purged
+-- From here on nobody finds it: without its timer it neither fires nor is shown.
+WITH timer AS (DELETE FROM timers WHERE job_id = %(id)s),
+     edges AS (DELETE FROM dependencies WHERE job_id = %(id)s),
+     calendars AS (DELETE FROM job_calendars WHERE job_id = %(id)s)
+UPDATE jobs SET status = 'archived', purged_at = %(now)s, paused_until = NULL WHERE id = %(id)s;
+
+-- name: next_purged
+-- No row: nothing is left to do, or another node is doing it.
+SELECT id FROM jobs WHERE purged_at IS NOT NULL ORDER BY purged_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+
 -- name: purge_history
-WITH gone AS (DELETE FROM runs WHERE job_id = %(id)s RETURNING id),
-     tried AS (DELETE FROM attempts USING gone WHERE attempts.run_id = gone.id),
-     days AS (DELETE FROM daily WHERE job_id = %(id)s)
+WITH doomed AS MATERIALIZED (SELECT id FROM runs WHERE job_id = %(id)s LIMIT %(most)s),
+     gone AS (DELETE FROM runs USING doomed WHERE runs.id = doomed.id RETURNING runs.id),
+     tried AS (DELETE FROM attempts USING doomed WHERE attempts.run_id = doomed.id)
 SELECT count(*) AS runs FROM gone;
 
 -- name: purge
-WITH timer AS (DELETE FROM timers WHERE job_id = %(id)s)
+WITH days AS (DELETE FROM daily WHERE job_id = %(id)s)
 DELETE FROM jobs WHERE id = %(id)s;

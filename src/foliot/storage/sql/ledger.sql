@@ -67,6 +67,16 @@ UNION ALL
 SELECT attempts, 'running', worker_id, fence, leased_at, NULL, NULL FROM leases WHERE run_id = %(run_id)s
  ORDER BY number;
 
+-- name: payloads
+-- What these jobs' payload is now, and what it was up to each edit that changed it: the audit keeps both sides of every edit.
+SELECT id AS job_id, NULL::timestamptz AS until, definition -> 'payload' AS payload FROM jobs WHERE id = ANY (%(job_ids)s)
+UNION ALL
+SELECT object_id::uuid, at, before -> 'definition' -> 'payload'
+  FROM audit
+ WHERE workspace_id = %(workspace_id)s AND object_kind = 'job' AND object_id = ANY (%(object_ids)s) AND action = 'job.edited'
+   AND before -> 'definition' -> 'payload' IS DISTINCT FROM after -> 'definition' -> 'payload'
+ ORDER BY job_id, until NULLS LAST;
+
 -- name: near
 -- The record that people mean by an instant: of that planned time, or of the first in the minute that begins there.
 SELECT * FROM ledger

@@ -2,7 +2,7 @@
 -- The page is cut before the timers are looked up. Naming the workspace beside its policy lets jobs_of_one_workspace serve.
 WITH page AS MATERIALIZED (
     SELECT * FROM jobs
-     WHERE workspace_id = %(workspace_id)s
+     WHERE workspace_id = %(workspace_id)s AND purged_at IS NULL
        AND (%(before)s::uuid IS NULL OR id < %(before)s)
        AND (%(statuses)s::text[] IS NOT NULL OR status <> 'archived')
        AND (%(statuses)s::text[] IS NULL OR status = ANY (%(statuses)s))
