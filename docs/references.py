@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from foliot.cli.main import app
 from foliot.cli.output import CODES, MEANINGS, Exit
 from foliot.domain.errors import FoliotError
-from foliot.settings import FILE_SUFFIX, TABLE, Folder, Setting, SettingsError, Text
+from foliot.settings import FILE_SUFFIX, TABLE, Setting, SettingsError
+from foliot.settings.kinds import Folder, Text
 from foliot.web.errors import REFUSALS, status_of
 
 FOLDER = Path(__file__).resolve().parent / "reference"

@@ -16,6 +16,7 @@ from foliot.engine.scheduler import CHECK_EVERY, LATE, MOMENT, Scheduler
 from foliot.services import jobs, setup
 from foliot.services.hints import Hint
 from foliot.storage.tx import Database
+from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +25,7 @@ Owner = psycopg.Connection[Any]
 
 
 async def beat_every(every: timedelta, database: Database, workspace: WorkspaceId) -> None:
-    await jobs.create(database, workspace, Definition("beat", Spec(Interval(every), "python")), "test")
+    await jobs.create(database, workspace, Definition("beat", Spec(Interval(every), "python")), TEST)
 
 
 def is_a_check(nap: timedelta) -> bool:

@@ -23,6 +23,7 @@ from foliot.services.tick import tick
 from foliot.storage import workers as stored
 from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database, Role
+from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 
 pytestmark = pytest.mark.anyio
@@ -48,7 +49,7 @@ async def held(
     await first_start(database, tzdata_version="2026a")
     [found] = owner.execute("SELECT id FROM foliot.workspaces").fetchall()
     definition = Definition("daily", Spec(Interval(DAY), "python"))
-    await jobs.create(database, WorkspaceId(found[0]), definition, "test")
+    await jobs.create(database, WorkspaceId(found[0]), definition, TEST)
     clock.advance(DAY)
     await tick(database)
     owner.execute("UPDATE foliot.workers SET alive_until = %s", [clock.now() + workers.LEASE])

@@ -20,6 +20,7 @@ from foliot.services.report import Report, report
 from foliot.services.run_verbs import Cancelling, cancel_run, retry_run, run_now
 from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database
+from foliot.testing.actors import ANA, BEN
 from tests.race.hands import Hands
 from tests.services.given import WORKER as OTHER
 from tests.services.shop import MINUTE, Shop, definition
@@ -39,7 +40,7 @@ async def tell(node: Database, shop: Shop, run: Claimed, outcome: Outcome) -> bo
 
 async def running(shop: Shop, **spec: Any) -> tuple[JobId, Claimed]:
     job_id = await shop.job(Cron("0 * * * *"), **spec)
-    await run_now(shop.database, shop.workspace, job_id, "ana")
+    await run_now(shop.database, shop.workspace, job_id, ANA)
     [run] = await shop.claim()
     return job_id, run
 
@@ -89,7 +90,7 @@ async def test_a_cancel_waits_for_a_claim_and_asks_its_worker(hands: Hands, shop
     await shop.tick(MINUTE)
     [(run_id,)] = shop.sql("SELECT run_id FROM foliot.ready")
     async with hands.claiming(take(hands.left, shop.worker)) as first:
-        second = await hands.behind(cancel_run(hands.right, shop.workspace, run_id, "ben"))
+        second = await hands.behind(cancel_run(hands.right, shop.workspace, run_id, BEN))
     assert len(await first) == 1
     assert await second is Cancelling.REQUESTED
     assert shop.sql("SELECT cancel_requested_at IS NOT NULL FROM foliot.leases") == [(True,)]
@@ -99,7 +100,7 @@ async def test_a_claim_passes_by_a_run_that_is_being_cancelled(hands: Hands, sho
     await shop.job()
     await shop.tick(MINUTE)
     [(run_id,)] = shop.sql("SELECT run_id FROM foliot.ready")
-    async with hands.midway(cancel_run(hands.left, shop.workspace, run_id, "ben"), at="audit") as first:
+    async with hands.midway(cancel_run(hands.left, shop.workspace, run_id, BEN), at="audit") as first:
         assert await take(hands.right, shop.worker) == []
     assert await first is Cancelling.ENDED
     assert shop.runs() == [("schedule", "cancelled", None)]
@@ -109,7 +110,7 @@ async def test_a_pause_waits_for_a_claim_and_lets_it_run_on(hands: Hands, shop: 
     job_id = await shop.job()
     await shop.tick(MINUTE)
     async with hands.claiming(take(hands.left, shop.worker)) as first:
-        second = await hands.behind(pause(hands.right, shop.workspace, job_id, "ben"))
+        second = await hands.behind(pause(hands.right, shop.workspace, job_id, BEN))
     [run] = await first
     await second
     assert (shop.status(), shop.runs()) == ("paused", [("schedule", "running", None)])
@@ -120,9 +121,7 @@ async def test_an_edit_waits_for_a_claim_and_leaves_its_run_where_it_is(hands: H
     job_id = await shop.job()
     await shop.tick(MINUTE)
     async with hands.claiming(take(hands.left, shop.worker)) as first:
-        second = await hands.behind(
-            edit(hands.right, shop.workspace, job_id, definition(queue="slow"), "ben")
-        )
+        second = await hands.behind(edit(hands.right, shop.workspace, job_id, definition(queue="slow"), BEN))
     assert len(await first) == 1
     await second
     assert shop.sql("SELECT queue FROM foliot.leases") == [("default",)]
@@ -132,7 +131,7 @@ async def test_an_archive_waits_for_a_claim_and_lets_it_run_on(hands: Hands, sho
     job_id = await shop.job()
     await shop.tick(MINUTE)
     async with hands.claiming(take(hands.left, shop.worker)) as first:
-        second = await hands.behind(archive(hands.right, shop.workspace, job_id, "ben"))
+        second = await hands.behind(archive(hands.right, shop.workspace, job_id, BEN))
     [run] = await first
     await second
     assert await shop.finish(run)
@@ -154,7 +153,7 @@ async def test_of_two_reports_under_one_fence_the_first_counts(hands: Hands, sho
 async def test_a_cancel_waits_for_a_report_and_comes_too_late(hands: Hands, shop: Shop) -> None:
     _, run = await running(shop)
     async with hands.midway(tell(hands.left, shop, run, Succeeded()), at="runs") as first:
-        second = await hands.behind(cancel_run(hands.right, shop.workspace, run.run_id, "ben"))
+        second = await hands.behind(cancel_run(hands.right, shop.workspace, run.run_id, BEN))
     assert await first
     with pytest.raises(IllegalMove, match="succeeded, which is final"):
         await second
@@ -164,7 +163,7 @@ async def test_a_cancel_waits_for_a_report_and_comes_too_late(hands: Hands, shop
 async def test_a_cancel_after_a_failure_ends_the_retry_that_waits(hands: Hands, shop: Shop) -> None:
     _, run = await running(shop, retry=Retry(3, Backoff.FIXED))
     async with hands.midway(tell(hands.left, shop, run, BOOM), at="runs") as first:
-        second = await hands.behind(cancel_run(hands.right, shop.workspace, run.run_id, "ben"))
+        second = await hands.behind(cancel_run(hands.right, shop.workspace, run.run_id, BEN))
     assert await first
     assert await second is Cancelling.ENDED
     assert shop.runs() == [("manual", "cancelled", None)]
@@ -178,7 +177,7 @@ async def test_a_report_that_waited_for_a_cancel_counts_only_as_a_success(
     hands: Hands, shop: Shop, outcome: Outcome, end: str
 ) -> None:
     _, run = await running(shop, retry=Retry(3, Backoff.FIXED))
-    cancel = cancel_run(hands.left, shop.workspace, run.run_id, "ben")
+    cancel = cancel_run(hands.left, shop.workspace, run.run_id, BEN)
     async with hands.midway(cancel, at="audit") as first:
         second = await hands.behind(tell(hands.right, shop, run, outcome))
     assert await first is Cancelling.REQUESTED
@@ -191,7 +190,7 @@ async def test_a_run_by_hand_that_waited_for_the_last_report_may_start_at_once(
 ) -> None:
     job_id, run = await running(shop)
     async with hands.midway(tell(hands.left, shop, run, Succeeded()), at="runs") as first:
-        second = await hands.behind(run_now(hands.right, shop.workspace, job_id, "ben"))
+        second = await hands.behind(run_now(hands.right, shop.workspace, job_id, BEN))
     assert await first
     await second
     assert shop.runs() == [("manual", "succeeded", None), ("manual", "ready", None)]
@@ -199,7 +198,7 @@ async def test_a_run_by_hand_that_waited_for_the_last_report_may_start_at_once(
 
 async def test_a_report_that_waited_for_a_run_by_hand_brings_it_forward(hands: Hands, shop: Shop) -> None:
     job_id, run = await running(shop)
-    async with hands.midway(run_now(hands.left, shop.workspace, job_id, "ben"), at="audit") as first:
+    async with hands.midway(run_now(hands.left, shop.workspace, job_id, BEN), at="audit") as first:
         second = await hands.behind(tell(hands.right, shop, run, Succeeded()))
     await first
     assert await second
@@ -208,7 +207,7 @@ async def test_a_report_that_waited_for_a_run_by_hand_brings_it_forward(hands: H
 
 async def test_a_report_that_waited_for_a_forced_purge_is_refused(hands: Hands, shop: Shop) -> None:
     job_id, run = await running(shop)
-    gone = purge(hands.left, shop.workspace, job_id, "ben", force=True)
+    gone = purge(hands.left, shop.workspace, job_id, BEN, force=True)
     async with hands.midway(gone, at="audit") as first:
         second = await hands.behind(tell(hands.right, shop, run, Succeeded()))
     assert await first == 1
@@ -218,8 +217,8 @@ async def test_a_report_that_waited_for_a_forced_purge_is_refused(hands: Hands, 
 async def test_two_repeats_of_one_run_are_two_runs_in_line(hands: Hands, shop: Shop) -> None:
     _, run = await running(shop)
     assert await shop.finish(run)
-    async with hands.midway(retry_run(hands.left, shop.workspace, run.run_id, "ana"), at="audit") as first:
-        second = await hands.behind(retry_run(hands.right, shop.workspace, run.run_id, "ben"))
+    async with hands.midway(retry_run(hands.left, shop.workspace, run.run_id, ANA), at="audit") as first:
+        second = await hands.behind(retry_run(hands.right, shop.workspace, run.run_id, BEN))
     assert await first != await second
     assert [where for _, where, _ in shop.runs()] == ["succeeded", "ready", "waiting"]
 
@@ -243,7 +242,7 @@ async def test_two_upstreams_that_end_at_once_complete_the_join_as_often_as_it_s
     dependent = dependent or await shop.job(Manual(), **join)
     for upstream in upstreams:
         depend(shop, dependent, upstream)
-        await run_now(hands.left, shop.workspace, upstream, "ana")
+        await run_now(hands.left, shop.workspace, upstream, ANA)
     one, other = await shop.claim()
     async with hands.midway(tell(hands.left, shop, one, Succeeded()), at="runs") as first:
         second = await hands.behind(tell(hands.right, shop, other, Succeeded()))
@@ -268,10 +267,10 @@ def depend(shop: Shop, job_id: JobId, upstream: JobId) -> None:
 
 async def test_of_two_edits_of_one_revision_the_second_is_refused(hands: Hands, shop: Shop) -> None:
     job_id = await shop.job()
-    mine = edit(hands.left, shop.workspace, job_id, definition(name="mine"), "ana", 1)
+    mine = edit(hands.left, shop.workspace, job_id, definition(name="mine"), ANA, 1)
     async with hands.midway(mine, at="audit") as first:
         second = await hands.behind(
-            edit(hands.right, shop.workspace, job_id, definition(name="theirs"), "ben", 1)
+            edit(hands.right, shop.workspace, job_id, definition(name="theirs"), BEN, 1)
         )
     assert (await first).revision == 2
     with pytest.raises(StaleRevision, match="revision 2, not 1"):
@@ -283,21 +282,19 @@ async def test_two_edits_that_ask_for_no_revision_both_count_and_the_last_stays(
     hands: Hands, shop: Shop
 ) -> None:
     job_id = await shop.job()
-    mine = edit(hands.left, shop.workspace, job_id, definition(name="mine"), "ana")
+    mine = edit(hands.left, shop.workspace, job_id, definition(name="mine"), ANA)
     async with hands.midway(mine, at="audit") as first:
-        second = await hands.behind(
-            edit(hands.right, shop.workspace, job_id, definition(name="theirs"), "ben")
-        )
+        second = await hands.behind(edit(hands.right, shop.workspace, job_id, definition(name="theirs"), BEN))
     assert ((await first).revision, (await second).revision) == (2, 3)
     assert shop.sql("SELECT name, revision FROM foliot.jobs") == [("theirs", 3)]
 
 
 async def test_of_two_resumes_one_records_the_gap(hands: Hands, shop: Shop) -> None:
     job_id = await shop.job()
-    await pause(hands.left, shop.workspace, job_id, "ana")
+    await pause(hands.left, shop.workspace, job_id, ANA)
     shop.clock.advance(5 * MINUTE)
-    async with hands.midway(resume(hands.left, shop.workspace, job_id, "ana"), at="audit") as first:
-        second = await hands.behind(resume(hands.right, shop.workspace, job_id, "ben"))
+    async with hands.midway(resume(hands.left, shop.workspace, job_id, ANA), at="audit") as first:
+        second = await hands.behind(resume(hands.right, shop.workspace, job_id, BEN))
     await first
     with pytest.raises(IllegalMove):
         await second
@@ -308,9 +305,9 @@ async def test_of_two_backfills_of_one_range_one_makes_the_runs(hands: Hands, sh
     job_id = await shop.job(Cron("0 * * * *"))
     end = shop.clock.now()
     start = end - 600 * MINUTE
-    mine = backfill(hands.left, shop.workspace, job_id, "ana", start, end, dry_run=False)
+    mine = backfill(hands.left, shop.workspace, job_id, ANA, start, end, dry_run=False)
     async with hands.midway(mine, at="audit") as first:
         second = await hands.behind(
-            backfill(hands.right, shop.workspace, job_id, "ben", start, end, dry_run=False)
+            backfill(hands.right, shop.workspace, job_id, BEN, start, end, dry_run=False)
         )
     assert ((await first).count, (await second).count) == (10, 0)

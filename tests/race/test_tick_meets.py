@@ -12,6 +12,7 @@ from foliot.services.editing import edit
 from foliot.services.job_moves import archive, pause, purge, resume
 from foliot.services.run_verbs import run_now, skip_next
 from foliot.services.tick import Ticked, tick
+from foliot.testing.actors import BEN
 from tests.race.hands import Hands
 from tests.services.shop import MINUTE, Shop, definition
 
@@ -45,7 +46,7 @@ async def test_an_edit_waits_for_a_tick_and_takes_over_after_it(hands: Hands, sh
     shop.clock.advance(MINUTE + SECOND)
     async with hands.midway(tick(hands.left), at="runs") as first:
         second = await hands.behind(
-            edit(hands.right, shop.workspace, job_id, definition(Cron("0 0 * * *"), queue="slow"), "ben")
+            edit(hands.right, shop.workspace, job_id, definition(Cron("0 0 * * *"), queue="slow"), BEN)
         )
     assert await first == ONE
     assert (await second).next_at == shop.clock.now().replace(hour=0, minute=0, second=0) + timedelta(days=1)
@@ -57,7 +58,7 @@ async def test_a_tick_passes_by_an_edit_which_records_what_was_due(hands: Hands,
     job_id = await shop.job(Cron("* * * * *"))
     shop.clock.advance(MINUTE + SECOND)
     new = definition(Cron("*/5 * * * *"))
-    async with hands.midway(edit(hands.left, shop.workspace, job_id, new, "ben"), at="audit") as first:
+    async with hands.midway(edit(hands.left, shop.workspace, job_id, new, BEN), at="audit") as first:
         assert await tick(hands.right) == NOTHING
     await first
     assert await tick(hands.right) == NOTHING
@@ -73,7 +74,7 @@ async def test_a_pause_waits_for_a_tick_and_holds_its_run_back(hands: Hands, sho
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
     async with hands.midway(tick(hands.left), at="runs") as first:
-        second = await hands.behind(pause(hands.right, shop.workspace, job_id, "ben"))
+        second = await hands.behind(pause(hands.right, shop.workspace, job_id, BEN))
     assert await first == ONE
     await second
     assert (shop.status(), shop.runs()) == ("paused", [("schedule", "waiting", None)])
@@ -83,12 +84,12 @@ async def test_a_pause_waits_for_a_tick_and_holds_its_run_back(hands: Hands, sho
 async def test_a_tick_passes_by_a_pause_and_fires_nothing_afterwards(hands: Hands, shop: Shop) -> None:
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
-    async with hands.midway(pause(hands.left, shop.workspace, job_id, "ben"), at="audit") as first:
+    async with hands.midway(pause(hands.left, shop.workspace, job_id, BEN), at="audit") as first:
         assert await tick(hands.right) == NOTHING
     await first
     assert await tick(hands.right) == NOTHING
     shop.clock.advance(MINUTE)
-    await resume(hands.left, shop.workspace, job_id, "ben")
+    await resume(hands.left, shop.workspace, job_id, BEN)
     assert shop.sql("SELECT skip_reason, count FROM foliot.runs") == [("paused", 2)]
 
 
@@ -96,7 +97,7 @@ async def test_an_archive_waits_for_a_tick_and_cancels_its_run(hands: Hands, sho
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
     async with hands.midway(tick(hands.left), at="runs") as first:
-        second = await hands.behind(archive(hands.right, shop.workspace, job_id, "ben"))
+        second = await hands.behind(archive(hands.right, shop.workspace, job_id, BEN))
     await first
     await second
     assert (shop.status(), shop.runs()) == ("archived", [("schedule", "cancelled", None)])
@@ -105,7 +106,7 @@ async def test_an_archive_waits_for_a_tick_and_cancels_its_run(hands: Hands, sho
 async def test_a_tick_passes_by_an_archive_and_fires_nothing_afterwards(hands: Hands, shop: Shop) -> None:
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
-    async with hands.midway(archive(hands.left, shop.workspace, job_id, "ben"), at="audit") as first:
+    async with hands.midway(archive(hands.left, shop.workspace, job_id, BEN), at="audit") as first:
         assert await tick(hands.right) == NOTHING
     await first
     assert await tick(hands.right) == NOTHING
@@ -116,7 +117,7 @@ async def test_a_purge_waits_for_a_tick_and_takes_its_run_along(hands: Hands, sh
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
     async with hands.midway(tick(hands.left), at="runs") as first:
-        second = await hands.behind(purge(hands.right, shop.workspace, job_id, "ben"))
+        second = await hands.behind(purge(hands.right, shop.workspace, job_id, BEN))
     assert (await first, await second) == (ONE, 1)
     assert shop.sql("SELECT count(*) FROM foliot.ready") == [(0,)]
 
@@ -125,7 +126,7 @@ async def test_a_run_by_hand_waits_for_a_tick_and_stands_behind_its_run(hands: H
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
     async with hands.midway(tick(hands.left), at="runs") as first:
-        second = await hands.behind(run_now(hands.right, shop.workspace, job_id, "ben"))
+        second = await hands.behind(run_now(hands.right, shop.workspace, job_id, BEN))
     await first
     await second
     assert shop.runs() == [("schedule", "ready", None), ("manual", "waiting", None)]
@@ -134,7 +135,7 @@ async def test_a_run_by_hand_waits_for_a_tick_and_stands_behind_its_run(hands: H
 async def test_a_tick_passes_by_a_run_by_hand_and_finds_it_live(hands: Hands, shop: Shop) -> None:
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
-    async with hands.midway(run_now(hands.left, shop.workspace, job_id, "ben"), at="audit") as first:
+    async with hands.midway(run_now(hands.left, shop.workspace, job_id, BEN), at="audit") as first:
         assert await tick(hands.right) == NOTHING
     await first
     assert await tick(hands.right) == ONE
@@ -143,9 +144,9 @@ async def test_a_tick_passes_by_a_run_by_hand_and_finds_it_live(hands: Hands, sh
 
 async def test_a_tick_passes_by_a_resume_and_fires_none_of_what_it_recorded(hands: Hands, shop: Shop) -> None:
     job_id = await shop.job()
-    await pause(hands.left, shop.workspace, job_id, "ben")
+    await pause(hands.left, shop.workspace, job_id, BEN)
     shop.clock.advance(10 * MINUTE)
-    async with hands.midway(resume(hands.left, shop.workspace, job_id, "ben"), at="audit") as first:
+    async with hands.midway(resume(hands.left, shop.workspace, job_id, BEN), at="audit") as first:
         assert await tick(hands.right) == NOTHING
     await first
     assert await tick(hands.right) == NOTHING
@@ -163,7 +164,7 @@ async def test_a_skip_of_the_next_time_waits_for_a_tick_and_means_the_one_after(
     job_id = await shop.job(rule="queue")
     shop.clock.advance(MINUTE)
     async with hands.midway(tick(hands.left), at="runs") as first:
-        second = await hands.behind(skip_next(hands.right, shop.workspace, job_id, "ben", reason="holiday"))
+        second = await hands.behind(skip_next(hands.right, shop.workspace, job_id, BEN, reason="holiday"))
     await first
     assert (await second).planned_at == shop.clock.now() + MINUTE
     shop.clock.advance(MINUTE)
@@ -174,7 +175,7 @@ async def test_a_skip_of_the_next_time_waits_for_a_tick_and_means_the_one_after(
 async def test_a_tick_passes_by_a_skip_of_the_next_time_and_obeys_it(hands: Hands, shop: Shop) -> None:
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
-    skip = skip_next(hands.left, shop.workspace, job_id, "ben", reason="holiday")
+    skip = skip_next(hands.left, shop.workspace, job_id, BEN, reason="holiday")
     async with hands.midway(skip, at="audit") as first:
         assert await tick(hands.right) == NOTHING
     await first
@@ -188,7 +189,7 @@ async def test_a_backfill_waits_for_a_tick_and_leaves_its_time_alone(hands: Hand
     now = shop.clock.advance(MINUTE + SECOND)
     async with hands.midway(tick(hands.left), at="runs") as first:
         second = await hands.behind(
-            backfill(hands.right, shop.workspace, job_id, "ben", start, now, dry_run=False)
+            backfill(hands.right, shop.workspace, job_id, BEN, start, now, dry_run=False)
         )
     await first
     assert (await second).count == 3

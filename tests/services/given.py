@@ -19,6 +19,7 @@ from foliot.services.report import Report, report
 from foliot.services.tick import tick
 from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database
+from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 
 Owner = psycopg.Connection[Any]
@@ -35,7 +36,7 @@ def defined(schedule: Schedule, name: str = "sync", **spec: Any) -> Definition:
 
 
 async def job(database: Database, workspace: WorkspaceId, schedule: Schedule, **spec: Any) -> JobId:
-    return (await jobs.create(database, workspace, defined(schedule, **spec), "test")).id
+    return (await jobs.create(database, workspace, defined(schedule, **spec), TEST)).id
 
 
 async def ticked(database: Database, clock: ManualClock, by: timedelta) -> None:

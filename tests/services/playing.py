@@ -7,6 +7,7 @@ from datetime import time, timedelta
 from random import Random
 from typing import Any
 
+from foliot.domain.access import Actor
 from foliot.domain.dependencies import Edge, Mode, On, When
 from foliot.domain.errors import Conflict, NotFound
 from foliot.domain.freezing import After, Running
@@ -140,24 +141,28 @@ class Play:
             running=self.chance.choice(list(Running)),
             **scope,
         )
-        self.frozen.append(await freezes.turn_on(self.stage.database, self.stage.workspace, new, "chance"))
+        self.frozen.append(
+            await freezes.turn_on(self.stage.database, self.stage.workspace, new, Actor("chance"))
+        )
 
     async def lift(self) -> None:
         for row in await freezes.page(self.stage.database, self.stage.workspace):
             if self.chance.random() < 0.6:
-                await freezes.lift(self.stage.database, self.stage.workspace, row.scoped.freeze.id, "chance")
+                await freezes.lift(
+                    self.stage.database, self.stage.workspace, row.scoped.freeze.id, Actor("chance")
+                )
         on = await freezes.page(self.stage.database, self.stage.workspace)
         self.frozen = [row.scoped.freeze.id for row in on]
 
     async def cap(self) -> None:
         key = self.chance.choice(("", "db"))
         await limits.set_limit(
-            self.stage.database, self.stage.workspace, key, self.chance.randint(1, 4), "chance"
+            self.stage.database, self.stage.workspace, key, self.chance.randint(1, 4), Actor("chance")
         )
 
     async def uncap(self) -> None:
         await limits.set_limit(
-            self.stage.database, self.stage.workspace, self.chance.choice(("", "db")), None, "chance"
+            self.stage.database, self.stage.workspace, self.chance.choice(("", "db")), None, Actor("chance")
         )
 
     async def pass_time(self) -> None:
@@ -175,9 +180,11 @@ class Play:
     async def wind_up(self) -> None:
         """No more ticks, no freeze, no cap: what there is comes to its end."""
         for row in await freezes.page(self.stage.database, self.stage.workspace):
-            await freezes.lift(self.stage.database, self.stage.workspace, row.scoped.freeze.id, "chance")
+            await freezes.lift(
+                self.stage.database, self.stage.workspace, row.scoped.freeze.id, Actor("chance")
+            )
         for key in ("", "db"):
-            await limits.set_limit(self.stage.database, self.stage.workspace, key, None, "chance")
+            await limits.set_limit(self.stage.database, self.stage.workspace, key, None, Actor("chance"))
         for _ in range(30):
             self.stage.clock.advance(60 * MINUTE)
             await self.sweep()

@@ -20,6 +20,7 @@ from foliot.services.report import Report, report
 from foliot.services.tick import tick
 from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database
+from foliot.testing.actors import ANA
 from foliot.testing.clock import ManualClock
 from tests.services.given import enlist
 
@@ -40,7 +41,7 @@ class Shop:
 
     async def job(self, schedule: Schedule | None = None, *, enabled: bool = True, **spec: Any) -> JobId:
         created = await jobs.create(
-            self.database, self.workspace, definition(schedule, **spec), "ana", enabled=enabled
+            self.database, self.workspace, definition(schedule, **spec), ANA, enabled=enabled
         )
         return created.id
 

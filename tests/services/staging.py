@@ -21,6 +21,7 @@ from foliot.services.report import Report, report
 from foliot.services.tick import tick
 from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database
+from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 from tests.services.given import enlist
 
@@ -41,7 +42,7 @@ class Stage:
 
     async def job(self, name: str, schedule: Schedule, depends_on: Sequence[Edge] = (), **spec: Any) -> JobId:
         definition = Definition(name, Spec(schedule, "python", **spec), depends_on=tuple(depends_on))
-        return (await jobs.create(self.database, self.workspace, definition, "test")).id
+        return (await jobs.create(self.database, self.workspace, definition, TEST)).id
 
     async def tick(self) -> int:
         return (await tick(self.database)).recorded

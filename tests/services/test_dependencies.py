@@ -17,6 +17,7 @@ from foliot.services.dependencies import release_upstream, set_edges
 from foliot.services.expiry import answer_gates, expire
 from foliot.services.report import Report, report
 from foliot.storage.tx import Role
+from foliot.testing.actors import TEST
 from tests.services.staging import BROKE_FOR_GOOD, MANUAL, Stage
 
 pytestmark = pytest.mark.anyio
@@ -262,7 +263,7 @@ async def test_edges_that_would_close_a_circle_are_refused_by_name(stage: Stage)
     second = await stage.job("second", MANUAL, [Edge(first)])
     third = await stage.job("third", MANUAL, [Edge(second)])
     with pytest.raises(Invalid, match='"first" → "third"'):
-        await set_edges(stage.database, stage.workspace, first, [Edge(third)], "test")
+        await set_edges(stage.database, stage.workspace, first, [Edge(third)], TEST)
     assert stage.timer(first, "has_dependents, has_gate") == (True, False)
     assert stage.timer(third, "has_dependents") == (False,)
 
@@ -276,9 +277,9 @@ async def test_edges_say_what_is_wrong_with_them(stage: Stage) -> None:
         (sync, [Edge(JobId(uuid4()))], "no such job"),
     ):
         with pytest.raises(Invalid, match=words):
-            await set_edges(stage.database, stage.workspace, job, edges, "test")
+            await set_edges(stage.database, stage.workspace, job, edges, TEST)
     with pytest.raises(NotFound):
-        await set_edges(stage.database, stage.workspace, JobId(uuid4()), [], "test")
+        await set_edges(stage.database, stage.workspace, JobId(uuid4()), [], TEST)
 
 
 async def test_replacing_edges_keeps_the_marks_and_what_timers_know(stage: Stage) -> None:
@@ -289,12 +290,12 @@ async def test_replacing_edges_keeps_the_marks_and_what_timers_know(stage: Stage
     stage.clock.advance(HOUR)
     await stage.tick()
     assert await stage.run_once() == [daily]
-    await set_edges(stage.database, stage.workspace, daily, [gate(left), gate(right)], "test", when=When.ANY)
+    await set_edges(stage.database, stage.workspace, daily, [gate(left), gate(right)], TEST, when=When.ANY)
     assert stage.timer(right, "has_dependents") == (True,)
     stage.clock.advance(HOUR)
     await stage.tick()
     assert stage.runs(daily, "status") == [("succeeded",), ("skipped",)]
-    await set_edges(stage.database, stage.workspace, daily, [], "test")
+    await set_edges(stage.database, stage.workspace, daily, [], TEST)
     assert stage.timer(daily, "has_gate") == (False,)
     assert stage.timer(left, "has_dependents") == (False,)
     stage.clock.advance(HOUR)
@@ -309,7 +310,7 @@ async def test_a_gate_that_is_taken_away_lets_go_who_waits_at_it(stage: Stage) -
     await stage.by_hand(sync)
     await stage.tick()
     await stage.claim()
-    await set_edges(stage.database, stage.workspace, daily, [], "test")
+    await set_edges(stage.database, stage.workspace, daily, [], TEST)
     assert stage.waits() == []
     assert await stage.run_once() == [daily]
 

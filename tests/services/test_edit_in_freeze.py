@@ -10,6 +10,7 @@ from foliot.domain.freezing import After
 from foliot.domain.schedule import Interval
 from foliot.services import editing, freezes, jobs
 from foliot.services.freezes import NewFreeze
+from foliot.testing.actors import ANA
 from tests.services.shop import MINUTE, Shop
 
 pytestmark = pytest.mark.anyio
@@ -22,12 +23,12 @@ async def test_times_held_under_the_old_schedule_are_recorded_when_a_new_one_tak
     job_id = await shop.job()
     end_at = shop.clock.now() + 60 * MINUTE
     new = NewFreeze("stock-taking", everything=True, end_at=end_at, after=after)
-    await freezes.turn_on(shop.database, shop.workspace, new, "ana")
+    await freezes.turn_on(shop.database, shop.workspace, new, ANA)
     for _ in range(3):
         await shop.tick(MINUTE)
     stored = await jobs.get(shop.database, shop.workspace, job_id)
     spec = replace(stored.definition.spec, schedule=Interval(5 * MINUTE))
-    await editing.edit(shop.database, shop.workspace, job_id, replace(stored.definition, spec=spec), "ana")
+    await editing.edit(shop.database, shop.workspace, job_id, replace(stored.definition, spec=spec), ANA)
     found = shop.sql("SELECT skip_reason, coalesce(count, 1) FROM foliot.runs WHERE schedule_rev = 1")
     assert {reason for reason, _ in found} == {"frozen"}
     assert sum(count for _, count in found) == 3

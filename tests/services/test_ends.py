@@ -12,6 +12,7 @@ from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval, Manual
 from foliot.services import editing, jobs, run_verbs
 from foliot.services.report import Report, report
+from foliot.testing.actors import ANA
 from tests.services.shop import MINUTE, Shop, definition
 
 pytestmark = pytest.mark.anyio
@@ -20,10 +21,10 @@ pytestmark = pytest.mark.anyio
 async def test_a_join_on_any_end_counts_a_cancelled_one(shop: Shop) -> None:
     one, other = await shop.job(Manual()), await shop.job(Manual())
     new = replace(definition(Manual(), name="join"), depends_on=(Edge(one, On.ANY), Edge(other, On.ANY)))
-    await jobs.create(shop.database, shop.workspace, new, "ana")
-    run = await run_verbs.run_now(shop.database, shop.workspace, one, "ana")
-    await run_verbs.cancel_run(shop.database, shop.workspace, run, "ana")
-    await run_verbs.run_now(shop.database, shop.workspace, other, "ana")
+    await jobs.create(shop.database, shop.workspace, new, ANA)
+    run = await run_verbs.run_now(shop.database, shop.workspace, one, ANA)
+    await run_verbs.cancel_run(shop.database, shop.workspace, run, ANA)
+    await run_verbs.run_now(shop.database, shop.workspace, other, ANA)
     await shop.work()
     assert shop.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
 
@@ -31,7 +32,7 @@ async def test_a_join_on_any_end_counts_a_cancelled_one(shop: Shop) -> None:
 async def test_a_run_cancelled_by_the_next_planned_time_wakes_who_waits_for_any_end(shop: Shop) -> None:
     one = await shop.job(Interval(MINUTE), rule="cancel_running")
     new = replace(definition(Manual(), name="after"), depends_on=(Edge(one, On.ANY),))
-    await jobs.create(shop.database, shop.workspace, new, "ana")
+    await jobs.create(shop.database, shop.workspace, new, ANA)
     await shop.tick(MINUTE)
     assert await shop.tick(MINUTE) == 1
     assert shop.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
@@ -59,11 +60,11 @@ async def test_two_ends_of_one_batch_are_each_the_last_of_their_kind(shop: Shop)
 async def test_a_run_that_an_edit_ends_wakes_who_waits_for_any_end(shop: Shop) -> None:
     one = await shop.job(Interval(MINUTE), rule="cancel_running")
     new = replace(definition(Manual(), name="after"), depends_on=(Edge(one, On.ANY),))
-    await jobs.create(shop.database, shop.workspace, new, "ana")
+    await jobs.create(shop.database, shop.workspace, new, ANA)
     await shop.tick(MINUTE)
     shop.clock.advance(MINUTE)  # nobody ticks: closing the books plans the run that cancels the one in line
     hourly = definition(Interval(60 * MINUTE), rule="cancel_running")
-    await editing.edit(shop.database, shop.workspace, one, hourly, "ana")
+    await editing.edit(shop.database, shop.workspace, one, hourly, ANA)
     assert shop.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
     shop.balance()
 

@@ -15,6 +15,7 @@ from foliot.services.expiry import expire, open_windows
 from foliot.services.freezes import NewFreeze, turn_on
 from foliot.services.limits import set_limit
 from foliot.services.unserved import Unserved, unserved
+from foliot.testing.actors import TEST
 from tests.services.staging import BROKE, Stage
 
 pytestmark = pytest.mark.anyio
@@ -52,12 +53,12 @@ async def test_the_next_in_line_moves_up_behind_an_expired_one(stage: Stage) -> 
 async def test_a_deadline_passes_while_a_run_is_held(stage: Stage, where: str) -> None:
     job = await stage.job("prompt", Interval(HOUR), limits=DEADLINE)
     if where == "limit":
-        await set_limit(stage.database, stage.workspace, "", 1, "test")
+        await set_limit(stage.database, stage.workspace, "", 1, TEST)
         await stage.job("other", Interval(HOUR), priority=-1)
     stage.clock.advance(HOUR)
     await stage.tick()
     if where == "freeze":
-        await turn_on(stage.database, stage.workspace, NewFreeze("now", everything=True), "test")
+        await turn_on(stage.database, stage.workspace, NewFreeze("now", everything=True), TEST)
     await stage.claim()
     assert stage.waits() == [(job, where)]
     stage.clock.advance(5 * MINUTE)
@@ -148,7 +149,7 @@ async def test_a_window_that_opens_into_a_freeze_stays_shut(stage: Stage) -> Non
     )
     stage.clock.set(datetime(2027, 1, 16, 18, tzinfo=UTC))
     await stage.tick()
-    await turn_on(stage.database, stage.workspace, NewFreeze("now", everything=True), "test")
+    await turn_on(stage.database, stage.workspace, NewFreeze("now", everything=True), TEST)
     stage.clock.set(datetime(2027, 1, 17, 8, tzinfo=UTC))
     assert await open_windows(stage.database) == 0
     assert stage.waits() == [(job, "freeze")]

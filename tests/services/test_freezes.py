@@ -17,6 +17,7 @@ from foliot.domain.schedule import Interval, IntervalMode
 from foliot.services.backfill import backfill
 from foliot.services.freezes import NewFreeze, hold, lift, page, preview, thaw, turn_on
 from foliot.services.limits import set_limit
+from foliot.testing.actors import ADA, TEST
 from tests.services.staging import BROKE, MANUAL, Stage
 
 pytestmark = pytest.mark.anyio
@@ -25,11 +26,11 @@ ALL = NewFreeze("release", everything=True)
 
 
 async def freeze(stage: Stage, new: NewFreeze = ALL) -> FreezeId:
-    return await turn_on(stage.database, stage.workspace, new, "ada")
+    return await turn_on(stage.database, stage.workspace, new, ADA)
 
 
 async def unfreeze(stage: Stage, freeze_id: FreezeId) -> None:
-    await lift(stage.database, stage.workspace, freeze_id, "ada")
+    await lift(stage.database, stage.workspace, freeze_id, ADA)
 
 
 async def test_runs_that_are_ready_hold_and_go_on_after_it(stage: Stage) -> None:
@@ -201,7 +202,7 @@ async def test_dependents_and_gates_hold_too(stage: Stage) -> None:
 
 
 async def test_those_in_line_at_a_cap_do_not_slip_through(stage: Stage) -> None:
-    await set_limit(stage.database, stage.workspace, "", 1, "test")
+    await set_limit(stage.database, stage.workspace, "", 1, TEST)
     for n in range(3):
         await stage.job(f"job {n}", Interval(HOUR))
     stage.clock.advance(HOUR)
@@ -303,7 +304,7 @@ async def test_a_backfill_asked_for_during_a_freeze_waits_for_its_end(stage: Sta
     held = await freeze(stage)
     stage.clock.advance(MINUTE)
     made = await backfill(
-        stage.database, stage.workspace, beat, "ada", start, stage.clock.now(), dry_run=False, skipped=True
+        stage.database, stage.workspace, beat, ADA, start, stage.clock.now(), dry_run=False, skipped=True
     )
     assert made.count == 3
     await hold(stage.database)

@@ -18,6 +18,7 @@ from foliot.services import editing, history, run_verbs
 from foliot.storage import ledger
 from foliot.storage.ledger import Filter
 from foliot.storage.tx import Database
+from foliot.testing.actors import TEST
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.given import HOURLY, MINUTELY, WORKER, Owner, claimed, defined, done, job, ticked
 
@@ -215,8 +216,8 @@ async def test_a_run_shows_the_payload_it_worked_on_with_what_it_was_given(
     await done(database, await claimed(database))
     clock.advance(timedelta(minutes=1))
     edited = defined(HOURLY, payload={"full": False})
-    await editing.edit(database, workspace, job_id, edited, "test")
-    await run_verbs.run_now(database, workspace, job_id, "test", input={"n": 7})
+    await editing.edit(database, workspace, job_id, edited, TEST)
+    await run_verbs.run_now(database, workspace, job_id, TEST, input={"n": 7})
     page = await history.of_job(database, workspace, job_id)
     assert [each.input for each in page.items] == [{"full": False, "n": 7}, {"full": True, "n": 1}]
     assert (await history.run(database, workspace, page.items[1].id)).input == {"full": True, "n": 1}

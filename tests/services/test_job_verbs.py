@@ -31,6 +31,7 @@ from foliot.domain.schedule import (
 )
 from foliot.services import calendars, editing, history, job_moves, jobs, listing, run_verbs
 from foliot.storage.listing import JobFilter
+from foliot.testing.actors import ANA, BEN, EVE
 from tests.services.shop import MINUTE, Shop, definition
 
 pytestmark = pytest.mark.anyio
@@ -39,23 +40,23 @@ BOOM = Failed(RunError("boom", "It broke."))
 
 
 async def edit(shop: Shop, job_id: JobId, wanted: Definition, expected: int | None = None) -> editing.Edited:
-    return await editing.edit(shop.database, shop.workspace, job_id, wanted, "ben", expected)
+    return await editing.edit(shop.database, shop.workspace, job_id, wanted, BEN, expected)
 
 
 async def pause(shop: Shop, job_id: JobId, **options: Any) -> job_moves.Moved:
-    return await job_moves.pause(shop.database, shop.workspace, job_id, "ben", **options)
+    return await job_moves.pause(shop.database, shop.workspace, job_id, BEN, **options)
 
 
 async def resume(shop: Shop, job_id: JobId, *, catch_up: bool = False) -> job_moves.Moved:
-    return await job_moves.resume(shop.database, shop.workspace, job_id, "ben", catch_up=catch_up)
+    return await job_moves.resume(shop.database, shop.workspace, job_id, BEN, catch_up=catch_up)
 
 
 async def archive(shop: Shop, job_id: JobId, *, detach: bool = False) -> job_moves.Moved:
-    return await job_moves.archive(shop.database, shop.workspace, job_id, "ben", detach=detach)
+    return await job_moves.archive(shop.database, shop.workspace, job_id, BEN, detach=detach)
 
 
 async def purge(shop: Shop, job_id: JobId, **options: bool) -> int:
-    return await job_moves.purge(shop.database, shop.workspace, job_id, "ben", **options)
+    return await job_moves.purge(shop.database, shop.workspace, job_id, BEN, **options)
 
 
 # Creating
@@ -204,7 +205,7 @@ async def test_those_in_line_start_when_an_edit_allows_overlap(shop: Shop) -> No
 async def test_a_completed_job_lives_again_when_an_edit_gives_it_times(
     shop: Shop, first: Definition, then: Definition, status: str
 ) -> None:
-    job_id = (await jobs.create(shop.database, shop.workspace, first, "ana")).id
+    job_id = (await jobs.create(shop.database, shop.workspace, first, ANA)).id
     await shop.tick(MINUTE)
     await shop.work()
     assert shop.status() == "completed"
@@ -245,7 +246,7 @@ async def test_an_edit_beside_a_run_by_hand_does_not_move_a_chain(shop: Shop) ->
     job_id = await shop.job(chain)
     before = shop.timer("due_at", "next_at")
     shop.clock.advance(MINUTE)
-    await run_verbs.run_now(shop.database, shop.workspace, job_id, "ana")
+    await run_verbs.run_now(shop.database, shop.workspace, job_id, ANA)
     await edit(shop, job_id, definition(chain, name="renamed"))
     assert shop.timer("due_at", "next_at") == before
     await shop.work()
@@ -446,7 +447,7 @@ async def test_a_disabled_job_is_switched_on_by_resume(shop: Shop) -> None:
     assert (shop.status(), await shop.tick(HOUR)) == ("disabled", 0)
     await resume(shop, job_id)
     assert (shop.status(), await shop.tick(MINUTE)) == ("active", 1)
-    await job_moves.disable(shop.database, shop.workspace, job_id, "ben", reason="over")
+    await job_moves.disable(shop.database, shop.workspace, job_id, BEN, reason="over")
     assert (shop.status(), await shop.tick(HOUR)) == ("disabled", 0)
 
 
@@ -474,7 +475,7 @@ async def test_an_archived_job_ends_what_stands_and_lets_run_what_runs(shop: Sho
     assert (shop.status(), shop.timer("live", "waiting", "due_at = 'infinity'")) == ("archived", (0, 0, True))
     shop.balance()
     with pytest.raises(Conflict, match="archived"):
-        await run_verbs.run_now(shop.database, shop.workspace, job_id, "ben")
+        await run_verbs.run_now(shop.database, shop.workspace, job_id, BEN)
     with pytest.raises(Conflict, match="archived"):
         await edit(shop, job_id, definition(name="other"))
 
@@ -557,7 +558,7 @@ async def test_an_edit_sets_what_a_job_depends_on_and_refuses_a_circle(shop: Sho
 
 async def test_an_edit_names_calendars_that_are_there(shop: Shop) -> None:
     sundays = Calendar("sundays", CalendarKind.BLACKOUT, (Weekly(time(0), time(0), frozenset((6,))),))
-    calendar_id = await calendars.create(shop.database, shop.workspace, sundays, "ana")
+    calendar_id = await calendars.create(shop.database, shop.workspace, sundays, ANA)
     job_id = await shop.job(Cron("0 12 * * *"))
     await edit(shop, job_id, definition(Cron("0 12 * * *"), calendars=(calendar_id,)))
     assert shop.sql("SELECT job_id, calendar_id FROM foliot.job_calendars") == [(job_id, calendar_id)]
@@ -572,14 +573,14 @@ async def test_an_edit_names_calendars_that_are_there(shop: Shop) -> None:
 
 VERBS: dict[str, Callable[[Shop, WorkspaceId, JobId], Awaitable[object]]] = {
     "get": lambda shop, ws, job: jobs.get(shop.database, ws, job),
-    "edit": lambda shop, ws, job: editing.edit(shop.database, ws, job, definition(name="x"), "eve"),
-    "pause": lambda shop, ws, job: job_moves.pause(shop.database, ws, job, "eve"),
-    "resume": lambda shop, ws, job: job_moves.resume(shop.database, ws, job, "eve"),
-    "disable": lambda shop, ws, job: job_moves.disable(shop.database, ws, job, "eve"),
-    "archive": lambda shop, ws, job: job_moves.archive(shop.database, ws, job, "eve"),
-    "purge": lambda shop, ws, job: job_moves.purge(shop.database, ws, job, "eve", force=True),
-    "run": lambda shop, ws, job: run_verbs.run_now(shop.database, ws, job, "eve"),
-    "skip": lambda shop, ws, job: run_verbs.skip_next(shop.database, ws, job, "eve", reason="x"),
+    "edit": lambda shop, ws, job: editing.edit(shop.database, ws, job, definition(name="x"), EVE),
+    "pause": lambda shop, ws, job: job_moves.pause(shop.database, ws, job, EVE),
+    "resume": lambda shop, ws, job: job_moves.resume(shop.database, ws, job, EVE),
+    "disable": lambda shop, ws, job: job_moves.disable(shop.database, ws, job, EVE),
+    "archive": lambda shop, ws, job: job_moves.archive(shop.database, ws, job, EVE),
+    "purge": lambda shop, ws, job: job_moves.purge(shop.database, ws, job, EVE, force=True),
+    "run": lambda shop, ws, job: run_verbs.run_now(shop.database, ws, job, EVE),
+    "skip": lambda shop, ws, job: run_verbs.skip_next(shop.database, ws, job, EVE, reason="x"),
 }
 
 

@@ -16,6 +16,7 @@ from foliot.services import jobs, restoring, setup
 from foliot.services.tick import tick
 from foliot.storage.installation import MissedChoice
 from foliot.storage.tx import Database
+from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +26,7 @@ RUNS = "SELECT status, skip_reason, count FROM foliot.runs ORDER BY number"
 @pytest.fixture
 async def held(database: Database, clock: ManualClock, workspace: WorkspaceId) -> Database:
     """An hourly job in a database that was restored a week later."""
-    await jobs.create(database, workspace, Definition("hourly", Spec(Cron("0 * * * *"), "python")), "test")
+    await jobs.create(database, workspace, Definition("hourly", Spec(Cron("0 * * * *"), "python")), TEST)
     clock.advance(timedelta(days=7, minutes=10))
     await setup.hold_after_restore(database, "restored from monday.dump")
     return database
@@ -56,7 +57,7 @@ async def test_there_is_nothing_to_release_where_nothing_is_held(
     database: Database, workspace: WorkspaceId
 ) -> None:
     await jobs.create(
-        database, workspace, Definition("beat", Spec(Interval(timedelta(minutes=1)), "python")), "test"
+        database, workspace, Definition("beat", Spec(Interval(timedelta(minutes=1)), "python")), TEST
     )
     with pytest.raises(Conflict):
         await restoring.release(database, MissedChoice.SKIP)

@@ -21,6 +21,7 @@ from foliot.services.tick import tick
 from foliot.services.unserved import unserved
 from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database
+from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +34,7 @@ async def worker(database: Database, clock: ManualClock, workspace: WorkspaceId)
     """One worker, and a daily job with a timeout of an hour whose run is ready."""
     limits = Limits(timeout=timedelta(hours=1))
     await jobs.create(
-        database, workspace, Definition("daily", Spec(Interval(DAY), "python", limits=limits)), "test"
+        database, workspace, Definition("daily", Spec(Interval(DAY), "python", limits=limits)), TEST
     )
     clock.advance(DAY)
     await tick(database)
@@ -108,7 +109,7 @@ async def test_with_on_lost_fail_a_run_is_never_repeated(
 ) -> None:
     limits = Limits(on_lost=OnLost.FAIL)
     await jobs.create(
-        database, workspace, Definition("once", Spec(Interval(DAY), "python", limits=limits)), "test"
+        database, workspace, Definition("once", Spec(Interval(DAY), "python", limits=limits)), TEST
     )
     clock.advance(DAY)
     await tick(database)
@@ -171,7 +172,7 @@ async def test_a_worker_of_all_queues_serves_each_in_its_turn(
 ) -> None:
     for queue in ("mail", "mail", "video"):
         spec = Spec(Interval(DAY), "python", queue=queue)
-        await jobs.create(database, workspace, Definition("daily", spec), "test")
+        await jobs.create(database, workspace, Definition("daily", spec), TEST)
     clock.advance(DAY)
     await tick(database)
     every = await workers.register(database, "all", ["*"], ["python"], 10)

@@ -10,6 +10,7 @@ from foliot.domain.policy import Limits
 from foliot.domain.schedule import Interval
 from foliot.services.freezes import NewFreeze, turn_on
 from foliot.services.tending import Tended, tend
+from foliot.testing.actors import ADA
 from tests.services.staging import Stage
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +24,7 @@ async def test_it_holds_lets_go_and_ends_and_then_has_nothing_to_do(stage: Stage
     await stage.tick()
     start_at = stage.clock.now() + MINUTE
     later = NewFreeze("short", everything=True, start_at=start_at, end_at=start_at + MINUTE)
-    await turn_on(stage.database, stage.workspace, later, "ada")
+    await turn_on(stage.database, stage.workspace, later, ADA)
     assert await tend(stage.database) == Tended()
     stage.clock.advance(MINUTE)
     assert await tend(stage.database) == Tended(held=2)

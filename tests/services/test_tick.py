@@ -14,6 +14,7 @@ from foliot.domain.schedule import Cron, Interval
 from foliot.services import jobs
 from foliot.services.tick import tick
 from foliot.storage.tx import Database
+from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +25,7 @@ async def test_a_due_timer_becomes_a_run_and_moves_on(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:
     created = await jobs.create(
-        database, workspace, Definition("beat", Spec(Interval(MINUTE), "python")), "test"
+        database, workspace, Definition("beat", Spec(Interval(MINUTE), "python")), TEST
     )
     assert (await tick(database)).looked_at == 0
     start = clock.now()
@@ -43,7 +44,7 @@ async def test_a_due_timer_becomes_a_run_and_moves_on(
 async def test_a_second_planned_time_is_skipped_while_the_first_is_live(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:
-    await jobs.create(database, workspace, Definition("beat", Spec(Cron("* * * * *"), "python")), "test")
+    await jobs.create(database, workspace, Definition("beat", Spec(Cron("* * * * *"), "python")), TEST)
     for _ in range(3):
         clock.advance(MINUTE)
         await tick(database)
@@ -59,10 +60,8 @@ async def test_a_second_planned_time_is_skipped_while_the_first_is_live(
 async def test_rules_that_cannot_be_read_stop_their_own_job_and_no_other(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:
-    bad = await jobs.create(database, workspace, Definition("bad", Spec(Cron("* * * * *"), "python")), "test")
-    good = await jobs.create(
-        database, workspace, Definition("good", Spec(Cron("* * * * *"), "python")), "test"
-    )
+    bad = await jobs.create(database, workspace, Definition("bad", Spec(Cron("* * * * *"), "python")), TEST)
+    good = await jobs.create(database, workspace, Definition("good", Spec(Cron("* * * * *"), "python")), TEST)
     owner.execute("UPDATE foliot.timers SET spec = %s WHERE job_id = %s", ('{"schedule": 7}', bad.id))
     for _ in range(12):
         clock.advance(MINUTE)

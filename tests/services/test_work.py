@@ -18,6 +18,7 @@ from foliot.services.claim import Turns, claim
 from foliot.services.report import Report, report
 from foliot.services.tick import tick
 from foliot.storage.tx import Database
+from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 from tests.services.given import WORKER
 
@@ -32,7 +33,7 @@ async def claimed(database: Database, permits: int = 10) -> list[Any]:
 async def test_a_run_is_claimed_once_and_ends_where_its_report_says(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:
-    await jobs.create(database, workspace, Definition("beat", Spec(Interval(MINUTE), "python")), "test")
+    await jobs.create(database, workspace, Definition("beat", Spec(Interval(MINUTE), "python")), TEST)
     clock.advance(MINUTE)
     await tick(database)
     [mine] = await claimed(database)
@@ -53,7 +54,7 @@ async def test_a_failure_waits_in_ready_for_its_retry_and_keeps_its_attempts(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:
     await jobs.create(
-        database, workspace, Definition("daily", Spec(Interval(timedelta(days=1)), "python")), "test"
+        database, workspace, Definition("daily", Spec(Interval(timedelta(days=1)), "python")), TEST
     )
     clock.advance(timedelta(days=1))
     await tick(database)

@@ -115,6 +115,14 @@ def test_a_refusal_is_told_with_what_to_check(owner_url: str) -> None:
     assert "check the name of the database" in str(refused.value.hint)
 
 
+def test_a_wrong_password_is_told_without_the_password(login_url: str) -> None:
+    wrong = make_conninfo(login_url, password="hunter2")
+    with pytest.raises(DatabaseUnavailable, match="authentication failed") as refused:
+        inspect(wrong)
+    assert "does not take this user and password" in str(refused.value.hint)
+    assert "hunter2" not in "".join(traceback.format_exception(refused.value))
+
+
 @pytest.mark.parametrize(
     "url", ["postgresql://u:hun%ter2@h/f", "postgresql://h/f?hunter2=1", "host=h hunter2"]
 )

@@ -20,6 +20,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from foliot.domain.access import Actor
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.policy import Limits, Overlap, OverlapRule
@@ -78,7 +79,7 @@ class Stage:
             for number in range(count):
                 config = {"call": f"errands:{call}"}
                 definition = Definition(f"{call} {number}", spec, config=config, payload=self.given)
-                await jobs.create(database, WorkspaceId(workspace), definition, "story")
+                await jobs.create(database, WorkspaceId(workspace), definition, Actor("story"))
             await say(database, Hint.TIMERS)
 
     def rows(self, query: Any) -> list[Any]:
@@ -153,7 +154,7 @@ def test_jobs_of_every_kind_run_every_second_and_succeed(serve: Any, stage: Stag
 
         async def create() -> None:
             async with Database(stage.url) as database:
-                await jobs.create(database, WorkspaceId(workspace), definition, "story")
+                await jobs.create(database, WorkspaceId(workspace), definition, Actor("story"))
 
         asyncio.run(create())
         per_job = "SELECT count(*) FROM foliot.runs WHERE status = 'succeeded' GROUP BY job_id"

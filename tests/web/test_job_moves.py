@@ -117,9 +117,12 @@ async def test_what_can_start_something_hints_at_it(town: Town) -> None:
 
 async def test_what_was_done_is_in_the_audit(town: Town, owner: Any) -> None:
     made = await town.make()
-    await town.ask("POST", f"/jobs/{made['id']}/pause")
+    paused = await town.ask("POST", f"/jobs/{made['id']}/pause", headers={"X-Forwarded-For": "192.0.2.7"})
     found = owner.execute(
-        "SELECT action, actor FROM foliot.audit WHERE object_id = %s ORDER BY id", [made["id"]]
+        "SELECT action, actor, host(address), request_id, prefix FROM foliot.audit"
+        " JOIN foliot.api_keys AS keys ON keys.id = key_id WHERE object_id = %s ORDER BY action",
+        [made["id"]],
     ).fetchall()
-    assert sorted(action for action, _ in found) == ["job.created", "job.paused"]
-    assert {actor for _, actor in found} == {made["owner"]}
+    assert [row[0] for row in found] == ["job.created", "job.paused"]
+    prefix = town.keys["acme", "editor"].split("_")[1]
+    assert found[1][1:] == (made["owner"], "127.0.0.1", paused.headers["X-Request-Id"], prefix)

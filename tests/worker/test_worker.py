@@ -21,6 +21,7 @@ from foliot.services import jobs, workers
 from foliot.services.tick import tick
 from foliot.services.work import Work
 from foliot.storage.tx import Database
+from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 from foliot.worker.link import LocalLink
 from foliot.worker.reporting import Reporter
@@ -73,7 +74,7 @@ async def make_ready(
     spec = Spec(Interval(HOUR), "python", limits=Limits(timeout=ends))
     for number in range(count):
         definition = Definition(f"job {number}", spec, payload={"n": number, "full": False})
-        await jobs.create(database, workspace, definition, "test")
+        await jobs.create(database, workspace, definition, TEST)
     clock.advance(HOUR)
     await tick(database)
 

@@ -102,6 +102,16 @@ class KeyHolder:
 
 
 @dataclass(frozen=True, slots=True)
+class Actor:
+    """Who does a thing, as the audit tells it. Foliot's own doing has a name alone; records show only the name."""
+
+    name: str  # the id of a principal, or a word for Foliot's own doing
+    key_id: KeyId | None = None
+    address: str | None = None  # the peer's, as the connection has it
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ApiKey:
     """A key in the clear. It exists in memory only, and its repr keeps the secret."""
 

@@ -2,7 +2,8 @@
 
 FoliotError
 ├── Invalid                 what was asked for cannot be: 422
-│   └── ScheduleInvalid     an expression, zone, window or phrase that names no times
+│   ├── ScheduleInvalid     an expression, zone, window or phrase that names no times
+│   └── QueryInvalid        a filter that cannot be read
 ├── NotFound                no such thing, or not yours: 404
 ├── Conflict                it is not in a state that allows this: 409
 │   ├── IllegalMove         a job or run cannot make that move from where it is
@@ -64,6 +65,12 @@ class ScheduleInvalid(Invalid):
     """This schedule names no times, or Foliot cannot read it."""
 
     code = "schedule.invalid"
+
+
+class QueryInvalid(Invalid):
+    """This filter cannot be read."""
+
+    code = "query.invalid"
 
 
 class NotFound(FoliotError):

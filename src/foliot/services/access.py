@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from foliot.domain.access import KeyHolder, Permission, parse_key
+from foliot.domain.access import Actor, KeyHolder, Permission, parse_key
 from foliot.domain.errors import Denied, NotFound
 from foliot.domain.ids import PrincipalId, WorkspaceId
 from foliot.services.setup import DEFAULT_WORKSPACE
@@ -21,15 +21,17 @@ class Caller:
     holder: KeyHolder
     workspace: Workspace
     at: datetime  # when it came in, by the database's clock: words such as "in 2 hours" count from here
+    address: str | None = None  # the peer's
+    request_id: str | None = None
 
     @property
     def workspace_id(self) -> WorkspaceId:
         return self.workspace.id
 
     @property
-    def name(self) -> str:
+    def actor(self) -> Actor:
         """How records and audit speak of it."""
-        return str(self.holder.principal.id)
+        return Actor(str(self.holder.principal.id), self.holder.key_id, self.address, self.request_id)
 
     @property
     def only_owner(self) -> PrincipalId | None:

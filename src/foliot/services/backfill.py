@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from foliot.domain.access import Actor
 from foliot.domain.backfilling import times_to_fill
 from foliot.domain.errors import Invalid
 from foliot.domain.gaps import TICK
@@ -38,7 +39,7 @@ async def backfill(
     database: Database,
     workspace_id: WorkspaceId,
     job_id: JobId,
-    by: str,
+    by: Actor,
     start: datetime,
     end: datetime,
     *,
@@ -68,7 +69,7 @@ async def backfill(
                 hint="Take a shorter range, or raise the limit.",
             )
         asked = [
-            Asked(Trigger.BACKFILL, each.planned_for, by, planned_local=each.local, fold=each.fold)
+            Asked(Trigger.BACKFILL, each.planned_for, by.name, planned_local=each.local, fold=each.fold)
             for each in (times if oldest_first else reversed(times))
         ]
         made = await make(tx, hand, asked) if asked else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import UUID
 
+from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, NotFound
 from foliot.domain.ids import CalendarId, JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, check_calendar
@@ -19,7 +20,7 @@ BATCH = 200  # timers locked by one transaction
 NAMED = 5  # users told in a refusal
 
 
-async def create(database: Database, workspace_id: WorkspaceId, calendar: Calendar, by: str) -> CalendarId:
+async def create(database: Database, workspace_id: WorkspaceId, calendar: Calendar, by: Actor) -> CalendarId:
     check_calendar(calendar)
     async with database.tx(Role.APP, workspace_id) as tx:
         calendar_id = CalendarId(tx.new_id())
@@ -29,7 +30,7 @@ async def create(database: Database, workspace_id: WorkspaceId, calendar: Calend
 
 
 async def edit(
-    database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, calendar: Calendar, by: str
+    database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, calendar: Calendar, by: Actor
 ) -> int:
     """Answers with how many timers moved."""
     check_calendar(calendar)
@@ -54,7 +55,7 @@ async def replan_users(database: Database, workspace_id: WorkspaceId, calendar_i
 
 
 async def delete(
-    database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, by: str, *, detach: bool = False
+    database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, by: Actor, *, detach: bool = False
 ) -> None:
     """Refused while jobs use it; with `detach` it is taken out of their definitions first."""
     while True:
@@ -115,6 +116,6 @@ def _unknown() -> NotFound:
     return NotFound("There is no such calendar.")
 
 
-async def _note(tx: Tx, action: str, calendar_id: CalendarId, by: str, name: str) -> None:
-    entry = AuditEntry(action, "calendar", str(calendar_id), actor=by, after={"name": name})
+async def _note(tx: Tx, action: str, calendar_id: CalendarId, by: Actor, name: str) -> None:
+    entry = AuditEntry(action, "calendar", str(calendar_id), by, after={"name": name})
     await audit.append(tx, tx.new_id(), entry)

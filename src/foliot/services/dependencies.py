@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from foliot.domain.access import Actor
 from foliot.domain.dependencies import Edge, When, check_edges, find_cycle
 from foliot.domain.errors import Conflict, Invalid, NotFound
 from foliot.domain.ids import JobId, WorkspaceId
@@ -26,7 +27,7 @@ async def set_edges(
     workspace_id: WorkspaceId,
     job_id: JobId,
     edges: Sequence[Edge],
-    by: str,
+    by: Actor,
     *,
     when: When | None = None,
 ) -> None:
@@ -44,7 +45,7 @@ async def set_edges(
             "job.dependencies_set",
             "job",
             str(job_id),
-            actor=by,
+            by,
             before={"depends_on": [str(edge.upstream) for edge in definition.depends_on]},
             after={"depends_on": [str(edge.upstream) for edge in edges]},
         )

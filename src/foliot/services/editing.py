@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from foliot.domain.access import Actor
 from foliot.domain.definition import Definition, Rules
 from foliot.domain.dependencies import Edge
 from foliot.domain.editing import edited_schedule, moves_of_edit
@@ -49,7 +50,7 @@ async def edit(
     workspace_id: WorkspaceId,
     job_id: JobId,
     definition: Definition,
-    by: str,
+    by: Actor,
     expected_revision: int | None = None,
 ) -> Edited:
     """Put a whole new definition in place. One that changes nothing makes no revision."""
@@ -69,7 +70,7 @@ async def _edit(
     workspace_id: WorkspaceId,
     job_id: JobId,
     definition: Definition,
-    by: str,
+    by: Actor,
     expected_revision: int | None,
     *,
     with_edges: bool = False,
@@ -119,7 +120,7 @@ def _edges(definition: Definition) -> tuple[tuple[Edge, ...], bool]:
 
 
 class _Edit:
-    def __init__(self, tx: Tx, hand: InHand, before: StoredJob, definition: Definition, by: str) -> None:
+    def __init__(self, tx: Tx, hand: InHand, before: StoredJob, definition: Definition, by: Actor) -> None:
         self.tx = tx
         self.hand = hand
         self.before = before
@@ -147,7 +148,7 @@ class _Edit:
             await wake_dependents(settling)
         status = status_after(old.status, events)
         if events:
-            await jobs.move(tx, [Move(job_id, status, reason_for(events))], self.by)
+            await jobs.move(tx, [Move(job_id, status, reason_for(events))], self.by.name)
         return Edited(self.before.revision + 1, status, timer.next_at)
 
     async def _close_the_books(self) -> None:
@@ -162,7 +163,7 @@ class _Edit:
             )
             return
         if done.records or done.events:
-            await fire_one(self.tx, self.hand.around, Planned(row, done), self.by, self.hand.rows)
+            await fire_one(self.tx, self.hand.around, Planned(row, done), self.by.name, self.hand.rows)
             self.hand = await take(self.tx, row.job_id, dependents=True)
 
     def _from(self) -> Timer:

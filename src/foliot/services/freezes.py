@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, Invalid, NotFound
 from foliot.domain.freezing import After, Freeze, Running
 from foliot.domain.ids import FreezeId, JobId, WorkspaceId
@@ -71,10 +72,10 @@ class Thawed:
     is_full: bool = False  # a batch was full: there may be more
 
 
-async def turn_on(database: Database, workspace_id: WorkspaceId, new: NewFreeze, by: str) -> FreezeId:
+async def turn_on(database: Database, workspace_id: WorkspaceId, new: NewFreeze, by: Actor) -> FreezeId:
     async with database.tx(Role.APP, workspace_id) as tx:
         frozen = _scoped(tx, workspace_id, new)
-        await freezes.insert(tx, frozen, by)
+        await freezes.insert(tx, frozen, by.name)
         await _note(tx, "freeze.turned_on", frozen.freeze, by)
     # Committed first: whoever makes a run from here on sees the freeze, and whoever did not has a timer that we wait for below.
     freeze, after = frozen.freeze, FIRST
@@ -90,7 +91,7 @@ async def turn_on(database: Database, workspace_id: WorkspaceId, new: NewFreeze,
     return freeze.id
 
 
-async def lift(database: Database, workspace_id: WorkspaceId, freeze_id: FreezeId, by: str) -> None:
+async def lift(database: Database, workspace_id: WorkspaceId, freeze_id: FreezeId, by: Actor) -> None:
     """It ends now. One that has not begun yet is taken back as if it had never been."""
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await freezes.lock(tx, freeze_id)
@@ -103,7 +104,7 @@ async def lift(database: Database, workspace_id: WorkspaceId, freeze_id: FreezeI
             await freezes.delete(tx, freeze_id)
             await _note(tx, "freeze.taken_back", freeze, by)
         else:
-            await freezes.lift(tx, freeze_id, max(tx.now, freeze.start_at + TICK), by)
+            await freezes.lift(tx, freeze_id, max(tx.now, freeze.start_at + TICK), by.name)
             await _note(tx, "freeze.lifted", freeze, by)
     for _ in range(MOST_BATCHES):
         if not (await _thaw(database, Role.APP, workspace_id, BATCH)).is_full:
@@ -254,6 +255,6 @@ def _scoped(tx: Tx, workspace_id: WorkspaceId, new: NewFreeze) -> Scoped:
     return Scoped(freeze, workspace_id, frozenset(map(str, new.jobs)), new.tags, new.queues)
 
 
-async def _note(tx: Tx, action: str, freeze: Freeze, by: str) -> None:
+async def _note(tx: Tx, action: str, freeze: Freeze, by: Actor) -> None:
     after = {"reason": freeze.reason, "end_at": freeze.end_at and freeze.end_at.isoformat()}
-    await audit.append(tx, tx.new_id(), AuditEntry(action, "freeze", str(freeze.id), actor=by, after=after))
+    await audit.append(tx, tx.new_id(), AuditEntry(action, "freeze", str(freeze.id), by, after=after))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, NotFound
 from foliot.domain.ids import JobId
 from foliot.domain.job import Job
@@ -59,12 +60,12 @@ async def note(
     tx: Tx,
     action: str,
     thing: tuple[str, object],
-    by: str,
+    by: Actor,
     *,
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> None:
     """The entry in the audit: who did what to which thing."""
     kind, thing_id = thing
-    entry = AuditEntry(action, kind, str(thing_id), actor=by, before=before, after=after)
+    entry = AuditEntry(action, kind, str(thing_id), by, before=before, after=after)
     await audit.append(tx, tx.new_id(), entry)

@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, DatabaseUnavailable, Invalid, NotFound
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.lifecycle import JobEvent, JobStatus, advance
@@ -36,7 +37,7 @@ async def pause(
     database: Database,
     workspace_id: WorkspaceId,
     job_id: JobId,
-    by: str,
+    by: Actor,
     *,
     reason: str | None = None,
     until: datetime | None = None,
@@ -58,7 +59,7 @@ async def pause(
 
 
 async def disable(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: str, *, reason: str | None = None
+    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: Actor, *, reason: str | None = None
 ) -> Moved:
     """As a pause without an end: switched off until somebody resumes it."""
     async with database.tx(Role.APP, workspace_id) as tx:
@@ -70,7 +71,7 @@ async def disable(
 
 
 async def resume(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: str, *, catch_up: bool = False
+    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: Actor, *, catch_up: bool = False
 ) -> Moved:
     """Back to work: what went by meanwhile becomes one record, and only `catch_up` runs any of it."""
     async with database.tx(Role.APP, workspace_id) as tx:
@@ -96,7 +97,7 @@ async def resume_due(database: Database, limit: int = RESUMED_AT_ONCE) -> int:
 
 
 async def archive(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: str, *, detach: bool = False
+    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: Actor, *, detach: bool = False
 ) -> Moved:
     """Put it away with its history. What runs now runs on to its end; what has not started is cancelled."""
     async with database.tx(Role.APP, workspace_id) as tx:
@@ -105,7 +106,7 @@ async def archive(
         row = hand.row
         status = advance(row.status, JobEvent.ARCHIVE)
         await timer_moves.halt(tx, job_id)
-        await jobs.move(tx, [Move(job_id, status)], by)
+        await jobs.move(tx, [Move(job_id, status)], by.name)
         # Archived first: the ends of its runs then neither promote nor complete anything.
         gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
         settling = hand.settling(tx, gone)
@@ -120,7 +121,7 @@ async def purge(
     database: Database,
     workspace_id: WorkspaceId,
     job_id: JobId,
-    by: str,
+    by: Actor,
     *,
     force: bool = False,
     detach: bool = False,
@@ -160,11 +161,11 @@ async def finish_purges(database: Database, most: int = PURGED_AT_ONCE) -> bool:
     return True
 
 
-async def _stop(tx: Tx, hand: InHand, event: JobEvent, reason: str | None, by: str) -> Moved:
+async def _stop(tx: Tx, hand: InHand, event: JobEvent, reason: str | None, by: Actor) -> Moved:
     row = hand.row
     status = advance(row.status, event)
     await timer_moves.halt(tx, row.job_id)
-    await jobs.move(tx, [Move(row.job_id, status, reason)], by)
+    await jobs.move(tx, [Move(row.job_id, status, reason)], by.name)
     held = await standing.hold_back(tx, row)
     if held:
         await timers.settle(tx, {row.job_id: Told(live=-held, waiting=held)})
@@ -177,14 +178,14 @@ async def _resume_if_due(database: Database, workspace_id: WorkspaceId, job_id: 
         stored = await jobs.get(tx, job_id)
         # Somebody may have resumed it, or paused it anew, since it was found.
         if stored is not None and stored.paused_until is not None and stored.paused_until <= tx.now:
-            await _resume(tx, hand, BY, catch_up=False)
+            await _resume(tx, hand, Actor(BY), catch_up=False)
 
 
-async def _resume(tx: Tx, hand: InHand, by: str, *, catch_up: bool) -> Moved:
+async def _resume(tx: Tx, hand: InHand, by: Actor, *, catch_up: bool) -> Moved:
     row = hand.row
     advance(row.status, JobEvent.RESUME)  # refused here, with what can be done instead
     plan = plan_resume(hand.around.due(row), tx.now, catch_up=catch_up)
-    await fire_one(tx, hand.around, Planned(row, plan), by, hand.rows)
+    await fire_one(tx, hand.around, Planned(row, plan), by.name, hand.rows)
     await timer_moves.forgive(tx, row.job_id)
     before = {"status": row.status.value}
     await note(tx, "job.resumed", ("job", row.job_id), by, before=before, after={"catch_up": catch_up})

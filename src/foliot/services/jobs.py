@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from foliot.domain.access import Actor
 from foliot.domain.definition import Definition, Rules
 from foliot.domain.errors import ScheduleInvalid
 from foliot.domain.gaps import TICK
@@ -32,7 +33,7 @@ class Created:
 
 
 async def create(
-    database: Database, workspace_id: WorkspaceId, definition: Definition, by: str, *, enabled: bool = True
+    database: Database, workspace_id: WorkspaceId, definition: Definition, by: Actor, *, enabled: bool = True
 ) -> Created:
     check_schedule(definition.spec.schedule)
     async with database.tx(Role.APP, workspace_id) as tx:
@@ -46,7 +47,7 @@ async def create(
             timer = Timer(first_cursor(definition, tx.now), None, None)
             planned = plan_start(DueJob(job, status, timer), tx.now)
             status, timer = status_after(status, planned.events), planned.timer
-        await jobs.insert(tx, job_id, definition, status, timer, by)
+        await jobs.insert(tx, job_id, definition, status, timer, by.name)
         if spec.calendars:
             await calendars.link(tx, job_id, spec.calendars)
         if definition.depends_on:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from foliot.domain.access import Actor
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import RunId, WorkerId, WorkspaceId
 from foliot.domain.run import WaitsFor
@@ -24,7 +25,7 @@ LONGEST_KEY = 200
 
 
 async def set_limit(
-    database: Database, workspace_id: WorkspaceId, key: str, cap: int | None, by: str
+    database: Database, workspace_id: WorkspaceId, key: str, cap: int | None, by: Actor
 ) -> None:
     """The most runs of this workspace (empty key) or with this concurrency key at once; None takes the cap away."""
     if cap is not None and not 1 <= cap <= MOST:
@@ -39,7 +40,7 @@ async def set_limit(
         else:
             await limits.put(tx, workspace_id, key, cap)
         action = "limit.removed" if cap is None else "limit.set"
-        entry = AuditEntry(action, "limit", key or "workspace", actor=by, after={"cap": cap})
+        entry = AuditEntry(action, "limit", key or "workspace", by, after={"cap": cap})
         await audit.append(tx, tx.new_id(), entry)
     # In a transaction of its own: a claim that did not know the cap yet has ended by the time its leases are counted.
     async with database.tx(Role.APP, workspace_id) as tx:

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, NotFound
 from foliot.domain.freezing import freeze_at
 from foliot.domain.ids import JobId, RunId, WorkspaceId
@@ -39,7 +40,7 @@ async def run_now(
     database: Database,
     workspace_id: WorkspaceId,
     job_id: JobId,
-    by: str,
+    by: Actor,
     *,
     input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
     override: bool = False,
@@ -53,14 +54,14 @@ async def run_now(
             stored = await jobs.get(tx, job_id)
             assert stored is not None, "a timer has its job"
             given = {**stored.definition.payload, **input}
-        asked = Asked(Trigger.MANUAL, tx.now, by, given, override=override)
+        asked = Asked(Trigger.MANUAL, tx.now, by.name, given, override=override)
         [run_id] = await make(tx, hand, [asked])
         await note(tx, "run.requested", ("run", run_id), by, after={"job": str(job_id), "override": override})
         return run_id
 
 
 async def retry_run(
-    database: Database, workspace_id: WorkspaceId, run_id: RunId, by: str, *, override: bool = False
+    database: Database, workspace_id: WorkspaceId, run_id: RunId, by: Actor, *, override: bool = False
 ) -> RunId:
     """Do a finished run again, with its input and for its planned time, as a run of its own."""
     async with database.tx(Role.APP, workspace_id) as tx:
@@ -76,7 +77,7 @@ async def retry_run(
         asked = Asked(
             Trigger.RETRY,
             run.planned_for,
-            by,
+            by.name,
             run.input,
             run_id,
             run.planned_local,
@@ -90,7 +91,7 @@ async def retry_run(
         return new_id
 
 
-async def cancel_run(database: Database, workspace_id: WorkspaceId, run_id: RunId, by: str) -> Cancelling:
+async def cancel_run(database: Database, workspace_id: WorkspaceId, run_id: RunId, by: Actor) -> Cancelling:
     """A run that no worker has ends at once; one that is under way is asked to stop."""
     async with database.tx(Role.APP, workspace_id) as tx:
         hand, run = await _take_run(tx, run_id, dependents=True)
@@ -109,7 +110,7 @@ async def cancel_run(database: Database, workspace_id: WorkspaceId, run_id: RunI
 
 
 async def skip_next(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: str, *, reason: str
+    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: Actor, *, reason: str
 ) -> SkipNext:
     """The next planned time is recorded as skipped (operator) instead of running."""
     async with database.tx(Role.APP, workspace_id) as tx:
@@ -126,7 +127,7 @@ async def skip_next(
         return SkipNext(row.timer.next_at, reason)
 
 
-async def undo_skip_next(database: Database, workspace_id: WorkspaceId, job_id: JobId, by: str) -> None:
+async def undo_skip_next(database: Database, workspace_id: WorkspaceId, job_id: JobId, by: Actor) -> None:
     async with database.tx(Role.APP, workspace_id) as tx:
         row = (await take(tx, job_id)).row
         if row.skip_next is None:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from foliot.domain.access import (
     KEY_ENTROPY,
+    Actor,
     ApiKey,
     KeyHolder,
     MemberRole,
@@ -26,6 +27,7 @@ from foliot.storage.tx import Database, Role, Tx
 
 DEFAULT_WORKSPACE = "default"
 FIRST_ADMIN = "admin"
+OPERATOR = Actor("operator")  # at the machine itself, without a key
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ async def _new_admin_key(tx: Tx, name: str) -> NewKey:
     key, key_id = ApiKey.make(token_bytes(KEY_ENTROPY)), KeyId(_new_id(tx.now))
     await keys.insert_key(tx, key_id, key, holder, name=name)
     entry = AuditEntry(
-        "key.created", "key", str(key_id), actor="operator", after={"principal": name, "prefix": key.prefix}
+        "key.created", "key", str(key_id), OPERATOR, after={"principal": name, "prefix": key.prefix}
     )
     await audit.append(tx, _new_id(tx.now), entry)
     return NewKey(key_id, holder.id, key.prefix, key.secret)
@@ -117,7 +119,7 @@ async def _new_admin_key(tx: Tx, name: str) -> NewKey:
 async def _note(tx: Tx, action: str, after: dict[str, str]) -> None:
     row = await installation.get(tx)
     await audit.append(
-        tx, _new_id(tx.now), AuditEntry(action, "installation", str(row.id), actor="operator", after=after)
+        tx, _new_id(tx.now), AuditEntry(action, "installation", str(row.id), OPERATOR, after=after)
     )
 
 

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from foliot.domain.errors import Invalid, NotFound
-from foliot.domain.ids import JobId, WorkspaceId
-from foliot.domain.lifecycle import RunStatus
-from foliot.storage import explaining, rounds, statistics
+from foliot.domain.errors import Invalid
+from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
+from foliot.domain.lifecycle import JobStatus, RunStatus
+from foliot.services.seeing import see_job
+from foliot.storage import rounds, statistics
 from foliot.storage.rounds import Round
-from foliot.storage.statistics import Day, Spread
+from foliot.storage.statistics import Day, Now, Spread
 from foliot.storage.tx import Database, Role
 
 DAYS = 30
 MOST_DAYS = 3_660
 NEWEST = 1_000  # runs that percentiles speak of
 BATCH = 5_000
+LATE = timedelta(minutes=2)
 # A record is made in a transaction that may commit a little after midnight: a day is complete when none of them can be left.
 SETTLED = timedelta(minutes=10)
 
@@ -38,8 +40,14 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceStats:
+    """`newest` are the runs recorded last. Late timers should have gone off LATE ago: a scheduler is missing or behind."""
+
     totals: Totals
     days: tuple[Day, ...]  # oldest first; days without records are left out
+    jobs: Mapping[JobStatus, int]
+    newest: Spread
+    now: Now
+    as_of: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +66,31 @@ class RolledUp:
 
 
 async def job_stats(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, days: int = DAYS
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    days: int = DAYS,
+    only_owner: PrincipalId | None = None,
 ) -> JobStats:
     """The last `days` UTC days, today included."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        if not await explaining.names(tx, [job_id]):
-            raise NotFound("There is no such job.")
+        await see_job(tx, job_id, only_owner)
         found = await statistics.days_of_job(tx, job_id, _since(tx.now, days))
         last = await statistics.last_run(tx, job_id)
         newest = await statistics.spread(tx, job_id, NEWEST)
     return JobStats(totals(found), found, newest, *(last or (None, None)))
 
 
-async def workspace_stats(database: Database, workspace_id: WorkspaceId, days: int = DAYS) -> WorkspaceStats:
+async def workspace_stats(
+    database: Database, workspace_id: WorkspaceId, days: int = DAYS, only_owner: PrincipalId | None = None
+) -> WorkspaceStats:
+    """Of the whole workspace; for an agent, of its own jobs."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        found = await statistics.days_of_workspace(tx, _since(tx.now, days))
-    return WorkspaceStats(totals(found), found)
+        found = await statistics.days_of_workspace(tx, _since(tx.now, days), only_owner)
+        jobs = await statistics.jobs_by_status(tx, only_owner)
+        newest = await statistics.spread_of_workspace(tx, NEWEST, only_owner)
+        now = await statistics.now(tx, tx.now - LATE, only_owner)
+        return WorkspaceStats(totals(found), found, jobs, newest, now, tx.now)
 
 
 async def roll_up(database: Database, limit: int = BATCH) -> RolledUp:

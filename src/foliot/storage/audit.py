@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from foliot.domain.ids import KeyId
+from foliot.domain.access import Actor
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -19,12 +19,9 @@ class AuditEntry:
     action: str  # noun.past_verb
     object_kind: str
     object_id: str
-    actor: str  # the id of a principal, or a word for Foliot's own doing
-    key_id: KeyId | None = None
-    address: str | None = None
+    by: Actor
     before: Mapping[str, Any] | None = None
     after: Mapping[str, Any] | None = None
-    request_id: str | None = None
 
 
 async def append(tx: Tx, entry_id: UUID, entry: AuditEntry) -> None:
@@ -32,14 +29,14 @@ async def append(tx: Tx, entry_id: UUID, entry: AuditEntry) -> None:
         "workspace_id": tx.workspace_id,
         "id": entry_id,
         "now": tx.now,
-        "actor": entry.actor,
-        "key_id": entry.key_id,
-        "address": entry.address,
+        "actor": entry.by.name,
+        "key_id": entry.by.key_id,
+        "address": entry.by.address,
         "action": entry.action,
         "object_kind": entry.object_kind,
         "object_id": entry.object_id,
         "before": None if entry.before is None else Jsonb(entry.before),
         "after": None if entry.after is None else Jsonb(entry.after),
-        "request_id": entry.request_id,
+        "request_id": entry.by.request_id,
     }
     await tx.execute(sql.audit.append, params)

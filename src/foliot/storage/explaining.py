@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from foliot.domain.definition import Definition
-from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.run import WaitsFor
 from foliot.storage.definitions import definition_of
@@ -93,6 +93,11 @@ async def subject(tx: Tx, job_id: JobId) -> Subject | None:
         skip_next=row["skip_next"] is not None,
         live_number=row["live_number"],
     )
+
+
+async def is_there(tx: Tx, job_id: JobId, owner_id: PrincipalId | None = None) -> bool:
+    """In the workspace of the transaction; and of this owner, where one is named."""
+    return bool(await tx.fetch(sql.explaining.is_there, {"job_id": job_id, "owner_id": owner_id}))
 
 
 async def names(tx: Tx, job_ids: Sequence[JobId]) -> dict[JobId, str]:

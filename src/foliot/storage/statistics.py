@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
-from foliot.domain.ids import JobId
-from foliot.domain.lifecycle import RunStatus
+from foliot.domain.ids import JobId, PrincipalId
+from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.storage.ledger import first_id_at
 from foliot.storage.queries import sql
-from foliot.storage.tx import Row, Tx
+from foliot.storage.tx import Params, Row, Tx
 
 MOST_SCANNED = 5_000  # records that percentiles look at to find their runs
+MOST_COUNTED = 10_000  # open runs; beyond that a number is no news
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,17 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class Now:
+    """Counts stop at MOST_COUNTED."""
+
+    ready: int
+    waiting: int
+    running: int
+    late: int
+    next_due_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class Passed:
     count: int
     last: UUID | None
@@ -72,9 +84,9 @@ async def days_of_job(tx: Tx, job_id: JobId, since: date) -> tuple[Day, ...]:
     return tuple(Day(**row) for row in await tx.fetch(sql.statistics.days_of_job, params))
 
 
-async def days_of_workspace(tx: Tx, since: date) -> tuple[Day, ...]:
-    """Of the workspace of the transaction."""
-    params = {"workspace_id": tx.workspace_id, "since": since, "rolled_to": await _rolled_to(tx)}
+async def days_of_workspace(tx: Tx, since: date, owner_id: PrincipalId | None = None) -> tuple[Day, ...]:
+    """Of the workspace of the transaction; of one owner's jobs, where one is named."""
+    params = {**_whose(tx, owner_id), "since": since, "rolled_to": await _rolled_to(tx)}
     return tuple(Day(**row) for row in await tx.fetch(sql.statistics.days_of_workspace, params))
 
 
@@ -86,12 +98,38 @@ async def spread(tx: Tx, job_id: JobId, most: int) -> Spread:
     return Spread(row["runs"], _percentiles(row, "seconds"), _percentiles(row, "lag_seconds"))
 
 
+async def spread_of_workspace(tx: Tx, most: int, owner_id: PrincipalId | None = None) -> Spread:
+    params = {**_whose(tx, owner_id), "most": most, "scan": MOST_SCANNED}
+    row = await tx.fetch_one(sql.statistics.spread_of_workspace, params)
+    assert row is not None
+    return Spread(row["runs"], _percentiles(row, "seconds"), _percentiles(row, "lag_seconds"))
+
+
+async def jobs_by_status(tx: Tx, owner_id: PrincipalId | None = None) -> dict[JobStatus, int]:
+    rows = await tx.fetch(sql.statistics.jobs_by_status, _whose(tx, owner_id))
+    return {JobStatus(row["status"]): row["jobs"] for row in rows}
+
+
+async def now(tx: Tx, late_by: datetime, owner_id: PrincipalId | None = None) -> Now:
+    """What is open at this moment, and which timers should have gone off before `late_by`."""
+    whose = _whose(tx, owner_id)
+    counts = await tx.fetch_one(sql.statistics.open_runs, {**whose, "late_by": late_by, "most": MOST_COUNTED})
+    due = await tx.fetch_one(sql.statistics.next_due, whose)
+    assert counts is not None
+    assert due is not None
+    return Now(counts["ready"], counts["waiting"], counts["running"], counts["late"], due["next_at"])
+
+
 async def last_run(tx: Tx, job_id: JobId) -> tuple[datetime, RunStatus] | None:
     """When the job's last attempted run started, and how it ended; None before the first."""
     row = await tx.fetch_one(sql.statistics.last_run, {"job_id": job_id})
     if row is None or row["last_run_at"] is None:
         return None
     return row["last_run_at"], RunStatus(row["last_run_status"])
+
+
+def _whose(tx: Tx, owner_id: PrincipalId | None) -> Params:
+    return {"workspace_id": tx.workspace_id, "owner_id": owner_id}
 
 
 async def _rolled_to(tx: Tx) -> UUID:

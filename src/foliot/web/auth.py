@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from ipaddress import ip_address
 from typing import Annotated
 
 from fastapi import Depends, Header, Request
@@ -55,7 +57,15 @@ class Guard(SecurityBase):
                 headers={"WWW-Authenticate": challenge},
             )
         admit(caller, self.permission)
-        return caller
+        return replace(caller, address=_address(request), request_id=request.state.request_id)
+
+
+def _address(request: Request) -> str | None:
+    """The peer's. What a proxy says of others in a header is not taken for true."""
+    try:
+        return str(ip_address((request.client.host if request.client else "").partition("%")[0]))
+    except ValueError:  # over a socket of the machine itself there is none
+        return None
 
 
 Viewer = Annotated[Caller, Depends(Guard(Permission.VIEWER))]

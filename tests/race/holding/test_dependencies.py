@@ -22,6 +22,7 @@ from foliot.storage import leases
 from foliot.storage.calendars import held, link
 from foliot.storage.leases import Claimed
 from foliot.storage.tx import Role
+from foliot.testing.actors import ADA, TEST
 from tests.race.holding.meeting import blocked
 from tests.services.staging import MANUAL, Stage
 from tests.services.test_calendars import LUNCH
@@ -40,7 +41,7 @@ async def test_of_two_edits_that_would_close_a_circle_the_second_is_refused(
     left, right = await stage.job("left", MANUAL), await stage.job("right", MANUAL)
     async with stage.database.tx(Role.APP, stage.workspace) as tx:
         await write_edges(tx, left, MANUAL, [Edge(right)])
-        second = asyncio.create_task(set_edges(stage.database, stage.workspace, right, [Edge(left)], "test"))
+        second = asyncio.create_task(set_edges(stage.database, stage.workspace, right, [Edge(left)], TEST))
         async with blocked(second, watcher):
             pass
     with pytest.raises(Invalid, match="wait for each other"):
@@ -52,7 +53,7 @@ async def test_of_two_edits_that_would_close_a_circle_the_second_is_refused(
 async def test_a_ring_of_edits_at_once_never_closes(stage: Stage) -> None:
     ring = [await stage.job(f"job {n}", MANUAL) for n in range(6)]
     edits = (
-        set_edges(stage.database, stage.workspace, job, [Edge(ring[n - 1])], "test")
+        set_edges(stage.database, stage.workspace, job, [Edge(ring[n - 1])], TEST)
         for n, job in enumerate(ring)
     )
     answers = await asyncio.gather(*edits, return_exceptions=True)
@@ -130,11 +131,11 @@ async def test_a_run_claimed_as_it_is_cancelled_learns_of_it(
 async def test_a_job_made_while_its_calendar_is_edited_keeps_to_the_edit(
     stage: Stage, watcher: AsyncConnection[Any]
 ) -> None:
-    lunch = await calendars.create(stage.database, stage.workspace, LUNCH, "ada")
+    lunch = await calendars.create(stage.database, stage.workspace, LUNCH, ADA)
     longer = replace(LUNCH, rules=(Weekly(time(12, 30), time(15)),))
     async with stage.database.tx(Role.APP, stage.workspace) as tx:
         await held(tx, [lunch])
-        editing = asyncio.create_task(calendars.edit(stage.database, stage.workspace, lunch, longer, "ada"))
+        editing = asyncio.create_task(calendars.edit(stage.database, stage.workspace, lunch, longer, ADA))
         async with blocked(editing, watcher):
             job = await stage.job("noon", Cron("45 11 * * *"), calendars=(lunch,))
             assert stage.timer(job, "next_at") == (datetime(2027, 1, 16, 13, tzinfo=UTC),)
@@ -145,11 +146,11 @@ async def test_a_job_made_while_its_calendar_is_edited_keeps_to_the_edit(
 async def test_a_calendar_that_a_job_begins_to_use_is_not_deleted(
     stage: Stage, watcher: AsyncConnection[Any]
 ) -> None:
-    lunch = await calendars.create(stage.database, stage.workspace, LUNCH, "ada")
+    lunch = await calendars.create(stage.database, stage.workspace, LUNCH, ADA)
     job = await stage.job("job", MANUAL)
     async with stage.database.tx(Role.APP, stage.workspace) as tx:
         await link(tx, job, [lunch])
-        deleting = asyncio.create_task(calendars.delete(stage.database, stage.workspace, lunch, "ada"))
+        deleting = asyncio.create_task(calendars.delete(stage.database, stage.workspace, lunch, ADA))
         async with blocked(deleting, watcher):
             pass
     with pytest.raises(Conflict, match="is used by"):

@@ -19,6 +19,7 @@ from foliot.services.tick import _planned
 from foliot.storage import freezes, leases, timers
 from foliot.storage.timers import Planned
 from foliot.storage.tx import Role
+from foliot.testing.actors import ADA
 from tests.race.holding.meeting import blocked
 from tests.services.staging import BROKE, Stage
 
@@ -28,7 +29,7 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 def begin(stage: Stage, running: Running = Running.DRAIN) -> asyncio.Task[Any]:
     new = NewFreeze("release", everything=True, running=running)
-    return asyncio.create_task(turn_on(stage.database, stage.workspace, new, "ada"))
+    return asyncio.create_task(turn_on(stage.database, stage.workspace, new, ADA))
 
 
 @pytest.mark.parametrize("running", list(Running))
@@ -57,7 +58,7 @@ async def test_a_claim_passes_by_what_is_being_frozen(stage: Stage) -> None:
         stage.database,
         stage.workspace,
         NewFreeze("later", everything=True, start_at=stage.clock.now() + MINUTE),
-        "ada",
+        ADA,
     )
     stage.clock.advance(MINUTE)
     async with stage.database.tx(Role.ENGINE) as tx:
@@ -66,7 +67,7 @@ async def test_a_claim_passes_by_what_is_being_frozen(stage: Stage) -> None:
         assert await stage.claim() == []
     assert await stage.claim() == []
     stage.clock.advance(MINUTE)
-    await lift(stage.database, stage.workspace, freeze_id, "ada")
+    await lift(stage.database, stage.workspace, freeze_id, ADA)
     assert await stage.run_once() == [beat]
 
 
@@ -108,7 +109,7 @@ async def test_two_sweepers_thaw_each_run_once(stage: Stage) -> None:
     stage.clock.advance(HOUR)
     await stage.tick()
     freezing = NewFreeze("short", everything=True, end_at=stage.clock.now() + MINUTE)
-    await turn_on(stage.database, stage.workspace, freezing, "ada")
+    await turn_on(stage.database, stage.workspace, freezing, ADA)
     assert len(stage.waits()) == 20
     stage.clock.advance(MINUTE)
     thawed = await asyncio.gather(*(thaw(stage.database) for _ in range(4)))

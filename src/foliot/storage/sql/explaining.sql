@@ -6,6 +6,9 @@ SELECT jobs.id, jobs.workspace_id, jobs.name, jobs.definition, jobs.status, jobs
   LEFT JOIN runs AS live ON live.id = timers.live_run_id
  WHERE jobs.id = %(job_id)s;
 
+-- name: is_there
+SELECT id FROM jobs WHERE id = %(job_id)s AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s);
+
 -- name: names
 SELECT id, name FROM jobs WHERE id = ANY (%(job_ids)s) AND purged_at IS NULL;
 

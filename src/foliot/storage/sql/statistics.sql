@@ -73,15 +73,18 @@ SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(succ
   FROM (SELECT day, records, runs, successes, failures, skips, seconds, lag_seconds
           FROM daily
          WHERE workspace_id = %(workspace_id)s AND day >= %(since)s
+           AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s))
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
           FROM tallies
          WHERE workspace_id = %(workspace_id)s AND id > %(rolled_to)s
            AND id > (SELECT position FROM rounds WHERE name = 'roll_up') AND day >= %(since)s
+           AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s))
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
           FROM uncounted JOIN tallies ON tallies.id = uncounted.run_id
-         WHERE uncounted.workspace_id = %(workspace_id)s AND day >= %(since)s) AS each
+         WHERE uncounted.workspace_id = %(workspace_id)s AND day >= %(since)s
+           AND (%(owner_id)s::uuid IS NULL OR uncounted.job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s))) AS each
  GROUP BY day
  ORDER BY day;
 
@@ -97,3 +100,40 @@ SELECT count(*) AS runs,
 
 -- name: last_run
 SELECT last_run_at, last_run_status FROM timers WHERE job_id = %(job_id)s;
+
+-- name: spread_of_workspace
+-- As `percentiles`, over what the workspace recorded last. The ids come from its own index alone.
+SELECT count(*) AS runs,
+       percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY seconds) AS seconds,
+       percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY lag_seconds) AS lag_seconds
+  FROM (SELECT run.seconds, run.lag_seconds
+          FROM (SELECT id FROM runs WHERE workspace_id = %(workspace_id)s ORDER BY id DESC LIMIT %(scan)s) AS newest
+         CROSS JOIN LATERAL (SELECT * FROM tallies WHERE tallies.id = newest.id OFFSET 0) AS run
+         WHERE run.runs = 1
+           AND (%(owner_id)s::uuid IS NULL OR EXISTS (SELECT FROM jobs WHERE jobs.id = run.job_id AND jobs.owner_id = %(owner_id)s))
+         ORDER BY newest.id DESC
+         LIMIT %(most)s) AS attempted;
+
+-- name: jobs_by_status
+SELECT status, count(*) AS jobs FROM jobs
+ WHERE workspace_id = %(workspace_id)s AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
+ GROUP BY status;
+
+-- name: open_runs
+-- Each count ends where it stops being news.
+WITH own AS MATERIALIZED (SELECT id FROM jobs WHERE workspace_id = %(workspace_id)s AND owner_id = %(owner_id)s)
+SELECT (SELECT count(*) FROM (SELECT FROM ready WHERE workspace_id = %(workspace_id)s
+                                 AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM own)) LIMIT %(most)s) AS counted) AS ready,
+       (SELECT count(*) FROM (SELECT FROM waiting WHERE workspace_id = %(workspace_id)s
+                                 AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM own)) LIMIT %(most)s) AS counted) AS waiting,
+       (SELECT count(*) FROM (SELECT FROM leases WHERE workspace_id = %(workspace_id)s
+                                 AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM own)) LIMIT %(most)s) AS counted) AS running,
+       (SELECT count(*) FROM (SELECT FROM timers WHERE due_at < %(late_by)s AND workspace_id = %(workspace_id)s
+                                 AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM own)) LIMIT %(most)s) AS counted) AS late;
+
+-- name: next_due
+-- Found through jobs, which knows workspaces, as the agenda does.
+SELECT min(timers.next_at) AS next_at
+  FROM jobs JOIN timers ON timers.job_id = jobs.id
+ WHERE jobs.workspace_id = %(workspace_id)s AND jobs.status IN ('active', 'pending')
+   AND (%(owner_id)s::uuid IS NULL OR jobs.owner_id = %(owner_id)s);

@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
+from foliot.domain.access import Actor
 from foliot.domain.dependencies import Edge
 from foliot.domain.editing import edited_schedule
 from foliot.domain.errors import FoliotError
@@ -28,7 +29,7 @@ from foliot.testing.simulation.chronicle import Chronicle, Frozen, Story
 from foliot.testing.simulation.nodes import Handler, Stage
 from foliot.testing.simulation.world import NewJob, Size, other_schedule, world
 
-BY = "people"
+BY = Actor("people")
 Deed = Callable[[], Awaitable[None]]
 
 

@@ -34,7 +34,7 @@ async def run_job(
     """Run it now, whatever its schedule says; behind a run that is live, it waits."""
     await _must_be_visible(db, caller, job_id)
     run_id = await run_verbs.run_now(
-        db, caller.workspace_id, job_id, caller.name, input=asked.input, override=asked.override
+        db, caller.workspace_id, job_id, caller.actor, input=asked.input, override=asked.override
     )
     tell(Hint.READY)
     response.headers["Location"] = f"/api/v1/runs/{run_id}"
@@ -52,7 +52,7 @@ async def pause_job(
     """No run starts by schedule until it is resumed, or `until` has come. What runs now runs on."""
     await _must_be_visible(db, caller, job_id)
     await job_moves.pause(
-        db, caller.workspace_id, job_id, caller.name, reason=asked.reason, until=asked.until
+        db, caller.workspace_id, job_id, caller.actor, reason=asked.reason, until=asked.until
     )
     return await _as_it_stands(db, caller, job_id, response)
 
@@ -68,7 +68,7 @@ async def resume_job(
 ) -> JobOut:
     """Back to work. What went by meanwhile is one record, and only `catch_up` runs any of it."""
     await _must_be_visible(db, caller, job_id)
-    await job_moves.resume(db, caller.workspace_id, job_id, caller.name, catch_up=asked.catch_up)
+    await job_moves.resume(db, caller.workspace_id, job_id, caller.actor, catch_up=asked.catch_up)
     tell(Hint.TIMERS)
     tell(Hint.READY)
     return await _as_it_stands(db, caller, job_id, response)

@@ -33,7 +33,7 @@ async def create_job(job: JobIn, caller: Editor, db: Db, tell: Tell, response: R
         await _must_own(db, caller, JobId(edge.job), f"/depends_on/{place}/job")
     owner = caller.holder.principal.id
     definition = definition_of(job, caller.at, caller.workspace.default_timezone, owner)
-    made = await jobs.create(db, caller.workspace_id, definition, caller.name, enabled=job.enabled)
+    made = await jobs.create(db, caller.workspace_id, definition, caller.actor, enabled=job.enabled)
     tell(Hint.TIMERS)
     record = await listing.job(db, caller.workspace_id, made.id)
     response.headers["Location"] = f"/api/v1/jobs/{made.id}"

@@ -1,0 +1,279 @@
+"""What is planned in a stretch of time, over many jobs: in order, bounded, and saying how far it is complete.
+
+A line is one planned time, or a run of them: times of one job that follow each other in less than an hour and meet the same fate.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import count
+
+from foliot.domain.freezing import After, Freeze, freeze_at
+from foliot.domain.gaps import TICK
+from foliot.domain.ids import JobId
+from foliot.domain.job import Job
+from foliot.domain.schedule import (
+    Cron,
+    Interval,
+    PlannedTime,
+    SkipReason,
+    Timetable,
+    count_between,
+    latest_to_run_until,
+    latest_until,
+    planned_after,
+)
+
+MOST_LINES = 1_000
+MOST_STEPS = 30_000  # planned times that one agenda works out: some tenths of a second
+MOST_COUNTED = 2_000  # in one line: every minute of a day, and more
+OFTEN = timedelta(hours=1)
+_LOOK_BACK = timedelta(days=1)  # what was put off into the stretch was planned before it
+
+
+class Fate(StrEnum):
+    RUNS = "runs"
+    SKIPPED = "skipped"
+    HELD = "held"  # by a freeze, until it is over
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """A job that has times ahead. `since` is no later than the first of them; jobs come in its order."""
+
+    job: Job
+    since: datetime
+    cursor: datetime
+    next_at: datetime | None
+    resumes_at: datetime | None = None  # of a pause that ends by itself
+    runs_left: int | None = None  # of max_runs
+    skip_next: bool = False
+    freezes: tuple[Freeze, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`count` is None where there are more than were counted; `last` is there when it is more than one."""
+
+    first: PlannedTime
+    fate: Fate
+    reason: SkipReason | None = None
+    freeze: Freeze | None = None
+    last: PlannedTime | None = None
+    count: int | None = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    job_id: JobId
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Agenda:
+    """Everything that starts before `complete_until` is in `entries`; of what comes later, some may be."""
+
+    entries: tuple[Entry, ...]
+    complete_until: datetime
+
+
+class _Spent(Exception):  # no fault: the work is bounded
+    """No more steps."""
+
+
+@dataclass(slots=True)
+class _Effort:
+    left: int
+    lines: dict[object, tuple[list[Line], Iterator[Line]]] = field(default_factory=dict)
+
+
+def agenda(
+    jobs: Sequence[Ahead],
+    start: datetime,
+    end: datetime,
+    *,
+    more_since: datetime | None = None,
+    most: int = MOST_LINES,
+    steps: int = MOST_STEPS,
+) -> Agenda:
+    """What the jobs do from `start` up to `end`. `more_since`: there are more jobs, whose times begin here or later."""
+    # Where jobs are missing whose times may begin before the stretch does, nothing is complete, and some is better than none.
+    is_partial = more_since is not None and more_since <= start
+    until = end if more_since is None or is_partial else min(end, more_since)
+    merge = _Merge(_Effort(steps), list(jobs), start, end)
+    entries: list[Entry] = []
+    try:
+        while (at := merge.next_at()) is not None and at < until:
+            if len(entries) == most:
+                until = at
+                break
+            entries.append(merge.pop())
+    except _Spent:
+        until = max(start, min(until, merge.reached))
+        entries += merge.rest()[: most - len(entries)]
+    return Agenda(tuple(entries), start if is_partial else until)
+
+
+class _Merge:
+    """The lines of all jobs in one order. A job is looked at when the order comes to it, so most of many jobs cost nothing."""
+
+    def __init__(self, effort: _Effort, jobs: list[Ahead], start: datetime, end: datetime) -> None:
+        self._effort, self._start, self._end = effort, start, end
+        self._jobs = jobs[::-1]
+        self._heads: list[tuple[datetime, int, JobId, Line, Iterator[Line]]] = []
+        self._order = count()
+        self.reached = start  # nothing that comes before this is still to be found
+
+    def next_at(self) -> datetime | None:
+        while self._jobs and (not self._heads or self._jobs[-1].since <= self._heads[0][0]):
+            self.reached = max(self.reached, self._jobs[-1].since)
+            ahead = self._jobs.pop()
+            self._push(ahead.job.id, _shared(self._effort, ahead, self._start, self._end))
+        return self._heads[0][0] if self._heads else None
+
+    def pop(self) -> Entry:
+        self.reached, _, job_id, line, lines = heapq.heappop(self._heads)
+        self._push(job_id, lines)
+        return Entry(job_id, line)
+
+    def rest(self) -> list[Entry]:
+        """What is worked out already."""
+        return [
+            Entry(job_id, line) for _, _, job_id, line, _ in sorted(self._heads, key=lambda head: head[:2])
+        ]
+
+    def _push(self, job_id: JobId, lines: Iterator[Line]) -> None:
+        line = next(lines, None)
+        if line is not None:
+            heapq.heappush(self._heads, (line.first.due_at, next(self._order), job_id, line, lines))
+
+
+def _shared(effort: _Effort, ahead: Ahead, start: datetime, end: datetime) -> Iterator[Line]:
+    """Jobs on one timetable have the same lines: they are worked out once."""
+    if ahead.skip_next or ahead.runs_left is not None or ahead.job.is_chained:
+        yield from _lines(effort, ahead, start, end)
+        return
+    key = (id(ahead.job.timetable), _after(ahead, start), ahead.freezes)
+    known, source = effort.lines.setdefault(key, ([], _lines(effort, ahead, start, end)))
+    for place in count():
+        if place == len(known):
+            line = next(source, None)
+            if line is None:
+                return
+            known.append(line)
+        yield known[place]
+
+
+def _lines(effort: _Effort, ahead: Ahead, start: datetime, end: datetime) -> Iterator[Line]:
+    if ahead.job.is_chained and ahead.next_at is None:
+        return  # the end of its live run names its next time
+    simple = _uncounted(effort, ahead, start, end)
+    if simple is not None:
+        yield simple
+        return
+    line: Line | None = None
+    for planned, fate, reason, freeze in _fates(effort, ahead, start, end):
+        latest = None if line is None else line.last or line.first
+        if line is None or latest is None:
+            line = Line(planned, fate, reason, freeze)
+        elif (line.fate, line.reason) != (fate, reason) or planned.due_at - latest.due_at >= OFTEN:
+            yield line
+            line = Line(planned, fate, reason, freeze)
+        elif line.count == MOST_COUNTED:
+            last = latest_to_run_until(ahead.job.timetable, planned.planned_for - TICK, end - TICK)
+            yield replace(line, last=last or planned, count=None)
+            return
+        else:
+            line = replace(line, last=planned, count=(line.count or 0) + 1)
+    if line is not None:
+        yield line
+
+
+def _fates(
+    effort: _Effort, ahead: Ahead, start: datetime, end: datetime
+) -> Iterator[tuple[PlannedTime, Fate, SkipReason | None, Freeze | None]]:
+    """Each planned time that goes off in the stretch, and what becomes of it as things stand."""
+    after = _after(ahead, start)
+    runs_left, skip_next = _left_at(effort, ahead, after), ahead.skip_next and after == _known(ahead)
+    planned = _step(effort, ahead, after)
+    while planned is not None and planned.planned_for < end:
+        following = None if ahead.job.is_chained else _step(effort, ahead, planned.planned_for)
+        fate, reason, freeze = Fate.RUNS, planned.skip, None
+        if reason is None and following is not None and following.due_at <= planned.due_at:
+            reason = SkipReason.WINDOW  # the newest of those put off to one opening runs
+        if reason is None and (freeze := freeze_at(ahead.freezes, planned.due_at)) is not None:
+            reason = SkipReason.FROZEN if freeze.after is After.SKIP else None
+            fate = Fate.HELD
+        elif reason is None and skip_next:
+            skip_next, reason = False, SkipReason.OPERATOR
+        if reason is not None:
+            fate = Fate.SKIPPED
+        elif runs_left is not None:
+            if runs_left == 0:
+                return
+            runs_left -= 1
+        if start <= planned.due_at < end:
+            yield planned, fate, reason, freeze
+        planned = following
+
+
+def _step(effort: _Effort, ahead: Ahead, after: datetime) -> PlannedTime | None:
+    if effort.left == 0:
+        raise _Spent
+    effort.left -= 1
+    return planned_after(ahead.job.timetable, after)
+
+
+def _after(ahead: Ahead, start: datetime) -> datetime:
+    """Where to begin looking. What has its record is behind the cursor; what passes in a pause is never planned."""
+    known = _known(ahead)
+    if ahead.job.is_chained:
+        return known
+    back = _LOOK_BACK if _moves(ahead.job.timetable) else timedelta(0)
+    return max(known, start - back - TICK)
+
+
+def _known(ahead: Ahead) -> datetime:
+    return ahead.cursor if ahead.resumes_at is None else max(ahead.cursor, ahead.resumes_at)
+
+
+def _left_at(effort: _Effort, ahead: Ahead, after: datetime) -> int | None:
+    """How many of max_runs are left when the stretch begins: what comes before it uses them up."""
+    known = _known(ahead)
+    if ahead.runs_left is None or after <= known:
+        return ahead.runs_left
+    before = count_between(ahead.job.timetable, known, after, min(ahead.runs_left, MOST_COUNTED))
+    effort.left = max(0, effort.left - (MOST_COUNTED if before is None else before))
+    return 0 if before is None else max(0, ahead.runs_left - before)
+
+
+def _uncounted(effort: _Effort, ahead: Ahead, start: datetime, end: datetime) -> Line | None:
+    """A plain interval need not be walked through."""
+    timetable, schedule = ahead.job.timetable, ahead.job.timetable.schedule
+    if (
+        not isinstance(schedule, Interval)
+        or ahead.job.is_chained
+        or schedule.every >= OFTEN
+        or ahead.runs_left is not None
+        or ahead.skip_next
+        or _moves(timetable)
+        or any(freeze.start_at < end for freeze in ahead.freezes)
+    ):
+        return None
+    after = _after(ahead, start)
+    first = _step(effort, ahead, after)
+    last = latest_until(timetable, after, end - TICK)
+    if first is None or last is None or first.planned_for == last.planned_for:
+        return None
+    return Line(first, Fate.RUNS, last=last, count=count_between(timetable, after, end - TICK, 10**9))
+
+
+def _moves(timetable: Timetable) -> bool:
+    """Whether a time may go off later than it is planned."""
+    schedule = timetable.schedule
+    spread = schedule.spread if isinstance(schedule, Cron | Interval) else timedelta(0)
+    return bool(timetable.window or timetable.calendars or spread)

@@ -1,0 +1,126 @@
+"""`client.jobs`: define them, look at them, operate them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Unpack, overload
+
+from foliot.sdk.asking import Ask, Ref, given, post
+from foliot.sdk.asynchronous.http import AsyncHttp
+from foliot.sdk.asynchronous.paging import each_of
+from foliot.sdk.keywords import JobKeywords, job_body
+from foliot.wire.jobs import JobIn, JobOut, JobStatus
+from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
+from foliot.wire.runs import RunOut
+from foliot.wire.schedules import TimesOut
+
+
+class AsyncJobs:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def list(
+        self,
+        *,
+        status: JobStatus | Sequence[JobStatus] | None = None,
+        type: str | None = None,  # noqa: A002  # the name on the wire
+        queue: str | None = None,
+        tag: str | None = None,
+        limit: int = PAGE,
+        cursor: str | None = None,
+    ) -> Page[JobOut]:
+        """One page, newest first. Archived jobs only when `status` names them."""
+        query = {
+            "status": status,
+            "type": type,
+            "queue": queue,
+            "tag": tag,
+            "limit": limit,
+            "cursor": cursor,
+        }
+        return await self._http.ask(Page[JobOut], Ask("GET", "/jobs", query=query))
+
+    def each(
+        self,
+        *,
+        status: JobStatus | Sequence[JobStatus] | None = None,
+        type: str | None = None,  # noqa: A002  # the name on the wire
+        queue: str | None = None,
+        tag: str | None = None,
+    ) -> AsyncIterator[JobOut]:
+        """All of them, page after page."""
+        return each_of(
+            lambda cursor: self.list(
+                status=status, type=type, queue=queue, tag=tag, limit=LONGEST_PAGE, cursor=cursor
+            )
+        )
+
+    async def get(self, job_id: Ref) -> JobOut:
+        return await self._http.ask(JobOut, Ask("GET", "/jobs/{job_id}", {"job_id": job_id}))
+
+    @overload
+    async def create(
+        self, job: JobIn | Mapping[str, Any], /, *, idempotency_key: str | None = None
+    ) -> JobOut: ...
+
+    @overload
+    async def create(
+        self, *, idempotency_key: str | None = None, **fields: Unpack[JobKeywords]
+    ) -> JobOut: ...
+
+    async def create(  # type: ignore[misc]  # mypy does not see that **fields takes the keywords
+        self,
+        job: JobIn | Mapping[str, Any] | None = None,
+        /,
+        *,
+        idempotency_key: str | None = None,
+        **fields: Any,
+    ) -> JobOut:
+        """A job as a shape, as JSON, or in keywords; `schedule` may be words such as "every weekday at 9am".
+
+        Repeated by itself where the answer is lost, and made once: each call has an idempotency key. Give your own to be
+        as safe across restarts of your program.
+        """
+        return await self._http.ask(JobOut, post("/jobs", body=job_body(job, fields), key=idempotency_key))
+
+    async def run(
+        self,
+        job_id: Ref,
+        *,
+        input: Mapping[str, Any] | None = None,  # noqa: A002  # the name on the wire
+        override: bool = False,
+        idempotency_key: str | None = None,
+    ) -> RunOut:
+        """Run it now. `input` is laid over the job's payload; `override` runs it even while frozen."""
+        body = given(input=input, override=override)
+        ask = post("/jobs/{job_id}/run", {"job_id": job_id}, body=body, key=idempotency_key)
+        return await self._http.ask(RunOut, ask)
+
+    async def pause(
+        self, job_id: Ref, *, reason: str | None = None, until: datetime | str | None = None
+    ) -> JobOut:
+        """No run starts by schedule until it is resumed, or `until` has come."""
+        ask = post("/jobs/{job_id}/pause", {"job_id": job_id}, body=given(reason=reason, until=until))
+        return await self._http.ask(JobOut, ask)
+
+    async def resume(self, job_id: Ref, *, catch_up: bool = False) -> JobOut:
+        """Back to work; `catch_up` runs what went by meanwhile, as the job's misfire policy says."""
+        ask = post("/jobs/{job_id}/resume", {"job_id": job_id}, body=given(catch_up=catch_up))
+        return await self._http.ask(JobOut, ask)
+
+    async def next(self, job_id: Ref, n: int = 5) -> TimesOut:
+        """When it runs next."""
+        ask = Ask("GET", "/jobs/{job_id}/next", {"job_id": job_id}, {"n": n})
+        return await self._http.ask(TimesOut, ask)
+
+    async def runs(self, job_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> Page[RunOut]:
+        """One page of the records of its planned times, newest first."""
+        query = {"limit": limit, "cursor": cursor}
+        return await self._http.ask(
+            Page[RunOut], Ask("GET", "/jobs/{job_id}/runs", {"job_id": job_id}, query)
+        )
+
+    def each_run(self, job_id: Ref) -> AsyncIterator[RunOut]:
+        """Its whole history, newest first."""
+        return each_of(lambda cursor: self.runs(job_id, limit=LONGEST_PAGE, cursor=cursor))

@@ -1,0 +1,71 @@
+"""Jobs and schedules as people write them in Python, made the JSON of the API. The server alone judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal, Required, TypedDict
+from uuid import UUID
+
+from foliot.sdk.errors import Invalid
+from foliot.wire.jobs import Breaker, Dependency, JobIn, Retention, Retry, Window
+from foliot.wire.schedules import CronIn, IntervalIn, ManualIn, OnceIn, WordsIn
+
+DurationLike = timedelta | str
+InstantLike = datetime | str
+Object = Mapping[str, Any]
+ScheduleLike = str | CronIn | IntervalIn | OnceIn | ManualIn | WordsIn | Object
+
+
+class JobKeywords(TypedDict, total=False):
+    """The fields of JobIn. Durations may be text or timedelta, instants text or datetime, shapes may be plain dicts."""
+
+    name: Required[str]
+    type: Required[str]
+    schedule: Required[ScheduleLike]
+    enabled: bool
+    description: str
+    config: Object
+    payload: Object
+    start_at: InstantLike | None
+    end_at: InstantLike | None
+    max_runs: int | None
+    window: Window | Object | None
+    calendars: Sequence[UUID | str]
+    depends_on: Sequence[Dependency | Object]
+    depends_when: Literal["all", "any"]
+    retry: Retry | Object
+    overlap: Literal["skip", "queue", "queue_one", "cancel_running", "concurrent"]
+    max_queued: int
+    misfire: Literal["latest", "all", "skip"]
+    grace: DurationLike
+    max_catch_up: int
+    breaker: Breaker | Object
+    timeout: DurationLike
+    start_deadline: DurationLike | None
+    on_lost: Literal["repeat", "fail"]
+    priority: int
+    queue: str
+    concurrency_key: str | None
+    retention: Retention | Object
+    tags: Sequence[str]
+    external_ref: Object | None
+
+
+def job_body(job: JobIn | Object | None, fields: Mapping[str, Any]) -> Any:
+    if job is None:
+        job = fields
+    elif fields:
+        raise Invalid(
+            "A job is given whole, or in keywords, not both.",
+            code="invalid",
+            hint=f"Put {', '.join(fields)} into the job, or all of it into keywords.",
+        )
+    if isinstance(job, JobIn):
+        return job
+    return {**job, "schedule": schedule_body(job["schedule"])} if "schedule" in job else dict(job)
+
+
+def schedule_body(schedule: ScheduleLike) -> Any:
+    """Plain text is words, or cron."""
+    return {"words": schedule} if isinstance(schedule, str) else schedule

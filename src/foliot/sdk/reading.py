@@ -1,0 +1,30 @@
+"""Answers into shapes. Requests are closed against unknown fields; answers are not, since the server may be newer."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import httpx2
+from pydantic import ValidationError
+
+from foliot.sdk.errors import refused, unreadable
+from foliot.wire.shape import Shape, pointer
+
+Answer = TypeVar("Answer", bound=Shape)
+
+
+def read(shape: type[Answer], answer: httpx2.Response) -> Answer:
+    """Raises what the server refused; and Unreadable for what is not the shape."""
+    check(answer)
+    try:
+        # Shapes are strict and closed for what people send; neither serves anybody here.
+        return shape.model_validate_json(answer.content, extra="ignore", strict=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = pointer(first["loc"]) or "the whole"
+        raise unreadable(str(answer.url), f"{where}: {first['msg']}") from None
+
+
+def check(answer: httpx2.Response) -> None:
+    if not answer.is_success:
+        raise refused(answer)

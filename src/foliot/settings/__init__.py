@@ -1,0 +1,22 @@
+"""Settings: one table of them (`table.py`), the kinds of values (`kinds.py`), and how they are loaded (`loading.py`)."""
+
+from __future__ import annotations
+
+from foliot.settings.loading import FILE_SUFFIX, Problem, SettingsError, load, shown
+from foliot.settings.showing import passwords_in, without_password
+from foliot.settings.table import BY_NAME, PREFIX, TABLE, Setting, Settings
+
+__all__ = [
+    "BY_NAME",
+    "FILE_SUFFIX",
+    "PREFIX",
+    "TABLE",
+    "Problem",
+    "Setting",
+    "Settings",
+    "SettingsError",
+    "load",
+    "passwords_in",
+    "shown",
+    "without_password",
+]

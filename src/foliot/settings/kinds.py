@@ -1,0 +1,141 @@
+"""The kinds of values that settings have: how each is read from text or TOML, and what it must be."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any, Protocol
+
+
+class Kind(Protocol):
+    """How one kind of value is read from text (environment, flag) or TOML. `must_be` completes "it must be …"."""
+
+    @property
+    def must_be(self) -> str: ...
+
+    def read(self, raw: object, base: Path) -> Any:
+        """The value, or ValueError. `base` is the folder that relative paths start from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    must_be: str = "text"
+
+    def read(self, raw: object, base: Path) -> str:
+        if not isinstance(raw, str):
+            raise ValueError  # noqa: TRY004  # one exception says "not that", whatever TOML held
+        return raw
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    must_be: str = "a path"
+
+    def read(self, raw: object, base: Path) -> Path:
+        if not isinstance(raw, str) or "\0" in raw:
+            raise ValueError
+        try:
+            return base / Path(raw).expanduser()
+        except RuntimeError as unknown_user:
+            raise ValueError from unknown_user
+
+
+@dataclass(frozen=True, slots=True)
+class WholeNumber:
+    low: int
+    high: int
+
+    @property
+    def must_be(self) -> str:
+        return f"a whole number from {self.low} to {self.high}"
+
+    def read(self, raw: object, base: Path) -> int:
+        if isinstance(raw, str) and raw.isascii() and raw.isdigit() and len(raw) < 20:
+            raw = int(raw)
+        if not isinstance(raw, int) or isinstance(raw, bool) or not self.low <= raw <= self.high:
+            raise ValueError
+        return raw
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    words: tuple[str, ...]
+
+    @property
+    def must_be(self) -> str:
+        return f"{', '.join(self.words[:-1])} or {self.words[-1]}"
+
+    def read(self, raw: object, base: Path) -> str:
+        if not isinstance(raw, str) or raw.lower() not in self.words:
+            raise ValueError
+        return raw.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    schemes: tuple[str, ...]
+
+    @property
+    def must_be(self) -> str:
+        return f"an address that starts with {' or '.join(f'{scheme}://' for scheme in self.schemes)}"
+
+    def read(self, raw: object, base: Path) -> str:
+        if not isinstance(raw, str) or not raw.startswith(tuple(f"{scheme}://" for scheme in self.schemes)):
+            raise ValueError
+        return raw
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresUrl(Url):
+    """As libpq reads it. What it would misread is refused here, because its errors quote pieces of the password."""
+
+    schemes: tuple[str, ...] = ("postgresql", "postgres")
+
+    @property
+    def must_be(self) -> str:
+        return (
+            "an address such as postgresql://user:password@host:5432/database, "
+            "in whose password % is written %25, @ %40, / %2F and a blank %20"
+        )
+
+    def read(self, raw: object, base: Path) -> str:
+        url = Url.read(self, raw, base)  # super() does not survive slots
+        if not url.isprintable() or " " in url or _BROKEN_ESCAPE.search(url):
+            raise ValueError
+        front, _, path = url.partition("://")[2].partition("/")
+        hosts = front.partition("@")[2] if "@" in front else front
+        hosts = hosts.partition("?")[0]
+        if "@" in hosts + path.partition("?")[0] or not all(map(_HOST.fullmatch, hosts.split(","))):
+            raise ValueError
+        return url
+
+
+@dataclass(frozen=True, slots=True)
+class Networks:
+    must_be: str = "networks such as 10.0.0.0/8, divided by commas"
+
+    def read(self, raw: object, base: Path) -> tuple[str, ...]:
+        parts = raw.split(",") if isinstance(raw, str) else raw
+        if not isinstance(parts, list):
+            raise ValueError  # noqa: TRY004
+        return tuple(str(ip_network(part.strip())) for part in parts if part.strip())
+
+
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
+_HOST = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(:\d*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    must_be: str = "names of queues divided by commas, or * for all of them"
+
+    def read(self, raw: object, base: Path) -> tuple[str, ...]:
+        parts = raw.split(",") if isinstance(raw, str) else raw
+        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+            raise ValueError
+        names = tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+        if not names or ("*" in names and len(names) > 1):
+            raise ValueError
+        return names

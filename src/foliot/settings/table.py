@@ -1,0 +1,213 @@
+"""Every setting, once. The fields of `Settings` are the table from which environment names, keys of `foliot.toml`, command-line
+flags and docs/reference/settings.md are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from foliot.settings.kinds import Folder, Kind, Networks, OneOf, PostgresUrl, Queues, Text, Url, WholeNumber
+from foliot.settings.showing import passwords_in
+
+PREFIX = "FOLIOT_"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table."""
+
+    name: str
+    kind: Kind
+    default: Any
+    about: str
+    unit: str | None
+    secret: bool
+    in_toml: bool
+
+    @property
+    def env(self) -> str:
+        return PREFIX + self.name.upper()
+
+    @property
+    def flag(self) -> str | None:
+        """Secrets have none: other users of a machine can read command lines."""
+        return None if self.secret else "--" + self.name.replace("_", "-")
+
+
+def as_row(
+    kind: Kind, about: str, *, unit: str | None = None, secret: bool = False, in_toml: bool = True
+) -> dict[str, Any]:
+    return {"kind": kind, "about": about, "unit": unit, "secret": secret, "in_toml": in_toml}
+
+
+POSTGRES = PostgresUrl()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """All settings with their values; `origins` says where each came from."""
+
+    config: Path | None = field(
+        default=None,
+        metadata=as_row(
+            Folder(), "File to read settings from. Default: foliot.toml in the current folder.", in_toml=False
+        ),
+    )
+    data_dir: Path = field(
+        default=Path(".foliot"),
+        metadata=as_row(
+            Folder(),
+            "Folder of the private PostgreSQL and of admin.key; made for this user alone. "
+            "The default is relative to the current folder.",
+        ),
+    )
+    host: str = field(default="127.0.0.1", metadata=as_row(Text(), "Address that HTTP listens on."))
+    port: int = field(
+        default=8700,
+        metadata=as_row(
+            WholeNumber(0, 65535), "Port that HTTP listens on; 0 takes a free one and prints it."
+        ),
+    )
+    database_url: str | None = field(
+        default=None,
+        metadata=as_row(
+            POSTGRES,
+            "PostgreSQL 15 or newer to work on. Without it Foliot runs its own under data_dir.",
+            secret=True,
+        ),
+    )
+    migrate_url: str | None = field(
+        default=None,
+        metadata=as_row(
+            POSTGRES,
+            "The same database as its owner, for migrations; not needed while there are none to apply. Default: "
+            "database_url, which weakens the separation of workspaces where it owns the tables.",
+            secret=True,
+        ),
+    )
+    listen_url: str | None = field(
+        default=None,
+        metadata=as_row(
+            POSTGRES,
+            "The same database with no pooler between, for LISTEN: hints that make runs start at once. "
+            "Default: database_url.",
+            secret=True,
+        ),
+    )
+    test_database_url: str | None = field(
+        default=None,
+        metadata=as_row(
+            POSTGRES,
+            "PostgreSQL that the test suite runs on instead of its own. Only ./dev test reads it.",
+            secret=True,
+        ),
+    )
+    api_url: str = field(
+        default="http://127.0.0.1:8700",
+        metadata=as_row(
+            Url(("http", "https")),
+            "Foliot server that clients on this machine speak to.",
+        ),
+    )
+    api_key: str | None = field(
+        default=None,
+        metadata=as_row(
+            Text(),
+            "Key that clients send. Default: the one in data_dir/admin.key.",
+            secret=True,
+        ),
+    )
+    master_key: str | None = field(
+        default=None,
+        metadata=as_row(
+            Text(),
+            "Key that encrypts stored secrets. Default: data_dir/master.key. Not used yet.",
+            secret=True,
+        ),
+    )
+    egress_allow: tuple[str, ...] = field(
+        default=(),
+        metadata=as_row(
+            Networks(),
+            "Networks beyond the public internet that http jobs and webhooks may reach. "
+            "Not used yet: http jobs may reach every network that the server can.",
+        ),
+    )
+    pg_bindir: Path | None = field(
+        default=None,
+        metadata=as_row(
+            Folder(),
+            "Folder of the PostgreSQL programs. Default: those of foliot[local], else those installed.",
+        ),
+    )
+    log_format: str = field(
+        default="auto",
+        metadata=as_row(
+            OneOf(("auto", "human", "json")),
+            "How log lines look; auto is human on a terminal, json elsewhere.",
+        ),
+    )
+    log_level: str = field(
+        default="info",
+        metadata=as_row(
+            OneOf(("debug", "info", "warning", "error")), "The least important log lines to keep."
+        ),
+    )
+    shutdown_grace: int = field(
+        default=3,
+        metadata=as_row(
+            WholeNumber(0, 10),
+            "How long requests under way may go on after SIGTERM or SIGINT.",
+            unit="seconds",
+        ),
+    )
+    worker_concurrency: int = field(
+        default=10,
+        metadata=as_row(
+            WholeNumber(0, 10_000),
+            "How many runs the worker of `foliot serve` does at once; 0 starts none.",
+        ),
+    )
+    worker_queues: tuple[str, ...] = field(
+        default=("*",),
+        metadata=as_row(
+            Queues(),
+            "Queues that the worker of `foliot serve` serves, divided by commas; * serves them all.",
+        ),
+    )
+    worker_grace: int = field(
+        default=5,
+        metadata=as_row(
+            WholeNumber(0, 7),
+            "How long runs under way may go on after SIGTERM or SIGINT; then they are handed back and repeated.",
+            unit="seconds",
+        ),
+    )
+    worker_lease: int = field(
+        default=30,
+        metadata=as_row(
+            WholeNumber(2, 3600),
+            "How long a worker may be silent before its runs are given to others.",
+            unit="seconds",
+        ),
+    )
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    def secrets(self) -> tuple[str, ...]:
+        """The values that may never be printed: whole, and the password inside an address."""
+        values = [getattr(self, row.name) for row in TABLE if row.secret]
+        whole = [value for value in values if value is not None]
+        inside = [found for value in whole for found in passwords_in(value)]
+        return (*whole, *inside, *(unquote(each) for each in inside))
+
+
+TABLE: tuple[Setting, ...] = tuple(
+    Setting(name=each.name, default=each.default, **each.metadata)
+    for each in fields(Settings)
+    if each.metadata
+)
+BY_NAME: Mapping[str, Setting] = {row.name: row for row in TABLE}

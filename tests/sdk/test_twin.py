@@ -1,0 +1,16 @@
+"""The synchronous client is the asynchronous one, word by word."""
+
+from __future__ import annotations
+
+from foliot.testing.twin import TWIN, twins
+
+
+def test_the_synchronous_client_is_fresh() -> None:
+    written = {path.name: path.read_text(encoding="utf-8") for path in TWIN.glob("*.py")}
+    assert written == twins(), "run ./dev format"
+
+
+def test_nothing_asynchronous_is_left_in_it() -> None:
+    for name, text in twins().items():
+        code = [line for line in text.splitlines() if not line.lstrip().startswith(("#", '"'))]
+        assert not [line for line in code if "async " in line or "await " in line or "Async" in line], name
