@@ -104,7 +104,7 @@ def _complete(
         elif (planned.local, planned.fold) != (record.planned_key, record.fold):
             yield f"I1: {record.planned_for} is recorded as {record.planned_key} fold {record.fold}, not {planned.local} fold {planned.fold}"
         elif record.planned_until is None:
-            yield from _single(record, planned, open_times)
+            yield from _single(record, planned, open_times, None if is_last else until)
     for record in records:
         if record.planned_until is not None:
             inside = instants[bisect_left(instants, record.planned_for) :]
@@ -118,12 +118,15 @@ def _complete(
         yield f"I1: {missing} was planned and has no record ({len(open_times)} such)"
 
 
-def _single(record: Recorded, planned: PlannedTime, open_times: set[datetime]) -> Iterator[str]:
+def _single(
+    record: Recorded, planned: PlannedTime, open_times: set[datetime], edited_at: datetime | None
+) -> Iterator[str]:
     if planned.planned_for not in open_times:
         yield f"I2: {planned.planned_for} has two records"
     open_times.discard(planned.planned_for)
     early = [at for at in (record.created_at, record.started_at) if at is not None and at < planned.due_at]
-    if early:
+    is_dropped = record.created_at == edited_at and record.started_at is None  # put off, then edited away
+    if early and not is_dropped:
         yield f"I3: {planned.planned_for} was due at {planned.due_at} and acted on at {early[0]}"
 
 
