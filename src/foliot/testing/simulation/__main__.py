@@ -42,6 +42,9 @@ def _asked() -> tuple[Size, int]:
     parser.add_argument("--start", type=datetime.fromisoformat, default=SPRING, help="an aware instant")
     parser.add_argument("--no-faults", action="store_true")
     parser.add_argument(
+        "--caps", action="store_true", help="workspaces with caps; the history is then not repeatable"
+    )
+    parser.add_argument(
         "--processes", type=int, default=os.cpu_count() or 1, help="the history is the same for any number"
     )
     given = parser.parse_args()
@@ -53,6 +56,7 @@ def _asked() -> tuple[Size, int]:
         mix=given.mix,
         start=given.start,
         with_faults=not given.no_faults,
+        with_caps=given.caps,
     )
     return size, max(1, given.processes)
 
