@@ -13,6 +13,8 @@ import pytest
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Conflict, IllegalMove, Invalid, NotFound, StaleRevision
+from foliot.domain.finding import read_query
+from foliot.domain.finding.tables import JOBS
 from foliot.domain.ids import CalendarId, JobId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.outcomes import Failed
@@ -30,7 +32,6 @@ from foliot.domain.schedule import (
     Window,
 )
 from foliot.services import calendars, editing, history, job_moves, jobs, listing, run_verbs
-from foliot.storage.listing import JobFilter
 from foliot.testing.actors import ANA, BEN, EVE
 from tests.services.shop import MINUTE, Shop, definition
 
@@ -503,7 +504,7 @@ async def test_a_long_history_is_purged_in_pieces_and_nobody_sees_what_is_left(
         await jobs.get(shop.database, shop.workspace, job_id)
     with pytest.raises(NotFound):
         await history.of_job(shop.database, shop.workspace, job_id)
-    archived = JobFilter(statuses=(JobStatus.ACTIVE, JobStatus.ARCHIVED))
+    archived = read_query("status:archived,active", JOBS, shop.clock.now())
     seen = await listing.jobs(shop.database, shop.workspace, archived)
     assert [each.id for each in seen.items] == [other]
     assert await shop.tick(MINUTE) == 1  # the other one's

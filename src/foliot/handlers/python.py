@@ -9,14 +9,18 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from foliot.handlers.calling import NotCallable, arguments, resolve
+from foliot.handlers.configs import PythonConfig
 from foliot.handlers.hands import Hand, HandDied
 from foliot.handlers.registry import Assignment, Done, failed, succeeded
 
 
 class PythonHandler:
+    description: ClassVar = "Call a function of the worker's own code."
+    config_shape: ClassVar = PythonConfig
+
     def __init__(self) -> None:
         self._known: dict[str, Callable[..., Any]] = {}
         self._idle: list[Hand] = []
@@ -50,7 +54,7 @@ class PythonHandler:
             "ctx": assignment.ctx.as_json(),
         }
         try:
-            answer = await hand.ask(question)
+            answer = await hand.ask(question, assignment.ctx.write)
         except HandDied as error:
             hand.kill()  # what it had started may live on
             return failed("process_died", str(error))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Protocol
 
 from foliot.domain.outcomes import Failed, Outcome, Succeeded
 from foliot.domain.run import RunError
 from foliot.handlers.context import Ctx
+from foliot.wire.shape import Shape
 
 log = logging.getLogger(__name__)
 GROUP = "foliot.handlers"
@@ -33,7 +35,18 @@ class Done:
     output: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What people are told of a type: a sentence, and what its configuration looks like."""
+
+    description: str
+    config_schema: Mapping[str, Any]
+    config_shape: type[Shape] | None = None  # None: any object will do
+
+
 class Handler(Protocol):
+    """A class may say what it does in `description`, and what its configuration looks like in `config_shape`, a shape of the wire."""
+
     async def run(self, assignment: Assignment) -> Done:
         """Cancelled when the attempt must end (deadline, cancel, shutdown): then stop the work for real, and soon.
 
@@ -60,6 +73,21 @@ def load() -> dict[str, Handler]:
     for entry in entry_points(group=GROUP):
         try:
             found[entry.name] = entry.load()()
+        except Exception:
+            log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
+    return found
+
+
+@cache
+def described() -> Mapping[str, Described]:
+    """Every type installed here, without making its handler."""
+    found: dict[str, Described] = {}
+    for entry in entry_points(group=GROUP):
+        try:
+            made = entry.load()
+            shape = getattr(made, "config_shape", None)
+            schema = {"type": "object"} if shape is None else shape.model_json_schema()
+            found[entry.name] = Described(str(getattr(made, "description", "")), schema, shape)
         except Exception:
             log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
     return found

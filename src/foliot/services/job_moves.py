@@ -13,6 +13,7 @@ from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.planning import plan_resume
 from foliot.services.dependencies import release_upstream
+from foliot.services.editing import check_revision
 from foliot.services.firing import fire_one, status_after
 from foliot.services.in_hand import InHand, note, take
 from foliot.services.settling import BY
@@ -97,12 +98,19 @@ async def resume_due(database: Database, limit: int = RESUMED_AT_ONCE) -> int:
 
 
 async def archive(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: Actor, *, detach: bool = False
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    expected_revision: int | None = None,
+    *,
+    detach: bool = False,
 ) -> Moved:
     """Put it away with its history. What runs now runs on to its end; what has not started is cancelled."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        await release_upstream(tx, job_id, detach=detach)
+        await release_upstream(tx, job_id, by, detach=detach)
         hand = await take(tx, job_id)
+        await _check_revision(tx, job_id, expected_revision)
         row = hand.row
         status = advance(row.status, JobEvent.ARCHIVE)
         await timer_moves.halt(tx, job_id)
@@ -122,6 +130,7 @@ async def purge(
     workspace_id: WorkspaceId,
     job_id: JobId,
     by: Actor,
+    expected_revision: int | None = None,
     *,
     force: bool = False,
     detach: bool = False,
@@ -131,8 +140,9 @@ async def purge(
     Only `force` takes runs out of workers' hands.
     """
     async with database.tx(Role.APP, workspace_id) as tx:
-        await release_upstream(tx, job_id, detach=detach)
+        await release_upstream(tx, job_id, by, detach=detach)
         hand = await take(tx, job_id)
+        await _check_revision(tx, job_id, expected_revision)
         leased = await standing.leased(tx, hand.row)
         if leased and not force:
             raise Conflict(
@@ -159,6 +169,11 @@ async def finish_purges(database: Database, most: int = PURGED_AT_ONCE) -> bool:
         gone = await jobs.purge(tx, job_id, most)
     log.info("job.history_purged", extra={"job": str(job_id), "runs": gone})
     return True
+
+
+async def _check_revision(tx: Tx, job_id: JobId, expected: int | None) -> None:
+    if expected is not None and (stored := await jobs.get(tx, job_id)) is not None:
+        await check_revision(tx, stored, expected)
 
 
 async def _stop(tx: Tx, hand: InHand, event: JobEvent, reason: str | None, by: Actor) -> Moved:

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-import binascii
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
-from uuid import UUID
 
 from foliot.domain.definition import Rules
-from foliot.domain.errors import Invalid
+from foliot.domain.finding import Query
+from foliot.domain.finding.sorting import NEWEST_FIRST, JobOrder
 from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import PlannedTime, is_chained, preview
+from foliot.services.cursors import read_cursor, write_cursor
 from foliot.services.in_hand import no_such
+from foliot.services.wanting import NOBODY, Asker, wanted
 from foliot.storage import calendars, listing
 from foliot.storage import jobs as stored
 from foliot.storage.jobs import StoredJob
 from foliot.storage.ledger import RunRecord
-from foliot.storage.listing import JobFilter
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["Ahead", "JobFilter", "Jobs", "RunRecord", "StoredJob", "ahead", "job", "jobs"]
+__all__ = ["Ahead", "Jobs", "RunRecord", "StoredJob", "ahead", "job", "jobs"]
 
-EVERYTHING = JobFilter()
+COUNTED_TO = 10_000
+EVERYTHING = Query()
 FIRING = frozenset({JobStatus.PENDING, JobStatus.ACTIVE})
 
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
+    """A page. `total` is counted where it was asked for; past COUNTED_TO there are `more`."""
+
     items: tuple[StoredJob, ...]
     next_cursor: str | None
+    total: int | None = None
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +54,23 @@ async def job(
 async def jobs(
     database: Database,
     workspace_id: WorkspaceId,
-    wanted: JobFilter = EVERYTHING,
+    query: Query = EVERYTHING,
+    asker: Asker = NOBODY,
     *,
+    order: JobOrder = NEWEST_FIRST,
     cursor: str | None = None,
     limit: int = 50,
+    count: bool = False,
 ) -> Jobs:
-    after = _read_cursor(cursor)
+    """Archived ones only where the query names a status."""
+    after = None if cursor is None else read_cursor(cursor, order)
     async with database.tx(Role.APP, workspace_id) as tx:
-        page = await listing.jobs(tx, wanted, after, limit)
-    return Jobs(page.items, None if page.next is None else urlsafe_b64encode(page.next.bytes).decode())
+        these = await wanted(tx, query, asker)
+        page = await listing.jobs(tx, these, order, after, limit)
+        found = await listing.count(tx, these, COUNTED_TO + 1) if count else None
+    following = None if page.next is None else write_cursor(page.next, order)
+    total = None if found is None else min(found, COUNTED_TO)
+    return Jobs(page.items, following, total, found is not None and found > COUNTED_TO)
 
 
 async def ahead(
@@ -86,16 +98,3 @@ async def _visible(tx: Tx, job_id: JobId, only_owner: PrincipalId | None) -> Sto
     if found is None or only_owner not in (None, found.definition.owner_id):
         raise no_such("job")
     return found
-
-
-def _read_cursor(text: str | None) -> JobId | None:
-    if text is None:
-        return None
-    try:
-        return JobId(UUID(bytes=urlsafe_b64decode(text.encode("ascii"))))
-    except (ValueError, binascii.Error) as error:
-        raise Invalid(
-            "This cursor is not one that Foliot gave out.",
-            pointer="/cursor",
-            hint="Use next_cursor of the page before, or leave it out to begin.",
-        ) from error

@@ -1,4 +1,4 @@
-"""The audit: entries are appended in the transaction that does the thing, and never change."""
+"""The audit: entries are appended in the transaction that does the thing, and never change. An entry closes the claim it is made under."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from foliot.domain.access import Actor
+from foliot.storage import idempotency
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -40,3 +41,5 @@ async def append(tx: Tx, entry_id: UUID, entry: AuditEntry) -> None:
         "request_id": entry.by.request_id,
     }
     await tx.execute(sql.audit.append, params)
+    if entry.by.claim is not None:
+        await idempotency.close(tx, entry.by.claim, (entry.object_kind, entry.object_id))

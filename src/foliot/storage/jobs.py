@@ -18,6 +18,8 @@ from foliot.storage.definitions import definition_json, definition_of, spec_text
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
 
+ENGINE = "engine"  # how the engine signs what it does to jobs by itself
+
 
 @dataclass(frozen=True, slots=True)
 class StoredJob:
@@ -53,6 +55,14 @@ class StoredJob:
     last_run_id: RunId | None
     last_run_status: RunStatus | None
     last_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who puts a definition in force, and what they say about it."""
+
+    name: str
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +116,10 @@ async def definition(tx: Tx, job_id: JobId) -> Definition | None:
     return None if row is None else definition_of(row["definition"])
 
 
-async def redefine(tx: Tx, job_id: JobId, changed: Definition) -> None:
+async def redefine(tx: Tx, job_id: JobId, changed: Definition, author: Author) -> None:
     """A new revision of what follows from a change elsewhere: schedule and zone stay. Needs the timer's lock."""
     params = {"id": job_id, "definition": Jsonb(definition_json(changed)), "now": tx.now}
-    await tx.execute(sql.jobs.redefine, params)
+    await tx.execute(sql.jobs.redefine, params | {"by": author.name, "note": author.note})
     await tx.execute(sql.timers.respec, {"job_id": job_id, "spec": spec_text(changed.spec)})
 
 
@@ -118,7 +128,9 @@ async def get(tx: Tx, job_id: JobId) -> StoredJob | None:
     return None if row is None else stored(row)
 
 
-async def edit(tx: Tx, job_id: JobId, definition: Definition, revision: int, schedule_rev: int) -> None:
+async def edit(
+    tx: Tx, job_id: JobId, definition: Definition, revision: int, schedule_rev: int, author: Author
+) -> None:
     spec = definition.spec
     await tx.execute(
         sql.jobs.edit,
@@ -132,6 +144,8 @@ async def edit(tx: Tx, job_id: JobId, definition: Definition, revision: int, sch
             "definition": Jsonb(definition_json(definition)),
             "revision": revision,
             "schedule_rev": schedule_rev,
+            "by": author.name,
+            "note": author.note,
             "now": tx.now,
         },
     )
@@ -177,6 +191,7 @@ async def move(tx: Tx, moves: Sequence[Move], by: str) -> None:
             "statuses": [move.status.value for move in moves],
             "reasons": [move.reason for move in moves],
             "by": by,
+            "engine": ENGINE,
             "now": tx.now,
         },
     )

@@ -1,47 +1,123 @@
-"""Jobs as people look through them: a page of many, newest first."""
+"""Jobs as people look through them: those a query finds, page by page, in the order they ask for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from foliot.domain.finding import Query
+from foliot.domain.finding.sorting import JobOrder, JobSort, Place
 from foliot.domain.ids import JobId, PrincipalId
-from foliot.domain.lifecycle import JobStatus
+from foliot.storage.finding import Column, Conditions, any_in, filled, holds_text, one_of, within
 from foliot.storage.jobs import StoredJob, stored
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
+_SCHEDULE_KIND = "jobs.definition -> 'spec' -> 'schedule' ->> 'kind'"
+_COLUMNS: Mapping[str, Column] = {
+    "status": one_of("jobs.status"),
+    "tag": any_in("jobs.tags"),
+    "type": one_of("jobs.type"),
+    "queue": one_of("jobs.queue"),
+    "name": holds_text("jobs.name"),
+    "owner": one_of("jobs.owner_id", "uuid"),
+    "schedule": one_of(_SCHEDULE_KIND),
+    "id": one_of("jobs.id", "uuid"),
+    "created": within("jobs.created_at", "timestamptz"),
+    "updated": within("jobs.updated_at", "timestamptz"),
+    "next": within("timers.next_at", "timestamptz", also="timers.due_at"),
+    "last": within("timers.last_run_at", "timestamptz"),
+    "result": one_of("timers.last_run_status"),
+    "failures": within("timers.failures_in_a_row", "bigint"),
+    "runs": within("timers.run_count", "bigint"),
+}
+_OF_TIMERS = frozenset(("next", "last", "result", "failures", "runs"))
+# Ids begin with the instant of creation. What is due next is what runs next, but for jobs whose start lies ahead: those stand
+# where they start. There is no other index on timers to walk along, and one more would slow every fire.
+_KEYS = {JobSort.CREATED: "jobs.id", JobSort.NAME: "jobs.name", JobSort.NEXT: "timers.due_at"}
+_KINDS = {JobSort.NAME: "text", JobSort.NEXT: "timestamptz"}
+
 
 @dataclass(frozen=True, slots=True)
-class JobFilter:
-    """Empty means all but the archived."""
+class Wanted:
+    """Which jobs: those of a query, of one owner where that is all the asker may see, archived ones only when named."""
 
-    statuses: tuple[JobStatus, ...] = ()
-    type: str | None = None
-    queue: str | None = None
-    tag: str | None = None
-    owner_id: PrincipalId | None = None
+    query: Query = Query()
+    only_owner: PrincipalId | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
     items: tuple[StoredJob, ...]
-    next: JobId | None  # the next page begins after this one
+    next: Place | None  # the next page begins after this one
 
 
-async def jobs(tx: Tx, wanted: JobFilter, after: JobId | None, limit: int) -> JobPage:
-    """Newest first: ids begin with the instant of creation."""
-    rows = await tx.fetch(
+async def jobs(tx: Tx, wanted: Wanted, order: JobOrder, after: Place | None, limit: int) -> JobPage:
+    conditions = _conditions(wanted)
+    if after is not None:
+        conditions.add(_behind(order, after, conditions))
+    key, way = _KEYS[order.by], "DESC" if order.descending else "ASC"
+    ids_last = "" if order.by is JobSort.CREATED else f", {{}}.id {way}"
+    statement = filled(
         sql.listing.jobs,
-        {
-            "workspace_id": tx.workspace_id,
-            "before": after,
-            "statuses": [status.value for status in wanted.statuses] or None,
-            "type": wanted.type,
-            "queue": wanted.queue,
-            "tag": wanted.tag,
-            "owner_id": wanted.owner_id,
-            "limit": limit + 1,
-        },
+        key=key if order.by in _KINDS else "NULL",
+        join=_join(wanted, order),
+        conditions=str(conditions),
+        order=f"{key} {way}" + ids_last.format("jobs"),
+        page_order=f"page.{'key' if ids_last else 'id'} {way}" + ids_last.format("page"),
     )
+    rows = await tx.fetch(statement, _params(tx, conditions, limit + 1))
     items = tuple(stored(row) for row in rows[:limit])
-    return JobPage(items, items[-1].id if len(rows) > limit else None)
+    last = rows[limit - 1] if len(rows) > limit else None
+    return JobPage(items, None if last is None else Place(last["key"], last["id"]))
+
+
+async def ids(tx: Tx, wanted: Wanted, limit: int) -> list[JobId]:
+    """Oldest first."""
+    conditions = _conditions(wanted)
+    statement = filled(sql.listing.job_ids, join=_join(wanted), conditions=str(conditions))
+    return [row["id"] for row in await tx.fetch(statement, _params(tx, conditions, limit))]
+
+
+async def count(tx: Tx, wanted: Wanted, limit: int) -> int:
+    """How many, counting no further than `limit`."""
+    conditions = _conditions(wanted)
+    statement = filled(sql.listing.count_jobs, join=_join(wanted), conditions=str(conditions))
+    row = await tx.fetch_one(statement, _params(tx, conditions, limit))
+    return int(row["found"]) if row else 0
+
+
+async def owners(tx: Tx, names: Iterable[str]) -> list[tuple[str, PrincipalId]]:
+    """Who has these names, in small letters."""
+    params = {"workspace_id": tx.workspace_id, "names": list(names)}
+    return [(row["name"], row["id"]) for row in await tx.fetch(sql.listing.owners, params)]
+
+
+def _conditions(wanted: Wanted) -> Conditions:
+    conditions = Conditions()
+    if not any(wanted.query.of("status")):
+        conditions.add("jobs.status <> 'archived'")
+    if wanted.only_owner is not None:
+        conditions.add(f"jobs.owner_id = {conditions.put(wanted.only_owner)}")
+    conditions.add_query(wanted.query, _COLUMNS)
+    return conditions
+
+
+def _join(wanted: Wanted, order: JobOrder | None = None) -> str:
+    is_needed = any(term.field in _OF_TIMERS for term in wanted.query.terms)
+    if order is not None and order.by is JobSort.NEXT:
+        is_needed = True
+    return "JOIN timers ON timers.job_id = jobs.id" if is_needed else ""
+
+
+def _behind(order: JobOrder, after: Place, conditions: Conditions) -> str:
+    sign = "<" if order.descending else ">"
+    if order.by is JobSort.CREATED:
+        return f"jobs.id {sign} {conditions.put(after.id)}"
+    key, kind = _KEYS[order.by], _KINDS[order.by]
+    return f"({key}, jobs.id) {sign} ({conditions.put(after.key)}::{kind}, {conditions.put(after.id)})"
+
+
+def _params(tx: Tx, conditions: Conditions, limit: int) -> dict[str, Any]:
+    return {**conditions.params, "workspace_id": tx.workspace_id, "limit": limit}

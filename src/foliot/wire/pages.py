@@ -16,3 +16,8 @@ Item = TypeVar("Item", bound=Shape)
 class Page(Shape, Generic[Item]):
     items: list[Item]
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null at the end.")
+
+
+class CountedPage(Page[Item], Generic[Item]):
+    total: int = Field(description="How many there are, over all pages; counted up to 10,000.")
+    more: bool = Field(description="True where there are more than were counted.")

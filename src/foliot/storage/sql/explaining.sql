@@ -1,5 +1,5 @@
 -- name: subject
-SELECT jobs.id, jobs.workspace_id, jobs.name, jobs.definition, jobs.status, jobs.status_reason, jobs.schedule_rev, jobs.created_at,
+SELECT jobs.id, jobs.workspace_id, jobs.name, jobs.definition, jobs.status, jobs.status_reason, jobs.paused_until, jobs.revision, jobs.schedule_rev, jobs.created_at,
        jobs.updated_at, timers.runs_created, timers.skip_next, live.number AS live_number
   FROM jobs
   JOIN timers ON timers.job_id = jobs.id
@@ -7,7 +7,7 @@ SELECT jobs.id, jobs.workspace_id, jobs.name, jobs.definition, jobs.status, jobs
  WHERE jobs.id = %(job_id)s;
 
 -- name: is_there
-SELECT id FROM jobs WHERE id = %(job_id)s AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s);
+SELECT id FROM jobs WHERE id = %(job_id)s AND purged_at IS NULL AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s);
 
 -- name: names
 SELECT id, name FROM jobs WHERE id = ANY (%(job_ids)s) AND purged_at IS NULL;

@@ -1,8 +1,13 @@
 -- name: insert
-INSERT INTO jobs (workspace_id, id, name, type, queue, tags, owner_id, definition, status, status_reason, status_by, status_at,
-                  created_by, created_at, updated_at)
-VALUES (%(workspace_id)s, %(id)s, %(name)s, %(type)s, %(queue)s, %(tags)s, %(owner_id)s, %(definition)s, %(status)s, %(status_reason)s,
-        %(by)s, %(now)s, %(by)s, %(now)s, %(now)s);
+-- A job and its revision are one statement here and below, so that no definition is ever in force without its record.
+WITH made AS (
+    INSERT INTO jobs (workspace_id, id, name, type, queue, tags, owner_id, definition, status, status_reason, status_by, status_at,
+                      created_by, created_at, updated_at)
+    VALUES (%(workspace_id)s, %(id)s, %(name)s, %(type)s, %(queue)s, %(tags)s, %(owner_id)s, %(definition)s, %(status)s,
+            %(status_reason)s, %(by)s, %(now)s, %(by)s, %(now)s, %(now)s)
+    RETURNING workspace_id, id, revision, schedule_rev, definition)
+INSERT INTO revisions (workspace_id, job_id, revision, schedule_rev, at, actor, definition)
+SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, definition FROM made;
 
 -- name: get
 SELECT jobs.*, timers.cursor_at, NULLIF(timers.due_at, 'infinity') AS due_at, timers.next_at, timers.ending, timers.live,
@@ -15,22 +20,35 @@ SELECT jobs.*, timers.cursor_at, NULLIF(timers.due_at, 'infinity') AS due_at, ti
 -- name: move
 -- The status is written in both places at once: people filter jobs by it, the engine reads it where the timer is.
 WITH new AS (SELECT * FROM unnest(%(job_ids)s::uuid[], %(statuses)s::text[], %(reasons)s::text[]) AS new (job_id, status, reason)),
-     told AS (UPDATE timers SET status = new.status FROM new WHERE timers.job_id = new.job_id)
-UPDATE jobs
-   SET status = new.status, status_reason = new.reason, status_by = %(by)s, status_at = %(now)s, paused_until = NULL
-  FROM new WHERE jobs.id = new.job_id;
+     timed AS (UPDATE timers SET status = new.status FROM new WHERE timers.job_id = new.job_id),
+     moved AS (UPDATE jobs
+                  SET status = new.status, status_reason = new.reason, status_by = %(by)s, status_at = %(now)s, paused_until = NULL
+                 FROM new WHERE jobs.id = new.job_id
+            RETURNING jobs.workspace_id, jobs.id, jobs.status)
+INSERT INTO events (workspace_id, at, kind, job_id, actor)
+SELECT moved.workspace_id, %(now)s, 'job.' || CASE moved.status WHEN 'active' THEN 'activated' ELSE moved.status END, moved.id, %(by)s
+  FROM moved JOIN watches ON watches.workspace_id = moved.workspace_id AND watches.until > %(now)s
+ WHERE %(by)s = %(engine)s;
 
 -- name: redefine
-UPDATE jobs SET definition = %(definition)s, revision = revision + 1, updated_at = %(now)s WHERE id = %(id)s;
+WITH made AS (
+    UPDATE jobs SET definition = %(definition)s, revision = revision + 1, updated_at = %(now)s WHERE id = %(id)s
+    RETURNING workspace_id, id, revision, schedule_rev, definition)
+INSERT INTO revisions (workspace_id, job_id, revision, schedule_rev, at, actor, note, definition)
+SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, %(note)s, definition FROM made;
 
 -- name: definition
 SELECT definition FROM jobs WHERE id = %(id)s AND purged_at IS NULL;
 
 -- name: edit
-UPDATE jobs
-   SET name = %(name)s, type = %(type)s, queue = %(queue)s, tags = %(tags)s, owner_id = %(owner_id)s, definition = %(definition)s,
-       revision = %(revision)s, schedule_rev = %(schedule_rev)s, updated_at = %(now)s
- WHERE id = %(id)s;
+WITH made AS (
+    UPDATE jobs
+       SET name = %(name)s, type = %(type)s, queue = %(queue)s, tags = %(tags)s, owner_id = %(owner_id)s, definition = %(definition)s,
+           revision = %(revision)s, schedule_rev = %(schedule_rev)s, updated_at = %(now)s
+     WHERE id = %(id)s
+    RETURNING workspace_id, id, revision, schedule_rev, definition)
+INSERT INTO revisions (workspace_id, job_id, revision, schedule_rev, at, actor, note, definition)
+SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, %(note)s, definition FROM made;
 
 -- name: set_paused_until
 UPDATE jobs SET paused_until = %(until)s WHERE id = %(id)s;
@@ -58,7 +76,9 @@ SELECT id FROM jobs WHERE purged_at IS NOT NULL ORDER BY purged_at LIMIT 1 FOR U
 -- name: purge_history
 WITH doomed AS MATERIALIZED (SELECT id FROM runs WHERE job_id = %(id)s LIMIT %(most)s),
      gone AS (DELETE FROM runs USING doomed WHERE runs.id = doomed.id RETURNING runs.id),
-     tried AS (DELETE FROM attempts USING doomed WHERE attempts.run_id = doomed.id)
+     tried AS (DELETE FROM attempts USING doomed WHERE attempts.run_id = doomed.id),
+     lines AS (DELETE FROM log_chunks USING doomed WHERE log_chunks.run_id = doomed.id),
+     heads AS (DELETE FROM logs USING doomed WHERE logs.run_id = doomed.id)
 SELECT count(*) AS runs FROM gone;
 
 -- name: purge
