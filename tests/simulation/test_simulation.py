@@ -38,6 +38,7 @@ async def test_a_week_of_faults_breaks_no_invariant(server: Databases) -> None:
     assert figures.occurrences > 20_000
 
 
+@pytest.mark.timeout(600)
 async def test_the_same_seed_gives_the_same_history(server: Databases, lived: Run) -> None:
     from foliot.testing.simulation.figures import history_of
 
@@ -55,6 +56,7 @@ async def test_another_seed_gives_another_history(server: Databases, lived: Run)
     assert other.history != history_of(lived.owner)
 
 
+@pytest.mark.timeout(600)
 async def test_the_history_is_the_same_for_any_number_of_processes(
     server: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
