@@ -8,6 +8,7 @@ FoliotError
 ├── Conflict                it is not in a state that allows this: 409
 │   ├── IllegalMove         a job or run cannot make that move from where it is
 │   ├── StaleRevision       somebody else has edited it since it was read: 412
+│   ├── UnexpectedCount     a filter finds more or fewer than whoever asks has seen
 │   └── LeaseLost           the report came under a fence that is no longer valid
 ├── Denied                  this principal may not do that: 403
 └── Unavailable             Foliot itself cannot work right now: 503
@@ -95,6 +96,12 @@ class StaleRevision(Conflict):
     """Somebody else has edited it since it was read."""
 
     code = "stale_revision"
+
+
+class UnexpectedCount(Conflict):
+    """The filter finds another number of things than was expected."""
+
+    code = "unexpected_count"
 
 
 class LeaseLost(Conflict):

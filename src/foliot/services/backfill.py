@@ -10,7 +10,7 @@ from foliot.domain.access import Actor
 from foliot.domain.backfilling import times_to_fill
 from foliot.domain.errors import Invalid
 from foliot.domain.gaps import TICK
-from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.run import Trigger
 from foliot.domain.schedule import PlannedTime
@@ -47,13 +47,14 @@ async def backfill(
     most: int = MOST,
     oldest_first: bool = True,
     skipped: bool = False,
+    only_owner: PrincipalId | None = None,
 ) -> Backfill:
     """Runs for the planned times from `start` up to `end`. `skipped` takes those too that are recorded as skipped.
 
     The dry run answers with the exact count, and how far over `most` it would be.
     """
     async with database.tx(Role.APP, workspace_id) as tx:
-        hand = await take(tx, job_id)
+        hand = await take(tx, job_id, only_owner=only_owner)
         row = hand.row
         refuse_archived(row, "be backfilled")
         end = _checked_end(row, start, end, tx.now)

@@ -1,4 +1,7 @@
-"""Stopping and starting jobs: pause, resume, disable, archive, purge."""
+"""Stopping and starting jobs: pause, resume, disable, archive, purge.
+
+Each verb is a transaction of its own; its part in a transaction that holds more is the function that ends in `_in`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from datetime import datetime
 
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, DatabaseUnavailable, Invalid, NotFound
-from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
 from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.planning import plan_resume
@@ -40,41 +43,68 @@ async def pause(
     *,
     reason: str | None = None,
     until: datetime | None = None,
+    only_owner: PrincipalId | None = None,
 ) -> Moved:
     """No run starts by schedule until somebody resumes it, or `until` has come. What runs now runs on."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        if until is not None and until <= tx.now:
-            raise Invalid(
-                "A pause ends in the future.", pointer="/until", hint="Leave it out to pause until resumed."
-            )
-        hand = await take(tx, job_id)
-        moved = await _stop(tx, hand, JobEvent.PAUSE, reason, by)
-        await jobs.set_paused_until(tx, job_id, until)
-        after = {"reason": reason, "until": until and until.isoformat()}
-        await note(
-            tx, "job.paused", ("job", job_id), by, before={"status": hand.row.status.value}, after=after
-        )
-        return moved
+        return await pause_in(tx, job_id, by, reason=reason, until=until, only_owner=only_owner)
 
 
 async def disable(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: Actor, *, reason: str | None = None
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    reason: str | None = None,
+    only_owner: PrincipalId | None = None,
 ) -> Moved:
     """As a pause without an end: switched off until somebody resumes it."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        hand = await take(tx, job_id)
-        moved = await _stop(tx, hand, JobEvent.DISABLE, reason, by)
-        before = {"status": hand.row.status.value}
-        await note(tx, "job.disabled", ("job", job_id), by, before=before, after={"reason": reason})
-        return moved
+        return await disable_in(tx, job_id, by, reason=reason, only_owner=only_owner)
 
 
 async def resume(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: Actor, *, catch_up: bool = False
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    catch_up: bool = False,
+    only_owner: PrincipalId | None = None,
 ) -> Moved:
     """Back to work: what went by meanwhile becomes one record, and only `catch_up` runs any of it."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await _resume(tx, await take(tx, job_id, dependents=True), by, catch_up=catch_up)
+        return await resume_in(tx, job_id, by, catch_up=catch_up, only_owner=only_owner)
+
+
+async def archive(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    detach: bool = False,
+    only_owner: PrincipalId | None = None,
+) -> Moved:
+    """Put it away with its history. What runs now runs on to its end; what has not started is cancelled."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await archive_in(tx, job_id, by, detach=detach, only_owner=only_owner)
+
+
+async def purge(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    force: bool = False,
+    detach: bool = False,
+    only_owner: PrincipalId | None = None,
+) -> int:
+    """Remove it with its history; answers with how many run records went. Only `force` takes runs out of workers' hands."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await purge_in(tx, job_id, by, force=force, detach=detach, only_owner=only_owner)
 
 
 async def resume_due(database: Database, limit: int = RESUMED_AT_ONCE) -> int:
@@ -95,51 +125,86 @@ async def resume_due(database: Database, limit: int = RESUMED_AT_ONCE) -> int:
     return len(found)
 
 
-async def archive(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: Actor, *, detach: bool = False
+async def pause_in(
+    tx: Tx,
+    job_id: JobId,
+    by: Actor,
+    *,
+    reason: str | None = None,
+    until: datetime | None = None,
+    only_owner: PrincipalId | None = None,
 ) -> Moved:
-    """Put it away with its history. What runs now runs on to its end; what has not started is cancelled."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await release_upstream(tx, job_id, detach=detach)
-        hand = await take(tx, job_id)
-        row = hand.row
-        status = advance(row.status, JobEvent.ARCHIVE)
-        await timer_moves.halt(tx, job_id)
-        await jobs.move(tx, [Move(job_id, status)], by.name)
-        # Archived first: the ends of its runs then neither promote nor complete anything.
-        gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
-        settling = hand.settling(tx, gone)
-        cancelled = await settling.end_standing(await standing.of_job(tx, row), Cancelled())
-        await settling.write()
-        after = {"cancelled_runs": len(cancelled), "detached": detach}
-        await note(tx, "job.archived", ("job", job_id), by, before={"status": row.status.value}, after=after)
-        return Moved(status)
+    if until is not None and until <= tx.now:
+        raise Invalid(
+            "A pause ends in the future.", pointer="/until", hint="Leave it out to pause until resumed."
+        )
+    hand = await take(tx, job_id, only_owner=only_owner)
+    moved = await _stop(tx, hand, JobEvent.PAUSE, reason, by)
+    await jobs.set_paused_until(tx, job_id, until)
+    before = {"status": hand.row.status.value}
+    after = {"reason": reason, "until": until and until.isoformat()}
+    await note(tx, "job.paused", ("job", job_id), by, before=before, after=after)
+    return moved
 
 
-async def purge(
-    database: Database,
-    workspace_id: WorkspaceId,
+async def disable_in(
+    tx: Tx, job_id: JobId, by: Actor, *, reason: str | None = None, only_owner: PrincipalId | None = None
+) -> Moved:
+    hand = await take(tx, job_id, only_owner=only_owner)
+    moved = await _stop(tx, hand, JobEvent.DISABLE, reason, by)
+    before = {"status": hand.row.status.value}
+    await note(tx, "job.disabled", ("job", job_id), by, before=before, after={"reason": reason})
+    return moved
+
+
+async def resume_in(
+    tx: Tx, job_id: JobId, by: Actor, *, catch_up: bool = False, only_owner: PrincipalId | None = None
+) -> Moved:
+    hand = await take(tx, job_id, dependents=True, only_owner=only_owner)
+    return await _resume(tx, hand, by, catch_up=catch_up)
+
+
+async def archive_in(
+    tx: Tx, job_id: JobId, by: Actor, *, detach: bool = False, only_owner: PrincipalId | None = None
+) -> Moved:
+    await release_upstream(tx, job_id, detach=detach, only_owner=only_owner)
+    hand = await take(tx, job_id, only_owner=only_owner)
+    row = hand.row
+    status = advance(row.status, JobEvent.ARCHIVE)
+    await timer_moves.halt(tx, job_id)
+    await jobs.move(tx, [Move(job_id, status)], by.name)
+    # Archived first: the ends of its runs then neither promote nor complete anything.
+    gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
+    settling = hand.settling(tx, gone)
+    cancelled = await settling.end_standing(await standing.of_job(tx, row), Cancelled())
+    await settling.write()
+    after = {"cancelled_runs": len(cancelled), "detached": detach}
+    await note(tx, "job.archived", ("job", job_id), by, before={"status": row.status.value}, after=after)
+    return Moved(status)
+
+
+async def purge_in(
+    tx: Tx,
     job_id: JobId,
     by: Actor,
     *,
     force: bool = False,
     detach: bool = False,
+    only_owner: PrincipalId | None = None,
 ) -> int:
-    """Remove it with its history; answers with how many run records went. Only `force` takes runs out of workers' hands."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await release_upstream(tx, job_id, detach=detach)
-        hand = await take(tx, job_id)
-        leased = await standing.leased(tx, hand.row)
-        if leased and not force:
-            raise Conflict(
-                f"{len(leased)} of its runs are under way.",
-                hint="Cancel them first, or purge with force: their results are then refused.",
-            )
-        stored = await jobs.get(tx, job_id)
-        gone = await jobs.purge(tx, job_id, hand.row.rules.spec.queue)
-        before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
-        await note(tx, "job.purged", ("job", job_id), by, before=before)
-        return gone
+    await release_upstream(tx, job_id, detach=detach, only_owner=only_owner)
+    hand = await take(tx, job_id, only_owner=only_owner)
+    leased = await standing.leased(tx, hand.row)
+    if leased and not force:
+        raise Conflict(
+            f"{len(leased)} of its runs are under way.",
+            hint="Cancel them first, or purge with force: their results are then refused.",
+        )
+    stored = await jobs.get(tx, job_id)
+    gone = await jobs.purge(tx, job_id, hand.row.rules.spec.queue)
+    before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
+    await note(tx, "job.purged", ("job", job_id), by, before=before)
+    return gone
 
 
 async def _stop(tx: Tx, hand: InHand, event: JobEvent, reason: str | None, by: Actor) -> Moved:

@@ -11,7 +11,7 @@ from typing import Any
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, NotFound
 from foliot.domain.freezing import freeze_at
-from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus, RunEvent, RunStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.run import Trigger
@@ -44,28 +44,47 @@ async def run_now(
     *,
     input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
     override: bool = False,
+    only_owner: PrincipalId | None = None,
 ) -> RunId:
     """A run whatever the schedule says; the job keeps its status and its next time. Given `input` overlays the payload."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        hand = await take(tx, job_id)
-        _check_may_run(tx, hand, override=override)
-        given = None
-        if input is not None:
-            stored = await jobs.get(tx, job_id)
-            assert stored is not None, "a timer has its job"
-            given = {**stored.definition.payload, **input}
-        asked = Asked(Trigger.MANUAL, tx.now, by.name, given, override=override)
-        [run_id] = await make(tx, hand, [asked])
-        await note(tx, "run.requested", ("run", run_id), by, after={"job": str(job_id), "override": override})
-        return run_id
+        return await run_in(tx, job_id, by, input=input, override=override, only_owner=only_owner)
+
+
+async def run_in(
+    tx: Tx,
+    job_id: JobId,
+    by: Actor,
+    *,
+    input: Mapping[str, Any] | None = None,  # noqa: A002
+    override: bool = False,
+    only_owner: PrincipalId | None = None,
+) -> RunId:
+    hand = await take(tx, job_id, only_owner=only_owner)
+    _check_may_run(tx, hand, override=override)
+    given = None
+    if input is not None:
+        stored = await jobs.get(tx, job_id)
+        assert stored is not None, "a timer has its job"
+        given = {**stored.definition.payload, **input}
+    asked = Asked(Trigger.MANUAL, tx.now, by.name, given, override=override)
+    [run_id] = await make(tx, hand, [asked])
+    await note(tx, "run.requested", ("run", run_id), by, after={"job": str(job_id), "override": override})
+    return run_id
 
 
 async def retry_run(
-    database: Database, workspace_id: WorkspaceId, run_id: RunId, by: Actor, *, override: bool = False
+    database: Database,
+    workspace_id: WorkspaceId,
+    run_id: RunId,
+    by: Actor,
+    *,
+    override: bool = False,
+    only_owner: PrincipalId | None = None,
 ) -> RunId:
     """Do a finished run again, with its input and for its planned time, as a run of its own."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        hand, run = await _take_run(tx, run_id)
+        hand, run = await _take_run(tx, run_id, only_owner)
         if run.status is None:
             raise Conflict("This run has not ended yet.", hint="Cancel it first, or wait for its end.")
         if run.planned_until is not None:
@@ -91,10 +110,17 @@ async def retry_run(
         return new_id
 
 
-async def cancel_run(database: Database, workspace_id: WorkspaceId, run_id: RunId, by: Actor) -> Cancelling:
+async def cancel_run(
+    database: Database,
+    workspace_id: WorkspaceId,
+    run_id: RunId,
+    by: Actor,
+    *,
+    only_owner: PrincipalId | None = None,
+) -> Cancelling:
     """A run that no worker has ends at once; one that is under way is asked to stop."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        hand, run = await _take_run(tx, run_id, dependents=True)
+        hand, run = await _take_run(tx, run_id, only_owner, dependents=True)
         settling = hand.settling(tx)
         if await settling.end_standing([run_id], Cancelled()):
             await settling.write()
@@ -110,11 +136,17 @@ async def cancel_run(database: Database, workspace_id: WorkspaceId, run_id: RunI
 
 
 async def skip_next(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: Actor, *, reason: str
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    reason: str,
+    only_owner: PrincipalId | None = None,
 ) -> SkipNext:
     """The next planned time is recorded as skipped (operator) instead of running."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        row = (await take(tx, job_id)).row
+        row = (await take(tx, job_id, only_owner=only_owner)).row
         if row.timer.next_at is None or row.status not in (JobStatus.ACTIVE, JobStatus.PENDING):
             raise Conflict(
                 "Nothing is planned for this job.", hint="Only the next planned time can be skipped."
@@ -127,9 +159,16 @@ async def skip_next(
         return SkipNext(row.timer.next_at, reason)
 
 
-async def undo_skip_next(database: Database, workspace_id: WorkspaceId, job_id: JobId, by: Actor) -> None:
+async def undo_skip_next(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    only_owner: PrincipalId | None = None,
+) -> None:
     async with database.tx(Role.APP, workspace_id) as tx:
-        row = (await take(tx, job_id)).row
+        row = (await take(tx, job_id, only_owner=only_owner)).row
         if row.skip_next is None:
             raise Conflict(
                 "No planned time of this job is to be skipped.", hint="It may have passed already."
@@ -138,13 +177,15 @@ async def undo_skip_next(database: Database, workspace_id: WorkspaceId, job_id: 
         await note(tx, "job.skip_next_undone", ("job", job_id), by, before={"reason": row.skip_next})
 
 
-async def _take_run(tx: Tx, run_id: RunId, *, dependents: bool = False) -> tuple[InHand, RunRecord]:
+async def _take_run(
+    tx: Tx, run_id: RunId, only_owner: PrincipalId | None, *, dependents: bool = False
+) -> tuple[InHand, RunRecord]:
     """The run, read again once its job's timer is locked: what it was before that may have changed."""
     known = await runs.find(tx, run_id)
     if known is None or known.workspace_id != tx.workspace_id:
         raise no_such("run")
     try:
-        hand = await take(tx, known.job_id, dependents=dependents)
+        hand = await take(tx, known.job_id, dependents=dependents, only_owner=only_owner)
     except NotFound:
         raise no_such("run") from None
     run = await runs.find(tx, run_id)

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Mode
-from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.storage.definitions import definition_json, definition_of, spec_text
@@ -104,6 +104,11 @@ async def insert(
 async def definition(tx: Tx, job_id: JobId) -> Definition | None:
     row = await tx.fetch_one(sql.jobs.definition, {"id": job_id})
     return None if row is None else definition_of(row["definition"])
+
+
+async def owner(tx: Tx, job_id: JobId) -> PrincipalId | None:
+    row = await tx.fetch_one(sql.jobs.owner, {"id": job_id})
+    return None if row is None else row["owner_id"]
 
 
 async def redefine(tx: Tx, job_id: JobId, changed: Definition) -> None:

@@ -140,3 +140,7 @@ class PauseIn(Shape):
 
 class ResumeIn(Shape):
     catch_up: bool = Field(default=False, description="Run what went by meanwhile, as misfire says.")
+
+
+class DisableIn(Shape):
+    reason: str | None = Field(default=None, min_length=1, max_length=1_000)

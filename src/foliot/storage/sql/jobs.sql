@@ -26,6 +26,9 @@ UPDATE jobs SET definition = %(definition)s, revision = revision + 1, updated_at
 -- name: definition
 SELECT definition FROM jobs WHERE id = %(id)s;
 
+-- name: owner
+SELECT owner_id FROM jobs WHERE id = %(id)s;
+
 -- name: edit
 UPDATE jobs
    SET name = %(name)s, type = %(type)s, queue = %(queue)s, tags = %(tags)s, owner_id = %(owner_id)s, definition = %(definition)s,
