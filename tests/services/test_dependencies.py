@@ -32,7 +32,7 @@ def gate(upstream: JobId, max_age: timedelta | None = None) -> Edge:
 
 async def detach(stage: Stage, job_id: JobId, *, detach: bool) -> None:
     async with stage.database.tx(Role.APP, stage.workspace) as tx:
-        await release_upstream(tx, job_id, detach=detach)
+        await release_upstream(tx, job_id, TEST, detach=detach)
 
 
 async def test_a_success_starts_the_dependent_after_its_delay_and_once(stage: Stage) -> None:

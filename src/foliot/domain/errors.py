@@ -97,6 +97,10 @@ class StaleRevision(Conflict):
 
     code = "stale_revision"
 
+    def __init__(self, message: str, *, hint: str | None = None, revision: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.revision = revision  # the one it has now
+
 
 class UnexpectedCount(Conflict):
     """The filter finds another number of things than was expected."""

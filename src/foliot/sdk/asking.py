@@ -21,6 +21,8 @@ from foliot.wire.shape import Shape
 BASE = "/api/v1"
 FIRST_WAIT = 0.1  # seconds; doubles with each attempt
 LONGEST_WAIT = 30.0  # a server that asks for more patience than this is given up on
+LONGEST_GAP = 5.0  # between two tries to resume a stream
+TRIES_TO_RESUME = 15  # about a minute without a server
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 NOT_NOW = frozenset({429, 502, 503, 504})
 
@@ -82,6 +84,19 @@ def wait_before_retry(ask: Ask, attempt: int, came: httpx2.Response | httpx2.Tra
         asked = retry_after(came) or 0.0
         return None if asked > LONGEST_WAIT else max(asked, backoff)
     return backoff if ask.is_repeatable or isinstance(came, NEVER_SENT) else None
+
+
+def wait_before_resuming(tries: int, came: httpx2.Response | httpx2.TransportError | None) -> float | None:
+    """Seconds until a stream that ended is asked for again; None where it is over. `tries` without an event so far, from 1."""
+    asked = 0.0
+    if isinstance(came, httpx2.Response):
+        if came.status_code not in NOT_NOW:
+            return None
+        asked = retry_after(came) or 0.0
+    if tries > TRIES_TO_RESUME or asked > LONGEST_WAIT:
+        return None
+    gap: float = min(FIRST_WAIT * 2 ** (tries - 1), LONGEST_GAP)
+    return max(asked, gap * (1 + _chance.random()))
 
 
 def to_json(value: Any) -> bytes:

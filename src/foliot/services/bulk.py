@@ -15,7 +15,7 @@ from foliot.domain.errors import FoliotError, Invalid, NotFound, StaleRevision, 
 from foliot.domain.finding import Query, Term
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
-from foliot.services import job_moves, run_verbs
+from foliot.services import moving, run_verbs
 from foliot.services.editing import edit
 from foliot.services.in_hand import check_owner, no_such
 from foliot.services.wanting import Asker, wanted
@@ -184,17 +184,17 @@ async def _one(tx: Tx, job_id: JobId, order: Order, by: Actor, asker: Asker) -> 
         return Told(job_id, Outcome.ALREADY)
     match order.action:
         case Action.PAUSE:
-            await job_moves.pause_in(tx, job_id, by, reason=order.reason, until=order.until)
+            await moving.pause_in(tx, job_id, by, reason=order.reason, until=order.until)
         case Action.DISABLE:
-            await job_moves.disable_in(tx, job_id, by, reason=order.reason)
+            await moving.disable_in(tx, job_id, by, reason=order.reason)
         case Action.RESUME | Action.ENABLE:
-            await job_moves.resume_in(tx, job_id, by, catch_up=order.catch_up)
+            await moving.resume_in(tx, job_id, by, catch_up=order.catch_up)
         case Action.RUN:
             await run_verbs.run_in(tx, job_id, by, override=order.override)
         case Action.ARCHIVE:
-            await job_moves.archive_in(tx, job_id, by, detach=order.detach, only_owner=asker.only_owner)
+            await moving.archive_in(tx, job_id, by, detach=order.detach, only_owner=asker.only_owner)
         case Action.PURGE:
-            await job_moves.purge_in(
+            await moving.purge_in(
                 tx, job_id, by, force=order.force, detach=order.detach, only_owner=asker.only_owner
             )
         case Action.TAG | Action.UNTAG:

@@ -13,6 +13,7 @@ from foliot.services.replanning import replan
 from foliot.storage import audit, calendars, jobs, timers
 from foliot.storage.audit import AuditEntry
 from foliot.storage.calendars import CalendarRow
+from foliot.storage.jobs import Author
 from foliot.storage.leases import FIRST
 from foliot.storage.tx import Database, Role, Tx
 
@@ -67,7 +68,7 @@ async def delete(
             if users and not detach:
                 raise _in_use(found, [name for _, name in users])
             if users:
-                await _detach(tx, calendar_id, [job_id for job_id, _ in users])
+                await _detach(tx, found, [job_id for job_id, _ in users], by)
                 continue
             # From here on no job can begin to use it. Not before: who edits a job locks its timer first.
             await calendars.lock(tx, calendar_id)
@@ -93,12 +94,14 @@ async def page(
         return await calendars.page(tx, after, limit)
 
 
-async def _detach(tx: Tx, calendar_id: CalendarId, job_ids: list[JobId]) -> None:
+async def _detach(tx: Tx, found: CalendarRow, job_ids: list[JobId], by: Actor) -> None:
+    author = Author(by.name, f'The calendar "{found.calendar.name}" was deleted.')
     for job_id in sorted(await timers.lock(tx, job_ids)):
         definition = await jobs.definition(tx, job_id)
         assert definition is not None, "a linked job exists"
-        left = tuple(each for each in definition.spec.calendars if each != calendar_id)
-        await jobs.redefine(tx, job_id, replace(definition, spec=replace(definition.spec, calendars=left)))
+        left = tuple(each for each in definition.spec.calendars if each != found.id)
+        changed = replace(definition, spec=replace(definition.spec, calendars=left))
+        await jobs.redefine(tx, job_id, changed, author)
         await calendars.link(tx, job_id, left)
     await replan(tx, (await timers.lock(tx, job_ids)).values())
 

@@ -17,6 +17,7 @@ from foliot.services.loading import look_around
 from foliot.services.settling import Settling
 from foliot.storage import audit, dependencies, jobs, timers
 from foliot.storage.audit import AuditEntry
+from foliot.storage.jobs import Author
 from foliot.storage.tx import Database, Role, Tx
 
 MOST_EDGES = 100
@@ -40,7 +41,9 @@ async def set_edges(
             raise NotFound("There is no such job.")
         spec = definition.spec if when is None else replace(definition.spec, depends_when=when)
         await write_edges(tx, job_id, spec.schedule, edges)
-        await jobs.redefine(tx, job_id, replace(definition, spec=spec, depends_on=tuple(edges)))
+        await jobs.redefine(
+            tx, job_id, replace(definition, spec=spec, depends_on=tuple(edges)), Author(by.name)
+        )
         await _ask_again(tx, job_id)
         entry = AuditEntry(
             "job.dependencies_set",
@@ -80,7 +83,7 @@ async def write_edges(tx: Tx, job_id: JobId, schedule: Schedule, edges: Sequence
 
 
 async def release_upstream(
-    tx: Tx, job_id: JobId, *, detach: bool, only_owner: PrincipalId | None = None
+    tx: Tx, job_id: JobId, by: Actor, *, detach: bool, only_owner: PrincipalId | None = None
 ) -> None:
     """Before a job is deleted: refused while others depend on it; with `detach` they depend on it no more.
 
@@ -98,12 +101,13 @@ async def release_upstream(
         more = f" and {len(dependents) - NAMED:,} more" if len(dependents) > NAMED else ""
         raise Conflict(f"Other jobs depend on this one: {shown}{more}.", hint="Delete it with detach.")
     await timers.lock(tx, [job_id, *dependents])
+    author = Author(by.name, "A job it depended on was deleted.")
     for dependent in sorted(dependents):
         definition = await jobs.definition(tx, dependent)
         assert definition is not None, "a dependent exists"
         left = tuple(edge for edge in definition.depends_on if edge.upstream != job_id)
         await dependencies.replace_edges(tx, dependent, left, [job_id, dependent])
-        await jobs.redefine(tx, dependent, replace(definition, depends_on=left))
+        await jobs.redefine(tx, dependent, replace(definition, depends_on=left), author)
         await _ask_again(tx, dependent)
 
 

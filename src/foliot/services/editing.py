@@ -25,9 +25,9 @@ from foliot.services.firing import fire_one, reason_for, status_after
 from foliot.services.in_hand import InHand, no_such, note, refuse_archived, take
 from foliot.services.jobs import first_cursor
 from foliot.services.loading import look_around
-from foliot.storage import calendars, jobs, standing, timer_moves
+from foliot.storage import calendars, jobs, revisions, standing, timer_moves
 from foliot.storage.definitions import definition_json
-from foliot.storage.jobs import Move, StoredJob
+from foliot.storage.jobs import Author, Move, StoredJob
 from foliot.storage.timers import Planned, TimerRow
 from foliot.storage.tx import Database, Role, Tx
 
@@ -46,6 +46,14 @@ class Edited:
     has_changed: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class _Change:
+    definition: Definition
+    by: Actor
+    expected_revision: int | None = None
+    note: str | None = None
+
+
 async def edit(
     database: Database,
     workspace_id: WorkspaceId,
@@ -53,13 +61,29 @@ async def edit(
     definition: Definition,
     by: Actor,
     expected_revision: int | None = None,
+    *,
+    note: str | None = None,
 ) -> Edited:
-    """Put a whole new definition in place. One that changes nothing makes no revision."""
+    """Put a whole new definition in place. One that changes nothing makes no revision. `note` says why, for whoever looks back."""
     check_schedule(definition.spec.schedule)
+    change = _Change(definition, by, expected_revision, note)
     try:
-        return await _edit(database, workspace_id, job_id, definition, by, expected_revision)
+        return await _edit(database, workspace_id, job_id, change)
     except _EdgesMovedError:
-        return await _edit(database, workspace_id, job_id, definition, by, expected_revision, with_edges=True)
+        return await _edit(database, workspace_id, job_id, change, with_edges=True)
+
+
+async def check_revision(tx: Tx, stored: StoredJob, expected: int | None) -> None:
+    """Refuses a change to what its author has not seen. Needs the lock on the job's timer."""
+    if expected not in (None, stored.revision):
+        last = await revisions.get(tx, stored.id, stored.revision)
+        who = "somebody" if last is None else last.actor
+        raise StaleRevision(
+            f"This job is at revision {stored.revision}, not {expected}: {who} changed it"
+            f" at {stored.updated_at.isoformat(timespec='seconds')}.",
+            hint="Read it again and repeat the change.",
+            revision=stored.revision,
+        )
 
 
 class _EdgesMovedError(RuntimeError):
@@ -70,12 +94,11 @@ async def _edit(
     database: Database,
     workspace_id: WorkspaceId,
     job_id: JobId,
-    definition: Definition,
-    by: Actor,
-    expected_revision: int | None,
+    change: _Change,
     *,
     with_edges: bool = False,
 ) -> Edited:
+    definition = change.definition
     async with database.tx(Role.APP, workspace_id) as tx:
         # Edges have one editor in a workspace and are locked before any timer; most edits do not touch them.
         seen = await jobs.get(tx, job_id)
@@ -87,11 +110,7 @@ async def _edit(
         hand = await take(tx, job_id)
         before = await jobs.get(tx, job_id)
         assert before is not None, "a timer has its job"
-        if expected_revision not in (None, before.revision):
-            raise StaleRevision(
-                f"This job is at revision {before.revision}, not {expected_revision}: somebody has edited it.",
-                hint="Read it again and repeat the change.",
-            )
+        await check_revision(tx, before, change.expected_revision)
         refuse_archived(hand.row, "be edited")
         if not with_edges and _edges(before.definition) != _edges(definition):
             raise _EdgesMovedError
@@ -100,7 +119,7 @@ async def _edit(
         old, new = definition_json(before.definition), definition_json(definition)
         if old == new:
             return Edited(before.revision, before.status, before.next_at, has_changed=False)
-        edited = await _Edit(tx, hand, before, definition, by).write()
+        edited = await _Edit(tx, hand, before, replace(change, definition=definition)).write()
         if with_edges:
             settling = (await take(tx, job_id)).settling(tx)
             await ask_gates(settling, [job_id])
@@ -109,7 +128,7 @@ async def _edit(
             {"revision": before.revision, "definition": old},
             {"revision": edited.revision, "definition": new},
         )
-        await note(tx, "job.edited", ("job", job_id), by, before=shown[0], after=shown[1])
+        await note(tx, "job.edited", ("job", job_id), change.by, before=shown[0], after=shown[1])
         return edited
 
 
@@ -120,13 +139,13 @@ def _edges(definition: Definition) -> tuple[tuple[Edge, ...], bool]:
 
 
 class _Edit:
-    def __init__(self, tx: Tx, hand: InHand, before: StoredJob, definition: Definition, by: Actor) -> None:
+    def __init__(self, tx: Tx, hand: InHand, before: StoredJob, change: _Change) -> None:
         self.tx = tx
         self.hand = hand
         self.before = before
-        self.definition = definition
-        self.by = by
-        self.is_rescheduled = definition.spec.schedule != before.definition.spec.schedule
+        self.definition = change.definition
+        self.author = Author(change.by.name, change.note)
+        self.is_rescheduled = change.definition.spec.schedule != before.definition.spec.schedule
 
     async def write(self) -> Edited:
         tx, job_id, definition = self.tx, self.before.id, self.definition
@@ -137,7 +156,7 @@ class _Edit:
         row = old._replace(rules=rules, schedule_rev=schedule_rev, timer=self._from())
         events, timer = await self._replan(row)
         await timer_moves.place(tx, job_id, definition, schedule_rev, timer)
-        await jobs.edit(tx, job_id, definition, self.before.revision + 1, schedule_rev)
+        await jobs.edit(tx, job_id, definition, self.before.revision + 1, schedule_rev, self.author)
         if definition.spec.calendars != self.before.definition.spec.calendars:
             await calendars.link(tx, job_id, definition.spec.calendars)
         await standing.redirect(tx, old, definition.spec)
@@ -147,7 +166,7 @@ class _Edit:
             await settling.write()
         status = status_after(old.status, events)
         if events:
-            await jobs.move(tx, [Move(job_id, status, reason_for(events))], self.by.name)
+            await jobs.move(tx, [Move(job_id, status, reason_for(events))], self.author.name)
         return Edited(self.before.revision + 1, status, timer.next_at)
 
     async def _close_the_books(self) -> None:
@@ -166,7 +185,7 @@ class _Edit:
             )
             return
         if done.records or done.events:
-            await fire_one(self.tx, self.hand.around, Planned(row, done), self.by.name)
+            await fire_one(self.tx, self.hand.around, Planned(row, done), self.author.name)
             self.hand = await take(self.tx, row.job_id)
 
     def _from(self) -> Timer:

@@ -15,9 +15,10 @@ from foliot.domain.job import Job
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import WaitsFor
 from foliot.domain.telling import Explanation, Place, Recorded, Verdict, explain_record
-from foliot.storage import calendars, explaining, ledger
+from foliot.storage import calendars, explaining, ledger, revisions
 from foliot.storage.explaining import MOST_NAMED, AliveWorker, InReady, InWaiting, Subject
 from foliot.storage.ledger import Entry
+from foliot.storage.revisions import Revision
 from foliot.storage.tx import Database, Role, Tx
 
 
@@ -28,7 +29,7 @@ async def explain_instant(
     if at.tzinfo is None:
         raise Invalid("An instant needs its offset from UTC, such as 2027-01-02T18:00:00Z.", pointer="/at")
     async with database.tx(Role.APP, workspace_id) as tx:
-        asked = await _asked(tx, job_id)
+        asked = await _asked(tx, job_id, at)
         entry = await ledger.near(tx, job_id, at, CLOSE_ENOUGH) if at >= asked.subject.created_at else None
         if entry is not None and entry.run.status in _OPEN:
             told = await _explain_open(tx, asked, entry)
@@ -47,7 +48,7 @@ async def explain_instant(
                     waits_for=await asked.hangs_on(),
                 )
             )
-        return _with_revision(told, asked.subject, entry, at)
+        return asked.with_revision(told, entry)
 
 
 async def explain_run(database: Database, workspace_id: WorkspaceId, run_id: RunId) -> Explanation:
@@ -59,22 +60,24 @@ async def explain_run(database: Database, workspace_id: WorkspaceId, run_id: Run
         asked = await _asked(tx, entry.run.job_id)
         if entry.run.status in _OPEN:
             return await _explain_open(tx, asked, entry)
-        return _with_revision(explain_record(asked.job, _recorded(entry)), asked.subject, entry, None)
+        return asked.with_revision(explain_record(asked.job, _recorded(entry)), entry)
 
 
 _OPEN = frozenset({RunStatus.READY, RunStatus.WAITING, RunStatus.RUNNING})
 
 
 class _Asked:
-    """A job somebody asks about, and what can be looked up for the answer."""
+    """A job somebody asks about, with the definition in force at the instant asked for, and what can be looked up for the answer."""
 
-    def __init__(self, tx: Tx, subject: Subject, job: Job) -> None:
+    def __init__(self, tx: Tx, subject: Subject, then: Revision | None, job: Job) -> None:
         self.tx = tx
         self.subject = subject
+        self.then = then  # None: the one it has now
+        self.definition = subject.definition if then is None else then.definition
         self.job = job
 
     async def freezes(self, since: datetime) -> tuple[Freeze, ...]:
-        subject, spec = self.subject, self.subject.definition.spec
+        subject, spec = self.subject, self.definition.spec
         found = await explaining.freezes(self.tx, subject.workspace_id, since)
         covering = (
             each for each in found if each.covers(subject.workspace_id, subject.id, spec.tags, spec.queue)
@@ -90,21 +93,37 @@ class _Asked:
         return f"the end of {upstreams}" if upstreams else None
 
     async def upstreams(self, mode: Mode) -> str:
-        edges = [edge for edge in self.subject.definition.depends_on if edge.mode is mode]
+        edges = [edge for edge in self.definition.depends_on if edge.mode is mode]
         names = await explaining.names(self.tx, [edge.upstream for edge in edges])
         listed = [f"the job {names.get(edge.upstream, edge.upstream)}" for edge in edges]
-        word = "and" if self.subject.definition.spec.depends_when is When.ALL else "or"
+        word = "and" if self.definition.spec.depends_when is When.ALL else "or"
         return f" {word} ".join(listed)
 
+    def with_revision(self, told: Explanation, entry: Entry | None) -> Explanation:
+        """Says so where the answer speaks of another definition than the one the job has now."""
+        subject = self.subject
+        if entry is not None and entry.schedule_rev != subject.schedule_rev:
+            fact = f"It was planned by schedule revision {entry.schedule_rev}; the job is at revision {subject.schedule_rev} now."
+        elif entry is None and self.then is not None:
+            fact = f"Revision {self.then.revision} of the job was in force then; it is at revision {subject.revision} now."
+        else:
+            return told
+        return replace(told, facts=(*told.facts, fact))
 
-async def _asked(tx: Tx, job_id: JobId) -> _Asked:
+
+async def _asked(tx: Tx, job_id: JobId, at: datetime | None = None) -> _Asked:
     subject = await explaining.subject(tx, job_id)
     if subject is None:
         raise NotFound("There is no such job.")
-    spec = subject.definition.spec
+    then = None
+    if at is not None and subject.created_at <= at < subject.updated_at:
+        then = await revisions.in_force(tx, job_id, at)
+    spec = (then or subject).definition.spec
+    schedule_rev = (then or subject).schedule_rev
     known = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
     mine = tuple(known[each] for each in spec.calendars if each in known)
-    return _Asked(tx, subject, Rules(spec).job(subject.id, subject.workspace_id, subject.schedule_rev, mine))
+    job = Rules(spec).job(subject.id, subject.workspace_id, schedule_rev, mine)
+    return _Asked(tx, subject, then, job)
 
 
 async def _explain_open(tx: Tx, asked: _Asked, entry: Entry) -> Explanation:
@@ -193,21 +212,3 @@ def _recorded(entry: Entry) -> Recorded:
         attempt_count=run.attempt_count,
         error=run.error,
     )
-
-
-def _with_revision(
-    told: Explanation, subject: Subject, entry: Entry | None, at: datetime | None
-) -> Explanation:
-    """Says so where the answer speaks of another schedule than the one the job has now."""
-    if entry is not None and entry.schedule_rev != subject.schedule_rev:
-        fact = f"It was planned by schedule revision {entry.schedule_rev}; the job is at revision {subject.schedule_rev} now."
-    elif (
-        entry is None
-        and at is not None
-        and subject.schedule_rev > 1
-        and subject.created_at <= at < subject.updated_at
-    ):
-        fact = "The job has been edited since then; the times named here are those of its schedule now."
-    else:
-        return told
-    return replace(told, facts=(*told.facts, fact))

@@ -19,8 +19,8 @@ GLOBAL = {
     "workspaces": "its id is the workspace, and the policies compare that",
 }
 NOT_FORCED = {"migrations": "the runner reads and writes it as the owner; it holds nothing of anybody"}
-APPEND_ONLY = ("audit",)
-ENGINE_MAY_NOT_SEE = ("api_keys", "principals", "secrets", "sessions", "audit")
+APPEND_ONLY = ("audit", "revisions")
+ENGINE_MAY_NOT_SEE = ("api_keys", "principals", "secrets", "sessions", "audit", "revisions")
 # Unique over all workspaces without an id in it: could tell one workspace what another has.
 GLOBALLY_UNIQUE = {"api_keys_found_by_hash": "a hash of 184 random bits, so two workspaces never meet"}
 DEFINER_FUNCTIONS: dict[str, str] = {}

@@ -28,6 +28,7 @@ class Subject:
     definition: Definition
     status: JobStatus
     status_reason: str | None
+    revision: int
     schedule_rev: int
     created_at: datetime
     updated_at: datetime
@@ -83,6 +84,7 @@ async def subject(tx: Tx, job_id: JobId) -> Subject | None:
         definition=definition_of(row["definition"]),
         status=JobStatus(row["status"]),
         status_reason=row["status_reason"],
+        revision=row["revision"],
         schedule_rev=row["schedule_rev"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],

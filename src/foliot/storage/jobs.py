@@ -56,6 +56,14 @@ class StoredJob:
 
 
 @dataclass(frozen=True, slots=True)
+class Author:
+    """Who puts a definition in force, and what they say about it."""
+
+    name: str
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
     job_id: JobId
     status: JobStatus
@@ -111,10 +119,10 @@ async def owner(tx: Tx, job_id: JobId) -> PrincipalId | None:
     return None if row is None else row["owner_id"]
 
 
-async def redefine(tx: Tx, job_id: JobId, changed: Definition) -> None:
+async def redefine(tx: Tx, job_id: JobId, changed: Definition, author: Author) -> None:
     """A new revision of what follows from a change elsewhere: schedule and zone stay. Needs the timer's lock."""
     params = {"id": job_id, "definition": Jsonb(definition_json(changed)), "now": tx.now}
-    await tx.execute(sql.jobs.redefine, params)
+    await tx.execute(sql.jobs.redefine, params | {"by": author.name, "note": author.note})
     await tx.execute(sql.timers.respec, {"job_id": job_id, "spec": spec_text(changed.spec)})
 
 
@@ -123,7 +131,9 @@ async def get(tx: Tx, job_id: JobId) -> StoredJob | None:
     return None if row is None else stored(row)
 
 
-async def edit(tx: Tx, job_id: JobId, definition: Definition, revision: int, schedule_rev: int) -> None:
+async def edit(
+    tx: Tx, job_id: JobId, definition: Definition, revision: int, schedule_rev: int, author: Author
+) -> None:
     spec = definition.spec
     await tx.execute(
         sql.jobs.edit,
@@ -137,6 +147,8 @@ async def edit(tx: Tx, job_id: JobId, definition: Definition, revision: int, sch
             "definition": Jsonb(definition_json(definition)),
             "revision": revision,
             "schedule_rev": schedule_rev,
+            "by": author.name,
+            "note": author.note,
             "now": tx.now,
         },
     )

@@ -15,10 +15,12 @@ from pathlib import Path
 SDK = Path(__file__).resolve().parents[1] / "sdk"
 SOURCE, TWIN = SDK / "asynchronous", SDK / "synchronous"
 RUFF = Path(sys.executable).with_name("ruff")
+MADE = "# Made from sdk/asynchronous by ./dev format; edit it there.\n"
 WORDS = {
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
     "aclose": "close",
+    "aread": "read",
     "asynchronous": "synchronous",
     "async_nap": "nap",
 }
@@ -57,7 +59,7 @@ def twin_of(text: str, name: str) -> str:
         at,
         "-",
     )
-    return _ruff(_ruff(_translated(text), *imports), "format", "--stdin-filename", at, "-")
+    return _ruff(_ruff(MADE + _translated(text), *imports), "format", "--stdin-filename", at, "-")
 
 
 def _translated(text: str) -> str:

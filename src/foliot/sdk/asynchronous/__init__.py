@@ -1,1 +1,1 @@
-"""The client for asyncio. `foliot.sdk.synchronous` is made from these files by ./dev format."""
+"""The parts of the client that wait. Written once, in `asynchronous`; its twin is `synchronous`."""

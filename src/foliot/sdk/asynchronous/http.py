@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import httpx2
 
 from foliot import __version__
 from foliot.sdk.apart import async_nap
 from foliot.sdk.asking import Ask, request_of, wait_before_retry
-from foliot.sdk.errors import Unreachable, unreachable
+from foliot.sdk.errors import unreachable
 from foliot.sdk.place import Place
 from foliot.sdk.reading import Answer, check, read
 
 CONNECT_WITHIN = 5.0  # seconds
+SILENCE = 60.0  # seconds after which a stream without so much as a sign of life counts as broken
 
 
 class AsyncHttp:
@@ -21,6 +24,7 @@ class AsyncHttp:
         headers = {"Authorization": f"Bearer {place.key}", "User-Agent": f"foliot-python/{__version__}"}
         if workspace is not None:
             headers["Foliot-Workspace"] = workspace
+        self._patient = httpx2.Timeout(timeout, connect=min(timeout, CONNECT_WITHIN), read=SILENCE)
         self._client = httpx2.AsyncClient(
             base_url=place.url,
             headers=headers,
@@ -49,13 +53,15 @@ class AsyncHttp:
                 return self._answer(came)
             await async_nap(wait)
 
+    async def open(self, ask: Ask) -> httpx2.Response:
+        """The answer before its body: for streams, which end only when they are closed."""
+        build = partial(self._client.build_request, timeout=self._patient)
+        return await self._client.send(request_of(ask, build), stream=True)
+
     async def close(self) -> None:
         await self._client.aclose()
 
     def _answer(self, came: httpx2.Response | httpx2.TransportError) -> httpx2.Response:
         if isinstance(came, httpx2.Response):
             return came
-        raise self.unreachable(came) from came
-
-    def unreachable(self, error: httpx2.TransportError) -> Unreachable:
-        return unreachable(self.url, error)
+        raise unreachable(self.url, came) from came

@@ -1,1 +1,2 @@
-"""The client for asyncio. `foliot.sdk.synchronous` is made from these files by ./dev format."""
+# Made from sdk/asynchronous by ./dev format; edit it there.
+"""The parts of the client that wait. Written once, in `asynchronous`; its twin is `synchronous`."""

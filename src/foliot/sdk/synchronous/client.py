@@ -1,3 +1,4 @@
+# Made from sdk/asynchronous by ./dev format; edit it there.
 """The client itself: what there is to ask, in groups."""
 
 from __future__ import annotations

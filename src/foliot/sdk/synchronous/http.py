@@ -1,17 +1,21 @@
+# Made from sdk/asynchronous by ./dev format; edit it there.
 """The one door to the server: sends, repeats where that is safe, and turns refusals into errors."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import httpx2
 
 from foliot import __version__
 from foliot.sdk.apart import nap
 from foliot.sdk.asking import Ask, request_of, wait_before_retry
-from foliot.sdk.errors import Unreachable, unreachable
+from foliot.sdk.errors import unreachable
 from foliot.sdk.place import Place
 from foliot.sdk.reading import Answer, check, read
 
 CONNECT_WITHIN = 5.0  # seconds
+SILENCE = 60.0  # seconds after which a stream without so much as a sign of life counts as broken
 
 
 class Http:
@@ -21,6 +25,7 @@ class Http:
         headers = {"Authorization": f"Bearer {place.key}", "User-Agent": f"foliot-python/{__version__}"}
         if workspace is not None:
             headers["Foliot-Workspace"] = workspace
+        self._patient = httpx2.Timeout(timeout, connect=min(timeout, CONNECT_WITHIN), read=SILENCE)
         self._client = httpx2.Client(
             base_url=place.url,
             headers=headers,
@@ -49,13 +54,15 @@ class Http:
                 return self._answer(came)
             nap(wait)
 
+    def open(self, ask: Ask) -> httpx2.Response:
+        """The answer before its body: for streams, which end only when they are closed."""
+        build = partial(self._client.build_request, timeout=self._patient)
+        return self._client.send(request_of(ask, build), stream=True)
+
     def close(self) -> None:
         self._client.close()
 
     def _answer(self, came: httpx2.Response | httpx2.TransportError) -> httpx2.Response:
         if isinstance(came, httpx2.Response):
             return came
-        raise self.unreachable(came) from came
-
-    def unreachable(self, error: httpx2.TransportError) -> Unreachable:
-        return unreachable(self.url, error)
+        raise unreachable(self.url, came) from came

@@ -1,3 +1,4 @@
+# Made from sdk/asynchronous by ./dev format; edit it there.
 """`client.jobs`: define them, look at them, operate them."""
 
 from __future__ import annotations

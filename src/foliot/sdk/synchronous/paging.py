@@ -1,3 +1,4 @@
+# Made from sdk/asynchronous by ./dev format; edit it there.
 """Lists without their seams."""
 
 from __future__ import annotations

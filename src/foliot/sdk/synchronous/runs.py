@@ -1,3 +1,4 @@
+# Made from sdk/asynchronous by ./dev format; edit it there.
 """`client.runs`: the records of what ran and what did not."""
 
 from __future__ import annotations

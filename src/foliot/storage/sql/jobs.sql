@@ -1,8 +1,13 @@
 -- name: insert
-INSERT INTO jobs (workspace_id, id, name, type, queue, tags, owner_id, definition, status, status_reason, status_by, status_at,
-                  created_by, created_at, updated_at)
-VALUES (%(workspace_id)s, %(id)s, %(name)s, %(type)s, %(queue)s, %(tags)s, %(owner_id)s, %(definition)s, %(status)s, %(status_reason)s,
-        %(by)s, %(now)s, %(by)s, %(now)s, %(now)s);
+-- A job and its revision are one statement here and below, so that no definition is ever in force without its record.
+WITH made AS (
+    INSERT INTO jobs (workspace_id, id, name, type, queue, tags, owner_id, definition, status, status_reason, status_by, status_at,
+                      created_by, created_at, updated_at)
+    VALUES (%(workspace_id)s, %(id)s, %(name)s, %(type)s, %(queue)s, %(tags)s, %(owner_id)s, %(definition)s, %(status)s,
+            %(status_reason)s, %(by)s, %(now)s, %(by)s, %(now)s, %(now)s)
+    RETURNING workspace_id, id, revision, schedule_rev, definition)
+INSERT INTO revisions (workspace_id, job_id, revision, schedule_rev, at, actor, definition)
+SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, definition FROM made;
 
 -- name: get
 SELECT jobs.*, timers.cursor_at, NULLIF(timers.due_at, 'infinity') AS due_at, timers.next_at, timers.ending, timers.live,
@@ -21,7 +26,11 @@ UPDATE jobs
   FROM new WHERE jobs.id = new.job_id;
 
 -- name: redefine
-UPDATE jobs SET definition = %(definition)s, revision = revision + 1, updated_at = %(now)s WHERE id = %(id)s;
+WITH made AS (
+    UPDATE jobs SET definition = %(definition)s, revision = revision + 1, updated_at = %(now)s WHERE id = %(id)s
+    RETURNING workspace_id, id, revision, schedule_rev, definition)
+INSERT INTO revisions (workspace_id, job_id, revision, schedule_rev, at, actor, note, definition)
+SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, %(note)s, definition FROM made;
 
 -- name: definition
 SELECT definition FROM jobs WHERE id = %(id)s;
@@ -30,10 +39,14 @@ SELECT definition FROM jobs WHERE id = %(id)s;
 SELECT owner_id FROM jobs WHERE id = %(id)s;
 
 -- name: edit
-UPDATE jobs
-   SET name = %(name)s, type = %(type)s, queue = %(queue)s, tags = %(tags)s, owner_id = %(owner_id)s, definition = %(definition)s,
-       revision = %(revision)s, schedule_rev = %(schedule_rev)s, updated_at = %(now)s
- WHERE id = %(id)s;
+WITH made AS (
+    UPDATE jobs
+       SET name = %(name)s, type = %(type)s, queue = %(queue)s, tags = %(tags)s, owner_id = %(owner_id)s, definition = %(definition)s,
+           revision = %(revision)s, schedule_rev = %(schedule_rev)s, updated_at = %(now)s
+     WHERE id = %(id)s
+    RETURNING workspace_id, id, revision, schedule_rev, definition)
+INSERT INTO revisions (workspace_id, job_id, revision, schedule_rev, at, actor, note, definition)
+SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, %(note)s, definition FROM made;
 
 -- name: set_paused_until
 UPDATE jobs SET paused_until = %(until)s WHERE id = %(id)s;

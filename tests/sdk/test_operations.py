@@ -1,0 +1,72 @@
+"""Every operation that the server describes has a method of the client, with every parameter it takes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import httpx2
+
+from foliot.testing.twin import SOURCE
+from tests.sdk.conftest import Served
+
+METHODS = ("get", "post", "put", "patch", "delete")
+NOT_YET: frozenset[str] = (
+    frozenset()
+)  # operations without a method so far, as "GET /jobs"; this list only shrinks
+
+
+async def test_the_client_has_a_method_for_every_operation(served: Served) -> None:
+    offered = await operations(served)
+    asked = dict(asks())
+    assert asked.keys() - offered.keys() == set(), "the client asks for what is not there"
+    assert offered.keys() - asked.keys() == NOT_YET
+
+
+async def test_the_methods_take_every_parameter_of_their_operations(served: Served) -> None:
+    asked = dict(asks())
+    left_out = {
+        operation: missing
+        for operation, wanted in (await operations(served)).items()
+        if operation in asked and (missing := wanted - asked[operation])
+    }
+    assert left_out == {}
+
+
+async def operations(served: Served) -> dict[str, set[str]]:
+    """As "GET /jobs", with the parameters in path and query, as the server describes them."""
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {served.key}"}) as http:
+        described = (await http.get(f"{served.url}/openapi.json")).json()
+    return {
+        f"{method.upper()} {path.removeprefix('/api/v1')}": {
+            each["name"] for each in operation.get("parameters", ()) if each["in"] in {"path", "query"}
+        }
+        for path, methods in described["paths"].items()
+        for method, operation in methods.items()
+        if method in METHODS
+    }
+
+
+def asks() -> Iterator[tuple[str, set[str]]]:
+    """The same of what the client sends: read from its text, where a path stands as in the description."""
+    for path in SOURCE.glob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.AsyncFunctionDef | ast.FunctionDef):
+                continue
+            names = {
+                key for each in ast.walk(function) if isinstance(each, ast.Dict) for key in texts(each.keys)
+            }
+            for call in ast.walk(function):
+                if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+                    continue
+                said = list(texts(call.args))
+                if call.func.id == "Ask":
+                    yield f"{said[0]} {said[1]}", names
+                elif call.func.id == "post":
+                    yield f"POST {said[0]}", names
+
+
+def texts(found: list[ast.expr] | list[ast.expr | None]) -> Iterator[str]:
+    for each in found:
+        if isinstance(each, ast.Constant) and isinstance(each.value, str):
+            yield each.value
