@@ -32,6 +32,7 @@ class Question:
     record: Recorded | None = None  # the record of that planned time, or the gap record that covers it
     runs_created: int = 0
     skip_next: bool = False
+    skip_until: datetime | None = None
     freezes: tuple[Freeze, ...] = ()
     waits_for: str | None = (
         None  # what a fixed_delay or triggered job hangs on: "run 12", "the job daily sync"
@@ -89,8 +90,10 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
             "Lift the freeze, or run by hand with override.",
         )
     upcoming = planned_after(job.timetable, question.now)
-    if question.skip_next and upcoming is not None and upcoming.planned_for == planned.planned_for:
-        return SENTENCES[SkipReason.OPERATOR]
+    if question.skip_next and upcoming is not None:
+        until = question.skip_until or upcoming.planned_for
+        if planned.planned_for <= until:
+            return SENTENCES[SkipReason.OPERATOR]
     return None
 
 

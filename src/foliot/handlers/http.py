@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx2
 
@@ -22,6 +22,19 @@ WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
 
 class HttpHandler:
+    description: ClassVar = "Send one HTTP request; an answer with a code of success is success."
+    config_schema: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "required": ["url"],
+        "properties": {
+            "url": {"type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
+            "method": {"type": "string", "default": "POST"},
+            "headers": {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
+            "body": {"description": "Text, or JSON; the run's input when left out."},
+            "success": {"type": "array", "items": {"type": "integer", "minimum": 100, "maximum": 599}},
+        },
+    }
+
     def __init__(self) -> None:
         self._tls = ssl.create_default_context()  # slow to make, so once; the client is new for each request
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from foliot.handlers.calling import NotCallable, arguments, resolve
 from foliot.handlers.hands import Hand, HandDied
@@ -17,6 +17,19 @@ from foliot.handlers.registry import Assignment, Done, failed, succeeded
 
 
 class PythonHandler:
+    description: ClassVar = "Call a function of the worker's own code."
+    config_schema: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "required": ["call"],
+        "properties": {
+            "call": {
+                "type": "string",
+                "pattern": "^[^:]+:[^:]+$",
+                "examples": ["package.module:function"],
+            }
+        },
+    }
+
     def __init__(self) -> None:
         self._known: dict[str, Callable[..., Any]] = {}
         self._idle: list[Hand] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Protocol
 
@@ -33,7 +34,17 @@ class Done:
     output: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What people are told of a type: a sentence, and the JSON Schema of its configuration."""
+
+    description: str
+    config_schema: Mapping[str, Any]
+
+
 class Handler(Protocol):
+    """A class may say what it does in `description`, and what its configuration looks like in `config_schema` (JSON Schema)."""
+
     async def run(self, assignment: Assignment) -> Done:
         """Cancelled when the attempt must end (deadline, cancel, shutdown): then stop the work for real, and soon.
 
@@ -60,6 +71,21 @@ def load() -> dict[str, Handler]:
     for entry in entry_points(group=GROUP):
         try:
             found[entry.name] = entry.load()()
+        except Exception:
+            log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
+    return found
+
+
+@cache
+def described() -> Mapping[str, Described]:
+    """Every type installed here, without making its handler."""
+    found: dict[str, Described] = {}
+    for entry in entry_points(group=GROUP):
+        try:
+            made = entry.load()
+            found[entry.name] = Described(
+                str(getattr(made, "description", "")), getattr(made, "config_schema", {"type": "object"})
+            )
         except Exception:
             log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
     return found

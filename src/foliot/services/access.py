@@ -82,3 +82,12 @@ async def _chosen(database: Database, slug: str) -> Workspace:
             f"There is no workspace {slug[:64]!a}.", hint="The header Foliot-Workspace takes its slug."
         )
     return found
+
+
+def refuse_agent(caller: Caller, noun: str) -> None:
+    """What all jobs of a workspace share is not for an agent to change, whatever its role."""
+    if caller.only_owner is not None:
+        raise Denied(
+            f"An agent may look at {noun}, but not change them: they concern the jobs of others.",
+            hint="Ask a member of the workspace.",
+        )

@@ -66,7 +66,7 @@ async def backfill(
         if len(times) > most:
             raise Invalid(
                 f"This range has {len(times):,} planned times to fill; one backfill makes at most {most:,}.",
-                pointer="/end",
+                pointer="/to",
                 hint="Take a shorter range, or raise the limit.",
             )
         asked = [
@@ -108,11 +108,11 @@ class _Known:
 def _checked_end(row: TimerRow, start: datetime, end: datetime, now: datetime) -> datetime:
     """What lies behind the cursor is still the schedule's own to record, or resume's: a backfill stops there."""
     if end <= start:
-        raise Invalid("A range ends after it starts.", pointer="/end")
+        raise Invalid("A range ends after it starts.", pointer="/to")
     if end > now:
         raise Invalid(
             "A backfill is for times that have gone by.",
-            pointer="/end",
+            pointer="/to",
             hint="Times ahead are the schedule's own.",
         )
     reached = now if row.status in _OVER else row.timer.cursor

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from foliot.domain.access import Actor
-from foliot.domain.errors import Conflict, NotFound
-from foliot.domain.ids import CalendarId, JobId, WorkspaceId
+from foliot.domain.errors import Conflict, StaleRevision
+from foliot.domain.ids import CalendarId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.schedule import Calendar, check_calendar
+from foliot.services.in_hand import no_such
 from foliot.services.replanning import replan
 from foliot.storage import audit, calendars, jobs, timers
 from foliot.storage.audit import AuditEntry
@@ -16,6 +19,8 @@ from foliot.storage.calendars import CalendarRow
 from foliot.storage.jobs import Author
 from foliot.storage.leases import FIRST
 from foliot.storage.tx import Database, Role, Tx
+
+__all__ = ["CalendarRow", "change", "create", "delete", "edit", "get", "page", "replan_users", "users"]
 
 BATCH = 200  # timers locked by one transaction
 NAMED = 5  # users told in a refusal
@@ -31,13 +36,38 @@ async def create(database: Database, workspace_id: WorkspaceId, calendar: Calend
 
 
 async def edit(
-    database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, calendar: Calendar, by: Actor
+    database: Database,
+    workspace_id: WorkspaceId,
+    calendar_id: CalendarId,
+    calendar: Calendar,
+    by: Actor,
+    expected_revision: int | None = None,
 ) -> int:
     """Answers with how many timers moved."""
-    check_calendar(calendar)
+    changes = {name: getattr(calendar, name) for name in ("name", "kind", "rules", "timezone", "otherwise")}
+    return await change(database, workspace_id, calendar_id, changes, by, expected_revision)
+
+
+async def change(
+    database: Database,
+    workspace_id: WorkspaceId,
+    calendar_id: CalendarId,
+    changes: Mapping[str, Any],
+    by: Actor,
+    expected_revision: int | None = None,
+) -> int:
+    """Give some of its fields another value; answers with how many timers moved."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        if await calendars.lock(tx, calendar_id) is None:
-            raise _unknown()
+        found = await calendars.lock(tx, calendar_id)
+        if found is None:
+            raise no_such("calendar")
+        if expected_revision not in (None, found.revision):
+            raise StaleRevision(
+                f"This calendar is at revision {found.revision} by now.",
+                hint="Read it again, and repeat the change on what you find.",
+            )
+        calendar = replace(found.calendar, **changes)
+        check_calendar(calendar)
         await calendars.update(tx, calendar_id, calendar)
         await _note(tx, "calendar.edited", calendar_id, by, calendar.name)
     return await replan_users(database, workspace_id, calendar_id)
@@ -63,7 +93,7 @@ async def delete(
         async with database.tx(Role.APP, workspace_id) as tx:
             found = await calendars.get(tx, calendar_id)
             if found is None:
-                raise _unknown()
+                raise no_such("calendar")
             users = await calendars.users(tx, calendar_id, FIRST, BATCH)
             if users and not detach:
                 raise _in_use(found, [name for _, name in users])
@@ -82,7 +112,7 @@ async def get(database: Database, workspace_id: WorkspaceId, calendar_id: Calend
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await calendars.get(tx, calendar_id)
     if found is None:
-        raise _unknown()
+        raise no_such("calendar")
     return found
 
 
@@ -92,6 +122,21 @@ async def page(
     """In the order of their names, those behind `after` (the name and id of the last one seen)."""
     async with database.tx(Role.APP, workspace_id) as tx:
         return await calendars.page(tx, after, limit)
+
+
+async def users(
+    database: Database,
+    workspace_id: WorkspaceId,
+    calendar_id: CalendarId,
+    after: UUID = FIRST,
+    limit: int = 50,
+    only_owner: PrincipalId | None = None,
+) -> list[tuple[JobId, str]]:
+    """The jobs that use it, by id and name, in the order of their ids."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        if await calendars.get(tx, calendar_id) is None:
+            raise no_such("calendar")
+        return await calendars.users(tx, calendar_id, after, limit, only_owner)
 
 
 async def _detach(tx: Tx, found: CalendarRow, job_ids: list[JobId], by: Actor) -> None:
@@ -111,12 +156,8 @@ def _in_use(found: CalendarRow, names: list[str]) -> Conflict:
     more = f" and {found.users - NAMED:,} more" if found.users > NAMED else ""
     return Conflict(
         f'The calendar "{found.calendar.name}" is used by {shown}{more}.',
-        hint="Delete it with detach to take it out of these jobs.",
+        hint="Delete it with force=true to take it out of these jobs.",
     )
-
-
-def _unknown() -> NotFound:
-    return NotFound("There is no such calendar.")
 
 
 async def _note(tx: Tx, action: str, calendar_id: CalendarId, by: Actor, name: str) -> None:

@@ -44,6 +44,7 @@ async def explain_instant(
                     record=None if entry is None else _recorded(entry),
                     runs_created=asked.subject.runs_created,
                     skip_next=asked.subject.skip_next,
+                    skip_until=asked.subject.skip_until,
                     freezes=await asked.freezes(min(at, tx.now)),
                     waits_for=await asked.hangs_on(),
                 )

@@ -12,16 +12,17 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from foliot.domain.access import Actor
-from foliot.domain.errors import Conflict, Invalid, NotFound
+from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.freezing import After, Freeze, Running
 from foliot.domain.ids import FreezeId, JobId, WorkspaceId
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import MOST_TIMES, count_between
 from foliot.services.dependents import wake_dependents
+from foliot.services.in_hand import no_such
 from foliot.services.loading import look_around
 from foliot.services.replanning import replan
 from foliot.services.settling import Settling
-from foliot.storage import audit, freezes, runs, timers, waiting
+from foliot.storage import audit, explaining, freezes, runs, timers, waiting
 from foliot.storage.audit import AuditEntry
 from foliot.storage.freezes import FreezeRow, Released, Scoped
 from foliot.storage.leases import FIRST
@@ -74,7 +75,7 @@ class Thawed:
 
 async def turn_on(database: Database, workspace_id: WorkspaceId, new: NewFreeze, by: Actor) -> FreezeId:
     async with database.tx(Role.APP, workspace_id) as tx:
-        frozen = _scoped(tx, workspace_id, new)
+        frozen = await _scoped(tx, workspace_id, new)
         await freezes.insert(tx, frozen, by.name)
         await _note(tx, "freeze.turned_on", frozen.freeze, by)
     # Committed first: whoever makes a run from here on sees the freeze, and whoever did not has a timer that we wait for below.
@@ -96,7 +97,7 @@ async def lift(database: Database, workspace_id: WorkspaceId, freeze_id: FreezeI
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await freezes.lock(tx, freeze_id)
         if found is None:
-            raise NotFound("There is no such freeze.")
+            raise no_such("freeze")
         freeze = found.scoped.freeze
         if freeze.end_at is not None and freeze.end_at <= tx.now:
             raise Conflict("This freeze is over already.")
@@ -127,7 +128,7 @@ async def page(
 async def preview(database: Database, workspace_id: WorkspaceId, new: NewFreeze) -> Preview:
     """What turning this freeze on would hold."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        frozen = _scoped(tx, workspace_id, new)
+        frozen = await _scoped(tx, workspace_id, new)
         start = frozen.freeze.start_at
         until = frozen.freeze.end_at or start + A_DAY
         job_ids, total = await freezes.covered(tx, frozen, MOST_JOBS)
@@ -236,13 +237,15 @@ async def _reset_timers(tx: Tx, limit: int) -> tuple[int, bool]:
     return moved, is_full
 
 
-def _scoped(tx: Tx, workspace_id: WorkspaceId, new: NewFreeze) -> Scoped:
+async def _scoped(tx: Tx, workspace_id: WorkspaceId, new: NewFreeze) -> Scoped:
     if new.everything == bool(new.jobs or new.tags or new.queues):
         raise Invalid(
             "A freeze covers everything, or the jobs, tags and queues it names.",
             pointer="/scope",
             hint="Name at least one, or ask for everything.",
         )
+    if missing := new.jobs - (await explaining.names(tx, sorted(new.jobs))).keys():
+        raise Invalid(f"There is no job {min(missing)}.", pointer="/scope/jobs")
     start_at = new.start_at or tx.now
     if start_at < tx.now:
         raise Invalid("A freeze begins now or later.", pointer="/start_at")

@@ -11,7 +11,7 @@ from psycopg.errors import UniqueViolation
 from psycopg.types.json import Jsonb
 
 from foliot.domain.errors import Conflict, Invalid
-from foliot.domain.ids import CalendarId, JobId
+from foliot.domain.ids import CalendarId, JobId, PrincipalId
 from foliot.domain.schedule import Calendar
 from foliot.storage.codec import decode, encode
 from foliot.storage.queries import sql
@@ -68,9 +68,11 @@ async def delete(tx: Tx, calendar_id: CalendarId) -> None:
     await tx.execute(sql.calendars.delete, {"id": calendar_id})
 
 
-async def users(tx: Tx, calendar_id: CalendarId, after: UUID, limit: int) -> list[tuple[JobId, str]]:
+async def users(
+    tx: Tx, calendar_id: CalendarId, after: UUID, limit: int, only_owner: PrincipalId | None = None
+) -> list[tuple[JobId, str]]:
     """The jobs that use it, in the order of their ids, each with its name."""
-    params = {"id": calendar_id, "after": after, "limit": limit}
+    params = {"id": calendar_id, "after": after, "limit": limit, "owner_id": only_owner}
     return [(row["job_id"], row["name"]) for row in await tx.fetch(sql.calendars.users, params)]
 
 

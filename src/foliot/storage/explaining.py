@@ -34,6 +34,7 @@ class Subject:
     updated_at: datetime
     runs_created: int
     skip_next: bool
+    skip_until: datetime | None
     live_number: int | None
 
 
@@ -90,6 +91,7 @@ async def subject(tx: Tx, job_id: JobId) -> Subject | None:
         updated_at=row["updated_at"],
         runs_created=row["runs_created"],
         skip_next=row["skip_next"] is not None,
+        skip_until=row["skip_until"],
         live_number=row["live_number"],
     )
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from foliot.domain.freezing import After, Freeze, Running
-from foliot.domain.ids import FreezeId, JobId, RunId, WorkspaceId
+from foliot.domain.ids import FreezeId, JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.run import Trigger
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
@@ -97,6 +97,11 @@ async def insert(tx: Tx, frozen: Scoped, by: str) -> None:
     )
 
 
+async def get(tx: Tx, freeze_id: FreezeId) -> FreezeRow | None:
+    row = await tx.fetch_one(sql.freezes.get, {"id": freeze_id})
+    return None if row is None else _freeze_row(row)
+
+
 async def lock(tx: Tx, freeze_id: FreezeId) -> FreezeRow | None:
     row = await tx.fetch_one(sql.freezes.lock, {"id": freeze_id})
     return None if row is None else _freeze_row(row)
@@ -106,6 +111,12 @@ async def page(tx: Tx, before: UUID, limit: int, *, ended: bool) -> list[FreezeR
     """The newest first."""
     params = {"before": before, "limit": limit, "ended": ended, "now": tx.now}
     return [_freeze_row(row) for row in await tx.fetch(sql.freezes.page, params)]
+
+
+async def owned(tx: Tx, job_ids: Iterable[str], owner_id: PrincipalId) -> frozenset[str]:
+    """Those of these jobs that are somebody's own."""
+    params = {"job_ids": list(job_ids), "owner_id": owner_id}
+    return frozenset(str(row["id"]) for row in await tx.fetch(sql.freezes.owned, params))
 
 
 async def lift(tx: Tx, freeze_id: FreezeId, end_at: datetime, by: str) -> None:

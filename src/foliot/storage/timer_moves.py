@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Mode
 from foliot.domain.ids import JobId
@@ -38,5 +40,6 @@ async def forgive(tx: Tx, job_id: JobId) -> None:
     await tx.execute(sql.timers.forgive, {"job_id": job_id})
 
 
-async def set_skip_next(tx: Tx, job_id: JobId, reason: str | None) -> None:
-    await tx.execute(sql.timers.set_skip_next, {"job_id": job_id, "reason": reason})
+async def set_skip_next(tx: Tx, job_id: JobId, reason: str | None, until: datetime | None = None) -> None:
+    """Planned times up to `until` pass; without it, the next one alone."""
+    await tx.execute(sql.timers.set_skip_next, {"job_id": job_id, "reason": reason, "until": until})

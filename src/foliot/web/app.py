@@ -13,7 +13,7 @@ from foliot import __version__
 from foliot.services import Database
 from foliot.services.hints import Announce
 from foliot.web import errors, health, openapi
-from foliot.web.api import bulk, job_moves, jobs, preview, runs
+from foliot.web.api import bulk, calendars, fleet, freezes, job_moves, jobs, planned_times, preview, runs
 from foliot.web.requests import Requests
 from foliot.web.routes import permission_of
 
@@ -38,7 +38,7 @@ def create_app(
     app.add_api_route(
         "/", welcome, methods=["GET", "HEAD"], response_class=HTMLResponse, include_in_schema=False
     )
-    for room in (jobs, job_moves, bulk, runs, preview, openapi):
+    for room in (jobs, job_moves, planned_times, bulk, runs, preview, calendars, freezes, fleet, openapi):
         app.include_router(room.routes)
     refuse_undeclared(app.routes)
     return app

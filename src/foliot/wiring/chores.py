@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from foliot.engine.janitor import Chore
+from foliot.services.fleet import forget_lost
 from foliot.services.prune import prune
 from foliot.services.repair import refresh_zone_data, repair_runs, repair_timers
 from foliot.services.stats import roll_up
@@ -28,4 +29,15 @@ def chores(database: Database) -> tuple[Chore, ...]:
         await repair_runs(database)
         return False
 
-    return move_timers_to_new_zone_data, add_up_days, prune_history, repair_all_timers, repair_open_runs
+    async def forget_lost_workers() -> bool:
+        await forget_lost(database)
+        return False
+
+    return (
+        move_timers_to_new_zone_data,
+        add_up_days,
+        prune_history,
+        repair_all_timers,
+        repair_open_runs,
+        forget_lost_workers,
+    )

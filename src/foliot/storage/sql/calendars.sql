@@ -30,6 +30,7 @@ DELETE FROM calendars WHERE id = %(id)s;
 SELECT job_calendars.job_id, jobs.name
   FROM job_calendars JOIN jobs ON jobs.id = job_calendars.job_id
  WHERE job_calendars.calendar_id = %(id)s AND job_calendars.job_id > %(after)s
+   AND (%(owner_id)s::uuid IS NULL OR jobs.owner_id = %(owner_id)s)
  ORDER BY job_calendars.job_id LIMIT %(limit)s;
 
 -- name: hold

@@ -13,11 +13,18 @@ VALUES (%(workspace_id)s, %(id)s, %(scope)s, %(start_at)s, %(end_at)s, %(after)s
 SELECT workspace_id, id, scope, start_at, end_at, after, per_minute, running, reason, created_by, created_at, lifted_by, lifted_at
   FROM freezes WHERE id = %(id)s FOR UPDATE;
 
+-- name: get
+SELECT workspace_id, id, scope, start_at, end_at, after, per_minute, running, reason, created_by, created_at, lifted_by, lifted_at
+  FROM freezes WHERE id = %(id)s;
+
 -- name: page
 SELECT workspace_id, id, scope, start_at, end_at, after, per_minute, running, reason, created_by, created_at, lifted_by, lifted_at
   FROM freezes
  WHERE (%(ended)s OR end_at IS NULL OR end_at > %(now)s) AND id < %(before)s
  ORDER BY id DESC LIMIT %(limit)s;
+
+-- name: owned
+SELECT id FROM jobs WHERE id = ANY (%(job_ids)s::uuid[]) AND owner_id = %(owner_id)s;
 
 -- name: lift
 UPDATE freezes

@@ -4,7 +4,7 @@ VALUES (%(workspace_id)s, %(id)s, %(name)s, %(queues)s, %(types)s, %(capacity)s,
 
 -- name: beat
 -- A worker that was already given up for lost must not come back to life under its old id: its runs have gone to others.
-UPDATE workers SET alive_until = %(alive_until)s, is_draining = %(is_draining)s
+UPDATE workers SET alive_until = %(alive_until)s, is_draining = %(is_draining)s, beat_at = %(now)s
  WHERE id = %(id)s AND alive_until >= %(now)s;
 
 -- name: leave
@@ -15,7 +15,10 @@ SELECT run_id, fence FROM leases WHERE worker_id = %(id)s AND cancel_requested_a
 
 -- name: strike_off
 -- Heartbeat and strike-off meet on the worker's own row, so exactly one of them wins.
-DELETE FROM workers WHERE alive_until < %(now)s RETURNING id, name;
+WITH silent AS (DELETE FROM workers WHERE alive_until < %(now)s RETURNING *),
+     kept AS (INSERT INTO lost_workers (workspace_id, id, name, queues, types, capacity, started_at, beat_at, version)
+              SELECT workspace_id, id, name, queues, types, capacity, started_at, COALESCE(beat_at, started_at), version FROM silent)
+SELECT id, name FROM silent;
 
 -- name: held
 -- What a worker holds by the books: after a claim whose commit nobody confirmed, this tells what became of it.

@@ -1,0 +1,116 @@
+"""/calendars: named blackouts and allowed times that jobs share. A change counts at once for every job that uses one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Path, Query, Response
+
+from foliot.domain.ids import CalendarId
+from foliot.services import Database, calendars
+from foliot.services.access import Caller, refuse_agent
+from foliot.services.hints import Hint
+from foliot.services.in_hand import no_such
+from foliot.services.paging import read_place, write_place
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, Tell
+from foliot.web.auth import Editor, Viewer
+from foliot.web.holding import calendar_of, calendar_out, changes_of
+from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
+from foliot.wire.calendars import CalendarChange, CalendarIn, CalendarOut, CalendarUser
+from foliot.wire.instants import read_id
+from foliot.wire.pages import Page
+
+routes = api_router("calendars")
+
+
+def _calendar_id(calendar_id: Annotated[str, Path(json_schema_extra={"format": "uuid"})]) -> CalendarId:
+    found = read_id(calendar_id)
+    if found is None:
+        raise no_such("calendar")
+    return CalendarId(found)
+
+
+CalendarIdIn = Annotated[CalendarId, Depends(_calendar_id)]
+
+
+@routes.post("/calendars", status_code=201, responses={**CONFLICT, **WITH_BODY})
+async def create_calendar(calendar: CalendarIn, caller: Editor, db: Db, response: Response) -> CalendarOut:
+    refuse_agent(caller, "calendars")
+    made = calendar_of(calendar, caller.workspace.default_timezone)
+    calendar_id = await calendars.create(db, caller.workspace_id, made, caller.actor)
+    response.headers["Location"] = f"/api/v1/calendars/{calendar_id}"
+    return await _as_it_stands(db, caller, calendar_id, response)
+
+
+@routes.get("/calendars")
+async def list_calendars(
+    caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[CalendarOut]:
+    """In the order of their names."""
+    last_id, name = read_place(cursor)
+    found = await calendars.page(db, caller.workspace_id, (name, last_id), limit + 1)
+    shown = found[:limit]
+    place = write_place(shown[-1].id, shown[-1].calendar.name) if len(found) > limit else None
+    return Page[CalendarOut](items=[calendar_out(each) for each in shown], next_cursor=place)
+
+
+@routes.get("/calendars/{calendar_id}", responses=NOT_FOUND)
+async def get_calendar(calendar_id: CalendarIdIn, caller: Viewer, db: Db, response: Response) -> CalendarOut:
+    return await _as_it_stands(db, caller, calendar_id, response)
+
+
+@routes.get("/calendars/{calendar_id}/jobs", responses=NOT_FOUND)
+async def list_jobs_of_calendar(
+    calendar_id: CalendarIdIn, caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[CalendarUser]:
+    """The jobs that use it."""
+    after, _ = read_place(cursor)
+    found = await calendars.users(db, caller.workspace_id, calendar_id, after, limit + 1, caller.only_owner)
+    place = write_place(found[limit - 1][0]) if len(found) > limit else None
+    items = [CalendarUser(id=job_id, name=name) for job_id, name in found[:limit]]
+    return Page[CalendarUser](items=items, next_cursor=place)
+
+
+@routes.put("/calendars/{calendar_id}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
+async def replace_calendar(
+    calendar_id: CalendarIdIn, calendar: CalendarIn, caller: Editor, db: Db, tell: Tell, response: Response
+) -> CalendarOut:
+    """Put another in its place; the times of the jobs that use it are planned anew at once."""
+    refuse_agent(caller, "calendars")
+    new = calendar_of(calendar, caller.workspace.default_timezone)
+    await calendars.edit(db, caller.workspace_id, calendar_id, new, caller.actor)
+    tell(Hint.TIMERS)
+    return await _as_it_stands(db, caller, calendar_id, response)
+
+
+@routes.patch("/calendars/{calendar_id}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
+async def change_calendar(
+    calendar_id: CalendarIdIn, change: CalendarChange, caller: Editor, db: Db, tell: Tell, response: Response
+) -> CalendarOut:
+    """Change the fields that are named; `rules` is one field."""
+    refuse_agent(caller, "calendars")
+    await calendars.change(db, caller.workspace_id, calendar_id, changes_of(change), caller.actor)
+    tell(Hint.TIMERS)
+    return await _as_it_stands(db, caller, calendar_id, response)
+
+
+@routes.delete("/calendars/{calendar_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT})
+async def delete_calendar(
+    calendar_id: CalendarIdIn,
+    caller: Editor,
+    db: Db,
+    tell: Tell,
+    force: Annotated[bool, Query(description="Take it out of the jobs that use it.")] = False,
+) -> None:
+    """Refused while jobs use it, unless `force` takes it out of them."""
+    refuse_agent(caller, "calendars")
+    await calendars.delete(db, caller.workspace_id, calendar_id, caller.actor, detach=force)
+    tell(Hint.TIMERS)
+
+
+async def _as_it_stands(
+    db: Database, caller: Caller, calendar_id: CalendarId, response: Response
+) -> CalendarOut:
+    row = await calendars.get(db, caller.workspace_id, calendar_id)
+    response.headers["ETag"] = f'"{row.revision}"'
+    return calendar_out(row)

@@ -1,0 +1,87 @@
+"""/freezes: hold many jobs for a while without touching any of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Path, Query, Response
+
+from foliot.domain.ids import FreezeId
+from foliot.services import freezes, frozen
+from foliot.services.access import refuse_agent
+from foliot.services.hints import Hint
+from foliot.services.in_hand import no_such
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, Tell
+from foliot.web.auth import Operator, Viewer
+from foliot.web.holding import freeze_of, freeze_out, freeze_preview_out
+from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
+from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
+from foliot.wire.instants import read_id
+from foliot.wire.pages import Page
+
+routes = api_router("freezes")
+
+
+def _freeze_id(freeze_id: Annotated[str, Path(json_schema_extra={"format": "uuid"})]) -> FreezeId:
+    found = read_id(freeze_id)
+    if found is None:
+        raise no_such("freeze")
+    return FreezeId(found)
+
+
+FreezeIdIn = Annotated[FreezeId, Depends(_freeze_id)]
+
+
+@routes.post("/freezes", status_code=201, responses=WITH_BODY)
+async def turn_freeze_on(freeze: FreezeIn, caller: Operator, db: Db, response: Response) -> FreezeOut:
+    """Hold everything, or the jobs that it names or that have its tags or queues. No job is edited by it."""
+    refuse_agent(caller, "freezes")
+    freeze_id = await freezes.turn_on(db, caller.workspace_id, freeze_of(freeze), caller.actor)
+    response.headers["Location"] = f"/api/v1/freezes/{freeze_id}"
+    seen = await frozen.one(db, caller.workspace_id, freeze_id)
+    return freeze_out(seen.items[0], seen.at)
+
+
+@routes.post("/freezes/preview", responses=WITH_BODY)
+async def preview_freeze(freeze: FreezeIn, caller: Operator, db: Db) -> FreezePreviewOut:
+    """What such a freeze would hold. Nothing is kept."""
+    refuse_agent(caller, "freezes")
+    return freeze_preview_out(await freezes.preview(db, caller.workspace_id, freeze_of(freeze)))
+
+
+@routes.get("/freezes")
+async def list_freezes(
+    caller: Viewer,
+    db: Db,
+    ended: Annotated[bool, Query(description="Also those that are over.")] = False,
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[FreezeOut]:
+    """Those in force and those to come, newest first."""
+    seen = await frozen.listed(
+        db, caller.workspace_id, ended=ended, cursor=cursor, limit=limit, only_owner=caller.only_owner
+    )
+    return Page[FreezeOut](
+        items=[freeze_out(each, seen.at) for each in seen.items], next_cursor=seen.next_cursor
+    )
+
+
+@routes.get("/freezes/{freeze_id}", responses=NOT_FOUND)
+async def get_freeze(freeze_id: FreezeIdIn, caller: Viewer, db: Db) -> FreezeOut:
+    seen = await frozen.one(db, caller.workspace_id, freeze_id, caller.only_owner)
+    return freeze_out(seen.items[0], seen.at)
+
+
+@routes.post("/freezes/{freeze_id}/lift", status_code=204, responses={**NOT_FOUND, **CONFLICT})
+async def lift_freeze(freeze_id: FreezeIdIn, caller: Operator, db: Db, tell: Tell) -> None:
+    """It ends now, and what it held goes on as its `after` says. One that has not begun is taken back."""
+    refuse_agent(caller, "freezes")
+    await freezes.lift(db, caller.workspace_id, freeze_id, caller.actor)
+    tell(Hint.TIMERS)
+    tell(Hint.READY)
+
+
+@routes.delete("/freezes/{freeze_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT})
+async def remove_freeze(freeze_id: FreezeIdIn, caller: Operator, db: Db, tell: Tell) -> None:
+    """The same as lifting it; its record stays among those that are over."""
+    await lift_freeze(freeze_id, caller, db, tell)

@@ -1,0 +1,153 @@
+"""/calendars: written, read, changed, used and removed; and whose business they are."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from foliot.domain.access import MemberRole, PrincipalKind
+from tests.web.conftest import Town, problems
+
+pytestmark = pytest.mark.anyio
+NIGHTS = {"kind": "weekly", "start": "22:00", "end": "06:00", "days": ["sat", "sun"]}
+JANUARY = {"kind": "absolute", "start": "2027-01-01T00:00:00Z", "end": "2027-02-01T00:00:00Z"}
+BACKUPS = {"kind": "cron", "expr": "0 3 * * *", "duration": "1h30m"}
+
+
+def calendar(**fields: Any) -> dict[str, Any]:
+    return {"name": "nights", "kind": "blackout", "rules": [NIGHTS], **fields}
+
+
+async def made(town: Town, **fields: Any) -> dict[str, Any]:
+    answer = await town.ask("POST", "/calendars", json=calendar(**fields))
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()
+    assert answer.headers["location"] == f"/api/v1/calendars/{found['id']}"
+    assert answer.headers["etag"] == '"1"'
+    return found
+
+
+async def test_a_calendar_is_answered_as_it_was_written(town: Town) -> None:
+    written = calendar(rules=[NIGHTS, JANUARY, BACKUPS], timezone="Europe/Paris", otherwise="defer")
+    found = await made(town, **written)
+    assert {name: found[name] for name in written} == written
+    assert (found["job_count"], found["revision"]) == (0, 1)
+    assert (await town.ask("GET", f"/calendars/{found['id']}", role="viewer")).json() == found
+
+
+async def test_calendars_are_listed_by_name_a_page_at_a_time(town: Town) -> None:
+    for name in ("c", "a", "b"):
+        await made(town, name=name)
+    first = (await town.ask("GET", "/calendars", params={"limit": 2})).json()
+    assert [each["name"] for each in first["items"]] == ["a", "b"]
+    rest = (await town.ask("GET", "/calendars", params={"cursor": first["next_cursor"]})).json()
+    assert ([each["name"] for each in rest["items"]], rest["next_cursor"]) == (["c"], None)
+    assert (await town.ask("GET", "/calendars", params={"cursor": "!"})).status_code == 422
+
+
+async def test_a_change_moves_the_jobs_that_use_it_at_once(town: Town) -> None:
+    january = await made(town, rules=[JANUARY], otherwise="defer")
+    job = await town.make(
+        schedule={"kind": "cron", "expr": "0 12 * * *", "timezone": "UTC"}, calendars=[january["id"]]
+    )
+    path = f"/calendars/{january['id']}"
+    users = (await town.ask("GET", f"{path}/jobs")).json()
+    assert users == {"items": [{"id": job["id"], "name": "beat"}], "next_cursor": None}
+    town.hints.clear()
+    always = {"kind": "absolute", "start": "2020-01-01T00:00:00Z", "end": "2030-01-01T06:00:00Z"}
+    answer = await town.ask("PATCH", path, json={"rules": [always]})
+    assert (answer.status_code, answer.json()["name"], answer.headers["etag"]) == (200, "nights", '"2"')
+    moved = (await town.ask("GET", f"/jobs/{job['id']}")).json()
+    assert moved["next_run_at"] == "2030-01-01T06:00:00Z"
+    assert town.hints == ["timers"]
+    replaced = await town.ask("PUT", path, json=calendar(name="days"))
+    assert (replaced.json()["name"], replaced.json()["otherwise"]) == ("days", "skip")
+    back = (await town.ask("GET", f"/jobs/{job['id']}")).json()
+    assert back["next_run_at"] == "2027-01-16T12:00:00Z"
+
+
+async def test_one_in_use_goes_only_by_force_and_the_refusal_names_its_jobs(town: Town) -> None:
+    used = await made(town)
+    job = await town.make(name="nightly report", calendars=[used["id"]])
+    refused = await town.ask("DELETE", f"/calendars/{used['id']}")
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+    assert '"nightly report"' in refused.json()["detail"]
+    assert "force=true" in refused.json()["errors"][0]["hint"]
+    assert (await town.ask("DELETE", f"/calendars/{used['id']}", params={"force": True})).status_code == 204
+    assert (await town.ask("GET", f"/jobs/{job['id']}")).json()["calendars"] == []
+    assert (await town.ask("DELETE", f"/calendars/{used['id']}")).status_code == 404
+
+
+async def test_what_is_wrong_is_told_where_it_stands(town: Town) -> None:
+    for change, pointer in (
+        ({"rules": []}, "/rules"),
+        ({"rules": [{"kind": "monthly"}]}, "/rules/0"),
+        ({"rules": [NIGHTS | {"days": ["caturday"]}]}, "/rules/0/days/0"),
+        ({"rules": [BACKUPS | {"expr": "99 * * * *"}]}, "/rules/0/expr"),
+        ({"rules": [JANUARY | {"end": JANUARY["start"]}]}, "/rules/0/end"),
+        ({"timezone": "Mars/Olympus"}, "/timezone"),
+        ({"name": " "}, "/name"),
+        ({"colour": "red"}, "/colour"),
+    ):
+        answer = await town.ask("POST", "/calendars", json=calendar(**change))
+        assert answer.status_code == 422, (change, answer.text)
+        assert pointer in problems(answer), (change, answer.text)
+    await made(town)
+    taken = await town.ask("POST", "/calendars", json=calendar())
+    assert (taken.status_code, taken.json()["code"]) == (409, "conflict")
+    found = await made(town, name="other")
+    patches: tuple[dict[str, Any], ...] = ({"rules": []}, {"name": None}, {"rules": None})
+    for patch in patches:
+        assert (await town.ask("PATCH", f"/calendars/{found['id']}", json=patch)).status_code == 422, patch
+
+
+async def test_another_workspace_knows_nothing_of_them(town: Town) -> None:
+    mine = await made(town)
+    assert (await town.ask("GET", "/calendars", who="globex")).json()["items"] == []
+    for method, path in (("GET", ""), ("GET", "/jobs"), ("DELETE", "")):
+        there = await town.ask(method, f"/calendars/{mine['id']}{path}", who="globex")
+        nowhere = await town.ask(method, f"/calendars/{uuid4()}{path}", who="globex")
+        malformed = await town.ask(method, f"/calendars/nonsense{path}", who="globex")
+        told = [answer.json() | {"request_id": None} for answer in (there, nowhere, malformed)]
+        assert there.status_code == 404
+        assert told[0] == told[1] == told[2]
+
+
+async def test_an_agent_reads_calendars_and_changes_none(town: Town) -> None:
+    shared = await made(town)
+    await town.make(name="of others", calendars=[shared["id"]])
+    key = await town.enrol("acme", MemberRole.ADMIN, kind=PrincipalKind.AGENT)
+    town.keys["acme", "agent"] = key
+    own = (
+        await town.ask(
+            "POST",
+            "/jobs",
+            role="agent",
+            json={"name": "own", "type": "http", "schedule": {"kind": "manual"}, "calendars": [shared["id"]]},
+        )
+    ).json()
+    path = f"/calendars/{shared['id']}"
+    assert (await town.ask("GET", path, role="agent")).json()["name"] == "nights"
+    users = (await town.ask("GET", f"{path}/jobs", role="agent")).json()["items"]
+    assert [each["id"] for each in users] == [own["id"]]
+    for method, where, body in (
+        ("POST", "/calendars", calendar(name="mine")),
+        ("PUT", path, calendar()),
+        ("PATCH", path, {"name": "mine"}),
+        ("DELETE", path, None),
+    ):
+        answer = await town.ask(method, where, role="agent", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "denied"), (method, where)
+
+
+async def test_what_was_done_is_in_the_audit(town: Town, owner: Any) -> None:
+    found = await made(town)
+    await town.ask("PATCH", f"/calendars/{found['id']}", json={"name": "days"})
+    await town.ask("DELETE", f"/calendars/{found['id']}")
+    rows = owner.execute(
+        "SELECT action FROM foliot.audit WHERE object_kind = 'calendar' AND object_id = %s ORDER BY at, ctid",
+        [found["id"]],
+    ).fetchall()
+    assert [row[0] for row in rows] == ["calendar.created", "calendar.edited", "calendar.deleted"]
