@@ -11,11 +11,13 @@ from foliot.services import Database, history, job_moves, listing, run_verbs
 from foliot.services.access import Caller
 from foliot.services.hints import Hint
 from foliot.web.api.params import Db, JobIdIn, Tell
+from foliot.web.api.trying import DryRun, tried
 from foliot.web.auth import Operator
 from foliot.web.present import etag, job_out, run_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.jobs import DisableIn, JobOut, PauseIn, ResumeIn, RunIn
 from foliot.wire.runs import RunOut
+from foliot.wire.trying import DryRunOut
 
 routes = api_router("jobs")
 JUST_RUN, JUST_PAUSE, JUST_RESUME, JUST_DISABLE = (
@@ -58,17 +60,25 @@ async def pause_job(
     db: Db,
     response: Response,
     asked: Annotated[PauseIn, Body()] = JUST_PAUSE,
-) -> JobOut:
+    dry_run: DryRun = False,
+) -> JobOut | DryRunOut:
     """No run starts by schedule until it is resumed, or `until` has come. What runs now runs on."""
-    await job_moves.pause(
-        db,
-        caller.workspace_id,
-        job_id,
-        caller.actor,
-        reason=asked.reason,
-        until=asked.until,
-        only_owner=caller.only_owner,
-    )
+
+    async def act(db: Database) -> JobId:
+        await job_moves.pause(
+            db,
+            caller.workspace_id,
+            job_id,
+            caller.actor,
+            reason=asked.reason,
+            until=asked.until,
+            only_owner=caller.only_owner,
+        )
+        return job_id
+
+    if dry_run:
+        return await tried(db, caller, act, job_id)
+    await act(db)
     return await _as_it_stands(db, caller, job_id, response)
 
 
@@ -79,11 +89,19 @@ async def disable_job(
     db: Db,
     response: Response,
     asked: Annotated[DisableIn, Body()] = JUST_DISABLE,
-) -> JobOut:
+    dry_run: DryRun = False,
+) -> JobOut | DryRunOut:
     """Switch it off: as a pause without an end. `resume` switches it on again."""
-    await job_moves.disable(
-        db, caller.workspace_id, job_id, caller.actor, reason=asked.reason, only_owner=caller.only_owner
-    )
+
+    async def act(db: Database) -> JobId:
+        await job_moves.disable(
+            db, caller.workspace_id, job_id, caller.actor, reason=asked.reason, only_owner=caller.only_owner
+        )
+        return job_id
+
+    if dry_run:
+        return await tried(db, caller, act, job_id)
+    await act(db)
     return await _as_it_stands(db, caller, job_id, response)
 
 
@@ -95,16 +113,24 @@ async def resume_job(
     tell: Tell,
     response: Response,
     asked: Annotated[ResumeIn, Body()] = JUST_RESUME,
-) -> JobOut:
+    dry_run: DryRun = False,
+) -> JobOut | DryRunOut:
     """Back to work. What went by meanwhile is one record, and only `catch_up` runs any of it."""
-    await job_moves.resume(
-        db,
-        caller.workspace_id,
-        job_id,
-        caller.actor,
-        catch_up=asked.catch_up,
-        only_owner=caller.only_owner,
-    )
+
+    async def act(db: Database) -> JobId:
+        await job_moves.resume(
+            db,
+            caller.workspace_id,
+            job_id,
+            caller.actor,
+            catch_up=asked.catch_up,
+            only_owner=caller.only_owner,
+        )
+        return job_id
+
+    if dry_run:
+        return await tried(db, caller, act, job_id)
+    await act(db)
     tell(Hint.TIMERS)
     tell(Hint.READY)
     return await _as_it_stands(db, caller, job_id, response)
