@@ -127,8 +127,10 @@ async def test_many_are_archived_or_removed_with_all_they_left(
     assert await statuses(town) == {"a": "archived", "b": "archived", "c": "active"}
     again = await town.ask("POST", "/jobs/batch-delete", json={"ids": three})
     assert (again.json()["done"], again.json()["already"]) == (1, 2)
-    purged = await town.ask("POST", "/jobs/batch-delete", json={"ids": three, "purge": True})
+    purged = await town.ask("POST", "/jobs/batch-delete", role="admin", json={"ids": three, "purge": True})
     assert purged.json()["done"] == 3
+    refused = await town.ask("POST", "/jobs/batch-delete", json={"ids": three, "purge": True})
+    assert refused.status_code == 403
     assert owner.execute("SELECT count(*) FROM foliot.jobs").fetchone() == (0,)
 
 
