@@ -11,23 +11,36 @@ from typing import assert_never
 
 from foliot.domain.access import Actor
 from foliot.domain.bulk import Action, Outcome, check_move, is_done, tags_after
-from foliot.domain.errors import FoliotError, Invalid, NotFound, StaleRevision, Unavailable, UnexpectedCount
+from foliot.domain.errors import (
+    FoliotError,
+    IllegalMove,
+    Invalid,
+    NotFound,
+    StaleRevision,
+    Unavailable,
+    UnexpectedCount,
+)
 from foliot.domain.finding import Query, Term
 from foliot.domain.ids import JobId, WorkspaceId
-from foliot.domain.lifecycle import JobStatus
+from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.services import moving, run_verbs
 from foliot.services.editing import edit
 from foliot.services.in_hand import check_owner, no_such
+from foliot.services.moving import Stop
 from foliot.services.wanting import Asker, wanted
 from foliot.storage import dependencies, jobs, listing, timers
 from foliot.storage.jobs import StoredJob
+from foliot.storage.timers import TimerRow
 from foliot.storage.tx import Database, Role, Tx
 
 MOST = 10_000
+MOST_BY_ONE = 1_000  # of what is done job by job, so that an answer takes seconds
 PIECE = 50  # jobs in one transaction
+LARGE_PIECE = 500  # where one statement serves them all
 MOST_TAGS = 50
 _IN_THE_GRAPH = frozenset((Action.ARCHIVE, Action.PURGE))
 _EDITING = frozenset((Action.TAG, Action.UNTAG))
+_STOPS = {Action.PAUSE: JobEvent.PAUSE, Action.DISABLE: JobEvent.DISABLE}
 _TRIES = 3
 
 
@@ -102,8 +115,14 @@ async def act(
     if target.ids is not None:
         for missing in dict.fromkeys(each for each in target.ids if each not in set(found)):
             done.add(Told(missing, Outcome.NOT_FOUND, no_such("job")))
+    if len(found) > MOST_BY_ONE and order.action not in _STOPS and not dry_run:
+        raise Invalid(
+            f"These are {len(found):,} jobs; {order.action.value} takes at most {MOST_BY_ONE:,} at a time.",
+            hint="Narrow the filter, and do it in parts. Pausing and disabling take 10,000.",
+        )
     one_by_one = order.action in _EDITING and not dry_run
-    for piece in (found[at : at + PIECE] for at in range(0, len(found), PIECE)):
+    size = LARGE_PIECE if order.action in _STOPS else PIECE
+    for piece in (found[at : at + size] for at in range(0, len(found), size)):
         if one_by_one:
             for job_id in piece:
                 done.add(await _retag(database, workspace_id, job_id, order, by, asker))
@@ -151,19 +170,20 @@ async def _find(
 async def _piece(
     tx: Tx, job_ids: Sequence[JobId], order: Order, by: Actor, asker: Asker, *, dry_run: bool
 ) -> list[Told]:
-    if not dry_run:
-        if order.action in _IN_THE_GRAPH:
-            await dependencies.lock_graph(tx)
-        # All at once and in the order of ids, before any of them is taken in hand by itself.
-        await timers.lock_with_dependents(tx, job_ids)
+    if dry_run:
+        rows = {row.job_id: row for row in await timers.read(tx, job_ids)}
+        return [_judged(rows.get(job_id), job_id, order) for job_id in job_ids]
+    if order.action in _STOPS:
+        return await _stopped(tx, job_ids, order, by)
+    if order.action in _IN_THE_GRAPH:
+        await dependencies.lock_graph(tx)
+    # All at once and in the order of ids, before any of them is taken in hand by itself.
+    await timers.lock_with_dependents(tx, job_ids)
     told = []
     for job_id in job_ids:
         try:
-            if dry_run:
-                told.append(await _judged(tx, job_id, order, asker))
-            else:
-                async with tx.part():
-                    told.append(await _one(tx, job_id, order, by, asker))
+            async with tx.part():
+                told.append(await _one(tx, job_id, order, by, asker))
         except Unavailable:
             raise
         except FoliotError as error:
@@ -171,11 +191,25 @@ async def _piece(
     return told
 
 
-async def _judged(tx: Tx, job_id: JobId, order: Order, asker: Asker) -> Told:
-    job = await _seen(tx, job_id, asker)
-    if _has_it(job, order):
+async def _stopped(tx: Tx, job_ids: Sequence[JobId], order: Order, by: Actor) -> list[Told]:
+    rows = await timers.lock(tx, job_ids)
+    told = [_judged(rows.get(job_id), job_id, order) for job_id in job_ids]
+    stopping = [rows[each.id] for each in told if each.outcome is Outcome.DONE]
+    if stopping:
+        await moving.stop(tx, stopping, Stop(_STOPS[order.action], order.reason, order.until), by)
+    return told
+
+
+def _judged(row: TimerRow | None, job_id: JobId, order: Order) -> Told:
+    """What the job's status says to it."""
+    if row is None:
+        return _refused(job_id, no_such("job"))
+    if is_done(order.action, row.status, row.rules.spec.tags, frozenset(order.tags)):
         return Told(job_id, Outcome.ALREADY)
-    check_move(order.action, job.status)
+    try:
+        check_move(order.action, row.status)
+    except IllegalMove as error:
+        return _refused(job_id, error)
     return Told(job_id, Outcome.DONE)
 
 
@@ -183,10 +217,6 @@ async def _one(tx: Tx, job_id: JobId, order: Order, by: Actor, asker: Asker) -> 
     if _has_it(await _seen(tx, job_id, asker), order):
         return Told(job_id, Outcome.ALREADY)
     match order.action:
-        case Action.PAUSE:
-            await moving.pause_in(tx, job_id, by, reason=order.reason, until=order.until)
-        case Action.DISABLE:
-            await moving.disable_in(tx, job_id, by, reason=order.reason)
         case Action.RESUME | Action.ENABLE:
             await moving.resume_in(tx, job_id, by, catch_up=order.catch_up)
         case Action.RUN:
@@ -197,8 +227,8 @@ async def _one(tx: Tx, job_id: JobId, order: Order, by: Actor, asker: Asker) -> 
             await moving.purge_in(
                 tx, job_id, by, force=order.force, detach=order.detach, only_owner=asker.only_owner
             )
-        case Action.TAG | Action.UNTAG:
-            raise AssertionError("tags are edits, each a transaction of its own")
+        case Action.PAUSE | Action.DISABLE | Action.TAG | Action.UNTAG:
+            raise AssertionError("stops go together, and tags are edits, each a transaction of its own")
         case _ as never:
             assert_never(never)
     return Told(job_id, Outcome.DONE)

@@ -119,7 +119,7 @@ async def resume_due(database: Database, limit: int = RESUMED_AT_ONCE) -> int:
         except Exception:  # it stays paused until somebody looks at it, and is not found again
             log.exception("job.not_resumed", extra={"workspace": str(workspace_id), "job": str(job_id)})
             async with database.tx(Role.APP, workspace_id) as tx:
-                await jobs.set_paused_until(tx, job_id, None)
+                await jobs.set_paused_until(tx, None, job_id)
     return len(found)
 
 

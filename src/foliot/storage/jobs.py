@@ -154,8 +154,8 @@ async def edit(
     )
 
 
-async def set_paused_until(tx: Tx, job_id: JobId, until: datetime | None) -> None:
-    await tx.execute(sql.jobs.set_paused_until, {"id": job_id, "until": until})
+async def set_paused_until(tx: Tx, until: datetime | None, *job_ids: JobId) -> None:
+    await tx.execute(sql.jobs.set_paused_until, {"ids": list(job_ids), "until": until})
 
 
 async def due_to_resume(tx: Tx, limit: int) -> list[tuple[WorkspaceId, JobId]]:

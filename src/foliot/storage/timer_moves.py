@@ -30,9 +30,9 @@ async def place(tx: Tx, job_id: JobId, definition: Definition, schedule_rev: int
     )
 
 
-async def halt(tx: Tx, job_id: JobId) -> None:
+async def halt(tx: Tx, *job_ids: JobId) -> None:
     """Nothing is due any more; the cursor stays where it is."""
-    await tx.execute(sql.timers.halt, {"job_id": job_id})
+    await tx.execute(sql.timers.halt, {"job_ids": list(job_ids)})
 
 
 async def forgive(tx: Tx, job_id: JobId) -> None:

@@ -171,7 +171,7 @@ UPDATE timers
 
 -- name: halt
 -- The cursor stays: it says from when on planned times have gone by unrecorded.
-UPDATE timers SET due_at = 'infinity', next_at = NULL, version = version + 1 WHERE job_id = %(job_id)s;
+UPDATE timers SET due_at = 'infinity', next_at = NULL, version = version + 1 WHERE job_id = ANY (%(job_ids)s);
 
 -- name: forgive
 UPDATE timers SET failures_in_a_row = 0, errors = 0 WHERE job_id = %(job_id)s;
