@@ -9,8 +9,8 @@ from typing import Any
 import typer.main
 from typer.testing import CliRunner
 
+from foliot.cli.exits import CODES, MEANINGS, Exit
 from foliot.cli.main import app
-from foliot.cli.output import CODES, MEANINGS, Exit
 from foliot.domain.errors import FoliotError
 from foliot.settings import FILE_SUFFIX, TABLE, Setting, SettingsError
 from foliot.settings.kinds import Folder, Text

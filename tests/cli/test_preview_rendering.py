@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from foliot.cli.preview import Preview, as_json, as_text, read_instant, relative
+from foliot.cli.preview import Preview, as_json, as_text, read_instant
+from foliot.cli.times import relative
 from foliot.domain.errors import Invalid
 from foliot.domain.schedule.planned import PlannedTime, SkipReason
 

@@ -19,12 +19,15 @@ from foliot.wire.jobs import JobIn, Retry
 from foliot.wire.schedules import IntervalIn
 from tests.sdk.conftest import Served
 
+HOOK = {"url": "https://example.test/hook"}
+
 
 async def test_a_job_is_made_watched_and_operated(served: Served) -> None:
     async with AsyncClient(served.url, served.key) as client:
         made = await client.jobs.create(
             name="digest",
             type="http",
+            config=HOOK,
             schedule="every weekday at 9am",
             timeout=timedelta(minutes=2),
             retry=Retry(max=1, strategy="fixed", base=timedelta(seconds=5)),
@@ -55,14 +58,36 @@ async def test_a_job_is_made_watched_and_operated(served: Served) -> None:
         ]
 
 
+async def test_a_job_is_changed_looked_back_upon_and_put_away(served: Served) -> None:
+    async with AsyncClient(served.url, served.key) as client:
+        made = await client.jobs.create(name="digest", type="http", config=HOOK, schedule="every day at 9am")
+        changed = await client.jobs.patch(made.id, {"timeout": "1m"}, revision=1, note="It is quick.")
+        assert (changed.timeout, changed.revision) == (timedelta(minutes=1), 2)
+        with pytest.raises(Conflict) as refused:
+            await client.jobs.patch(made.id, {"timeout": "2m"}, revision=1)
+        assert (refused.value.status, refused.value.code) == (412, "stale_revision")
+        named = await client.jobs.replace(made.id, changed.model_copy(update={"name": "morning digest"}))
+        assert (named.name, named.timeout) == ("morning digest", timedelta(minutes=1))
+        found = (await client.jobs.revisions(made.id)).items
+        assert [(each.revision, each.note) for each in found] == [(3, None), (2, "It is quick."), (1, None)]
+        assert (await client.jobs.revert(made.id, 1)).name == "digest"
+        await client.jobs.delete(made.id)
+        assert (await client.jobs.get(made.id)).status == "archived"
+
+
 async def test_the_synchronous_client_does_the_same(served: Served) -> None:
     def story() -> None:
         with Client(served.url, served.key) as client:
             job = JobIn(
-                name="beat", type="http", schedule=IntervalIn(kind="interval", every=timedelta(minutes=10))
+                name="beat",
+                type="http",
+                config=HOOK,
+                schedule=IntervalIn(kind="interval", every=timedelta(minutes=10)),
             )
             made = client.jobs.create(job)
-            client.jobs.create({"name": "other", "type": "http", "schedule": {"kind": "manual"}})
+            client.jobs.create(
+                {"name": "other", "type": "http", "config": HOOK, "schedule": {"kind": "manual"}}
+            )
             assert {each.name for each in client.jobs.each(type="http")} == {"other", "beat"}
             assert client.jobs.list(status=["paused"]).items == []
             run = client.jobs.run(made.id)
@@ -78,7 +103,9 @@ async def test_the_synchronous_client_does_the_same(served: Served) -> None:
 async def test_each_crosses_the_seams_of_pages(served: Served) -> None:
     async with AsyncClient(served.url, served.key) as client:
         for number in range(3):
-            await client.jobs.create(name=f"job {number}", type="http", schedule={"kind": "manual"})
+            await client.jobs.create(
+                name=f"job {number}", type="http", config=HOOK, schedule={"kind": "manual"}
+            )
         first = await client.jobs.list(limit=2)
         assert len(first.items) == 2
         second = await client.jobs.list(limit=2, cursor=first.next_cursor)

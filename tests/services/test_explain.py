@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -14,15 +15,22 @@ from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Backoff, Misfire, MisfireRule, Overlap, OverlapRule, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval, IntervalMode
-from foliot.domain.telling import Verdict
-from foliot.services import history
-from foliot.services.explain import explain_instant, explain_run
+from foliot.domain.telling import Explanation, Verdict
+from foliot.services import explain, history
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.given import BY_HAND, HOURLY, Owner, a_worker, claimed, done, job, ticked
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 ONE_RETRY = Retry(max=1, strategy=Backoff.FIXED, base=MINUTE)
+
+
+async def explain_instant(*asked: Any) -> Explanation:
+    return (await explain.explain_instant(*asked)).told
+
+
+async def explain_run(*asked: Any) -> Explanation:
+    return (await explain.explain_run(*asked)).told
 
 
 async def newest(database: Database, workspace: WorkspaceId, job_id: JobId) -> RunId:

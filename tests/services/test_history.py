@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
 
 from foliot.domain.errors import Invalid, NotFound
+from foliot.domain.finding import read_query
+from foliot.domain.finding.tables import RUNS
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.lifecycle import AttemptStatus, RunStatus
 from foliot.domain.outcomes import Failed
@@ -15,13 +18,19 @@ from foliot.domain.policy import Backoff, Overlap, OverlapRule, Retry
 from foliot.domain.run import RunError, Trigger
 from foliot.domain.schedule import Cron, SkipReason
 from foliot.services import history
-from foliot.storage import ledger
-from foliot.storage.ledger import Filter
+from foliot.storage import looking
+from foliot.storage.looking import Wanted
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.given import HOURLY, MINUTELY, WORKER, Owner, claimed, done, job, ticked
 
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
+
+
+def found(text: str) -> Wanted:
+    return Wanted(read_query(text, RUNS, NOON))
+
+
 ONE_RETRY = Retry(max=1, strategy=Backoff.FIXED, base=MINUTE)
 
 
@@ -34,7 +43,8 @@ async def test_a_run_tells_its_whole_story(
     clock.advance(3 * SECOND)
     await done(database, taken, output={"rows": 7})
     (run,) = (await history.of_job(database, workspace, job_id)).items
-    assert run == await history.run(database, workspace, run.id)
+    alone = await history.run(database, workspace, run.id)
+    assert (replace(alone, attempts=None), len(alone.attempts or ())) == (run, 1)
     assert (run.status, run.trigger, run.number) == (RunStatus.SUCCEEDED, Trigger.SCHEDULE, 1)
     assert (run.planned_for, run.planned_local) == (NOON + 2 * HOUR, datetime(2027, 1, 15, 9, 0))
     assert (run.started_at, run.finished_at) == (NOON + 2 * HOUR, NOON + 2 * HOUR + 3 * SECOND)
@@ -67,9 +77,7 @@ async def test_an_open_run_says_what_it_is_doing(
     assert await statuses() == [RunStatus.RUNNING]
     await ticked(database, clock, HOUR)
     assert await statuses() == [RunStatus.WAITING, RunStatus.RUNNING]
-    (running,) = (
-        await history.of_job(database, workspace, job_id, Filter(statuses=(RunStatus.RUNNING,)))
-    ).items
+    (running,) = (await history.of_job(database, workspace, job_id, found("status:running"))).items
     assert (running.attempt_count, running.worker, running.finished_at) == (1, WORKER, None)
     await done(database, taken)
     assert await statuses() == [RunStatus.READY, RunStatus.SUCCEEDED]
@@ -132,41 +140,39 @@ async def test_a_history_is_filtered_by_status_trigger_and_time(
     job_id = await job(database, workspace, HOURLY)
     await ticked(database, clock, HOUR)
     await ticked(database, clock, HOUR)  # the first is still live
-    for wanted, found in (
-        (Filter(statuses=(RunStatus.SKIPPED,)), [NOON + 2 * HOUR]),
-        (Filter(statuses=(RunStatus.READY,)), [NOON + HOUR]),
-        (Filter(triggers=(Trigger.MANUAL,)), []),
-        (Filter(since=NOON + 2 * HOUR), [NOON + 2 * HOUR]),
-        (Filter(until=NOON + 2 * HOUR), [NOON + HOUR]),
+    for wanted, expected in (
+        (found("status:skipped"), [NOON + 2 * HOUR]),
+        (found("status:ready"), [NOON + HOUR]),
+        (found("trigger:manual"), []),
+        (found("since:2027-01-15T14:00:00Z"), [NOON + 2 * HOUR]),
+        (found("before:2027-01-15T14:00:00Z"), [NOON + HOUR]),
     ):
         page = await history.of_job(database, workspace, job_id, wanted)
-        assert [run.planned_for for run in page.items] == found
+        assert [run.planned_for for run in page.items] == expected
         page = await history.of_workspace(database, workspace, wanted)
-        assert [run.planned_for for run in page.items] == found
-    (skipped,) = (
-        await history.of_job(database, workspace, job_id, Filter(statuses=(RunStatus.SKIPPED,)))
-    ).items
+        assert [run.planned_for for run in page.items] == expected
+    (skipped,) = (await history.of_job(database, workspace, job_id, found("status:skipped"))).items
     assert skipped.skip_reason is SkipReason.OVERLAP
 
 
 async def test_a_filter_that_matches_nothing_looks_at_a_bounded_stretch_and_goes_on(
     database: Database, clock: ManualClock, workspace: WorkspaceId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger, "MOST_SCANNED", 3)
+    monkeypatch.setattr(looking, "MOST_SCANNED", 3)
     job_id = await job(database, workspace, MINUTELY, overlap=Overlap(OverlapRule.CONCURRENT))
     for _ in range(7):
         await ticked(database, clock, MINUTE)
     await done(database, (await claimed(database))[:1])
-    wanted = Filter(statuses=(RunStatus.SUCCEEDED,))
+    wanted = found("status:succeeded")
     for is_of_job in (True, False):
-        found, pages, cursor = 0, 0, None
+        count, pages, cursor = 0, 0, None
         while pages == 0 or cursor is not None:
             if is_of_job:
                 page = await history.of_job(database, workspace, job_id, wanted, cursor=cursor)
             else:
                 page = await history.of_workspace(database, workspace, wanted, cursor=cursor)
-            found, pages, cursor = found + len(page.items), pages + 1, page.next_cursor
-        assert (found, pages) == (1, 3)
+            count, pages, cursor = count + len(page.items), pages + 1, page.next_cursor
+        assert (count, pages) == (1, 3)
 
 
 async def test_another_workspaces_runs_do_not_exist(

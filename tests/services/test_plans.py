@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import psycopg
 import pytest
 
-from foliot.storage.ledger import MOST_SCANNED
+from foliot.domain.finding import read_query
+from foliot.domain.finding.tables import RUNS
+from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.storage.looking import Bookmark, Walk, Wanted, walk_of_job, walk_of_workspace
 from foliot.storage.queries import Query, sql
 from foliot.testing.clock import NOON
 from foliot.testing.database import Databases
 from tests.services.given import Owner
-
-NOTHING = dict.fromkeys(
-    ("since", "until", "since_id", "until_id", "before", "before_id", "triggers", "statuses")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +71,48 @@ def _walks(node: dict[str, Any]) -> Iterator[str]:
         yield from _walks(child)
 
 
-@pytest.mark.parametrize("filters", [{}, {"statuses": ["failed"]}, {"since": NOON}])
-def test_a_jobs_history_walks_its_own_index(crowd: Crowd, filters: dict[str, Any]) -> None:
-    scan = MOST_SCANNED if "statuses" in filters else 51
-    params = {**NOTHING, "job_id": crowd.job, "scan": scan, "limit": 51, **filters}
-    on_runs = crowd.walks(sql.ledger.of_job, params)
+FILTERS = [
+    "",
+    "status:failed",
+    "since:24h",
+    "until:2d",
+    "since:9d until:2d -trigger:backfill",
+    "tag:x",
+    "worker:a attempts:>1",
+]
+
+
+def both_steps(crowd: Crowd, walk: Walk) -> set[str]:
+    return crowd.walks(*walk.page(50)) | crowd.walks(*walk.floor())
+
+
+@pytest.mark.parametrize("is_second", [False, True])
+@pytest.mark.parametrize("text", FILTERS)
+def test_a_jobs_history_walks_its_own_index(crowd: Crowd, text: str, is_second: bool) -> None:
+    after = Bookmark(NOON - timedelta(hours=1), RunId(UUID(int=5))) if is_second else None
+    on_runs = both_steps(crowd, walk_of_job(JobId(crowd.job), found(text), after))
     assert "runs_newest_of_a_job" in on_runs
     assert not on_runs & {"Seq Scan", "runs_newest_of_a_workspace"}
 
 
-def test_a_workspaces_runs_are_found_by_its_own_index(crowd: Crowd) -> None:
-    params = {**NOTHING, "workspace_id": crowd.workspace, "scan": 51, "limit": 51}
-    on_runs = crowd.walks(sql.ledger.of_workspace, params)
+@pytest.mark.parametrize("is_second", [False, True])
+@pytest.mark.parametrize("text", FILTERS)
+def test_a_workspaces_runs_are_found_by_its_own_index(crowd: Crowd, text: str, is_second: bool) -> None:
+    after = Bookmark(NOON - timedelta(hours=1), RunId(UUID(int=5))) if is_second else None
+    on_runs = both_steps(crowd, walk_of_workspace(WorkspaceId(crowd.workspace), found(text), after))
     assert "runs_newest_of_a_workspace" in on_runs
     assert "Seq Scan" not in on_runs
+
+
+def test_open_runs_are_found_from_the_tables_that_hold_them(crowd: Crowd) -> None:
+    walk = walk_of_workspace(WorkspaceId(crowd.workspace), found("status:running,ready"), None)
+    on_runs = both_steps(crowd, walk)
+    assert "runs_pkey" in on_runs
+    assert not on_runs & {"Seq Scan", "runs_newest_of_a_workspace", "runs_newest_of_a_job"}
+
+
+def found(text: str) -> Wanted:
+    return Wanted(read_query(text, RUNS, NOON))
 
 
 @pytest.mark.parametrize(

@@ -131,9 +131,9 @@ async def test_a_past_instant_is_explained_by_the_revision_in_force_then(shop: S
     shop.clock.advance(2 * HOUR + timedelta(minutes=10))
     await edit(shop.database, shop.workspace, job_id, definition(Cron("45 * * * *")), BEN)
     half_past = start.replace(minute=30)
-    told = await explain_instant(shop.database, shop.workspace, job_id, half_past.replace(minute=45))
+    told = (await explain_instant(shop.database, shop.workspace, job_id, half_past.replace(minute=45))).told
     assert told.sentence.startswith("There was no planned time")
     assert "30:00" in told.facts[0], "the times named are those of the schedule it had"
     assert told.facts[-1] == "Revision 1 of the job was in force then; it is at revision 2 now."
-    told = await explain_instant(shop.database, shop.workspace, job_id, start + 3 * HOUR)
+    told = (await explain_instant(shop.database, shop.workspace, job_id, start + 3 * HOUR)).told
     assert "45:00" in told.facts[0]

@@ -35,3 +35,10 @@ def gated(given: dict[str, Any], ctx: Ctx) -> None:
 async def blocking(given: dict[str, Any], ctx: Ctx) -> None:
     """What an async function should never do: hold up the whole loop."""
     gated(given, ctx)
+
+
+def talking(given: dict[str, Any], ctx: Ctx) -> str:
+    ctx.log("before the gate")
+    gated(given, ctx)
+    ctx.log("behind the gate")
+    return "done"

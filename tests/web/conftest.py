@@ -15,6 +15,7 @@ import pytest
 
 from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Principal, PrincipalKind
 from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
+from foliot.services.access import Door
 from foliot.services.setup import first_start
 from foliot.storage import keys, workspaces
 from foliot.storage.tx import Database, Role
@@ -22,6 +23,7 @@ from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
+from foliot.web.rates import Rates
 
 WORKSPACES = ("acme", "globex", "outsider")
 
@@ -71,7 +73,13 @@ class Town:
 
 def job(**fields: Any) -> dict[str, Any]:
     """The smallest job, with these fields instead or besides."""
-    least = {"name": "beat", "type": "http", "schedule": {"kind": "interval", "every": "10m"}}
+    config = {"call": "shop.jobs:sync"} if fields.get("type") == "python" else {"url": "https://example.test"}
+    least = {
+        "name": "beat",
+        "type": "http",
+        "config": config,
+        "schedule": {"kind": "interval", "every": "10m"},
+    }
     return {**least, **fields}
 
 
@@ -95,14 +103,19 @@ async def quiet_town(server: Databases) -> AsyncIterator[Town]:
 
 
 @asynccontextmanager
-async def founded(database: Database) -> AsyncIterator[Town]:
+async def founded(
+    database: Database, *, stopping: bool = False, door: Door | None = None, rates: Rates | None = None
+) -> AsyncIterator[Town]:
     async def probe() -> Readiness:
         return Readiness()
 
     first = await first_start(database, tzdata_version="2026a")
     assert first is not None
     said: list[str] = []
-    app = create_app(probe, asyncio.Event(), database, said.append)
+    ending = asyncio.Event()
+    if stopping:
+        ending.set()  # streams then end where they began
+    app = create_app(probe, ending, database, said.append, door=door, rates=rates)
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://foliot.test") as http:
         made = Town(database, http, said, system=first.secret)
@@ -113,3 +126,4 @@ async def founded(database: Database) -> AsyncIterator[Town]:
             for role in MemberRole:
                 made.keys[slug, role.value] = await made.enrol(slug, role)
         yield made
+    await app.state.door.close()

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind
-from tests.web.conftest import Town, problems
+from tests.web.conftest import Town, job, problems
 
 pytestmark = pytest.mark.anyio
 
@@ -154,7 +154,7 @@ async def test_an_agent_acts_on_its_own_jobs_alone(town: Town, three: list[str])
             "POST",
             "/jobs",
             role="agent",
-            json={"name": "mine", "type": "http", "schedule": {"kind": "manual"}},
+            json=job(name="mine", schedule={"kind": "manual"}),
         )
     ).json()["id"]
     assert (await bulk(town, "pause", role="agent", q="", expected_count=1))["done"] == 1

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind
-from tests.web.conftest import Town, problems
+from tests.web.conftest import Town, job, problems
 
 pytestmark = pytest.mark.anyio
 NIGHTS = {"kind": "weekly", "start": "22:00", "end": "06:00", "days": ["sat", "sun"]}
@@ -125,7 +125,7 @@ async def test_an_agent_reads_calendars_and_changes_none(town: Town) -> None:
             "POST",
             "/jobs",
             role="agent",
-            json={"name": "own", "type": "http", "schedule": {"kind": "manual"}, "calendars": [shared["id"]]},
+            json=job(name="own", schedule={"kind": "manual"}, calendars=[shared["id"]]),
         )
     ).json()
     path = f"/calendars/{shared['id']}"

@@ -10,7 +10,7 @@ import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.testing.clock import ManualClock
-from tests.web.conftest import Town, problems
+from tests.web.conftest import Town, job, problems
 
 pytestmark = pytest.mark.anyio
 
@@ -192,9 +192,7 @@ async def test_an_agent_finds_its_own_jobs_whatever_it_asks_for(town: Town) -> N
     town.keys["acme", "agent"] = await town.enrol(
         "acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT, name="Robot"
     )
-    made = await town.ask(
-        "POST", "/jobs", role="agent", json={"name": "mine", "type": "http", "schedule": BY_HAND}
-    )
+    made = await town.ask("POST", "/jobs", role="agent", json=job(name="mine", schedule=BY_HAND))
     for q in ("", "type:http", f"owner:{made.json()['owner']}", "-owner:me", "of a person"):
         found = (await town.ask("GET", "/jobs", role="agent", params={"q": q, "count": "true"})).json()
         assert {each["name"] for each in found["items"]} <= {"mine"}

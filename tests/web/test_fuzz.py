@@ -39,7 +39,7 @@ SCHEDULES: list[dict[str, Any]] = [
     {"words": "every day at 9am", "timezone": "UTC", "seconds": False, "gap": "skip"},
 ]  # fmt: skip
 FULL: dict[str, Any] = {
-    "name": "x", "description": "", "type": "http", "config": {}, "payload": {}, "start_at": None, "end_at": None,
+    "name": "x", "description": "", "type": "http", "config": {"url": "https://example.test"}, "payload": {}, "start_at": None, "end_at": None,
     "max_runs": 3, "window": {"start": "09:00", "end": "17:00", "days": ["mon"], "otherwise": "defer"},
     "retry": {"max": 1, "strategy": "list", "delays": ["5m"], "base": "1m", "cap": None, "jitter": 0.5, "past_next": False},
     "overlap": "skip", "max_queued": 1, "misfire": "all", "grace": "1m", "max_catch_up": 1, "timeout": "1m",

@@ -38,7 +38,7 @@ async def test_a_paused_job_plans_nothing_until_it_is_resumed(town: Town, clock:
     path = f"/jobs/{made['id']}"
     answer = await town.ask("POST", f"{path}/pause", json={"reason": "maintenance"})
     paused = answer.json()
-    assert (answer.status_code, answer.headers["etag"]) == (200, '"1"')
+    assert (answer.status_code, answer.headers["etag"][:3]) == (200, '"1-')
     assert (paused["status"], paused["status_reason"], paused["next_run_at"]) == (
         "paused",
         "maintenance",

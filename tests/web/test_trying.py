@@ -63,3 +63,35 @@ async def test_stopping_and_starting_are_tried_by_what_they_take_and_give(town: 
 async def test_trying_another_workspaces_job_finds_nothing(town: Town) -> None:
     made = await town.make(who="globex")
     assert (await town.ask("POST", f"/jobs/{made['id']}/pause", params=DRY)).status_code == 404
+
+
+async def test_an_edit_is_tried_with_the_runs_it_would_move(town: Town, owner: Any) -> None:
+    made = await town.make(schedule=DAILY)
+    before = everything(owner)
+    town.hints.clear()
+    path = f"/jobs/{made['id']}"
+    patch = {"schedule": {"expr": "0 7 * * *"}}
+    told = (await town.ask("PATCH", path, params=DRY, json=patch)).json()
+    assert (len(told["difference"]["moved"]), told["difference"]["unchanged"]) == (30, 0)
+    assert told["difference"]["moved"][0] == {
+        "before": "2027-01-16T06:00:00Z",
+        "after": "2027-01-16T07:00:00Z",
+    }
+    assert (told["job"]["revision"], told["job"]["schedule"]["expr"]) == (2, "0 7 * * *")
+    whole = job(schedule={"kind": "cron", "expr": "0 6 * * mon-fri"})
+    told = (await town.ask("PUT", path, params=DRY, json=whole)).json()
+    assert (len(told["difference"]["removed"]), told["difference"]["added"]) == (10, [])
+    stale = await town.ask("PUT", path, params=DRY, json=whole, headers={"If-Match": '"7"'})
+    assert stale.status_code == 412
+    assert (everything(owner), town.hints) == (before, [])
+
+
+async def test_a_deletion_is_tried_by_what_it_would_take(town: Town, owner: Any) -> None:
+    made = await town.make(schedule=DAILY)
+    before = everything(owner)
+    answer = await town.ask("DELETE", f"/jobs/{made['id']}", params=DRY)
+    assert (answer.status_code, answer.json()["job"]["status"]) == (200, "archived")
+    assert len(answer.json()["difference"]["removed"]) == 30
+    gone = await town.ask("DELETE", f"/jobs/{made['id']}", role="admin", params={**DRY, "purge": "true"})
+    assert (gone.status_code, gone.json()["job"]) == (200, None)
+    assert everything(owner) == before

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -61,3 +62,21 @@ async def soon(given: dict[str, Any]) -> dict[str, Any]:
 
 
 THING = "not a function"
+
+
+def chatty(given: dict[str, Any], ctx: Ctx) -> str:
+    ctx.log("begin", given["a"])
+    thread = threading.Thread(target=ctx.log, args=("from a thread\nin two lines",))
+    thread.start()
+    thread.join()
+    return "said"
+
+
+async def chatty_soon(ctx: Ctx) -> None:
+    ctx.log("on the loop")
+    await asyncio.to_thread(ctx.log, "from a thread")
+
+
+def endless(ctx: Ctx) -> None:
+    for number in range(20_000):
+        ctx.log(number)

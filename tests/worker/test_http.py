@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -119,3 +120,15 @@ async def test_only_http_addresses_are_used(url: str) -> None:
     assert code(done) == "url_invalid"
     assert isinstance(done.outcome, Failed)
     assert done.outcome.permanent
+
+
+async def test_what_failed_is_a_line_without_what_may_be_secret_in_the_address() -> None:
+    lines: list[tuple[str, str]] = []
+    ctx = replace(CTX, write=lambda stream, text: lines.append((stream, text)))
+    async with target(said(500)) as (url, _):
+        secret = url.replace("http://", "http://ada:hunter2@") + "?token=hunter2"
+        await HttpHandler().run(Assignment(ctx, {"url": secret}, {}))
+    assert lines == [("system", f"POST {url}: The target answered 500.")]
+    async with target(said(200)) as (url, _):
+        await HttpHandler().run(Assignment(ctx, {"url": url}, {}))
+    assert len(lines) == 1

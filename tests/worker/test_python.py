@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from foliot.domain.logs import MOST_LINES
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.handlers.context import Ctx
 from foliot.handlers.python import PythonHandler
@@ -109,3 +111,22 @@ async def test_our_own_handlers_come_in_by_the_same_door_as_others() -> None:
     assert {"http", "python"} <= set(found)
     for handler in found.values():
         await handler.close()
+
+
+async def test_what_a_function_logs_comes_before_its_answer(python: PythonHandler) -> None:
+    lines: list[tuple[str, str]] = []
+    ctx = replace(CTX, write=lambda stream, text: lines.append((stream, text)))
+    for name, said in (("chatty", "begin 1"), ("chatty_soon", "on the loop")):
+        done = await python.run(Assignment(ctx, {"call": f"functions:{name}"}, {"a": 1}))
+        assert isinstance(done.outcome, Succeeded), done
+        assert lines[0] == ("log", said)
+        assert lines[1][1].startswith("from a thread")
+        lines.clear()
+
+
+async def test_an_endless_talker_is_heard_up_to_a_bound(python: PythonHandler) -> None:
+    lines: list[str] = []
+    ctx = replace(CTX, write=lambda _, text: lines.append(text))
+    done = await python.run(Assignment(ctx, {"call": "functions:endless"}, {}))
+    assert isinstance(done.outcome, Succeeded)
+    assert len(lines) == MOST_LINES + 1

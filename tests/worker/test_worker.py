@@ -87,7 +87,8 @@ async def test_a_run_is_done_with_its_jobs_payload_and_reported(
     desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
 ) -> None:
     await make_ready(database, clock, workspace)
-    owner.execute("""UPDATE foliot.runs SET input = '{"full": true}'""")
+    owner.execute("""UPDATE foliot.runs SET trigger = 'manual', input = '{"full": true}'""")
+    owner.execute("UPDATE foliot.ready SET trigger = 'manual'")
     assert await desk.worker.step() == AT_ONCE
     assert await desk.worker.step() > AT_ONCE
     desk.gate.opened.set()

@@ -10,7 +10,9 @@ import typer
 from foliot import __version__
 from foliot.cli import db, keys, preview, serve
 from foliot.cli import settings as settings_command
-from foliot.cli.output import MEANINGS, Exit, mute_stdout, report, say
+from foliot.cli.exits import MEANINGS, Exit
+from foliot.cli.jobs.group import app as jobs_app
+from foliot.cli.output import mute_stdout, report, report_answer, say
 from foliot.domain.errors import FoliotError
 from foliot.settings import SettingsError
 
@@ -45,15 +47,22 @@ app.command("serve")(serve.serve)
 app.command("preview")(preview.preview)
 app.command("migrate")(serve.migrate)
 app.command("settings")(settings_command.settings)
+app.add_typer(jobs_app, name="jobs")
 app.add_typer(db.app, name="db")
 app.add_typer(keys.app, name="keys")
 
 
 def main() -> None:
     try:
-        app()
+        app()  # a Ctrl-C ends it with 130
     except (FoliotError, SettingsError) as error:
         sys.exit(report(error))
     except BrokenPipeError:
         mute_stdout()  # the reader (`| head`) has left
         sys.exit(Exit.FAILURE)
+    except Exception as error:
+        from foliot.sdk import FoliotApiError  # only where something went wrong: it takes a moment to load
+
+        if not isinstance(error, FoliotApiError):
+            raise
+        sys.exit(report_answer(error))

@@ -1,47 +1,20 @@
-"""How the command line speaks: tables, errors and exit codes. User text is never taken for markup or escapes."""
+"""How the command line speaks: tables and errors. User text is never taken for markup or escapes."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
-from enum import IntEnum
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from foliot.domain.errors import Conflict, Denied, FoliotError, Invalid, Mark, NotFound, Unavailable
+from foliot.cli.exits import Exit, exit_of, exit_of_answer
+from foliot.domain.errors import FoliotError, Mark, Unavailable
 from foliot.settings import SettingsError
 
+if TYPE_CHECKING:
+    from foliot.sdk import FoliotApiError
+
 WIDEST_QUOTE = 72
-
-
-class Exit(IntEnum):
-    """Exit codes, the same for every command."""
-
-    OK = 0
-    FAILURE = 1
-    USAGE = 2
-    NOT_FOUND = 3
-    CONFLICT = 4
-    REFUSED = 5
-    UNREACHABLE = 6
-
-
-MEANINGS = {
-    Exit.OK: "ok",
-    Exit.FAILURE: "failure",
-    Exit.USAGE: "usage",
-    Exit.NOT_FOUND: "not found",
-    Exit.CONFLICT: "conflict",
-    Exit.REFUSED: "refused by policy",
-    Exit.UNREACHABLE: "server unreachable",
-}
-CODES: tuple[tuple[type[FoliotError], Exit], ...] = (
-    (Invalid, Exit.USAGE),
-    (NotFound, Exit.NOT_FOUND),
-    (Conflict, Exit.CONFLICT),
-    (Denied, Exit.REFUSED),
-    (Unavailable, Exit.UNREACHABLE),
-)
 
 
 def say(text: str = "") -> None:
@@ -74,7 +47,24 @@ def report(error: FoliotError | SettingsError) -> Exit:
             tell(error_text(error.code, problem.message, hint=problem.hint))
         return Exit.USAGE
     tell(error_text(error.code, error.message, hint=error.hint, mark=error.mark))
-    return next((code for branch, code in CODES if isinstance(error, branch)), Exit.FAILURE)
+    return exit_of(error)
+
+
+def report_answer(error: FoliotApiError) -> Exit:
+    """The same for what a server refused, or what never reached it: field by field where there are several."""
+    fields = [each for each in error.errors if each.pointer]
+    lone = fields[0] if len(fields) == 1 else None
+    message, hint = error.message, error.hint
+    if lone is not None and lone.message in {message, message.removesuffix(".")}:
+        fields, hint = [], hint or lone.hint
+    lines = [error_text(error.code, message, hint=hint)]
+    for each in fields:
+        lines += [f"  {clean(each.pointer)}: {clean(each.message)}"]
+        lines += [f"    {clean(each.hint)}"] if each.hint else []
+    if error.status is not None and error.status >= 500 and error.request_id:
+        lines += [f"  The server's log has it under request {clean(error.request_id)}."]
+    tell("\n".join(lines))
+    return exit_of_answer(error.status, error.code)
 
 
 def error_text(code: str, message: str, *, hint: str | None = None, mark: Mark | None = None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
@@ -13,6 +13,7 @@ import typer
 
 from foliot.cli.options import Form, Output
 from foliot.cli.output import clean, say, table
+from foliot.cli.times import relative
 from foliot.clock import SystemClock
 from foliot.domain.errors import Invalid, Mark, ScheduleInvalid
 from foliot.domain.schedule.kinds import DayMatch, Gap, OverlapTime
@@ -114,20 +115,6 @@ def rows(times: Sequence[PlannedTime], zone: ZoneInfo, now: datetime) -> list[tu
         )
         for planned in times
     ]
-
-
-def relative(distance: timedelta) -> str:
-    """The two largest units: in 4 h 12 m, in 3 d 2 h, in 12 s, 5 m ago."""
-    left = round(abs(distance).total_seconds())
-    units = []
-    for name, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
-        amount, left = divmod(left, size)
-        units.append((amount, name))
-    first = next((place for place, (amount, _) in enumerate(units) if amount), None)
-    if first is None:
-        return "now"
-    said = " ".join(f"{amount} {name}" for amount, name in units[first : first + 2] if amount)
-    return f"in {said}" if distance > timedelta(0) else f"{said} ago"
 
 
 def read_instant(text: str) -> datetime:

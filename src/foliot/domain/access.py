@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Self
+from uuid import UUID
 
 from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
+from foliot.domain.quotas import UNLIMITED, Quotas
 
 KEY_ENTROPY = 31  # bytes: 8 for the public prefix, 23 (184 bits) for the secret
 
@@ -72,6 +74,11 @@ class Principal:
     def is_agent(self) -> bool:
         return self.kind is PrincipalKind.AGENT
 
+    @property
+    def reach(self) -> MemberRole:
+        """An agent manages its own jobs alone, so nothing that an administrator does is for it, whatever its role says."""
+        return MemberRole.EDITOR if self.is_agent and self.role is MemberRole.ADMIN else self.role
+
 
 @dataclass(frozen=True, slots=True)
 class KeyHolder:
@@ -81,16 +88,17 @@ class KeyHolder:
     key_id: KeyId
     scopes: frozenset[str]
     expires_at: datetime | None
+    prefix: str = ""
 
     @property
     def role(self) -> MemberRole | None:
         """The role left when the key's scopes are taken into account; None for a key made for something else."""
         if not self.scopes:
-            return self.principal.role
+            return self.principal.reach
         named = [role for role in MemberRole if role.value in self.scopes]
         if Permission.SYSTEM.value in self.scopes:
             named.append(MemberRole.ADMIN)
-        return min((self.principal.role, named[-1]), key=lambda role: role.rank) if named else None
+        return min((self.principal.reach, named[-1]), key=lambda role: role.rank) if named else None
 
     def may(self, permission: Permission) -> bool:
         role = self.role
@@ -109,6 +117,8 @@ class Actor:
     key_id: KeyId | None = None
     address: str | None = None  # the peer's, as the connection has it
     request_id: str | None = None
+    claim: UUID | None = None  # the hold on an idempotency key, which whatever is done closes
+    quotas: Quotas = UNLIMITED  # of the workspace; Foliot's own doing is not held to any
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,17 @@
 FoliotError
 ├── Invalid                 what was asked for cannot be: 422
 │   ├── ScheduleInvalid     an expression, zone, window or phrase that names no times
-│   └── QueryInvalid        a filter that cannot be read
+│   ├── QueryInvalid        a filter that cannot be read
+│   ├── QuotaExceeded       the workspace may not have that much
+│   └── KeyReused           an Idempotency-Key that came with another request before
 ├── NotFound                no such thing, or not yours: 404
 ├── Conflict                it is not in a state that allows this: 409
 │   ├── IllegalMove         a job or run cannot make that move from where it is
 │   ├── StaleRevision       somebody else has edited it since it was read: 412
 │   ├── UnexpectedCount     a filter finds more or fewer than whoever asks has seen
-│   └── LeaseLost           the report came under a fence that is no longer valid
+│   ├── LeaseLost           the report came under a fence that is no longer valid
+│   ├── KeyInUse            a request with this Idempotency-Key is still under way
+│   └── AnswerLost          it was done before, and what was answered then is not kept
 ├── Denied                  this principal may not do that: 403
 └── Unavailable             Foliot itself cannot work right now: 503
     └── DatabaseUnavailable no PostgreSQL to work on, or one we refuse
@@ -74,6 +78,33 @@ class QueryInvalid(Invalid):
     code = "query.invalid"
 
 
+class QuotaExceeded(Invalid):
+    """The workspace may not have that much."""
+
+    code = "quota_exceeded"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        quota: str = "",
+        limit: int = 0,
+        used: int = 0,
+        hint: str | None = None,
+        pointer: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, pointer=pointer)
+        self.quota = quota
+        self.limit = limit
+        self.used = used
+
+
+class KeyReused(Invalid):
+    """This Idempotency-Key came with another request before."""
+
+    code = "idempotency_key_reused"
+
+
 class NotFound(FoliotError):
     """There is no such thing here."""
 
@@ -112,6 +143,18 @@ class LeaseLost(Conflict):
     """Somebody else owns this run now."""
 
     code = "lease_lost"
+
+
+class KeyInUse(Conflict):
+    """A request with this Idempotency-Key is still under way."""
+
+    code = "idempotency_in_flight"
+
+
+class AnswerLost(Conflict):
+    """This was done before under the same Idempotency-Key, and what was answered then is not kept."""
+
+    code = "idempotency_answer_lost"
 
 
 class Denied(FoliotError):

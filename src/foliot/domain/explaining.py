@@ -33,6 +33,8 @@ class Question:
     runs_created: int = 0
     skip_next: bool = False
     skip_until: datetime | None = None
+    status_reason: str | None = None  # why it is paused, disabled or failed
+    paused_until: datetime | None = None
     freezes: tuple[Freeze, ...] = ()
     waits_for: str | None = (
         None  # what a fixed_delay or triggered job hangs on: "run 12", "the job daily sync"
@@ -60,6 +62,14 @@ def explain(question: Question) -> Explanation:
     return _unrecorded(question, planned)
 
 
+def nearest(job: Job, created_at: datetime, at: datetime) -> tuple[PlannedTime | None, PlannedTime | None]:
+    """The planned times just before, or at, and just after an instant."""
+    before = (
+        latest_until(job.timetable, max(at - LOOK_BACK, created_at - TICK), at) if at >= created_at else None
+    )
+    return before, None if job.is_chained else planned_after(job.timetable, max(at, created_at))
+
+
 def _future(question: Question, planned: PlannedTime) -> Explanation:
     job, when = question.job, quote(question.job, planned.planned_for)
     refusal = _refusal(question, planned)
@@ -78,8 +88,8 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
     job = question.job
     if planned.skip is not None:
         return SENTENCES[planned.skip]
-    if question.status not in (JobStatus.ACTIVE, JobStatus.PENDING):
-        return f"the job is {question.status.value}", _wake_up(question.status)
+    if _is_stopped(question, planned):
+        return _standing(question), _wake_up(question.status)
     if job.max_runs is not None and question.runs_created >= job.max_runs:
         return f"all {job.max_runs} runs of max_runs are made", "Raise max_runs."
     freeze = freeze_at(question.freezes, planned.due_at)
@@ -97,6 +107,20 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
     return None
 
 
+def _is_stopped(question: Question, planned: PlannedTime) -> bool:
+    """A pause that ends before the planned time does not touch it."""
+    if question.paused_until is not None and question.paused_until <= planned.due_at:
+        return False
+    return question.status not in (JobStatus.ACTIVE, JobStatus.PENDING)
+
+
+def _standing(question: Question) -> str:
+    until = question.paused_until
+    told = f"the job is {question.status.value}"
+    told += "" if until is None else f" until {quote(question.job, until)}"
+    return told + (f" ({question.status_reason})" if question.status_reason else "")
+
+
 def _wake_up(status: JobStatus) -> str:
     if status in (JobStatus.COMPLETED, JobStatus.EXPIRED):
         return "Give it new times: edit its schedule, end_at or max_runs."
@@ -106,7 +130,7 @@ def _wake_up(status: JobStatus) -> str:
 def _unrecorded(question: Question, planned: PlannedTime) -> Explanation:
     when = quote(question.job, planned.planned_for)
     if question.status not in (JobStatus.ACTIVE, JobStatus.PENDING):
-        sentence = f"Nothing is recorded for {when}: the job is {question.status.value}."
+        sentence = f"Nothing is recorded for {when}: {_standing(question)}."
         return Explanation(Verdict.UNRECORDED, sentence, (), _wake_up(question.status))
     if question.now - planned.due_at < CLOSE_ENOUGH:
         return Explanation(
@@ -141,17 +165,12 @@ def _not_planned(question: Question) -> Explanation:
 
 
 def _nearest(question: Question) -> tuple[str, ...]:
-    job, at = question.job, question.at
-    before = (
-        latest_until(job.timetable, max(at - LOOK_BACK, question.created_at - TICK), at)
-        if at >= question.created_at
-        else None
-    )
-    after = planned_after(job.timetable, max(at, question.created_at))
+    job = question.job
+    before, after = nearest(job, question.created_at, question.at)
     facts = []
     if before is not None:
         facts.append(f"The nearest before is {quote(job, before.planned_for)}.")
-    if after is not None and not job.is_chained:
+    if after is not None:
         facts.append(f"The nearest after is {quote(job, after.planned_for)}.")
     return tuple(facts)
 

@@ -23,8 +23,17 @@ def made_at(id_: UUID) -> datetime:
 
 def uuid7(at: datetime, entropy: bytes) -> UUID:
     """A UUIDv7 (RFC 9562): 48 bits of milliseconds, then 74 bits of `entropy` (ten bytes), so ids sort by time."""
-    milliseconds = int(at.timestamp() * 1000)
-    chance = int.from_bytes(entropy[:10], "big")
-    high = chance >> 68  # 12 bits
-    low = chance & ((1 << 62) - 1)
-    return UUID(int=milliseconds << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low)
+    return uuid7s(at, entropy[:10])[0]
+
+
+def uuid7s(at: datetime, entropy: bytes) -> list[UUID]:
+    """One for every ten bytes of `entropy`."""
+    known = int(at.timestamp() * 1000) << 80 | 0x7 << 76 | 0b10 << 62
+    ids = []
+    for place in range(0, len(entropy), 10):
+        chance = int.from_bytes(entropy[place : place + 10], "big")
+        ids.append(UUID(int=known | (chance >> 68) << 64 | chance & _LOW))
+    return ids
+
+
+_LOW = (1 << 62) - 1  # the bits of chance that stand behind those of time and version

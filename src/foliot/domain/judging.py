@@ -68,7 +68,8 @@ def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitte
     if isinstance(outcome, Succeeded):
         return _SUCCEEDED
     if run.cancel_requested or isinstance(outcome, Cancelled):
-        return Judgement(RunEvent.CANCEL, _attempt_event(run, outcome))
+        note = outcome.note if isinstance(outcome, Cancelled) else ""
+        return Judgement(RunEvent.CANCEL, _attempt_event(run, outcome), note=note or None)
     match outcome:
         case Failed(error=error, permanent=permanent):
             answer = GiveUp(NoRetry.PERMANENT) if permanent else _retry(run, facts, now, jitter)

@@ -34,6 +34,8 @@ class Lost:
 class Cancelled:
     """Ended on request: by a person, a freeze that stops, or the next planned time (cancel_running)."""
 
+    note: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:

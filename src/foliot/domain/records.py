@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from foliot.domain.dependencies import Consumed, Dependencies
 from foliot.domain.freezing import Freeze
@@ -110,3 +111,12 @@ class Plan:
                 case Gap(count=count):
                     skips += COUNTED_TO if count is None else count
         return Counters(fires=fires, skips=skips)
+
+
+class Step(NamedTuple):
+    """A plan that every job with the same rules and cursor shares, and the instants between which it holds."""
+
+    plan: Plan
+    due_at: datetime
+    late_after: datetime
+    following_at: datetime

@@ -33,6 +33,7 @@ class Explanation:
     sentence: str
     facts: tuple[str, ...] = ()
     next_step: str | None = None
+    place: Place | None = None  # of a run that waits in a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,7 @@ def _ready(job: Job, record: Recorded, place: Place | None) -> Explanation:
         f"Run {record.number} is ready and waits for a worker{where}.",
         _notes(record),
         "If it stays here, check that a worker serves its queue and type.",
+        place,
     )
 
 
@@ -161,7 +163,7 @@ def _waiting(job: Job, record: Recorded, place: Place) -> Explanation:
     named = "" if place.behind is None else f" ({place.behind})"
     until = "" if place.until is None else f", at the latest until {quote(job, place.until)}"
     sentence = f"Run {record.number} waits for {behind}{named}{until}{_where(place)}."
-    return Explanation(Verdict.WAITING, sentence, _notes(record), next_step)
+    return Explanation(Verdict.WAITING, sentence, _notes(record), next_step, place)
 
 
 def _where(place: Place | None) -> str:

@@ -15,8 +15,9 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import Any, BinaryIO
 
+from foliot.domain.logs import MOST_BYTES, MOST_LINES
 from foliot.handlers.calling import arguments, resolve
-from foliot.handlers.context import Ctx
+from foliot.handlers.context import Ctx, Write
 
 
 def main() -> None:
@@ -28,10 +29,34 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
     asked: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_listen, args=(questions, asked), daemon=True).start()
+    voice = Voice(answers)
     while True:
-        answer = json.dumps(_answer(json.loads(asked.get()))).encode()
-        answers.write(len(answer).to_bytes(4, "big") + answer)
-        answers.flush()
+        question = json.loads(asked.get())
+        voice.begin()
+        voice.say(_answer(question, voice.write))
+
+
+class Voice:
+    """Answers, and before them the lines that a function writes, from whichever of its threads."""
+
+    def __init__(self, answers: BinaryIO) -> None:
+        self._answers = answers
+        self._lock = threading.Lock()
+        self._left = 0
+
+    def begin(self) -> None:
+        self._left = MOST_LINES + 1  # one more than is kept tells that there were more
+
+    def write(self, stream: str, text: str) -> None:
+        if self._left > 0:
+            self._left -= 1
+            self.say({"log": [stream, text[:MOST_BYTES]]})
+
+    def say(self, message: dict[str, Any]) -> None:
+        sent = json.dumps(message).encode()
+        with self._lock:
+            self._answers.write(len(sent).to_bytes(4, "big") + sent)
+            self._answers.flush()
 
 
 def _listen(questions: BinaryIO, asked: SimpleQueue[bytes]) -> None:
@@ -40,10 +65,10 @@ def _listen(questions: BinaryIO, asked: SimpleQueue[bytes]) -> None:
     os.killpg(0, signal.SIGKILL)  # we lead a group of our own: nobody else is in it
 
 
-def _answer(question: dict[str, Any]) -> dict[str, Any]:
+def _answer(question: dict[str, Any], write: Write) -> dict[str, Any]:
     try:
         function = resolve(question["call"])
-        ctx = Ctx.of_json(question["ctx"])
+        ctx = Ctx.of_json(question["ctx"], write)
         output = function(*arguments(function, question["input"], ctx))
         json.dumps(output, allow_nan=False)
     except BaseException as error:  # noqa: BLE001  # sys.exit() in a function ends the attempt, not the hand

@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from foliot.handlers.context import Write, to_nowhere
+
 STOPS_WITHIN = 1.0  # seconds between the polite signal and the other one
 
 
@@ -35,7 +37,8 @@ class Hand:
     def is_alive(self) -> bool:
         return self._process.returncode is None
 
-    async def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+    async def ask(self, question: dict[str, Any], write: Write = to_nowhere) -> dict[str, Any]:
+        """`write` gets the lines that the function writes meanwhile."""
         ask, answers = self._process.stdin, self._process.stdout
         assert ask is not None
         assert answers is not None
@@ -43,13 +46,16 @@ class Hand:
         try:
             ask.write(len(sent).to_bytes(4, "big") + sent)
             await ask.drain()
-            size = int.from_bytes(await answers.readexactly(4), "big")
-            answer: dict[str, Any] = json.loads(await answers.readexactly(size))
+            while True:
+                size = int.from_bytes(await answers.readexactly(4), "big")
+                answer: dict[str, Any] = json.loads(await answers.readexactly(size))
+                if "log" not in answer:
+                    return answer
+                write(*answer["log"])
         except (asyncio.IncompleteReadError, ConnectionError):
             code = await self._process.wait()
             how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
             raise HandDied(f"The process of this run ended by {how} before the function returned.") from None
-        return answer
 
     async def end(self, *, at_once: bool = False) -> None:
         """Politely, then by force, and with everything that was started from it."""

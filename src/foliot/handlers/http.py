@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 import httpx2
 
 from foliot import __version__
+from foliot.domain.outcomes import Failed
+from foliot.handlers.configs import HttpConfig
 from foliot.handlers.registry import Assignment, Done, failed, succeeded
 
 KEPT = 64 * 1024  # bytes of the answer
@@ -23,22 +25,20 @@ WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
 class HttpHandler:
     description: ClassVar = "Send one HTTP request; an answer with a code of success is success."
-    config_schema: ClassVar[Mapping[str, Any]] = {
-        "type": "object",
-        "required": ["url"],
-        "properties": {
-            "url": {"type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
-            "method": {"type": "string", "default": "POST"},
-            "headers": {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
-            "body": {"description": "Text, or JSON; the run's input when left out."},
-            "success": {"type": "array", "items": {"type": "integer", "minimum": 100, "maximum": 599}},
-        },
-    }
+    config_shape: ClassVar = HttpConfig
 
     def __init__(self) -> None:
         self._tls = ssl.create_default_context()  # slow to make, so once; the client is new for each request
 
     async def run(self, assignment: Assignment) -> Done:
+        done = await self._exchange(assignment)
+        if isinstance(
+            done.outcome, Failed
+        ):  # what went well is in the output; a line for each would only cost
+            assignment.ctx.write("system", f"{_target(assignment.config)}: {done.outcome.error.message}")
+        return done
+
+    async def _exchange(self, assignment: Assignment) -> Done:
         config = assignment.config
         url = str(config.get("url", ""))
         if not url.lower().startswith(("http://", "https://")):
@@ -68,6 +68,15 @@ class HttpHandler:
 
 def _method(config: Mapping[str, Any]) -> str:
     return str(config.get("method", "POST")).upper()
+
+
+def _target(config: Mapping[str, Any]) -> str:
+    """Without what may be secret in an address."""
+    try:
+        url = httpx2.URL(str(config.get("url", "")))
+    except (httpx2.InvalidURL, UnicodeError):
+        return _method(config)
+    return f"{_method(config)} {url.copy_with(query=None, fragment=None, username=None, password=None)}"
 
 
 def _content(assignment: Assignment) -> bytes | None:

@@ -8,27 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from foliot.handlers.calling import NotCallable, arguments, resolve
+from foliot.handlers.configs import PythonConfig
 from foliot.handlers.hands import Hand, HandDied
 from foliot.handlers.registry import Assignment, Done, failed, succeeded
 
 
 class PythonHandler:
     description: ClassVar = "Call a function of the worker's own code."
-    config_schema: ClassVar[Mapping[str, Any]] = {
-        "type": "object",
-        "required": ["call"],
-        "properties": {
-            "call": {
-                "type": "string",
-                "pattern": "^[^:]+:[^:]+$",
-                "examples": ["package.module:function"],
-            }
-        },
-    }
+    config_shape: ClassVar = PythonConfig
 
     def __init__(self) -> None:
         self._known: dict[str, Callable[..., Any]] = {}
@@ -63,7 +54,7 @@ class PythonHandler:
             "ctx": assignment.ctx.as_json(),
         }
         try:
-            answer = await hand.ask(question)
+            answer = await hand.ask(question, assignment.ctx.write)
         except HandDied as error:
             hand.kill()  # what it had started may live on
             return failed("process_died", str(error))

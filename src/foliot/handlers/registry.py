@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from foliot.domain.outcomes import Failed, Outcome, Succeeded
 from foliot.domain.run import RunError
 from foliot.handlers.context import Ctx
+from foliot.wire.shape import Shape
 
 log = logging.getLogger(__name__)
 GROUP = "foliot.handlers"
@@ -36,14 +37,15 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What people are told of a type: a sentence, and the JSON Schema of its configuration."""
+    """What people are told of a type: a sentence, and what its configuration looks like."""
 
     description: str
     config_schema: Mapping[str, Any]
+    config_shape: type[Shape] | None = None  # None: any object will do
 
 
 class Handler(Protocol):
-    """A class may say what it does in `description`, and what its configuration looks like in `config_schema` (JSON Schema)."""
+    """A class may say what it does in `description`, and what its configuration looks like in `config_shape`, a shape of the wire."""
 
     async def run(self, assignment: Assignment) -> Done:
         """Cancelled when the attempt must end (deadline, cancel, shutdown): then stop the work for real, and soon.
@@ -83,9 +85,9 @@ def described() -> Mapping[str, Described]:
     for entry in entry_points(group=GROUP):
         try:
             made = entry.load()
-            found[entry.name] = Described(
-                str(getattr(made, "description", "")), getattr(made, "config_schema", {"type": "object"})
-            )
+            shape = getattr(made, "config_shape", None)
+            schema = {"type": "object"} if shape is None else shape.model_json_schema()
+            found[entry.name] = Described(str(getattr(made, "description", "")), schema, shape)
         except Exception:
             log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
     return found

@@ -62,6 +62,11 @@ def post(
     return Ask("POST", path, ids or {}, query or {}, body, {"Idempotency-Key": key or str(uuid4())})
 
 
+def seen(revision: int | None) -> dict[str, str]:
+    """The header by which a change is made only to what its author has seen."""
+    return {} if revision is None else {"If-Match": f'"{revision}"'}
+
+
 def request_of(ask: Ask, build: Any) -> httpx2.Request:
     """`build` is the build_request of either client."""
     headers = {**ask.headers}

@@ -8,7 +8,7 @@ from typing import Any, Literal, Required, TypedDict
 from uuid import UUID
 
 from foliot.sdk.errors import Invalid
-from foliot.wire.jobs import Breaker, Dependency, JobIn, Retention, Retry, Window
+from foliot.wire.jobs import Breaker, Dependency, JobIn, JobStatus, Retention, Retry, Window
 from foliot.wire.schedules import CronIn, IntervalIn, ManualIn, OnceIn, WordsIn
 
 DurationLike = timedelta | str
@@ -50,6 +50,20 @@ class JobKeywords(TypedDict, total=False):
     retention: Retention | Object
     tags: Sequence[str]
     external_ref: Object | None
+
+
+class JobFilters(TypedDict, total=False):
+    """Which jobs. `q` is the filter language, such as "status:failed tag:billing"; the others say the same, each any of several."""
+
+    q: str | None
+    status: JobStatus | Sequence[JobStatus] | None
+    tag: str | Sequence[str] | None
+    type: str | Sequence[str] | None
+    queue: str | Sequence[str] | None
+    owner: str | Sequence[str] | None
+    name: str | Sequence[str] | None
+    since: str | Sequence[str] | None
+    until: str | Sequence[str] | None
 
 
 def job_body(job: JobIn | Object | None, fields: Mapping[str, Any]) -> Any:

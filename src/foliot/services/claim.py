@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 from uuid import UUID
 
 from foliot.domain.ids import WorkerId
 from foliot.services.limits import take_within_limits
 from foliot.storage import leases
-from foliot.storage.leases import FIRST, Claimed
-from foliot.storage.tx import Database, Role
+from foliot.storage.leases import FIRST, Claimed, Served
+from foliot.storage.tx import Database, Role, Tx
 
-MOST_WORKSPACES = 50  # served by one claim
+MOST_WORKSPACES = 50  # served at once
+MOST_LOOKED_AT = (
+    5_000  # by one claim, while none of them has anything to do now; the next one goes on behind them
+)
 MOST_ROUNDS = 10  # in a row in which caps held back all that was found
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -27,33 +33,77 @@ async def claim(
     database: Database, worker_id: WorkerId, queue: str, types: Sequence[str], permits: int, turns: Turns
 ) -> list[Claimed]:
     """At most `permits` runs that this worker can do, leased to it."""
+    return await claim_and(_as_claimed, database, Claimer(worker_id, queue, types, permits, turns)) or []
+
+
+@dataclass(frozen=True, slots=True)
+class Claimer:
+    """Who claims, what it can do, and how much of it at once."""
+
+    worker_id: WorkerId
+    queue: str
+    types: Sequence[str]
+    permits: int
+    turns: Turns
+
+
+async def claim_and(
+    then: Callable[[Tx, list[Claimed]], Awaitable[T]], database: Database, claimer: Claimer
+) -> T | None:
+    """Claim, and do something with what was claimed before it is committed. None when there is nothing to claim."""
     for _ in range(MOST_ROUNDS):
-        claimed, held = await _claim(database, worker_id, queue, types, permits, turns)
-        if claimed or not held:
-            return claimed
-    return []
+        async with database.tx(Role.ENGINE) as tx:
+            claimed, held = await _claim(tx, claimer)
+            if claimed:
+                return await then(tx, claimed)
+        if not held:
+            return None
+    return None
 
 
-async def _claim(
-    database: Database, worker_id: WorkerId, queue: str, types: Sequence[str], permits: int, turns: Turns
-) -> tuple[list[Claimed], int]:
-    """One transaction; also tells how many runs were found and put in line behind a cap."""
-    async with database.tx(Role.ENGINE) as tx:
-        most = min(permits, MOST_WORKSPACES)
-        after = turns.last.get(queue, FIRST)
-        served = await leases.workspaces_with_work(tx, queue, after, most)
-        if len(served) < most and after != FIRST:
-            around = await leases.workspaces_with_work(tx, queue, FIRST, most - len(served))
-            served += [each for each in around if each.workspace_id <= after]
+async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
+    """Also tells how many runs were found and put in line behind a cap."""
+    turns, queue = claimer.turns, claimer.queue
+    looked_at: set[UUID] = set()
+    while len(looked_at) < MOST_LOOKED_AT:
+        # Where the first few have only what may start later, more of them are asked at once.
+        most = MOST_WORKSPACES if looked_at else min(claimer.permits, MOST_WORKSPACES)
+        found = await _next_in_turn(tx, queue, turns.last.get(queue, FIRST), most)
+        served = [each for each in found if each.workspace_id not in looked_at]
         if not served:
-            return [], 0
+            break
+        looked_at.update(each.workspace_id for each in served)
         turns.last[queue] = served[-1].workspace_id
-        share = max(1, permits // len(served))
-        claimed: list[Claimed] = []
-        held = 0
-        if free := [each.workspace_id for each in served if not each.is_limited]:
-            claimed = await leases.take(tx, worker_id, queue, types, free, share)
-        if limited := [each.workspace_id for each in served if each.is_limited]:
-            capped, held = await take_within_limits(tx, worker_id, queue, types, limited, share)
-            claimed += capped
-        return claimed, held
+        claimed, held = await _take(tx, claimer, served)
+        if len(claimed) >= claimer.permits:
+            turns.last[queue] = claimed[-1].workspace_id
+        if claimed or held:
+            return claimed, held
+    return [], 0
+
+
+async def _next_in_turn(tx: Tx, queue: str, after: UUID, most: int) -> list[Served]:
+    found = await leases.workspaces_with_work(tx, queue, after, most)
+    if len(found) < most and after != FIRST:
+        around = await leases.workspaces_with_work(tx, queue, FIRST, most - len(found))
+        found += [each for each in around if each.workspace_id <= after]
+    return found
+
+
+async def _take(tx: Tx, claimer: Claimer, served: Sequence[Served]) -> tuple[list[Claimed], int]:
+    """An equal share of each workspace, those without caps first."""
+    worker_id, queue, types, permits = claimer.worker_id, claimer.queue, claimer.types, claimer.permits
+    share = max(1, permits // len(served))
+    claimed: list[Claimed] = []
+    held = 0
+    if free := [each.workspace_id for each in served if not each.is_limited]:
+        claimed = await leases.take(tx, worker_id, queue, types, free, share, permits)
+    left = (permits - len(claimed)) // share
+    if limited := [each.workspace_id for each in served if each.is_limited][:left]:
+        capped, held = await take_within_limits(tx, worker_id, queue, types, limited, share)
+        claimed += capped
+    return claimed, held
+
+
+async def _as_claimed(_: Tx, claimed: list[Claimed]) -> list[Claimed]:
+    return claimed

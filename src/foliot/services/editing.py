@@ -16,6 +16,7 @@ from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.planning import plan, plan_resume, plan_start
+from foliot.domain.quotas import check_definition
 from foliot.domain.records import DueJob, Plan
 from foliot.domain.schedule import Manual
 from foliot.domain.schedule.reading import check_schedule
@@ -73,8 +74,19 @@ async def edit(
         return await _edit(database, workspace_id, job_id, change, with_edges=True)
 
 
+async def check_seen(
+    database: Database, workspace_id: WorkspaceId, job_id: JobId, expected: int | None
+) -> None:
+    """Before anything else is said about a change: does its author know the job as it is?"""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        stored = await jobs.get(tx, job_id)
+        if stored is None:
+            raise no_such("job")
+        await check_revision(tx, stored, expected)
+
+
 async def check_revision(tx: Tx, stored: StoredJob, expected: int | None) -> None:
-    """Refuses a change to what its author has not seen. Needs the lock on the job's timer."""
+    """Refuses a change to what its author has not seen. It holds under the lock on the job's timer."""
     if expected not in (None, stored.revision):
         last = await revisions.get(tx, stored.id, stored.revision)
         who = "somebody" if last is None else last.actor
@@ -116,6 +128,7 @@ async def _edit(
             raise _EdgesMovedError
         schedule = edited_schedule(before.definition.spec.schedule, definition.spec.schedule, tx.now)
         definition = replace(definition, spec=replace(definition.spec, schedule=schedule))
+        check_definition(change.by.quotas, definition, tx.now, before.definition)
         old, new = definition_json(before.definition), definition_json(definition)
         if old == new:
             return Edited(before.revision, before.status, before.next_at, has_changed=False)

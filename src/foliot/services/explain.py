@@ -2,66 +2,94 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from foliot.domain.definition import Rules
 from foliot.domain.dependencies import Mode, When
-from foliot.domain.errors import Invalid, NotFound
-from foliot.domain.explaining import CLOSE_ENOUGH, Question, explain
+from foliot.domain.errors import Invalid
+from foliot.domain.explaining import CLOSE_ENOUGH, Question, explain, nearest
 from foliot.domain.freezing import Freeze, freeze_at
-from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.job import Job
-from foliot.domain.lifecycle import RunStatus
+from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.run import WaitsFor
+from foliot.domain.schedule import PlannedTime, Schedule
 from foliot.domain.telling import Explanation, Place, Recorded, Verdict, explain_record
+from foliot.services.in_hand import no_such
+from foliot.services.seeing import see_job, see_run
 from foliot.storage import calendars, explaining, ledger, revisions
 from foliot.storage.explaining import MOST_NAMED, AliveWorker, InReady, InWaiting, Subject
-from foliot.storage.ledger import Entry
+from foliot.storage.ledger import Entry, RunRecord
 from foliot.storage.revisions import Revision
 from foliot.storage.tx import Database, Role, Tx
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is told, and what it is about. Of one run no instant is asked, so none is near."""
+
+    told: Explanation
+    job_id: JobId
+    status: JobStatus
+    schedule: Schedule
+    run: RunRecord | None = None
+    at: datetime | None = None
+    before: PlannedTime | None = None
+    after: PlannedTime | None = None
+
+
 async def explain_instant(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, at: datetime
-) -> Explanation:
-    """What happened to this job at `at`, or what will."""
-    if at.tzinfo is None:
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    at: datetime | None = None,
+    only_owner: PrincipalId | None = None,
+) -> Answer:
+    """What happened to this job at `at`, or what will; without an instant, at its last planned time, or its first."""
+    if at is not None and at.tzinfo is None:
         raise Invalid("An instant needs its offset from UTC, such as 2027-01-02T18:00:00Z.", pointer="/at")
     async with database.tx(Role.APP, workspace_id) as tx:
+        await see_job(tx, job_id, only_owner)
+        if at is None:
+            at = (await _asked(tx, job_id)).last_planned()
         asked = await _asked(tx, job_id, at)
-        entry = await ledger.near(tx, job_id, at, CLOSE_ENOUGH) if at >= asked.subject.created_at else None
+        subject = asked.subject
+        entry = await ledger.near(tx, job_id, at, CLOSE_ENOUGH) if at >= subject.created_at else None
         if entry is not None and entry.run.status in _OPEN:
             told = await _explain_open(tx, asked, entry)
         else:
             told = explain(
                 Question(
                     job=asked.job,
-                    status=asked.subject.status,
-                    created_at=asked.subject.created_at,
+                    status=subject.status,
+                    created_at=subject.created_at,
                     at=at,
                     now=tx.now,
                     record=None if entry is None else _recorded(entry),
-                    runs_created=asked.subject.runs_created,
-                    skip_next=asked.subject.skip_next,
-                    skip_until=asked.subject.skip_until,
+                    runs_created=subject.runs_created,
+                    skip_next=subject.skip_next,
+                    skip_until=subject.skip_until,
+                    status_reason=subject.status_reason,
+                    paused_until=subject.paused_until,
                     freezes=await asked.freezes(min(at, tx.now)),
                     waits_for=await asked.hangs_on(),
                 )
             )
-        return asked.with_revision(told, entry)
+        before, after = nearest(asked.job, subject.created_at, at)
+        return asked.answer(asked.with_revision(told, entry), entry, at, before, after)
 
 
-async def explain_run(database: Database, workspace_id: WorkspaceId, run_id: RunId) -> Explanation:
+async def explain_run(
+    database: Database, workspace_id: WorkspaceId, run_id: RunId, only_owner: PrincipalId | None = None
+) -> Answer:
     """What became of this run, or what it waits for and where it stands."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        entry = await ledger.one(tx, run_id)
-        if entry is None:
-            raise NotFound("There is no such run.")
+        entry = await see_run(tx, run_id, only_owner)
         asked = await _asked(tx, entry.run.job_id)
         if entry.run.status in _OPEN:
-            return await _explain_open(tx, asked, entry)
-        return asked.with_revision(explain_record(asked.job, _recorded(entry)), entry)
+            return asked.answer(await _explain_open(tx, asked, entry), entry)
+        return asked.answer(asked.with_revision(explain_record(asked.job, _recorded(entry)), entry), entry)
 
 
 _OPEN = frozenset({RunStatus.READY, RunStatus.WAITING, RunStatus.RUNNING})
@@ -100,6 +128,24 @@ class _Asked:
         word = "and" if self.definition.spec.depends_when is When.ALL else "or"
         return f" {word} ".join(listed)
 
+    def last_planned(self) -> datetime:
+        """What people mean who name no time: the planned time that has just been, else the one to come, else now."""
+        before, after = nearest(self.job, self.subject.created_at, self.tx.now)
+        planned = before or after
+        return self.tx.now if planned is None or self.job.is_chained else planned.planned_for
+
+    def answer(
+        self,
+        told: Explanation,
+        entry: Entry | None,
+        at: datetime | None = None,
+        before: PlannedTime | None = None,
+        after: PlannedTime | None = None,
+    ) -> Answer:
+        subject, schedule = self.subject, self.definition.spec.schedule
+        run = None if entry is None else entry.run
+        return Answer(told, subject.id, subject.status, schedule, run, at, before, after)
+
     def with_revision(self, told: Explanation, entry: Entry | None) -> Explanation:
         """Says so where the answer speaks of another definition than the one the job has now."""
         subject = self.subject
@@ -115,7 +161,7 @@ class _Asked:
 async def _asked(tx: Tx, job_id: JobId, at: datetime | None = None) -> _Asked:
     subject = await explaining.subject(tx, job_id)
     if subject is None:
-        raise NotFound("There is no such job.")
+        raise no_such("job")
     then = None
     if at is not None and subject.created_at <= at < subject.updated_at:
         then = await revisions.in_force(tx, job_id, at)

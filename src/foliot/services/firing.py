@@ -69,11 +69,12 @@ def _has_more(plan: Plan) -> bool:
     """Most plans are one new run and a timer; only the others are looked at twice."""
     if plan.events or plan.promotes:
         return True
-    return any(
-        isinstance(record, EndWait)
-        or (isinstance(record, NewRun) and (record.cancels_live or record.consumes))
-        for record in plan.records
-    )
+    for record in plan.records:
+        if isinstance(record, EndWait):
+            return True
+        if isinstance(record, NewRun) and (record.cancels_live or record.consumes):
+            return True
+    return False
 
 
 async def _follow(

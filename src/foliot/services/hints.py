@@ -1,4 +1,5 @@
-"""Hints between processes: `timers` (a planned time may have come nearer) and `ready` (there may be work).
+"""Hints between processes: `timers` (a planned time may have come nearer), `ready` (there may be work) and `keys` (who may
+enter has changed).
 
 A hint only shortens a wait. Who misses one finds out by itself a little later.
 """
@@ -24,6 +25,7 @@ CHECK_EVERY = 30.0
 class Hint(StrEnum):
     TIMERS = "timers"
     READY = "ready"
+    KEYS = "keys"
 
 
 Announce = Callable[[Hint], None]

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from foliot.domain.errors import Invalid
-from foliot.domain.ids import JobId, RunId, WorkspaceId
-from foliot.services.in_hand import no_such
-from foliot.storage import explaining, ledger
-from foliot.storage.ledger import AttemptRecord, Bookmark, Filter, Page, RunRecord
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
+from foliot.services.seeing import see_job, see_run
+from foliot.storage import ledger, looking
+from foliot.storage.ledger import AttemptRecord, RunRecord
+from foliot.storage.looking import Bookmark, Page, Wanted
 from foliot.storage.tx import Database, Role
 
 PAGE = 50
 LONGEST_PAGE = 200
-EVERYTHING = Filter()
+MOST_ATTEMPTS = 10  # that a run is shown with; all of them are listed apart
+EVERYTHING = Wanted()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _PACKED = struct.Struct(">q16s")
+
+__all__ = ["AttemptRecord", "History", "RunRecord", "Wanted", "attempts_of", "of_job", "of_workspace", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +33,21 @@ class History:
     next_cursor: str | None
 
 
-async def run(database: Database, workspace_id: WorkspaceId, run_id: RunId) -> RunRecord:
+async def run(
+    database: Database, workspace_id: WorkspaceId, run_id: RunId, only_owner: PrincipalId | None = None
+) -> RunRecord:
+    """With its newest attempts."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        found = await ledger.one(tx, run_id)
-    if found is None:
-        raise no_such("run")
-    return found.run
+        found = (await see_run(tx, run_id, only_owner)).run
+        tried = await ledger.attempts(tx, run_id) if found.attempt_count else ()
+        return replace(found, attempts=tried[-MOST_ATTEMPTS:])
 
 
 async def attempts_of(
-    database: Database, workspace_id: WorkspaceId, run_id: RunId
+    database: Database, workspace_id: WorkspaceId, run_id: RunId, only_owner: PrincipalId | None = None
 ) -> tuple[AttemptRecord, ...]:
     async with database.tx(Role.APP, workspace_id) as tx:
-        if await ledger.one(tx, run_id) is None:
-            raise no_such("run")
+        await see_run(tx, run_id, only_owner)
         return await ledger.attempts(tx, run_id)
 
 
@@ -50,29 +55,34 @@ async def of_job(
     database: Database,
     workspace_id: WorkspaceId,
     job_id: JobId,
-    wanted: Filter = EVERYTHING,
+    wanted: Wanted = EVERYTHING,
     *,
     cursor: str | None = None,
     limit: int = PAGE,
 ) -> History:
+    """By planned time, newest first."""
     after = read_cursor(cursor)
     async with database.tx(Role.APP, workspace_id) as tx:
-        if not await explaining.names(tx, [job_id]):
-            raise no_such("job")
-        return _history(await ledger.of_job(tx, job_id, wanted, after, _fitting(limit)))
+        await see_job(tx, job_id, wanted.only_owner)
+        # That its owner may see it is settled: walking on with the owner as a filter would only cost.
+        mine = replace(wanted, only_owner=None)
+        return _history(await looking.of_job(tx, job_id, mine, after, _fitting(limit)))
 
 
 async def of_workspace(
     database: Database,
     workspace_id: WorkspaceId,
-    wanted: Filter = EVERYTHING,
+    wanted: Wanted = EVERYTHING,
     *,
     cursor: str | None = None,
     limit: int = PAGE,
 ) -> History:
+    """By when they were recorded, newest first; those of one job, where only one is asked for, by planned time."""
     after = read_cursor(cursor)
     async with database.tx(Role.APP, workspace_id) as tx:
-        return _history(await ledger.of_workspace(tx, wanted, after, _fitting(limit)))
+        if (job_id := wanted.job_id) is not None:
+            return _history(await looking.of_job(tx, job_id, wanted, after, _fitting(limit)))
+        return _history(await looking.of_workspace(tx, wanted, after, _fitting(limit)))
 
 
 def write_cursor(place: Bookmark) -> str:

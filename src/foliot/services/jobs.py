@@ -13,12 +13,14 @@ from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning import plan_start
+from foliot.domain.quotas import check_definition
 from foliot.domain.records import DueJob
 from foliot.domain.schedule import Once
 from foliot.domain.schedule.reading import anchored, check_schedule
 from foliot.services.dependencies import write_edges
 from foliot.services.firing import status_after
 from foliot.services.in_hand import no_such, note
+from foliot.services.room import check_room
 from foliot.storage import calendars, jobs
 from foliot.storage.definitions import definition_json
 from foliot.storage.jobs import StoredJob
@@ -39,6 +41,7 @@ async def create(
     async with database.tx(Role.APP, workspace_id) as tx:
         spec = replace(definition.spec, schedule=anchored(definition.spec.schedule, tx.now))
         definition = replace(definition, spec=spec)
+        check_definition(by.quotas, definition, tx.now)
         job_id = JobId(tx.new_id())
         status, timer = _first_status(definition, tx.now, enabled=enabled), Timer(tx.now, None, None)
         if enabled:
@@ -52,6 +55,7 @@ async def create(
             await calendars.link(tx, job_id, spec.calendars)
         if definition.depends_on:
             await write_edges(tx, job_id, spec.schedule, definition.depends_on)
+        await check_room(tx, by.quotas)
         await note(tx, "job.created", ("job", job_id), by, after={"definition": definition_json(definition)})
         return Created(job_id, status, timer.next_at)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from foliot.domain.ids import JobId, RunId, WorkerId
-from foliot.domain.outcomes import Outcome
+from foliot.domain.outcomes import Outcome, Succeeded
 from foliot.services.dependents import wake_dependents
 from foliot.services.loading import look_around
 from foliot.services.settling import Settling
@@ -19,8 +18,7 @@ from foliot.storage.tx import Database, Role, Tx
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """What happened to one attempt, under the fence it was leased with."""
 
     run_id: RunId
@@ -43,6 +41,24 @@ async def report(database: Database, reports: Sequence[Report]) -> frozenset[Run
 
 
 async def settle_reports(tx: Tx, reports: Sequence[Report]) -> frozenset[RunId]:
+    """Most reports are of a success after which nothing follows: they are settled by one statement. The others are decided one by one,
+    on the timers as those have left them.
+    """
+    quiet = await timers.lock_for_reports(tx, {each.job_id for each in reports})
+    plain = {
+        each.run_id: (Held(each.run_id, each.fence, each.worker_id), each.output)
+        for each in reports
+        if each.job_id in quiet and isinstance(each.outcome, Succeeded)
+    }
+    accepted = await leases.succeed(tx, list(plain.values()))
+    if len(accepted) < len(reports):
+        accepted |= await _decide(tx, [each for each in reports if each.run_id not in accepted])
+    return frozenset(accepted)
+
+
+async def _decide(tx: Tx, reports: Sequence[Report]) -> set[RunId]:
+    if not reports:
+        return set()
     rows = await timers.lock_with_dependents(tx, {each.job_id for each in reports})
     held = await leases.lock(tx, [Held(each.run_id, each.fence, each.worker_id) for each in reports])
     settling = Settling(tx, rows, await look_around(tx, rows.values()))
@@ -54,4 +70,4 @@ async def settle_reports(tx: Tx, reports: Sequence[Report]) -> frozenset[RunId]:
             settling.end_leased(lease, each.outcome, each.output)
     await settling.write()
     await wake_dependents(settling)
-    return frozenset(accepted)
+    return accepted

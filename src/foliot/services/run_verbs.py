@@ -14,12 +14,13 @@ from foliot.domain.freezing import freeze_at
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus, RunEvent, RunStatus, advance
 from foliot.domain.outcomes import Cancelled
+from foliot.domain.quotas import check_size
 from foliot.domain.run import Trigger
 from foliot.domain.schedule import PlannedTime, preview
 from foliot.services.dependents import wake_dependents
 from foliot.services.in_hand import InHand, no_such, note, refuse_archived, take
 from foliot.services.making import Asked, make
-from foliot.storage import jobs, runs, timer_moves
+from foliot.storage import jobs, leases, runs, timer_moves
 from foliot.storage.runs import RunRecord
 from foliot.storage.tx import Database, Role, Tx
 
@@ -52,6 +53,7 @@ async def run_now(
     only_owner: PrincipalId | None = None,
 ) -> RunId:
     """A run whatever the schedule says; the job keeps its status and its next time. Given `input` overlays the payload."""
+    check_size(by.quotas, "input", input)
     async with database.tx(Role.APP, workspace_id) as tx:
         return await run_in(tx, job_id, by, input=input, override=override, only_owner=only_owner)
 
@@ -84,10 +86,11 @@ async def retry_run(
     run_id: RunId,
     by: Actor,
     *,
+    input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
     override: bool = False,
     only_owner: PrincipalId | None = None,
 ) -> RunId:
-    """Do a finished run again, with its input and for its planned time, as a run of its own."""
+    """Do a finished run again, for its planned time and with its input, overlaid by what is given, as a run of its own."""
     async with database.tx(Role.APP, workspace_id) as tx:
         hand, run = await _take_run(tx, run_id, only_owner)
         if run.status is None:
@@ -98,11 +101,16 @@ async def retry_run(
                 hint="Backfill their range, skipped times included.",
             )
         _check_may_run(tx, hand, override=override)
+        given = run.input
+        if input is not None:
+            stored = await jobs.get(tx, run.job_id)
+            assert stored is not None, "a timer has its job"
+            given = {**(run.input or stored.definition.payload), **input}
         asked = Asked(
             Trigger.RETRY,
             run.planned_for,
             by.name,
-            run.input,
+            given,
             run_id,
             run.planned_local,
             run.fold,
@@ -110,7 +118,7 @@ async def retry_run(
             override,
         )
         [new_id] = await make(tx, hand, [asked])
-        after = {"retry_of": str(run_id), "override": override}
+        after = {"retry_of": str(run_id), "override": override, "input": input is not None}
         await note(tx, "run.retried", ("run", new_id), by, after=after)
         return new_id
 
@@ -121,22 +129,30 @@ async def cancel_run(
     run_id: RunId,
     by: Actor,
     *,
+    reason: str | None = None,
+    force: bool = False,
     only_owner: PrincipalId | None = None,
 ) -> Cancelling:
-    """A run that no worker has ends at once; one that is under way is asked to stop."""
+    """A run that no worker has ends at once; one that is under way is asked to stop, or taken from its worker by `force`."""
     async with database.tx(Role.APP, workspace_id) as tx:
         hand, run = await _take_run(tx, run_id, only_owner, dependents=True)
-        settling = hand.settling(tx)
-        if await settling.end_standing([run_id], Cancelled()):
-            await settling.write()
-            await wake_dependents(settling)
+        settling, outcome = hand.settling(tx), Cancelled(reason or "")
+        if await settling.end_standing([run_id], outcome):
             answer = Cancelling.ENDED
-        elif await runs.request_cancel(tx, [run_id]):
-            answer = Cancelling.REQUESTED
-        else:
+        elif (held := await leases.of_run(tx, run_id)) is None:
             advance(run.status or RunStatus.RUNNING, RunEvent.CANCEL)
             raise Conflict("This run is on no list and has no end; the sweeper will look after it.")
-        await note(tx, "run.cancelled", ("run", run_id), by, after={"cancelling": answer.value})
+        elif force:
+            settling.end_leased((await leases.lock(tx, [held]))[run_id], outcome, None)
+            answer = Cancelling.ENDED
+        else:
+            await runs.request_cancel(tx, [run_id])
+            await runs.set_note(tx, run_id, reason)
+            answer = Cancelling.REQUESTED
+        await settling.write()
+        await wake_dependents(settling)
+        after = {"cancelling": answer.value, "reason": reason, "force": force}
+        await note(tx, "run.cancelled", ("run", run_id), by, after=after)
         return answer
 
 

@@ -32,7 +32,7 @@ from foliot.storage.timers import TimerRow, Told
 from foliot.storage.tx import Tx
 from foliot.storage.waiting import Waiting
 
-BY = "engine"
+BY = jobs.ENGINE
 
 
 class Settling:

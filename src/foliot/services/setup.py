@@ -75,7 +75,11 @@ async def key_lookup(db: Database, presented: str) -> KeyHolder | None:
     if key is None:
         return None
     async with db.tx(Role.APP, key_hash=key.hash) as tx:
-        return await keys.find_presented(tx, key)
+        found = await keys.find_presented(tx, key.hash)
+        if found is None:
+            return None
+        await keys.touch(tx, key.hash)
+        return found.holder
 
 
 async def state(db: Database) -> Installation:

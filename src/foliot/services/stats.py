@@ -12,10 +12,26 @@ from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.services.seeing import see_job
 from foliot.storage import rounds, statistics
 from foliot.storage.rounds import Round
-from foliot.storage.statistics import Day, Now, Spread
+from foliot.storage.statistics import Day, Now, Percentiles, Spread
 from foliot.storage.tx import Database, Role
 
+__all__ = [
+    "Day",
+    "JobStats",
+    "Now",
+    "Percentiles",
+    "RolledUp",
+    "Spread",
+    "Totals",
+    "WorkspaceStats",
+    "job_stats",
+    "roll_up",
+    "totals",
+    "workspace_stats",
+]
+
 DAYS = 30
+WEEK = 7
 MOST_DAYS = 3_660
 NEWEST = 1_000  # runs that percentiles speak of
 BATCH = 5_000

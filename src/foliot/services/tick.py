@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from foliot.domain.ids import JobId
+from foliot.domain.lifecycle import JobStatus
+from foliot.domain.ordinary import ordinary_plan
 from foliot.domain.planning import plan, plan_error
 from foliot.domain.schedule import ZONE_DATA_VERSION
 from foliot.services.firing import ends_runs, fire, fire_one
@@ -45,10 +47,10 @@ async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> 
         if is_careful:
             planned = await timers.without_recorded(tx, planned)
         # The end of a run is told to dependents under their locks, which are taken before any other timer's.
-        alone = [each.row.job_id for each in planned if each.row.has_dependents and ends_runs(each.plan)]
-        together = [each for each in planned if each.row.job_id not in alone]
+        alone = {each.row.job_id for each in planned if each.row.has_dependents and ends_runs(each.plan)}
+        together = [each for each in planned if each.row.job_id not in alone] if alone else planned
         recorded = await fire(tx, around, together) if together else 0
-    for job_id in alone:
+    for job_id in sorted(alone):
         recorded += await _tick_alone(database, job_id)
     return Ticked(len(rows), recorded)
 
@@ -70,7 +72,21 @@ async def next_due(database: Database) -> datetime | None:
 
 def _planned(row: TimerRow, around: Around, now: datetime) -> Planned:
     try:
+        if _is_ordinary(row, around) and (shared := ordinary_plan(row.rules, row.timer.cursor, now)):
+            return Planned(row, shared)
         return Planned(row, plan(around.due(row), now))
     except Exception:  # one bad job must never stop the others
         log.exception("job.not_planned", extra={"workspace": str(row.workspace_id), "job": str(row.job_id)})
         return Planned(row, plan_error(row.timer, now, row.errors), row.errors + 1)
+
+
+def _is_ordinary(row: TimerRow, around: Around) -> bool:
+    return not (
+        row.live
+        or row.waiting
+        or row.live_until
+        or row.has_gate
+        or row.skip_next is not None
+        or row.status is not JobStatus.ACTIVE
+        or (around.freezes and around.freezes_of(row))
+    )

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from foliot.domain.ids import RunId
+from foliot.services.claim import Claimer, claim_and
 from foliot.storage import work
 from foliot.storage.leases import Claimed
-from foliot.storage.tx import Database, Role
+from foliot.storage.tx import Database, Tx
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """`left` is what the attempt may still take, by the database's clock at the moment of loading."""
 
     claimed: Claimed
@@ -24,17 +22,26 @@ class Work:
     left: timedelta
 
 
-async def load(database: Database, claimed: Sequence[Claimed]) -> tuple[list[Work], list[Claimed]]:
+class Found(NamedTuple):
     """The work, and the claims whose job has been removed meanwhile."""
-    async with database.tx(Role.ENGINE) as tx:
-        rows = await work.load(tx, [RunId(each.run_id) for each in claimed])
-        now = tx.now
-    found = [
-        Work(each, row.name, row.config, overlaid(row.payload, row.input), each.deadline_at - now)
-        for each in claimed
-        if (row := rows.get(each.run_id)) is not None
-    ]
-    return found, [each for each in claimed if each.run_id not in rows]
+
+    work: list[Work]
+    orphans: list[Claimed]
+
+
+async def claim_work(database: Database, claimer: Claimer) -> Found:
+    """Runs to be done, with what is to be done in them."""
+    return await claim_and(_load, database, claimer) or Found([], [])
+
+
+async def _load(tx: Tx, claimed: Sequence[Claimed]) -> Found:
+    jobs, inputs = await work.jobs(tx, claimed), await work.inputs(tx, claimed)
+    found: list[Work] = []
+    for each in claimed:
+        if (job := jobs.get(each.job_id)) is not None:
+            given = overlaid(job.payload or {}, inputs.get(each.run_id))
+            found.append(Work(each, job.name, job.config or {}, given, each.deadline_at - tx.now))
+    return Found(found, [each for each in claimed if each.job_id not in jobs])
 
 
 def overlaid(payload: dict[str, Any], given: Any) -> dict[str, Any]:

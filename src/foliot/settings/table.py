@@ -188,6 +188,54 @@ class Settings:
             unit="seconds",
         ),
     )
+    rate_per_key: int | None = field(
+        default=None,
+        metadata=as_row(
+            WholeNumber(0, 1_000_000),
+            "Requests a second that one key may send to one node, twice as many at once after a rest; 0 is no limit. "
+            "Default: 100 with database_url, none without.",
+        ),
+    )
+    rate_per_workspace: int | None = field(
+        default=None,
+        metadata=as_row(
+            WholeNumber(0, 1_000_000),
+            "Requests a second that all keys of a workspace together may send to one node; 0 is no limit. "
+            "Default: 500 with database_url, none without.",
+        ),
+    )
+    rate_of_failures: int | None = field(
+        default=None,
+        metadata=as_row(
+            WholeNumber(0, 1_000_000),
+            "Requests a minute with keys that are not valid that one address may send to one node; 0 is no limit. "
+            "Default: 60 with database_url, none without.",
+        ),
+    )
+    quota_jobs: int | None = field(
+        default=None,
+        metadata=as_row(
+            WholeNumber(0, 100_000_000),
+            "Jobs that a workspace may have, archived ones not counted; 0 is no limit. A workspace may have a quota of its own. "
+            "Default: 10000 with database_url, none without.",
+        ),
+    )
+    quota_min_interval: int = field(
+        default=1,
+        metadata=as_row(
+            WholeNumber(1, 86_400),
+            "The least time between two planned times of a job, by cron or interval. A workspace may have one of its own.",
+            unit="seconds",
+        ),
+    )
+    quota_payload_bytes: int = field(
+        default=262_144,
+        metadata=as_row(
+            WholeNumber(2, 262_144),
+            "How large payload, config and input may be, each, as JSON. A workspace may have a quota of its own.",
+            unit="bytes",
+        ),
+    )
     origins: Mapping[str, str] = field(default_factory=dict)
 
     def secrets(self) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ class _PackedDumper(Dumper):
 def _numbers(oid: int, number: Struct, values: Sequence[int | None]) -> Packed:
     """Where each value has the same size, the sizes can be what joins them."""
     length = _INT.pack(number.size)
-    if not values or None in values:
+    if not values or None in values or values.count(values[0]) == len(values):
         return _repeated(oid, values, number.pack)
     return _array(oid, len(values), length + length.join(map(number.pack, values)))
 
@@ -108,6 +108,8 @@ def _numbers(oid: int, number: Struct, values: Sequence[int | None]) -> Packed:
 def _repeated(oid: int, values: Sequence[T | None], dump: Callable[[T], bytes]) -> Packed:
     """Where few values stand many times, each is dumped once."""
     dumped = {value: _NULL if value is None else _sized(dump(value)) for value in set(values)}
+    if len(dumped) == 1:
+        return _array(oid, len(values), next(iter(dumped.values())) * len(values))
     return _array(oid, len(values), b"".join([dumped[value] for value in values]))
 
 

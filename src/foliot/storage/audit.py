@@ -1,4 +1,4 @@
-"""The audit: entries are appended in the transaction that does the thing, and never change."""
+"""The audit: entries are appended in the transaction that does the thing, and never change. An entry closes the claim it is made under."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from foliot.domain.access import Actor
+from foliot.storage import idempotency
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -29,6 +30,7 @@ async def append(tx: Tx, entry_id: UUID, entry: AuditEntry) -> None:
     before = None if entry.before is None else Jsonb(entry.before)
     params = _params(tx, entry) | {"id": entry_id, "object_id": entry.object_id, "before": before}
     await tx.execute(sql.audit.append, params)
+    await _close(tx, entry)
 
 
 async def append_many(tx: Tx, ids: Sequence[UUID], entries: Sequence[AuditEntry]) -> None:
@@ -40,6 +42,13 @@ async def append_many(tx: Tx, ids: Sequence[UUID], entries: Sequence[AuditEntry]
             "before": [None if entry.before is None else json.dumps(entry.before) for entry in entries],
         }
         await tx.execute(sql.audit.append_many, _params(tx, entries[0]) | differing)
+        await _close(tx, entries[0])
+
+
+async def _close(tx: Tx, entry: AuditEntry) -> None:
+    """What was asked for under an Idempotency-Key is done from here on."""
+    if entry.by.claim is not None:
+        await idempotency.close(tx, entry.by.claim, (entry.object_kind, entry.object_id))
 
 
 def _params(tx: Tx, entry: AuditEntry) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +11,7 @@ from foliot.domain.definition import Definition, Rules, Spec
 from foliot.domain.errors import FoliotError, ScheduleInvalid
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Job
-from foliot.domain.schedule import Calendar, Manual
+from foliot.domain.schedule import Calendar, Interval, Manual
 from foliot.storage.codec import decode, dumps, encode, loads
 
 
@@ -18,9 +19,34 @@ def spec_text(spec: Spec) -> str:
     return dumps(spec)
 
 
-@lru_cache(maxsize=50_000)
+_ANCHOR = '"anchor":"'  # inside a text the quotes would be escaped, so this is always the key
+
+
 def rules_of(text: str) -> Rules:
-    """Jobs with the same spec share one value, so a million jobs on a few thousand schedules are read a few thousand times."""
+    """Jobs with the same spec share one value, so a million jobs on a few thousand schedules are read a few thousand times.
+
+    An interval counts from its own creation, so hardly two are the same: they share all but the anchor, and are not remembered.
+    """
+    if '"kind":"interval"' not in text or _ANCHOR not in text:
+        return _remembered_rules(text)
+    head, _, rest = text.partition(_ANCHOR)
+    anchor, _, tail = rest.partition('"')
+    shared = _remembered_rules(f'{head}{_ANCHOR}{_SOME_DAY}"{tail}')
+    schedule = shared.spec.schedule
+    try:
+        at = datetime.fromisoformat(anchor)
+    except ValueError:
+        return _remembered_rules(text)
+    if not isinstance(schedule, Interval):
+        return _remembered_rules(text)
+    return Rules(shared.spec.on(replace(schedule, anchor=at)))
+
+
+_SOME_DAY = "2000-01-01T00:00:00+00:00"
+
+
+@lru_cache(maxsize=50_000)
+def _remembered_rules(text: str) -> Rules:
     try:
         return Rules(loads(Spec, text))
     except (ValueError, TypeError, KeyError, FoliotError) as error:

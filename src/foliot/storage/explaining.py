@@ -28,6 +28,7 @@ class Subject:
     definition: Definition
     status: JobStatus
     status_reason: str | None
+    paused_until: datetime | None
     revision: int
     schedule_rev: int
     created_at: datetime
@@ -85,6 +86,7 @@ async def subject(tx: Tx, job_id: JobId) -> Subject | None:
         definition=definition_of(row["definition"]),
         status=JobStatus(row["status"]),
         status_reason=row["status_reason"],
+        paused_until=row["paused_until"],
         revision=row["revision"],
         schedule_rev=row["schedule_rev"],
         created_at=row["created_at"],

@@ -57,6 +57,11 @@ def one_of(column: str, kind: str = "text") -> Column:
     return condition
 
 
+def any_in(column: str) -> Column:
+    """For a column of arrays."""
+    return lambda put, values: f"{column} && {put(list(values))}::text[]"
+
+
 def holds_text(column: str) -> Column:
     """Somewhere in it, whether in capitals or not."""
     return lambda put, values: (

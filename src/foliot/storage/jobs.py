@@ -18,6 +18,8 @@ from foliot.storage.definitions import definition_json, definition_of, spec_text
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
 
+ENGINE = "engine"  # how the engine signs what it does to jobs by itself
+
 
 @dataclass(frozen=True, slots=True)
 class StoredJob:
@@ -182,6 +184,7 @@ async def move(tx: Tx, moves: Sequence[Move], by: str) -> None:
             "statuses": [move.status.value for move in moves],
             "reasons": [move.reason for move in moves],
             "by": by,
+            "engine": ENGINE,
             "now": tx.now,
         },
     )

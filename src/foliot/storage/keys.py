@@ -2,16 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from foliot.domain.access import ApiKey, KeyHolder, MemberRole, Principal, PrincipalKind
-from foliot.domain.ids import KeyId
+from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
 
-_TOUCH_AFTER = timedelta(
+TOUCH_AFTER = timedelta(
     minutes=1
 )  # last_used_at is for people; writing it on every request would be for nobody
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    """A key as people see it in a list: all but the secret, which is kept nowhere."""
+
+    id: KeyId
+    holder: Principal
+    is_holder_active: bool
+    name: str
+    prefix: str
+    scopes: frozenset[str]
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+    created_at: datetime
+
+    @property
+    def as_presented(self) -> KeyHolder:
+        """What whoever comes with it may do."""
+        return KeyHolder(self.holder, self.id, self.scopes, self.expires_at, self.prefix)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Which keys somebody may see: their own; those of the workspace; those of the installation."""
+
+    own: PrincipalId
+    is_admin: bool
+    is_system: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    holder: KeyHolder
+    last_used_at: datetime | None
 
 
 async def insert_principal(tx: Tx, principal: Principal, *, email: str | None = None) -> None:
@@ -66,14 +104,97 @@ async def insert_key(
     await tx.execute(sql.keys.insert, params)
 
 
-async def find_presented(tx: Tx, key: ApiKey) -> KeyHolder | None:
+async def find_presented(tx: Tx, key_hash: bytes) -> Presented | None:
     """Whose key this is, while it is valid. The transaction must have been opened with the key's hash."""
-    row = await tx.fetch_one(sql.keys.find_presented, {"key_hash": key.hash, "now": tx.now})
+    row = await tx.fetch_one(sql.keys.find_presented, {"key_hash": key_hash, "now": tx.now})
     if row is None:
         return None
-    if row["last_used_at"] is None or tx.now - row["last_used_at"] >= _TOUCH_AFTER:
-        await tx.execute(sql.keys.touch, {"key_hash": key.hash, "now": tx.now})
-    return KeyHolder(_principal(row), row["key_id"], frozenset(row["scopes"]), row["expires_at"])
+    holder = KeyHolder(
+        _principal(row), row["key_id"], frozenset(row["scopes"]), row["expires_at"], row["prefix"]
+    )
+    return Presented(holder, row["last_used_at"])
+
+
+async def touch(tx: Tx, key_hash: bytes) -> None:
+    """It was used, which is written once a minute. The transaction must have been opened with the key's hash."""
+    params = {"key_hash": key_hash, "now": tx.now, "before": tx.now - TOUCH_AFTER}
+    await tx.execute(sql.keys.touch, params)
+
+
+async def page(
+    tx: Tx,
+    seen: Seen,
+    *,
+    key_id: KeyId | None = None,
+    principal_id: PrincipalId | None = None,
+    is_revoked: bool | None = None,
+    before: KeyId | None = None,
+    limit: int = 1,
+) -> list[StoredKey]:
+    """Newest first."""
+    rows = await tx.fetch(
+        sql.keys.page,
+        {
+            "own": seen.own,
+            "is_admin": seen.is_admin,
+            "is_system": seen.is_system,
+            "workspace_id": tx.workspace_id,
+            "id": key_id,
+            "principal_id": principal_id,
+            "is_revoked": is_revoked,
+            "before": before,
+            "limit": limit,
+        },
+    )
+    return [_stored(row) for row in rows]
+
+
+async def lock(tx: Tx, key_id: KeyId, seen: Seen) -> StoredKey | None:
+    """Read once it is locked: what it was before that may have changed."""
+    await tx.execute(sql.keys.lock, {"id": key_id})
+    return next(iter(await page(tx, seen, key_id=key_id)), None)
+
+
+async def change(
+    tx: Tx, key_id: KeyId, *, name: str, scopes: Iterable[str], expires_at: datetime | None
+) -> None:
+    params = {"id": key_id, "name": name, "scopes": sorted(scopes), "expires_at": expires_at}
+    await tx.execute(sql.keys.change, params)
+
+
+async def revoke(tx: Tx, key_id: KeyId) -> bool:
+    """Whether it was valid until now."""
+    return await tx.execute(sql.keys.revoke, {"id": key_id, "now": tx.now}) > 0
+
+
+async def revoke_of_principal(tx: Tx, principal_id: PrincipalId) -> int:
+    return await tx.execute(sql.keys.revoke_of_principal, {"principal_id": principal_id, "now": tx.now})
+
+
+async def revoke_of_workspace(tx: Tx, workspace_id: WorkspaceId) -> int:
+    return await tx.execute(sql.keys.revoke_of_workspace, {"workspace_id": workspace_id, "now": tx.now})
+
+
+def _stored(row: Row) -> StoredKey:
+    holder = Principal(
+        id=row["principal_id"],
+        workspace_id=row["workspace_id"],
+        kind=PrincipalKind(row["kind"]),
+        name=row["principal_name"],
+        role=MemberRole(row["role"]),
+    )
+    return StoredKey(
+        id=row["id"],
+        holder=holder,
+        is_holder_active=row["active"],
+        name=row["name"],
+        prefix=row["prefix"],
+        scopes=frozenset(row["scopes"]),
+        expires_at=row["expires_at"],
+        last_used_at=row["last_used_at"],
+        revoked_at=row["revoked_at"],
+        created_at=row["created_at"],
+    )
 
 
 def _principal(row: Row) -> Principal:

@@ -19,6 +19,7 @@ FIRST = UUID(int=0)  # before every workspace
 _TRIGGERS = {trigger.value: trigger for trigger in Trigger}
 # How each column of a batch crosses to `sql/leases.sql`.
 _HELD_COLUMNS: Mapping[str, Packer] = {"run_ids": uuids, "fences": ints, "worker_ids": uuids}
+_SUCCEEDED_COLUMNS: Mapping[str, Packer] = {**_HELD_COLUMNS, "outputs": jsons}
 _SETTLED_COLUMNS: Mapping[str, Packer] = {
     "run_ids": uuids, "statuses": texts, "skip_reasons": texts, "notes": texts, "attempts": texts, "errors": jsons,
     "retry_ats": instants, "retries": ints, "losses": ints, "expires_ats": instants, "outputs": jsons,
@@ -74,21 +75,28 @@ async def take(
     types: Sequence[str],
     workspaces: Sequence[WorkspaceId],
     share: int,
+    most: int | None = None,
 ) -> list[Claimed]:
+    """At most `share` of each workspace, and `most` of all together."""
     params = {
         "worker_id": worker_id,
         "queue": queue,
         "types": list(types),
         "workspace_ids": uuids(workspaces),
         "share": share,
+        "most": most,
         "now": tx.now,
     }
     return [claimed_run(*row) for row in await tx.fetch_tuples(sql.ready.take, params)]
 
 
 def claimed_run(*columns: Any) -> Claimed:
-    *known, trigger = columns
-    return Claimed._make((*known, _TRIGGERS[trigger]))
+    return Claimed._make((*columns[:-1], _TRIGGERS[columns[-1]]))
+
+
+async def of_run(tx: Tx, run_id: RunId) -> Held | None:
+    row = await tx.fetch_one(sql.leases.of_run, {"run_id": run_id})
+    return None if row is None else Held(**row)
 
 
 async def lock(tx: Tx, held: Sequence[Held]) -> dict[RunId, Lease]:
@@ -98,6 +106,14 @@ async def lock(tx: Tx, held: Sequence[Held]) -> dict[RunId, Lease]:
         run_id: Lease(job_id, _facts(run_id, job_id, *facts), workspace_id, concurrency_key, is_limited)
         for run_id, job_id, *facts, workspace_id, concurrency_key, is_limited in rows
     }
+
+
+async def succeed(tx: Tx, done: Sequence[tuple[Held, Any]]) -> set[RunId]:
+    """Settle successes of jobs that are quiet, each with its output. Needs the locks of their timers; answers with those it settled."""
+    if not done:
+        return set()
+    arrays = packed(_SUCCEEDED_COLUMNS, [(*held, output) for held, output in done])
+    return {run_id for (run_id,) in await tx.fetch_tuples(sql.leases.succeed, {**arrays, "now": tx.now})}
 
 
 async def settle(tx: Tx, settled: Sequence[tuple[Settlement, Any]]) -> None:

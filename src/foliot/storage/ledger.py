@@ -1,4 +1,4 @@
-"""The ledger as people read it: runs with their live status, pages of history, attempts."""
+"""The ledger as people read it: runs with their live status, and their attempts. Pages of them are `looking.py`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from foliot.domain.ids import JobId, RunId, WorkerId, uuid7
 from foliot.domain.lifecycle import AttemptStatus, RunStatus
 from foliot.domain.run import RunError, Trigger
 from foliot.domain.schedule import SkipReason, load_zone
-from foliot.storage.queries import Query, sql
-from foliot.storage.tx import Params, Row, Tx
+from foliot.storage.queries import sql
+from foliot.storage.tx import Row, Tx
 
-MOST_SCANNED = 5_000  # records that one page looks at, when a filter leaves most of them out
 _MILLISECOND = timedelta(milliseconds=1)
 _NO_ENTROPY = bytes(10)
 
@@ -46,6 +45,14 @@ class RunRecord:
     output: Any
     error: RunError | None
     worker: WorkerId | None
+    job_name: str | None
+    note: str | None
+    triggered_by: str | None
+    retry_of: RunId | None
+    upstream_run_id: RunId | None
+    created_at: datetime
+    cancel_requested_at: datetime | None
+    attempts: tuple[AttemptRecord, ...] | None = None  # None where they were not looked up
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,34 +73,6 @@ class AttemptRecord:
     leased_at: datetime
     ended_at: datetime | None
     error: RunError | None
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Empty means all. `since` is included, `until` is not: of planned times in a job's history, of records in a workspace's."""
-
-    statuses: tuple[RunStatus, ...] = ()
-    triggers: tuple[Trigger, ...] = ()
-    since: datetime | None = None
-    until: datetime | None = None
-
-    @property
-    def is_sparse(self) -> bool:
-        return bool(self.statuses or self.triggers)
-
-
-@dataclass(frozen=True, slots=True)
-class Bookmark:
-    """Where a page ended: the next one begins right after it."""
-
-    planned_for: datetime
-    id: RunId
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    runs: tuple[RunRecord, ...]
-    next: Bookmark | None  # None at the end; a filtered page may be short and still have a next one
 
 
 async def one(tx: Tx, run_id: RunId) -> Entry | None:
@@ -117,33 +96,6 @@ async def attempts(tx: Tx, run_id: RunId) -> tuple[AttemptRecord, ...]:
     )
 
 
-async def of_job(tx: Tx, job_id: JobId, wanted: Filter, after: Bookmark | None, limit: int) -> Page:
-    """A job's history, newest planned time first."""
-    params = {
-        "job_id": job_id,
-        "since": wanted.since,
-        "until": wanted.until,
-        "before": after and after.planned_for,
-        "before_id": after and after.id,
-        **_kinds(wanted),
-    }
-    rows = await tx.fetch(sql.ledger.of_job, params | _bounds(wanted, limit))
-    return await _page(tx, rows, wanted, limit, sql.ledger.floor_of_job, params)
-
-
-async def of_workspace(tx: Tx, wanted: Filter, after: Bookmark | None, limit: int) -> Page:
-    """What was recorded last in the workspace of the transaction."""
-    params = {
-        "workspace_id": tx.workspace_id,
-        "since_id": wanted.since and first_id_at(wanted.since),
-        "until_id": wanted.until and first_id_at(wanted.until),
-        "before_id": after and after.id,
-        **_kinds(wanted),
-    }
-    rows = await tx.fetch(sql.ledger.of_workspace, params | _bounds(wanted, limit))
-    return await _page(tx, rows, wanted, limit, sql.ledger.floor_of_workspace, params)
-
-
 async def near(tx: Tx, job_id: JobId, at: datetime, within: timedelta) -> Entry | None:
     """The record of the planned time that `at` means, or the gap record that covers it."""
     row = await tx.fetch_one(sql.ledger.near, {"job_id": job_id, "at": at, "before": at + within})
@@ -164,32 +116,8 @@ def local_of(planned_for: datetime, planned_key: datetime, timezone: str) -> dat
     return planned_for.astimezone(load_zone(timezone)).replace(tzinfo=None)
 
 
-def _kinds(wanted: Filter) -> dict[str, list[str] | None]:
-    return {
-        "statuses": [status.value for status in wanted.statuses] or None,
-        "triggers": [trigger.value for trigger in wanted.triggers] or None,
-    }
-
-
-def _bounds(wanted: Filter, limit: int) -> dict[str, int]:
-    return {"scan": MOST_SCANNED if wanted.is_sparse else limit + 1, "limit": limit + 1}
-
-
-async def _page(tx: Tx, rows: list[Row], wanted: Filter, limit: int, floor: Query, params: Params) -> Page:
-    runs = tuple(_record(row) for row in rows[:limit])
-    if len(rows) > limit:
-        return Page(runs, Bookmark(runs[-1].planned_for, runs[-1].id))
-    if not wanted.is_sparse:
-        return Page(runs, None)
-    last = await tx.fetch_one(floor, {**params, "scan": MOST_SCANNED - 1})
-    return Page(runs, None if last is None else Bookmark(last["planned_for"], last["id"]))
-
-
-def _entry(row: Row) -> Entry:
-    return Entry(_record(row), row["note"], row["schedule_rev"])
-
-
-def _record(row: Row) -> RunRecord:
+def record(row: Row) -> RunRecord:
+    """From a row of the view."""
     started_at, finished_at = row["started_at"], row["finished_at"]
     is_backfill = (
         row["trigger"] == Trigger.BACKFILL
@@ -215,7 +143,18 @@ def _record(row: Row) -> RunRecord:
         output=row["output"],
         error=_error(row["error"]),
         worker=row["worker_id"],
+        job_name=row["job_name"],
+        note=row["note"],
+        triggered_by=row["triggered_by"],
+        retry_of=row["retry_of"],
+        upstream_run_id=row["upstream_run_id"],
+        created_at=row["created_at"],
+        cancel_requested_at=row["cancel_requested_at"],
     )
+
+
+def _entry(row: Row) -> Entry:
+    return Entry(record(row), row["note"], row["schedule_rev"])
 
 
 def _milliseconds(start: datetime | None, end: datetime | None) -> int | None:

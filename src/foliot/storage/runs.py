@@ -239,5 +239,11 @@ async def request_cancel(tx: Tx, run_ids: Sequence[RunId]) -> frozenset[RunId]:
     return frozenset(row["run_id"] for row in rows)
 
 
+async def set_note(tx: Tx, run_id: RunId, note: str | None) -> None:
+    """Of a run that has not ended; nothing takes nothing away."""
+    if note is not None:
+        await tx.execute(sql.runs.set_note, {"id": run_id, "note": note})
+
+
 def error_json(error: RunError | None) -> Jsonb | None:
     return None if error is None else Jsonb({"code": error.code, "message": error.message})

@@ -118,8 +118,7 @@ class Told:
             self.end_id = settlement.run_id
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(NamedTuple):
     """A timer, what was planned for it, and its count of scheduler errors in a row after that."""
 
     row: TimerRow
@@ -186,8 +185,8 @@ async def without_recorded(tx: Tx, planned: Sequence[Planned]) -> list[Planned]:
         return time is None or (row.job_id, time.local, time.fold) not in known
 
     return [
-        replace(
-            each, plan=replace(each.plan, records=tuple(r for r in each.plan.records if is_new(each.row, r)))
+        each._replace(
+            plan=replace(each.plan, records=tuple(r for r in each.plan.records if is_new(each.row, r)))
         )
         for each in planned
     ]
@@ -222,6 +221,12 @@ async def lock_with_dependents(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, 
         if missing := {row["job_id"] for row in known} - found.keys():
             found |= await lock(tx, missing)
     return found
+
+
+async def lock_for_reports(tx: Tx, job_ids: Iterable[JobId]) -> set[JobId]:
+    """The same locks as `lock_with_dependents`; answers with the jobs for which a success changes nothing but counters."""
+    rows = await tx.fetch_tuples(sql.timers.lock_for_reports, {"job_ids": uuids(list(job_ids))})
+    return {job_id for job_id, is_quiet in rows if is_quiet}
 
 
 async def settle(tx: Tx, told: Mapping[JobId, Told]) -> None:

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from random import Random, SystemRandom
 from typing import Any, Self
@@ -24,7 +24,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from foliot.clock import Clock
 from foliot.domain.errors import DatabaseUnavailable
-from foliot.domain.ids import WorkspaceId, uuid7
+from foliot.domain.ids import WorkspaceId, uuid7, uuid7s
 from foliot.storage import arrays
 from foliot.storage.errors import is_lost, is_retryable, may_retry, unavailable
 from foliot.storage.queries import Query
@@ -79,8 +79,7 @@ class Tx:
 
     def new_ids(self, count: int) -> list[UUID]:
         """Asking for chance once: for a batch, asking for each id is a call of the kernel for each."""
-        entropy = self.chance.randbytes(10 * count)
-        return [uuid7(self.now, entropy[at : at + 10]) for at in range(0, len(entropy), 10)]
+        return uuid7s(self.now, self.chance.randbytes(10 * count))
 
     async def fetch_tuples(self, query: Query, params: Params | None = None) -> list[tuple[Any, ...]]:
         """The columns in their order, read in binary: for the batches of the engine, where a row is a few microseconds."""
@@ -203,6 +202,10 @@ class Database:
                 await self._give_back(connection)
         except psycopg.Error as error:
             raise _translated(error) from error
+
+    def instant(self, read_at: datetime, age: float) -> datetime:
+        """Now by the clock that names the instants of transactions, given one that it named `age` seconds ago."""
+        return self._clock.now() if self._clock else read_at + timedelta(seconds=age)
 
     async def _begin(self, opening: bytes) -> tuple[AsyncConnection[Row], datetime]:
         """One round trip. A connection found dead has done nothing yet, so another is tried, once."""

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from foliot.domain.ids import RunId
+from foliot.domain.ids import JobId, RunId
+from foliot.domain.run import Trigger
+from foliot.storage.arrays import uuids
+from foliot.storage.leases import Claimed
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
 
-@dataclass(frozen=True, slots=True)
-class WorkRow:
+class JobRow(NamedTuple):
     name: str
-    config: dict[str, Any]
-    payload: dict[str, Any]
-    input: Any
+    config: dict[str, Any] | None
+    payload: dict[str, Any] | None
 
 
-async def load(tx: Tx, run_ids: Sequence[RunId]) -> dict[RunId, WorkRow]:
-    rows = await tx.fetch(sql.work.load, {"run_ids": list(run_ids)})
-    return {
-        row["run_id"]: WorkRow(row["name"], row["config"] or {}, row["payload"] or {}, row["input"])
-        for row in rows
-    }
+async def jobs(tx: Tx, claimed: Sequence[Claimed]) -> dict[JobId, JobRow]:
+    rows = await tx.fetch_tuples(sql.work.jobs, {"job_ids": uuids([each.job_id for each in claimed])})
+    return {job_id: JobRow(name, config, payload) for job_id, name, config, payload in rows}
+
+
+async def inputs(tx: Tx, claimed: Sequence[Claimed]) -> dict[RunId, Any]:
+    """What the runs were given. Those of a schedule are given nothing, so that most claims need not ask."""
+    given = [each.run_id for each in claimed if each.trigger is not Trigger.SCHEDULE]
+    if not given:
+        return {}
+    return dict(await tx.fetch_tuples(sql.work.inputs, {"run_ids": uuids(given)}))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from operator import attrgetter
 
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
@@ -11,34 +13,90 @@ from starlette.routing import BaseRoute
 
 from foliot import __version__
 from foliot.services import Database
+from foliot.services.access import Door
 from foliot.services.hints import Announce
 from foliot.web import errors, health, openapi
-from foliot.web.api import bulk, calendars, fleet, freezes, job_moves, jobs, planned_times, preview, runs
+from foliot.web.api import (
+    asking,
+    audit,
+    bulk,
+    calendars,
+    events,
+    fleet,
+    freezes,
+    job_edits,
+    job_moves,
+    jobs,
+    keys,
+    logs,
+    members,
+    planned_times,
+    preview,
+    runs,
+    workspaces,
+)
+from foliot.web.rates import Rates
 from foliot.web.requests import Requests
 from foliot.web.routes import permission_of
 
+NOUNS = (
+    jobs,
+    job_edits,
+    job_moves,
+    planned_times,
+    bulk,
+    runs,
+    asking,
+    preview,
+    calendars,
+    events,
+    freezes,
+    fleet,
+    keys,
+    logs,
+    members,
+    workspaces,
+    audit,
+)
 OPEN = frozenset({"/", "/healthz", "/readyz"})
 
 
 def create_app(
-    probe: health.Probe, stopping: asyncio.Event, database: Database, announce: Announce
+    probe: health.Probe,
+    stopping: asyncio.Event,
+    database: Database,
+    announce: Announce,
+    *,
+    door: Door | None = None,
+    rates: Rates | None = None,
 ) -> FastAPI:
     """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown.
 
-    `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next.
+    `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next. `door` knows the
+    quotas of the installation and `rates` count what comes in; without them there are none.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
-    app = FastAPI(title="Foliot", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title="Foliot",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        generate_unique_id_function=attrgetter("name"),  # operation ids that clients can be made from
+    )
     app.state.stopping = stopping
     app.state.database = database
     app.state.announce = announce
+    app.state.door = door or Door(database)
+    app.state.rates = rates or Rates()
+    app.state.streams = Counter()  # open ones, by workspace
     app.add_middleware(Requests)
     errors.install(app)
     app.include_router(health.router(probe), include_in_schema=False)
     app.add_api_route(
         "/", welcome, methods=["GET", "HEAD"], response_class=HTMLResponse, include_in_schema=False
     )
-    for room in (jobs, job_moves, planned_times, bulk, runs, preview, calendars, freezes, fleet, openapi):
+    for room in (*NOUNS, openapi):
         app.include_router(room.routes)
     refuse_undeclared(app.routes)
     return app

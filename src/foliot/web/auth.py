@@ -11,8 +11,9 @@ from fastapi.openapi.models import HTTPBearer
 from fastapi.security.base import SecurityBase
 
 from foliot.domain.access import Permission
-from foliot.services.access import Caller, admit, enter
+from foliot.services.access import Caller, Door, admit
 from foliot.web.errors import Refused
+from foliot.web.rates import Rates
 
 HINT = "Send the header `Authorization: Bearer <key>`; `./dev serve` keeps the first key in <data dir>/admin.key."
 
@@ -20,8 +21,10 @@ HINT = "Send the header `Authorization: Bearer <key>`; `./dev serve` keeps the f
 class Guard(SecurityBase):
     """Lets in whoever has the permission, and yields them. The key is looked at before anything else of the request."""
 
-    def __init__(self, permission: Permission) -> None:
+    def __init__(self, permission: Permission, *, agents: bool = True) -> None:
+        """`agents` is false for what a whole workspace shares: an agent manages its own jobs alone."""
         self.permission = permission
+        self.agents = agents
         self.model = HTTPBearer(description="An API key, `fol_...`.")
         self.scheme_name = "key"
 
@@ -46,8 +49,8 @@ class Guard(SecurityBase):
                 hint=HINT,
                 headers={"WWW-Authenticate": 'Bearer realm="foliot"'},
             )
-        slug = request.headers.get("foliot-workspace")
-        caller = await enter(request.app.state.database, presented.strip(), slug)
+        address = _address(request)
+        caller = await _entered(request, presented.strip(), address)
         if caller is None:
             challenge = 'Bearer realm="foliot", error="invalid_token"'
             raise Refused(
@@ -56,8 +59,24 @@ class Guard(SecurityBase):
                 hint=HINT,
                 headers={"WWW-Authenticate": challenge},
             )
-        admit(caller, self.permission)
-        return replace(caller, address=_address(request), request_id=request.state.request_id)
+        rates: Rates = request.app.state.rates
+        request.state.rate = rates.count(caller)
+        admit(caller, self.permission, agents=self.agents)
+        return replace(caller, address=address, request_id=request.state.request_id)
+
+
+async def _entered(request: Request, presented: str, address: str | None) -> Caller | None:
+    """Who keeps coming with wrong keys is turned away before the database is asked. A key that was valid before is asked
+    about in any case: behind one address there may be many.
+    """
+    door: Door = request.app.state.door
+    rates: Rates = request.app.state.rates
+    if not door.knows(presented):
+        rates.check_failures(address)
+    caller = await door.enter(presented, request.headers.get("foliot-workspace"))
+    if caller is None:
+        rates.count_failure(address)
+    return caller
 
 
 def _address(request: Request) -> str | None:
@@ -71,3 +90,8 @@ def _address(request: Request) -> str | None:
 Viewer = Annotated[Caller, Depends(Guard(Permission.VIEWER))]
 Operator = Annotated[Caller, Depends(Guard(Permission.OPERATOR))]
 Editor = Annotated[Caller, Depends(Guard(Permission.EDITOR))]
+Admin = Annotated[Caller, Depends(Guard(Permission.ADMIN))]
+System = Annotated[Caller, Depends(Guard(Permission.SYSTEM))]
+# Of what a whole workspace shares, such as calendars and freezes.
+SharedOperator = Annotated[Caller, Depends(Guard(Permission.OPERATOR, agents=False))]
+SharedEditor = Annotated[Caller, Depends(Guard(Permission.EDITOR, agents=False))]

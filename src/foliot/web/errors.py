@@ -15,7 +15,17 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from foliot.domain.errors import Conflict, Denied, FoliotError, Invalid, NotFound, StaleRevision, Unavailable
+from foliot.domain.errors import (
+    Conflict,
+    Denied,
+    FoliotError,
+    Invalid,
+    KeyInUse,
+    NotFound,
+    QuotaExceeded,
+    StaleRevision,
+    Unavailable,
+)
 from foliot.web.validation import field_problems, summary
 from foliot.wire.problems import MEDIA_TYPE
 
@@ -35,6 +45,7 @@ REFUSALS: Mapping[int, tuple[str, str]] = {
     405: ("method_not_allowed", "This address does not take that method."),
     413: ("too_large", "The request is too large."),
     415: ("unsupported_media_type", "The body must be application/json."),
+    429: ("rate_limited", "Too many requests; Retry-After says when the next one passes."),
 }
 
 
@@ -63,6 +74,7 @@ def problem(
     *,
     errors: Iterable[Mapping[str, Any]] = (),
     headers: Mapping[str, str] | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> JSONResponse:
     body = {
         "type": "about:blank",
@@ -72,6 +84,7 @@ def problem(
         "code": code,
         "errors": list(errors),
         "request_id": request.scope.get("state", {}).get("request_id"),
+        **(more or {}),
     }
     return JSONResponse(body, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
@@ -97,8 +110,14 @@ async def _ours(request: Request, error: Exception) -> JSONResponse:
         if each.pointer or each.hint
     ]
     status = status_of(error)
-    headers = {"Retry-After": "1"} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
-    return problem(request, status, error.code, error.message, errors=told, headers=headers)
+    is_passing = status == HTTPStatus.SERVICE_UNAVAILABLE or isinstance(error, KeyInUse)
+    headers = {"Retry-After": "1"} if is_passing else {}
+    if isinstance(error, StaleRevision) and error.revision is not None:
+        headers["ETag"] = f'"{error.revision}"'
+    more = None
+    if isinstance(error, QuotaExceeded):
+        more = {"quota": {"name": error.quota, "limit": error.limit, "used": error.used}}
+    return problem(request, status, error.code, error.message, errors=told, headers=headers, more=more)
 
 
 async def _validation(request: Request, error: Exception) -> JSONResponse:

@@ -9,6 +9,8 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import iter_route_contexts
 
 from foliot.web.auth import Viewer
+from foliot.web.idempotency import HEADER, PARAMETER
+from foliot.web.links import link
 from foliot.web.routes import GuardedRoute, permission_of
 
 routes = APIRouter(route_class=GuardedRoute)
@@ -20,7 +22,7 @@ async def openapi(request: Request, caller: Viewer) -> JSONResponse:
 
 
 def described(app: Any) -> dict[str, Any]:
-    """FastAPI's description, with the permission that each operation needs."""
+    """FastAPI's description, with the permission that each operation needs, the key that every POST takes and where its answer leads."""
     schema: dict[str, Any] = app.openapi()
     for route in iter_route_contexts(app.routes):
         permission = permission_of(route)
@@ -28,4 +30,12 @@ def described(app: Any) -> dict[str, Any]:
             operation = schema["paths"].get(route.path, {}).get(method.lower())
             if operation is not None and permission is not None:
                 operation["x-foliot-permission"] = permission.value
+                if method == "POST":
+                    operation["parameters"] = _with_key(operation.get("parameters", []))
+    link(schema)
     return schema
+
+
+def _with_key(parameters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """FastAPI keeps what it made, and this may be asked twice."""
+    return [*(each for each in parameters if each["name"] != HEADER), PARAMETER]

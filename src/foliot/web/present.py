@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import assert_never
+from zlib import crc32
 
+from foliot.domain.comparing import differences
+from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
+from foliot.domain.run import RunError
 from foliot.domain.schedule import (
     Cron,
     Interval,
@@ -20,18 +24,20 @@ from foliot.domain.schedule import (
 )
 from foliot.domain.schedule.notes import dst_note
 from foliot.domain.schedule.saying import say
-from foliot.services.listing import RunRecord, StoredJob
+from foliot.services.history import AttemptRecord, RunRecord
+from foliot.services.listing import StoredJob
+from foliot.services.revisions import Change
 from foliot.wire import jobs as wire
 from foliot.wire.durations import write_duration
 from foliot.wire.instants import write_instant
-from foliot.wire.runs import RunErrorOut, RunOut
+from foliot.wire.revisions import FieldChange, RevisionOut
+from foliot.wire.runs import AttemptOut, RunErrorOut, RunOut
 from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut
 
 
-def job_out(record: StoredJob) -> wire.JobOut:
-    definition, spec = record.definition, record.definition.spec
-    return wire.JobOut(
-        id=record.id,
+def definition_out(definition: Definition) -> wire.JobDefinition:
+    spec = definition.spec
+    return wire.JobDefinition(
         name=definition.name,
         description=definition.description,
         type=spec.type,
@@ -74,6 +80,14 @@ def job_out(record: StoredJob) -> wire.JobOut:
         tags=list(spec.tags),
         external_ref=None if definition.external_ref is None else dict(definition.external_ref),
         owner=definition.owner_id,
+    )
+
+
+def job_out(record: StoredJob) -> wire.JobOut:
+    definition = definition_out(record.definition)
+    return wire.JobOut(
+        **{name: getattr(definition, name) for name in wire.JobDefinition.model_fields},
+        id=record.id,
         status=record.status.value,
         status_reason=record.status_reason,
         status_at=record.status_at,
@@ -97,8 +111,30 @@ def job_out(record: StoredJob) -> wire.JobOut:
     )
 
 
+def revision_out(change: Change) -> RevisionOut:
+    revision = change.revision
+    definition = definition_out(revision.definition)
+    changes = []
+    if change.before is not None:
+        before, after = (each.model_dump(mode="json") for each in (definition_out(change.before), definition))
+        changes = [
+            FieldChange(path=each.path, before=each.before, after=each.after)
+            for each in differences(before, after)
+        ]
+    return RevisionOut(
+        revision=revision.revision,
+        at=revision.at,
+        actor=revision.actor,
+        note=revision.note,
+        changes=changes,
+        definition=definition,
+    )
+
+
 def etag(record: StoredJob) -> str:
-    return f'"{record.revision}"'
+    """The revision, which If-Match asks for, and a trace of everything else that a job's JSON shows, for If-None-Match."""
+    rest = [getattr(record, name) for name in StoredJob.__slots__ if name != "definition"]
+    return f'"{record.revision}-{crc32(repr(rest).encode()):08x}"'
 
 
 def schedule_out(schedule: Schedule) -> ScheduleOut:
@@ -140,46 +176,75 @@ def times_out(schedule: Schedule, times: Iterable[PlannedTime]) -> list[PlannedO
     return [
         PlannedOut(
             planned_for=time.planned_for,
-            planned_local=_local(schedule, time),
-            notes=list(_notes(schedule, time)),
+            planned_local=local_of(schedule, time),
+            notes=list(notes_of(schedule, time)),
         )
         for time in times
     ]
 
 
 def run_out(record: RunRecord) -> RunOut:
-    error = record.error
+    attempts = record.attempts
     return RunOut(
         id=record.id,
         job_id=record.job_id,
+        job_name=record.job_name,
         number=record.number,
         status=record.status.value,
         skip_reason=record.skip_reason and record.skip_reason.value,
+        note=record.note,
         trigger=record.trigger.value,
+        triggered_by=record.triggered_by,
+        retry_of=record.retry_of,
+        upstream_run_id=record.upstream_run_id,
         planned_for=record.planned_for,
         planned_local=record.planned_local,
         planned_until=record.planned_until,
         count=record.count,
+        created_at=record.created_at,
         started_at=record.started_at,
         finished_at=record.finished_at,
         duration_ms=record.duration_ms,
         lag_ms=record.lag_ms,
+        cancel_requested_at=record.cancel_requested_at,
         attempt_count=record.attempt_count,
+        attempts=None if attempts is None else [attempt_out(each) for each in attempts],
         input=record.input,
         output=record.output,
-        error=None if error is None else RunErrorOut(code=error.code, message=error.message),
+        error=_error(record.error),
         worker=record.worker,
     )
 
 
-def _local(schedule: Schedule, time: PlannedTime) -> datetime:
+def attempt_out(record: AttemptRecord) -> AttemptOut:
+    return AttemptOut(
+        number=record.number,
+        status=record.status.value,
+        worker=record.worker,
+        fence=record.fence,
+        started_at=record.leased_at,
+        finished_at=record.ended_at,
+        duration_ms=None if record.ended_at is None else milliseconds(record.ended_at - record.leased_at),
+        error=_error(record.error),
+    )
+
+
+def milliseconds(length: timedelta) -> int:
+    return length // timedelta(milliseconds=1)
+
+
+def _error(error: RunError | None) -> RunErrorOut | None:
+    return None if error is None else RunErrorOut(code=error.code, message=error.message)
+
+
+def local_of(schedule: Schedule, time: PlannedTime) -> datetime:
     """What the clock on the wall shows; for a calendar schedule, what it names, even where the clocks jump over it."""
     if isinstance(schedule, Cron):
         return time.local
     return time.planned_for.astimezone(load_zone(schedule.timezone)).replace(tzinfo=None)
 
 
-def _notes(schedule: Schedule, time: PlannedTime) -> Iterable[str]:
+def notes_of(schedule: Schedule, time: PlannedTime) -> Iterable[str]:
     if (dst := dst_note(schedule, time)) is not None:
         yield dst
     if time.skip is None and time.due_at > time.planned_for:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from foliot.web.errors import unforeseen
+from foliot.web.rates import told
 
 log = logging.getLogger(__name__)
 HEADERS = (
@@ -41,7 +42,9 @@ class Requests:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *HEADERS, (b"x-request-id", request_id.encode())]
+                rate = told(scope["state"].get("rate"))
+                known = (b"x-request-id", request_id.encode())
+                message["headers"] = [*message["headers"], *HEADERS, *rate, known]
             await send(message)
 
         facts = {"method": scope["method"], "path": scope["path"], "request": request_id}

@@ -1,4 +1,6 @@
-"""How a route of the API treats a request: first the key, then the body, strictly; then what FastAPI does."""
+"""How a route of the API treats a request: first the key, then the body, strictly; whether it was done before (Idempotency-Key), and
+whether its caller knows what it is about as it is (If-Match); then what FastAPI does.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,19 @@ from foliot.domain.access import Permission
 from foliot.domain.errors import Invalid
 from foliot.web.auth import Guard
 from foliot.web.errors import Refused
+from foliot.web.idempotency import HEADER, once
+from foliot.web.preconditions import check_if_match
 from foliot.web.strict_json import LARGEST, NotJson, has_unkeepable, read_json
 from foliot.wire.problems import MEDIA_TYPE, Problem
 
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 _PROBLEM = {"model": Problem, "content": {MEDIA_TYPE: {}}}
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"description": "No valid key", **_PROBLEM},
     403: {"description": "This key may not", **_PROBLEM},
     422: {"description": "Some fields are not as they should be", **_PROBLEM},
+    429: {"description": "Too many requests", **_PROBLEM},
     503: {"description": "No database right now", **_PROBLEM},
 }
 WITH_BODY: dict[int | str, dict[str, Any]] = {
@@ -30,6 +36,7 @@ WITH_BODY: dict[int | str, dict[str, Any]] = {
     415: {"description": "Not application/json", **_PROBLEM},
 }
 NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"description": "No such thing, or not yours", **_PROBLEM}}
+STALE: dict[int | str, dict[str, Any]] = {412: {"description": "Edited since it was read", **_PROBLEM}}
 CONFLICT: dict[int | str, dict[str, Any]] = {409: {"description": "Not from where it is now", **_PROBLEM}}
 
 
@@ -75,6 +82,7 @@ class Bounded(Request):
 class GuardedRoute(APIRoute):
     def get_route_handler(self) -> Handler:
         handle, guard, has_body = super().get_route_handler(), guard_of(self.dependant), self.body_field
+        shape, status = self.response_model, self.status_code or 200
 
         async def guarded(request: Request) -> Response:
             request = Bounded(request.scope, request.receive)
@@ -82,6 +90,13 @@ class GuardedRoute(APIRoute):
                 await guard(request)
             if has_body is not None:
                 await request.json()
+            if guard is not None and request.method == "POST" and HEADER in request.headers:
+                return await once(request, shape, status, checked)
+            return await checked(request)
+
+        async def checked(request: Request) -> Response:
+            if guard is not None and request.method not in SAFE:
+                await check_if_match(request)
             return await handle(request)
 
         return guarded

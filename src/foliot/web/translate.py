@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NoReturn, TypeVar, assert_never
 
@@ -42,6 +42,7 @@ from foliot.domain.schedule import (
 )
 from foliot.domain.schedule.reading import Reading, read_schedule, settled
 from foliot.domain.schedule.saying import say
+from foliot.web.configs import check_config
 from foliot.web.validation import summary
 from foliot.wire import jobs as wire
 from foliot.wire.schedules import CronIn, IntervalIn, ManualIn, OnceIn, ScheduleIn, WordsIn
@@ -51,17 +52,32 @@ FLAT = {"/misfire/grace": "/grace", "/misfire/max_catch_up": "/max_catch_up"}
 T = TypeVar("T")
 
 
-def definition_of(job: wire.JobIn, now: datetime, timezone: str, owner_id: PrincipalId) -> Definition:
-    """`timezone` is the workspace's, for a schedule that names none."""
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a definition is read upon: when, in whose zone if it names none, for whom; and what it takes the place of."""
+
+    now: datetime
+    timezone: str
+    owner_id: PrincipalId | None
+    before: Definition | None = None
+    keeps_schedule: bool = (
+        False  # the schedule came back as it is: times that have passed since are no fault now
+    )
+
+
+def definition_of(job: wire.JobIn, ground: Ground) -> Definition:
+    now, before = ground.now, ground.before
     faults = Faults()
-    schedule = faults.take(lambda: schedule_of(job.schedule, now, timezone))
+    schedule = faults.take(lambda: _schedule(job.schedule, ground))
     retry = faults.take(lambda: _retry(job.retry))
     overlap = faults.take(lambda: Overlap(OverlapRule(job.overlap), job.max_queued))
     misfire = faults.take(lambda: Misfire(MisfireRule(job.misfire), job.grace, job.max_catch_up))
     breaker = faults.take(lambda: Breaker(job.breaker.after, BreakerAction(job.breaker.action)))
     limits = faults.take(lambda: Limits(job.timeout, job.start_deadline, OnLost(job.on_lost)))
     retention = faults.take(lambda: _retention(job.retention))
-    faults.take(lambda: _check_span(job, now))
+    if before is None or (before.spec.start_at, before.spec.end_at) != (job.start_at, job.end_at):
+        faults.take(lambda: _check_span(job, now))
+    faults.found += check_config(job.type, job.config)
     faults.take(lambda: _check_size("config", job.config))
     faults.take(lambda: _check_size("payload", job.payload))
     faults.take(lambda: _check_size("external_ref", job.external_ref))
@@ -105,9 +121,15 @@ def definition_of(job: wire.JobIn, now: datetime, timezone: str, owner_id: Princ
         payload=job.payload,
         retention=retention,
         depends_on=tuple(_edge(each) for each in job.depends_on),
-        owner_id=owner_id,
+        owner_id=ground.owner_id,
         external_ref=job.external_ref,
     )
+
+
+def _schedule(given: ScheduleIn, ground: Ground) -> Schedule:
+    if ground.keeps_schedule and ground.before is not None:
+        return ground.before.spec.schedule
+    return schedule_of(given, ground.now, ground.timezone)
 
 
 def schedule_of(given: ScheduleIn, now: datetime, timezone: str) -> Schedule:

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 from foliot.wire.shape import refusal
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
+_SPACED = re.compile(r"(\d) (\d\d:\d\d)$", re.ASCII)
 _CLOCK = re.compile(r"\d\d:\d\d(?::\d\d)?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
@@ -93,6 +94,15 @@ def _write_clock_time(value: time) -> str:
 Instant = Annotated[
     datetime,
     BeforeValidator(_instant),
+    PlainSerializer(write_instant, return_type=str),
+    WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2027-01-02T18:00:00Z"]}),
+]
+# As a parameter of an address, where an unescaped + arrives as a space.
+Moment = Annotated[
+    datetime,
+    BeforeValidator(
+        lambda value: _instant(_SPACED.sub(r"\1+\2", value) if isinstance(value, str) else value)
+    ),
     PlainSerializer(write_instant, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2027-01-02T18:00:00Z"]}),
 ]

@@ -105,9 +105,14 @@ class JobHead(Shape):
     next_run_at: Instant | None
 
 
-class JobOut(JobFields, JobHead):
+class JobDefinition(JobFields):
+    """What a person wrote, as answers show it."""
+
     schedule: ScheduleOut
     owner: Id | None
+
+
+class JobOut(JobDefinition, JobHead):
     status_reason: str | None
     status_at: Instant
     paused_until: Instant | None

@@ -18,6 +18,12 @@ class FieldProblem(Shape):
     hint: str | None = Field(description="What to do next.")
 
 
+class QuotaProblem(Shape):
+    name: str = Field(examples=["jobs"])
+    limit: int
+    used: int
+
+
 class Problem(Shape):
     type: str
     title: str
@@ -26,3 +32,7 @@ class Problem(Shape):
     code: str = Field(description="Stable; programs may rely on it.")
     errors: list[FieldProblem]
     request_id: str | None
+    quota: QuotaProblem | None = Field(
+        default=None,
+        description="With the code quota_exceeded: which one, how much it allows, how much is used.",
+    )

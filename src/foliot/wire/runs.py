@@ -7,40 +7,95 @@ from typing import Any, Literal
 from pydantic import Field
 
 from foliot.wire.instants import Id, Instant, WallTime
+from foliot.wire.jobs import JsonObject
 from foliot.wire.shape import Shape
 
 RunStatus = Literal[
     "ready", "waiting", "running", "succeeded", "failed", "timed_out", "interrupted", "cancelled", "skipped"
 ]
 Trigger = Literal["schedule", "manual", "dependency", "retry", "backfill", "import", "webhook"]
+AttemptStatus = Literal["running", "succeeded", "failed", "timed_out", "lost", "cancelled"]
 
 
 class RunErrorOut(Shape):
-    code: str
+    code: str = Field(description="Stable; programs may rely on it.", examples=["worker_lost"])
     message: str
+
+
+class AttemptOut(Shape):
+    """One try by one worker. A run that ended with its first is its own record of it."""
+
+    number: int = Field(description="From 1 on.", examples=[1])
+    status: AttemptStatus = Field(
+        description="`lost`: its worker fell silent and may or may not have finished."
+    )
+    worker: Id = Field(description="The worker that had it.")
+    fence: int = Field(description="Rises with each attempt; a report under an older one is refused.")
+    started_at: Instant = Field(description="When the worker took it.")
+    finished_at: Instant | None = Field(description="Null while it is under way.")
+    duration_ms: int | None
+    error: RunErrorOut | None
+
+
+class AttemptsOut(Shape):
+    items: list[AttemptOut] = Field(description="Oldest first.")
 
 
 class RunOut(Shape):
     id: Id
     job_id: Id
-    number: int
-    status: RunStatus
-    skip_reason: str | None
-    trigger: Trigger
-    planned_for: Instant
+    job_name: str | None = Field(description="The name its job has now.", examples=["daily sync"])
+    number: int = Field(description="Counts the runs of its job; there may be gaps.", examples=[12])
+    status: RunStatus = Field(
+        description="`ready`: a worker may take it, retries wait here too. `waiting`: it may not start yet; explain says why."
+    )
+    skip_reason: str | None = Field(
+        description="Why it did not run, where it is skipped.", examples=["overlap"]
+    )
+    note: str | None = Field(
+        description="Who or what, beside the status: the reason of a cancel, the run in its way."
+    )
+    trigger: Trigger = Field(description="What brought it about.")
+    triggered_by: str | None = Field(description="Who asked for it; null where it came by itself.")
+    retry_of: Id | None = Field(description="The run that it does again.")
+    upstream_run_id: Id | None = Field(description="The run of another job whose end brought it about.")
+    planned_for: Instant = Field(description="The planned time; for a run by hand, when it was asked for.")
     planned_local: WallTime
     planned_until: Instant | None = Field(description="The last planned time of a gap record.")
     count: int | None = Field(
         description="How many planned times a gap record stands for; null with planned_until: beyond counting."
     )
-    started_at: Instant | None
+    created_at: Instant = Field(description="When it was recorded.")
+    started_at: Instant | None = Field(description="When its first attempt began.")
     finished_at: Instant | None
-    duration_ms: int | None
-    lag_ms: int | None
+    duration_ms: int | None = Field(
+        description="From its first start to its end, waits between attempts included."
+    )
+    lag_ms: int | None = Field(description="How long after its planned time it started.")
+    cancel_requested_at: Instant | None = Field(description="Its worker has been asked to stop since then.")
     attempt_count: int
+    attempts: list[AttemptOut] | None = Field(
+        default=None, description="The newest ten, oldest first; null in lists, where they are not looked up."
+    )
     input: Any = Field(
         description="What was given for this run alone; null where the job's payload is all of it."
     )
-    output: Any
+    output: Any = Field(description="What its handler returned.")
     error: RunErrorOut | None
-    worker: Id | None
+    worker: Id | None = Field(description="The worker that has it, or had it last.")
+
+
+class CancelIn(Shape):
+    reason: str | None = Field(default=None, min_length=1, max_length=1_000, examples=["wrong month"])
+    force: bool = Field(
+        default=False,
+        description="Take it from its worker at once. What the worker still does is no longer heard of, and the next run may"
+        " start beside it.",
+    )
+
+
+class RetryIn(Shape):
+    input: JsonObject | None = Field(
+        default=None, description="Laid over the input of the run that is done again, key by key."
+    )
+    override: bool = Field(default=False, description="Run even while a freeze holds the job.")

@@ -1,9 +1,11 @@
-"""What the janitor does: add up days, prune what lies beyond retention, repair what is not as it should be."""
+"""What the janitor does: add up days, prune what lies beyond retention, repair what is not as it should be, forget old idempotency keys."""
 
 from __future__ import annotations
 
 from foliot.engine.janitor import Chore
+from foliot.services import closing, events
 from foliot.services.fleet import forget_lost
+from foliot.services.idempotency import FORGOTTEN_AT_ONCE, forget_old
 from foliot.services.prune import prune
 from foliot.services.repair import refresh_zone_data, repair_runs, repair_timers
 from foliot.services.stats import roll_up
@@ -29,9 +31,18 @@ def chores(database: Database) -> tuple[Chore, ...]:
         await repair_runs(database)
         return False
 
+    async def empty_archived_workspaces() -> bool:
+        return await closing.finish(database)
+
+    async def forget_idempotency_keys() -> bool:
+        return await forget_old(database) == FORGOTTEN_AT_ONCE
+
     async def forget_lost_workers() -> bool:
         await forget_lost(database)
         return False
+
+    async def prune_events() -> bool:
+        return await events.prune(database) > 0
 
     return (
         move_timers_to_new_zone_data,
@@ -39,5 +50,8 @@ def chores(database: Database) -> tuple[Chore, ...]:
         prune_history,
         repair_all_timers,
         repair_open_runs,
+        empty_archived_workspaces,
+        forget_idempotency_keys,
         forget_lost_workers,
+        prune_events,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from foliot.engine.hints import Listening
 from foliot.engine.janitor import Chore, Janitor
@@ -20,7 +20,13 @@ STEP_ENDS_WITHIN = 1.0  # seconds for a step under way when we stop
 
 class Engine:
     def __init__(
-        self, database: Database, listen_url: str, orders: Orders | None, chores: Sequence[Chore] = ()
+        self,
+        database: Database,
+        listen_url: str,
+        orders: Orders | None,
+        chores: Sequence[Chore] = (),
+        *,
+        who_may_enter_changed: Callable[[], None] | None = None,
     ) -> None:
         """Without orders this node has no worker of its own."""
         self._announcer = Announcer(database)
@@ -29,7 +35,10 @@ class Engine:
         self._loops = [self._scheduler, Loop("sweeper", Sweeper(database, announce).step)]
         if chores:
             self._loops.append(Loop("janitor", Janitor(chores).step))
-        listening = Listening(database, listen_url, {Hint.TIMERS: self._scheduler.wake})
+        wakes = {Hint.TIMERS: self._scheduler.wake}
+        if who_may_enter_changed is not None:
+            wakes[Hint.KEYS] = who_may_enter_changed
+        listening = Listening(database, listen_url, wakes)
         self._hints = Loop("hints", listening.step, within=None)
         self._worker = WorkerChild(orders) if orders else None
         self._worker_loop = Loop("worker", self._worker.step, within=None) if self._worker else None

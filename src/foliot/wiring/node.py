@@ -23,11 +23,13 @@ from foliot.domain.errors import Conflict, DatabaseUnavailable, FoliotError, Inv
 from foliot.domain.schedule.zone import ZONE_DATA_VERSION
 from foliot.embedded.server import EmbeddedServer
 from foliot.services import setup, workers
+from foliot.services.access import Door
 from foliot.settings import Settings
 from foliot.storage.server import ServerFacts
 from foliot.storage.tx import Database
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
+from foliot.web.rates import Rates
 from foliot.wiring.chores import chores
 from foliot.wiring.collecting import collect_seldom
 from foliot.wiring.ending import Ending
@@ -41,6 +43,7 @@ from foliot.wiring.home import (
     only_one,
     restart_postgres,
 )
+from foliot.wiring.limits import failures_of, quotas_of
 from foliot.wiring.worker import Orders
 
 log = logging.getLogger(__name__)
@@ -77,12 +80,24 @@ class Node:
         self._deaths: deque[float] = deque(maxlen=MOST_RESTARTS)
         self._broken: FoliotError | None = None
         self._db = Database(here.url)
+        self._door = Door(self._db, quotas_of(settings))
         self._engine = Engine(
-            self._db, settings.listen_url or here.url, orders_of(settings, here.url), chores(self._db)
+            self._db,
+            settings.listen_url or here.url,
+            orders_of(settings, here.url),
+            chores(self._db),
+            who_may_enter_changed=self._door.forget,
         )
         self._http = Http(
             uvicorn.Config(
-                create_app(self.readiness, self._stopping, self._db, self._engine.announce),
+                create_app(
+                    self.readiness,
+                    self._stopping,
+                    self._db,
+                    self._engine.announce,
+                    door=self._door,
+                    rates=Rates(failures_of(settings)),
+                ),
                 lifespan="off",
                 ws="none",
                 log_config=None,
@@ -106,6 +121,7 @@ class Node:
                 await self._http.serve([listening])
             finally:
                 await self._engine.stop()
+                await self._door.close()
         if self._broken is not None:
             raise self._broken
 

@@ -31,6 +31,7 @@ from foliot.storage.tx import Database, PoolSize
 from foliot.wiring.collecting import collect_seldom
 from foliot.worker.heart import STUCK, Heart
 from foliot.worker.link import LocalLink
+from foliot.worker.logbook import Logbook
 from foliot.worker.reporting import Reporter
 from foliot.worker.worker import Worker
 
@@ -82,13 +83,15 @@ async def run(orders: Orders) -> None:
         database = await stack.enter_async_context(Database(orders.url, size=PoolSize(1, 4)))
         link = LocalLink(database, f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease))
         reporter = Reporter(link)
-        worker = Worker(link, registry.load(), reporter, orders.permits)
+        logbook = Logbook(link)
+        worker = Worker(link, registry.load(), reporter, orders.permits, logbook=logbook)
         announcer = Announcer(database, TIMERS_PAUSE)
         stack.push_async_callback(announcer.close)
         claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)
         listening = Listening(database, orders.listen_url, {Hint.READY: claims.wake})
         hints = Loop("hints", listening.step, within=None)
-        worker.wake, reporter.wake = claims.wake, reports.wake
+        lines = Loop("logs", logbook.step)
+        worker.wake, reporter.wake, logbook.wake = claims.wake, reports.wake, lines.wake
 
         def settled() -> None:
             claims.wake()  # the end of one run may have let another go
@@ -96,7 +99,7 @@ async def run(orders: Orders) -> None:
 
         reporter.when_accepted = settled
         async with Beating(orders, worker):
-            tasks = [asyncio.create_task(each.run()) for each in (claims, reports, hints)]
+            tasks = [asyncio.create_task(each.run()) for each in (claims, reports, hints, lines)]
             log.info("worker.started", extra={"pid": os.getpid(), "permits": orders.permits})
             await stopping.wait()
             log.info("worker.draining", extra={"grace": orders.grace})

@@ -10,10 +10,11 @@ from typing import Protocol
 
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import HandedBack
-from foliot.services import Database, claim, work, workers
-from foliot.services.claim import Turns
+from foliot.services import Database, logs, workers
+from foliot.services.claim import Claimer, Turns
+from foliot.services.logs import LogChunk
 from foliot.services.report import Report, report
-from foliot.services.work import Work
+from foliot.services.work import Work, claim_work
 from foliot.services.workers import Beat
 
 log = logging.getLogger(__name__)
@@ -29,6 +30,8 @@ class Link(Protocol):
     async def claim(self, worker_id: WorkerId, types: Sequence[str], permits: int) -> list[Work]: ...
 
     async def report(self, reports: Sequence[Report]) -> frozenset[RunId]: ...
+
+    async def log(self, chunks: Sequence[LogChunk]) -> None: ...
 
     async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
         """Hand-backs of what this worker holds by the books and does not know of: a claim's answer was lost on the way."""
@@ -58,17 +61,18 @@ class LocalLink:
         found: list[Work] = []
         for queue in self.queues:
             if len(found) < permits:
-                left = permits - len(found)
-                claimed = await claim.claim(self.database, worker_id, queue, types, left, self._turns)
-                if claimed:
-                    loaded, orphans = await work.load(self.database, claimed)
-                    found += loaded
-                    for each in orphans:  # its lease is swept at its deadline
-                        log.error("run.orphaned", extra={"run": str(each.run_id), "job": str(each.job_id)})
+                claimer = Claimer(worker_id, queue, types, permits - len(found), self._turns)
+                loaded, orphans = await claim_work(self.database, claimer)
+                found += loaded
+                for each in orphans:  # its lease is swept at its deadline
+                    log.error("run.orphaned", extra={"run": str(each.run_id), "job": str(each.job_id)})
         return found
 
     async def report(self, reports: Sequence[Report]) -> frozenset[RunId]:
         return await report(self.database, reports)
+
+    async def log(self, chunks: Sequence[LogChunk]) -> None:
+        await logs.append(self.database, chunks)
 
     async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
         return [

@@ -10,7 +10,7 @@ from typing import Any
 
 from foliot.domain.outcomes import Failed, TimedOut
 from foliot.domain.run import RunError
-from foliot.handlers.context import Ctx
+from foliot.handlers.context import Ctx, Write, to_nowhere
 from foliot.handlers.registry import Assignment, Done, Handler, failed
 from foliot.services.work import Work
 
@@ -20,11 +20,11 @@ MOST_MESSAGE = 4_000  # characters
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-async def perform(handler: Handler, work: Work) -> Done:
+async def perform(handler: Handler, work: Work, write: Write = to_nowhere) -> Done:
     """Raises nothing but CancelledError, when somebody other than the deadline ended it."""
     try:
         async with asyncio.timeout(max(timedelta(0), work.left).total_seconds()) as deadline:
-            done = await handler.run(assignment_of(work))
+            done = await handler.run(assignment_of(work, write))
     except TimeoutError as error:
         done = Done(TimedOut()) if deadline.expired() else _raised(error)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
@@ -32,7 +32,7 @@ async def perform(handler: Handler, work: Work) -> Done:
     return storable(done)
 
 
-def assignment_of(work: Work) -> Assignment:
+def assignment_of(work: Work, write: Write = to_nowhere) -> Assignment:
     claimed = work.claimed
     ctx = Ctx(
         workspace_id=str(claimed.workspace_id),
@@ -43,6 +43,7 @@ def assignment_of(work: Work) -> Assignment:
         fence=claimed.fence,
         trigger=claimed.trigger.value,
         planned_for=claimed.planned_for,
+        write=write,
     )
     return Assignment(ctx, work.config, work.input)
 

@@ -7,7 +7,6 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import timedelta
 
 from foliot.domain.errors import Unavailable
@@ -82,7 +81,7 @@ class Reporter:
 
     async def _give_up(self, report: Report) -> frozenset[RunId]:
         try:
-            return await self._link.report([replace(report, outcome=Failed(NOT_TAKEN), output=None)])
+            return await self._link.report([report._replace(outcome=Failed(NOT_TAKEN), output=None)])
         except Unavailable:
             raise
         except Exception:

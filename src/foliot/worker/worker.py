@@ -17,6 +17,7 @@ from foliot.services.report import Report
 from foliot.services.work import Work
 from foliot.services.workers import Beat
 from foliot.worker.link import Link
+from foliot.worker.logbook import Logbook
 from foliot.worker.performing import perform
 from foliot.worker.reporting import BATCH, Reporter
 
@@ -49,6 +50,7 @@ class Worker:
         reporter: Reporter,
         permits: int,
         chance: Random | None = None,
+        logbook: Logbook | None = None,
     ) -> None:
         self.wake: Callable[[], None] = lambda: None
         self.when_registered: Callable[[WorkerId, float], None] = lambda worker_id, at: None
@@ -58,6 +60,7 @@ class Worker:
         self._handlers = handlers
         self._reporter = reporter
         self._permits = permits
+        self._logbook = logbook or Logbook(link)
         self._chance = chance or SystemRandom()
         self._attempts: dict[Key, Attempt] = {}
         self._is_unsure = False  # whether a claim's answer was lost
@@ -140,9 +143,12 @@ class Worker:
     async def _attempt(self, attempt: Attempt) -> None:
         work = attempt.work
         try:
-            done = await perform(self._handlers[work.claimed.type], work)
+            write = self._logbook.writer(work.claimed.run_id, work.claimed.attempt)
+            done = await perform(self._handlers[work.claimed.type], work, write)
         except asyncio.CancelledError:
             done = Done(attempt.why or HandedBack())
+        attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
+        await self._logbook.finish(work.claimed.run_id, work.claimed.attempt)
         del self._attempts[_key(work)]
         self._report(attempt, done)
         self.wake()

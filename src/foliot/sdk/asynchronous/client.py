@@ -6,12 +6,15 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from foliot.sdk.asking import post
+from foliot.sdk.asking import Ask, post
+from foliot.sdk.asynchronous.calendars import AsyncCalendars
+from foliot.sdk.asynchronous.freezes import AsyncFreezes
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.jobs import AsyncJobs
 from foliot.sdk.asynchronous.runs import AsyncRuns
 from foliot.sdk.keywords import ScheduleLike, schedule_body
 from foliot.sdk.place import find
+from foliot.wire.fleet import JobTypesOut, QueuesOut, WorkersOut
 from foliot.wire.schedules import PreviewOut
 
 
@@ -36,6 +39,8 @@ class AsyncClient:
         self._http = AsyncHttp(place, workspace=workspace, timeout=timeout, retries=retries)
         self.jobs = AsyncJobs(self._http)
         self.runs = AsyncRuns(self._http)
+        self.calendars = AsyncCalendars(self._http)
+        self.freezes = AsyncFreezes(self._http)
 
     async def preview(
         self, schedule: ScheduleLike, *, n: int = 5, after: datetime | str | None = None
@@ -43,6 +48,18 @@ class AsyncClient:
         """What a schedule means and when it fires. Nothing is kept."""
         query = {"n": n, "after": after}
         return await self._http.ask(PreviewOut, post("/preview", body=schedule_body(schedule), query=query))
+
+    async def workers(self) -> WorkersOut:
+        """Those that serve this workspace: the living first, then those lost within the last day."""
+        return await self._http.ask(WorkersOut, Ask("GET", "/workers"))
+
+    async def queues(self) -> QueuesOut:
+        """Every queue that a job names or a worker serves, with what stands in it."""
+        return await self._http.ask(QueuesOut, Ask("GET", "/queues"))
+
+    async def job_types(self) -> JobTypesOut:
+        """What `type` of a job may be."""
+        return await self._http.ask(JobTypesOut, Ask("GET", "/job-types"))
 
     async def close(self) -> None:
         await self._http.close()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from typing import Any, Unpack, overload
 
-from foliot.sdk.asking import Ask, Ref, given, post
+from foliot.sdk.asking import Ask, Ref, given, post, seen
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
-from foliot.sdk.keywords import JobKeywords, job_body
-from foliot.wire.jobs import JobIn, JobOut, JobStatus
-from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
+from foliot.sdk.keywords import JobFilters, JobKeywords, job_body
+from foliot.wire.jobs import JobIn, JobOut
+from foliot.wire.pages import LONGEST_PAGE, PAGE, CountedPage, Page
+from foliot.wire.revisions import RevisionOut
 from foliot.wire.runs import RunOut
 from foliot.wire.schedules import TimesOut
 
@@ -23,38 +24,37 @@ class AsyncJobs:
     async def list(
         self,
         *,
-        status: JobStatus | Sequence[JobStatus] | None = None,
-        type: str | None = None,  # noqa: A002  # the name on the wire
-        queue: str | None = None,
-        tag: str | None = None,
+        sort: str | None = None,
+        count: bool | None = None,
         limit: int = PAGE,
         cursor: str | None = None,
+        **wanted: Unpack[JobFilters],
     ) -> Page[JobOut]:
-        """One page, newest first. Archived jobs only when `status` names them."""
+        """One page, newest first, or as `sort` says. Archived jobs only when `status` names them.
+
+        With `count` it is a CountedPage, which knows how many there are on all pages.
+        """
         query = {
-            "status": status,
-            "type": type,
-            "queue": queue,
-            "tag": tag,
+            "q": wanted.get("q"),
+            "status": wanted.get("status"),
+            "tag": wanted.get("tag"),
+            "type": wanted.get("type"),
+            "queue": wanted.get("queue"),
+            "owner": wanted.get("owner"),
+            "name": wanted.get("name"),
+            "since": wanted.get("since"),
+            "until": wanted.get("until"),
+            "sort": sort,
+            "count": count,
             "limit": limit,
             "cursor": cursor,
         }
-        return await self._http.ask(Page[JobOut], Ask("GET", "/jobs", query=query))
+        shape = CountedPage[JobOut] if count else Page[JobOut]
+        return await self._http.ask(shape, Ask("GET", "/jobs", query=query))
 
-    def each(
-        self,
-        *,
-        status: JobStatus | Sequence[JobStatus] | None = None,
-        type: str | None = None,  # noqa: A002  # the name on the wire
-        queue: str | None = None,
-        tag: str | None = None,
-    ) -> AsyncIterator[JobOut]:
+    def each(self, *, sort: str | None = None, **wanted: Unpack[JobFilters]) -> AsyncIterator[JobOut]:
         """All of them, page after page."""
-        return each_of(
-            lambda cursor: self.list(
-                status=status, type=type, queue=queue, tag=tag, limit=LONGEST_PAGE, cursor=cursor
-            )
-        )
+        return each_of(lambda cursor: self.list(sort=sort, limit=LONGEST_PAGE, cursor=cursor, **wanted))
 
     async def get(self, job_id: Ref) -> JobOut:
         return await self._http.ask(JobOut, Ask("GET", "/jobs/{job_id}", {"job_id": job_id}))
@@ -83,6 +83,61 @@ class AsyncJobs:
         as safe across restarts of your program.
         """
         return await self._http.ask(JobOut, post("/jobs", body=job_body(job, fields), key=idempotency_key))
+
+    async def replace(
+        self,
+        job_id: Ref,
+        job: JobIn | JobOut | Mapping[str, Any],
+        *,
+        revision: int | None = None,
+        note: str | None = None,
+    ) -> JobOut:
+        """Put a whole definition in place. `revision`: only if it is still at that one; `note`: why, for its history."""
+        query = {"revision_note": note}
+        ask = Ask("PUT", "/jobs/{job_id}", {"job_id": job_id}, query, job, seen(revision))
+        return await self._http.ask(JobOut, ask)
+
+    async def patch(
+        self,
+        job_id: Ref,
+        changes: Mapping[str, Any],
+        *,
+        revision: int | None = None,
+        note: str | None = None,
+    ) -> JobOut:
+        """Change what is named; None gives a field its default. `revision` and `note` as in `replace`."""
+        query = {"revision_note": note}
+        ask = Ask("PATCH", "/jobs/{job_id}", {"job_id": job_id}, query, changes, seen(revision))
+        return await self._http.ask(JobOut, ask)
+
+    async def delete(
+        self,
+        job_id: Ref,
+        *,
+        purge: bool = False,
+        detach: bool = False,
+        force: bool = False,
+        revision: int | None = None,
+    ) -> None:
+        """Archive it; `purge` removes it with its history. `detach` takes it out of the jobs that depend on it."""
+        query = {"purge": purge, "detach": detach, "force": force}
+        await self._http.tell(
+            Ask("DELETE", "/jobs/{job_id}", {"job_id": job_id}, query, None, seen(revision))
+        )
+
+    async def revisions(
+        self, job_id: Ref, *, limit: int = PAGE, cursor: str | None = None
+    ) -> Page[RevisionOut]:
+        """Every definition it had, newest first, with what each changed."""
+        query = {"limit": limit, "cursor": cursor}
+        return await self._http.ask(
+            Page[RevisionOut], Ask("GET", "/jobs/{job_id}/revisions", {"job_id": job_id}, query)
+        )
+
+    async def revert(self, job_id: Ref, revision: int, *, note: str | None = None) -> JobOut:
+        """Put an old revision in force again, as a new one."""
+        body = given(revision=revision, note=note)
+        return await self._http.ask(JobOut, post("/jobs/{job_id}/revert", {"job_id": job_id}, body=body))
 
     async def run(
         self,

@@ -5,6 +5,34 @@ SELECT %(workspace_id)s, entry.id, %(now)s, %(actor)s, %(key_id)s, %(address)s, 
   FROM unnest(%(ids)s::uuid[], %(object_ids)s::text[], %(before)s::text[]) AS entry (id, object_id, before);
 
 -- name: append
-INSERT INTO audit (workspace_id, id, at, actor, key_id, address, action, object_kind, object_id, before, after, request_id)
-VALUES (%(workspace_id)s, %(id)s, %(now)s, %(actor)s, %(key_id)s, %(address)s, %(action)s, %(object_kind)s, %(object_id)s,
-        %(before)s, %(after)s, %(request_id)s);
+-- What concerns the work is told to whoever listens; keys, members and the like are not theirs to hear. The end of a cancelled run
+-- is told when it has come.
+WITH noted AS (
+    INSERT INTO audit (workspace_id, id, at, actor, key_id, address, action, object_kind, object_id, before, after, request_id)
+    VALUES (%(workspace_id)s, %(id)s, %(now)s, %(actor)s, %(key_id)s, %(address)s, %(action)s, %(object_kind)s, %(object_id)s,
+            %(before)s, %(after)s, %(request_id)s))
+INSERT INTO events (workspace_id, at, kind, object_id, job_id, run_id, actor)
+SELECT watches.workspace_id, %(now)s, %(action)s, %(object_id)s, CASE %(object_kind)s WHEN 'job' THEN %(object_id)s END::uuid,
+       CASE %(object_kind)s WHEN 'run' THEN %(object_id)s END::uuid, %(actor)s
+  FROM watches
+ WHERE watches.workspace_id = %(workspace_id)s AND watches.until > %(now)s
+   AND %(object_kind)s IN ('job', 'run', 'calendar', 'freeze') AND %(action)s <> 'run.cancelled';
+
+-- name: page
+-- The page is cut before names are looked up: an actor is text, since not all of them are principals.
+WITH page AS MATERIALIZED (
+    SELECT * FROM audit
+     WHERE CASE WHEN %(workspace_id)s::uuid IS NULL THEN workspace_id IS NULL ELSE workspace_id = %(workspace_id)s END
+       AND (%(actor)s::text IS NULL OR actor = %(actor)s)
+       AND (%(action)s::text IS NULL OR action = %(action)s OR starts_with(action, %(action)s || '.'))
+       AND (%(object_kind)s::text IS NULL OR object_kind = %(object_kind)s)
+       AND (%(object_id)s::text IS NULL OR object_id = %(object_id)s)
+       AND (%(since)s::timestamptz IS NULL OR at >= %(since)s)
+       AND (%(until)s::timestamptz IS NULL OR at < %(until)s)
+       AND (%(before_at)s::timestamptz IS NULL OR (at, id) < (%(before_at)s, %(before_id)s::uuid))
+     ORDER BY at DESC, id DESC
+     LIMIT %(limit)s)
+SELECT page.id, page.at, page.actor, principals.name AS actor_name, principals.kind AS actor_kind, page.key_id,
+       host(page.address) AS address, page.action, page.object_kind, page.object_id, page.before, page.after, page.request_id
+  FROM page LEFT JOIN principals ON principals.id::text = page.actor
+ ORDER BY page.at DESC, page.id DESC;

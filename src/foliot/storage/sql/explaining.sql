@@ -1,5 +1,5 @@
 -- name: subject
-SELECT jobs.id, jobs.workspace_id, jobs.name, jobs.definition, jobs.status, jobs.status_reason, jobs.revision, jobs.schedule_rev, jobs.created_at,
+SELECT jobs.id, jobs.workspace_id, jobs.name, jobs.definition, jobs.status, jobs.status_reason, jobs.paused_until, jobs.revision, jobs.schedule_rev, jobs.created_at,
        jobs.updated_at, timers.runs_created, timers.skip_next, timers.skip_until, live.number AS live_number
   FROM jobs
   JOIN timers ON timers.job_id = jobs.id

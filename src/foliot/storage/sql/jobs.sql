@@ -20,10 +20,15 @@ SELECT jobs.*, timers.cursor_at, NULLIF(timers.due_at, 'infinity') AS due_at, ti
 -- name: move
 -- The status is written in both places at once: people filter jobs by it, the engine reads it where the timer is.
 WITH new AS (SELECT * FROM unnest(%(job_ids)s::uuid[], %(statuses)s::text[], %(reasons)s::text[]) AS new (job_id, status, reason)),
-     told AS (UPDATE timers SET status = new.status FROM new WHERE timers.job_id = new.job_id)
-UPDATE jobs
-   SET status = new.status, status_reason = new.reason, status_by = %(by)s, status_at = %(now)s, paused_until = NULL
-  FROM new WHERE jobs.id = new.job_id;
+     timed AS (UPDATE timers SET status = new.status FROM new WHERE timers.job_id = new.job_id),
+     moved AS (UPDATE jobs
+                  SET status = new.status, status_reason = new.reason, status_by = %(by)s, status_at = %(now)s, paused_until = NULL
+                 FROM new WHERE jobs.id = new.job_id
+            RETURNING jobs.workspace_id, jobs.id, jobs.status)
+INSERT INTO events (workspace_id, at, kind, job_id, actor)
+SELECT moved.workspace_id, %(now)s, 'job.' || CASE moved.status WHEN 'active' THEN 'activated' ELSE moved.status END, moved.id, %(by)s
+  FROM moved JOIN watches ON watches.workspace_id = moved.workspace_id AND watches.until > %(now)s
+ WHERE %(by)s = %(engine)s;
 
 -- name: redefine
 WITH made AS (
@@ -63,6 +68,8 @@ DELETE FROM waiting WHERE job_id = %(id)s;
 -- name: purge_history
 WITH gone AS (DELETE FROM runs WHERE job_id = %(id)s RETURNING id),
      tried AS (DELETE FROM attempts USING gone WHERE attempts.run_id = gone.id),
+     lines AS (DELETE FROM log_chunks USING gone WHERE log_chunks.run_id = gone.id),
+     heads AS (DELETE FROM logs USING gone WHERE logs.run_id = gone.id),
      days AS (DELETE FROM daily WHERE job_id = %(id)s)
 SELECT count(*) AS runs FROM gone;
 

@@ -4,7 +4,7 @@ VALUES (%(id)s, %(workspace_id)s, %(principal_id)s, %(name)s, %(prefix)s, %(key_
 
 -- name: find_presented
 -- Runs before the workspace is known: the policies show only the row whose hash this transaction presents.
-SELECT api_keys.id AS key_id, api_keys.scopes, api_keys.expires_at, api_keys.last_used_at,
+SELECT api_keys.id AS key_id, api_keys.prefix, api_keys.scopes, api_keys.expires_at, api_keys.last_used_at,
        principals.id, principals.workspace_id, principals.kind, principals.name, principals.role
   FROM api_keys
   JOIN principals ON principals.id = api_keys.principal_id
@@ -16,4 +16,37 @@ SELECT api_keys.id AS key_id, api_keys.scopes, api_keys.expires_at, api_keys.las
    AND workspaces.archived_at IS NULL;
 
 -- name: touch
-UPDATE api_keys SET last_used_at = %(now)s WHERE key_hash = %(key_hash)s;
+-- Asked again here, so that many nodes together write it no more often than one.
+UPDATE api_keys SET last_used_at = %(now)s
+ WHERE key_hash = %(key_hash)s AND (last_used_at IS NULL OR last_used_at <= %(before)s);
+
+-- name: page
+-- One's own, an administrator's those of the workspace, and a system key's those of the installation.
+SELECT api_keys.id, api_keys.workspace_id, api_keys.principal_id, api_keys.name, api_keys.prefix, api_keys.scopes, api_keys.expires_at,
+       api_keys.last_used_at, api_keys.revoked_at, api_keys.created_at,
+       principals.name AS principal_name, principals.kind, principals.role, principals.active
+  FROM api_keys JOIN principals ON principals.id = api_keys.principal_id
+ WHERE (api_keys.principal_id = %(own)s
+        OR (%(is_admin)s AND api_keys.workspace_id = %(workspace_id)s)
+        OR (%(is_system)s AND api_keys.workspace_id IS NULL))
+   AND (%(id)s::uuid IS NULL OR api_keys.id = %(id)s)
+   AND (%(principal_id)s::uuid IS NULL OR api_keys.principal_id = %(principal_id)s)
+   AND (%(is_revoked)s::boolean IS NULL OR (api_keys.revoked_at IS NOT NULL) = %(is_revoked)s)
+   AND (%(before)s::uuid IS NULL OR api_keys.id < %(before)s)
+ ORDER BY api_keys.id DESC
+ LIMIT %(limit)s;
+
+-- name: lock
+SELECT id FROM api_keys WHERE id = %(id)s FOR UPDATE;
+
+-- name: change
+UPDATE api_keys SET name = %(name)s, scopes = %(scopes)s, expires_at = %(expires_at)s WHERE id = %(id)s;
+
+-- name: revoke
+UPDATE api_keys SET revoked_at = %(now)s WHERE id = %(id)s AND revoked_at IS NULL;
+
+-- name: revoke_of_principal
+UPDATE api_keys SET revoked_at = %(now)s WHERE principal_id = %(principal_id)s AND revoked_at IS NULL;
+
+-- name: revoke_of_workspace
+UPDATE api_keys SET revoked_at = %(now)s WHERE workspace_id = %(workspace_id)s AND revoked_at IS NULL;

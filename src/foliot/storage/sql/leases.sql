@@ -9,6 +9,9 @@ SELECT leases.run_id, leases.job_id, leases.trigger, leases.attempts, leases.ret
  ORDER BY leases.run_id
    FOR UPDATE OF leases;
 
+-- name: of_run
+SELECT run_id, fence, worker_id FROM leases WHERE run_id = %(run_id)s;
+
 -- name: abandoned
 -- Runs whose worker is no longer registered: it left, or was struck off for its silence.
 SELECT leases.run_id, leases.job_id, leases.fence, leases.worker_id
@@ -32,7 +35,7 @@ gone AS (
  RETURNING leases.*),
 ended AS (
     UPDATE runs
-       SET status = settled.status, skip_reason = settled.skip_reason, note = settled.note, error = settled.error,
+       SET status = settled.status, skip_reason = settled.skip_reason, note = COALESCE(settled.note, runs.note), error = settled.error,
            output = settled.output, started_at = gone.started_at, finished_at = %(now)s, attempt_count = gone.attempts,
            fence = gone.fence, worker_id = gone.worker_id
       FROM settled JOIN gone USING (run_id)
@@ -51,5 +54,43 @@ again AS (
            gone.exclusive, gone.concurrency_key, gone.host_id, gone.timeout, settled.expires_at, gone.trigger, gone.fence, gone.attempts,
            settled.retries, settled.losses, gone.started_at, settled.error
       FROM settled JOIN gone USING (run_id)
-     WHERE settled.retry_at IS NOT NULL)
+     WHERE settled.retry_at IS NOT NULL),
+told AS (
+    INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
+    SELECT gone.workspace_id, %(now)s, 'run.' || CASE WHEN settled.retry_at IS NULL THEN settled.status ELSE 'retrying' END,
+           gone.job_id, gone.run_id, gone.attempts
+      FROM settled JOIN gone USING (run_id) JOIN watches ON watches.workspace_id = gone.workspace_id AND watches.until > %(now)s)
 SELECT count(*) AS settled FROM gone;
+
+-- name: succeed
+-- Successes of quiet jobs, whole: the lease goes, the end is written, the timer counts. What is not returned was not this worker's
+-- under this fence, or is none of the ordinary: caps are to be given back, or other runs of its job may be live beside it.
+WITH reported AS MATERIALIZED (
+    SELECT * FROM unnest(%(run_ids)s::uuid[], %(fences)s::int[], %(worker_ids)s::uuid[], %(outputs)s::jsonb[])
+             AS reported (run_id, fence, worker_id, output)),
+gone AS (
+    DELETE FROM leases USING reported
+     WHERE leases.run_id = reported.run_id AND leases.fence = reported.fence AND leases.worker_id = reported.worker_id
+       AND leases.exclusive AND NOT EXISTS (SELECT FROM limits WHERE limits.workspace_id = leases.workspace_id)
+ RETURNING leases.workspace_id, leases.run_id, leases.job_id, leases.attempts, leases.worker_id, leases.fence, leases.leased_at,
+           leases.started_at, reported.output),
+ended AS (
+    UPDATE runs
+       SET status = 'succeeded', skip_reason = NULL, note = NULL, error = NULL, output = gone.output, started_at = gone.started_at,
+           finished_at = %(now)s, attempt_count = gone.attempts, fence = gone.fence, worker_id = gone.worker_id
+      FROM gone WHERE runs.id = gone.run_id),
+tried AS (
+    INSERT INTO attempts (workspace_id, run_id, number, status, worker_id, fence, leased_at, ended_at)
+    SELECT workspace_id, run_id, attempts, 'succeeded', worker_id, fence, leased_at, %(now)s FROM gone WHERE attempts > 1),
+told AS (
+    UPDATE timers
+       SET version = version + 1, live = live - 1, live_run_id = CASE WHEN live > 1 THEN live_run_id END,
+           live_until = CASE WHEN live > 1 THEN live_until END, run_count = run_count + 1, success_count = success_count + 1,
+           last_run_at = gone.started_at, last_run_id = gone.run_id, last_run_status = 'succeeded', last_error = NULL,
+           last_success_at = %(now)s, last_success_run_id = gone.run_id, last_end_at = %(now)s, last_end_run_id = gone.run_id
+      FROM gone WHERE timers.job_id = gone.job_id),
+announced AS (
+    INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
+    SELECT gone.workspace_id, %(now)s, 'run.succeeded', gone.job_id, gone.run_id, gone.attempts
+      FROM gone JOIN watches ON watches.workspace_id = gone.workspace_id AND watches.until > %(now)s)
+SELECT run_id FROM gone;

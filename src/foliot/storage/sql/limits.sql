@@ -40,7 +40,11 @@ WITH leased AS (
       FROM ready WHERE run_id = ANY (%(run_ids)s)
         ON CONFLICT DO NOTHING
  RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger),
-gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id)
+gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id),
+told AS (
+    INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
+    SELECT leased.workspace_id, %(now)s, 'run.started', leased.job_id, leased.run_id, leased.attempts
+      FROM leased JOIN watches ON watches.workspace_id = leased.workspace_id AND watches.until > %(now)s)
 SELECT * FROM leased;
 
 -- name: use

@@ -34,5 +34,7 @@ doomed AS MATERIALIZED (
               FOR UPDATE OF runs SKIP LOCKED) AS old
      LIMIT %(most)s),
 tried AS (DELETE FROM attempts USING doomed WHERE attempts.run_id = doomed.id RETURNING attempts.run_id),
+lines AS (DELETE FROM log_chunks USING doomed WHERE log_chunks.run_id = doomed.id),
+heads AS (DELETE FROM logs USING doomed WHERE logs.run_id = doomed.id),
 gone AS (DELETE FROM runs USING doomed WHERE runs.id = doomed.id RETURNING runs.id)
 SELECT (SELECT count(*) FROM gone) AS runs, (SELECT count(*) FROM tried) AS attempts;

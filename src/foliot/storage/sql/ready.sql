@@ -24,7 +24,8 @@ WITH taken AS MATERIALIZED (
               AND (expires_at IS NULL OR expires_at > %(now)s)
             ORDER BY priority, available_at, position
             LIMIT %(share)s
-              FOR UPDATE SKIP LOCKED) AS mine),
+              FOR UPDATE SKIP LOCKED) AS mine
+     LIMIT %(most)s),
 leased AS (
     INSERT INTO leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority, available_at,
                         planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, attempts, retries, losses,
@@ -35,7 +36,11 @@ leased AS (
       FROM taken
         ON CONFLICT DO NOTHING
  RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger),
-gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id)
+gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id),
+told AS (
+    INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
+    SELECT leased.workspace_id, %(now)s, 'run.started', leased.job_id, leased.run_id, leased.attempts
+      FROM leased JOIN watches ON watches.workspace_id = leased.workspace_id AND watches.until > %(now)s)
 SELECT * FROM leased;
 
 -- name: unserved

@@ -38,17 +38,23 @@ UPDATE timers
 
 -- name: end_orphans
 -- Open runs that are nowhere: not ready, not waiting, with no worker. Under the timer's lock no run is on its way between them.
-UPDATE runs
-   SET status = 'interrupted', finished_at = %(now)s, error = %(error)s
- WHERE id IN (SELECT newest.id
-                FROM unnest(%(job_ids)s::uuid[]) AS job (id)
-               CROSS JOIN LATERAL (SELECT id, status FROM runs WHERE runs.job_id = job.id
-                                    ORDER BY planned_for DESC, runs.id DESC LIMIT %(scan)s) AS newest
-               WHERE newest.status IS NULL
-                 AND NOT EXISTS (SELECT FROM ready WHERE ready.run_id = newest.id)
-                 AND NOT EXISTS (SELECT FROM waiting WHERE waiting.run_id = newest.id)
-                 AND NOT EXISTS (SELECT FROM leases WHERE leases.run_id = newest.id))
-RETURNING id, job_id;
+WITH ended AS (
+    UPDATE runs
+       SET status = 'interrupted', finished_at = %(now)s, error = %(error)s
+     WHERE id IN (SELECT newest.id
+                    FROM unnest(%(job_ids)s::uuid[]) AS job (id)
+                   CROSS JOIN LATERAL (SELECT id, status FROM runs WHERE runs.job_id = job.id
+                                        ORDER BY planned_for DESC, runs.id DESC LIMIT %(scan)s) AS newest
+                   WHERE newest.status IS NULL
+                     AND NOT EXISTS (SELECT FROM ready WHERE ready.run_id = newest.id)
+                     AND NOT EXISTS (SELECT FROM waiting WHERE waiting.run_id = newest.id)
+                     AND NOT EXISTS (SELECT FROM leases WHERE leases.run_id = newest.id))
+ RETURNING id, job_id, workspace_id),
+told AS (
+    INSERT INTO events (workspace_id, at, kind, job_id, run_id)
+    SELECT ended.workspace_id, %(now)s, 'run.interrupted', ended.job_id, ended.id
+      FROM ended JOIN watches ON watches.workspace_id = ended.workspace_id AND watches.until > %(now)s)
+SELECT id, job_id FROM ended;
 
 -- name: runs_after
 -- A stretch of open runs, and whether their timer knows of them and the ledger still has them open.

@@ -30,7 +30,12 @@ held AS (
                          concurrency_key, timeout, expires_at, trigger)
     SELECT workspace_id, id, job_id, waits_for, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
            timeout, expires_at, trigger
-      FROM made JOIN recorded USING (id) WHERE waits_for IS NOT NULL AND skip_reason IS NULL)
+      FROM made JOIN recorded USING (id) WHERE waits_for IS NOT NULL AND skip_reason IS NULL),
+told AS (
+    INSERT INTO events (workspace_id, at, kind, job_id, run_id)
+    SELECT made.workspace_id, %(now)s, 'run.skipped', made.job_id, made.id
+      FROM made JOIN recorded USING (id) JOIN watches ON watches.workspace_id = made.workspace_id AND watches.until > %(now)s
+     WHERE made.skip_reason IS NOT NULL)
 SELECT id FROM recorded;
 
 -- name: take_standing
@@ -44,13 +49,18 @@ held AS (
 SELECT * FROM readied UNION ALL SELECT * FROM held;
 
 -- name: end_standing
-UPDATE runs
-   SET status = ended.status, skip_reason = ended.skip_reason, note = COALESCE(ended.note, runs.note), error = ended.error,
-       started_at = ended.started_at, finished_at = %(now)s, attempt_count = ended.attempts, fence = ended.fence
-  FROM unnest(%(run_ids)s::uuid[], %(statuses)s::text[], %(skip_reasons)s::text[], %(notes)s::text[], %(errors)s::jsonb[],
-              %(started_at)s::timestamptz[], %(attempts)s::int[], %(fences)s::int[])
-       AS ended (run_id, status, skip_reason, note, error, started_at, attempts, fence)
- WHERE runs.id = ended.run_id;
+WITH gone AS (
+    UPDATE runs
+       SET status = ended.status, skip_reason = ended.skip_reason, note = COALESCE(ended.note, runs.note), error = ended.error,
+           started_at = ended.started_at, finished_at = %(now)s, attempt_count = ended.attempts, fence = ended.fence
+      FROM unnest(%(run_ids)s::uuid[], %(statuses)s::text[], %(skip_reasons)s::text[], %(notes)s::text[], %(errors)s::jsonb[],
+                  %(started_at)s::timestamptz[], %(attempts)s::int[], %(fences)s::int[])
+           AS ended (run_id, status, skip_reason, note, error, started_at, attempts, fence)
+     WHERE runs.id = ended.run_id
+ RETURNING runs.workspace_id, runs.job_id, runs.id, runs.status, runs.attempt_count)
+INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
+SELECT gone.workspace_id, %(now)s, 'run.' || gone.status, gone.job_id, gone.id, NULLIF(gone.attempt_count, 0)
+  FROM gone JOIN watches ON watches.workspace_id = gone.workspace_id AND watches.until > %(now)s;
 
 -- name: expired
 -- Standing runs whose start deadline or window has passed.
@@ -66,6 +76,9 @@ SELECT run_id, job_id, expires_at, waits_for FROM waiting WHERE run_id = ANY (%(
 -- name: request_cancel
 -- Running ones are asked; their worker ends them, or the sweeper does after a while.
 UPDATE leases SET cancel_requested_at = COALESCE(cancel_requested_at, %(now)s) WHERE run_id = ANY (%(run_ids)s) RETURNING run_id;
+
+-- name: set_note
+UPDATE runs SET note = %(note)s WHERE id = %(id)s AND status IS NULL;
 
 -- name: find
 SELECT workspace_id, id, job_id, status, trigger, planned_for, planned_key, fold, schedule_rev, planned_until, input

@@ -58,6 +58,19 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
  ORDER BY timers.job_id
    FOR UPDATE OF timers;
 
+-- name: lock_for_reports
+-- The same locks, for reports: all they read of most timers is whether a success changes nothing but counters and the ledger. A
+-- fixed delay counts on from the end of its run; `spec` is canonical text, and inside a string of it the quotes would be escaped.
+WITH wanted AS (
+    SELECT unnest(%(job_ids)s::uuid[]) AS id
+    UNION
+    SELECT dependencies.job_id FROM dependencies WHERE dependencies.upstream_id = ANY (%(job_ids)s::uuid[]))
+SELECT job_id, status = 'active' AND waiting = 0 AND ending IS NULL AND failures_in_a_row = 0 AND NOT has_dependents
+       AND position('"mode":"fixed_delay"' IN spec) = 0 AS is_quiet
+  FROM wanted JOIN timers ON timers.job_id = wanted.id
+ ORDER BY timers.job_id
+   FOR UPDATE OF timers;
+
 -- name: fire
 -- A whole batch in one statement: the timers move on, and what they planned is recorded. Either all of it is there or none. The
 -- caller compares both counts: fewer timers means somebody else moved one, fewer runs that a planned time had its record already.
@@ -107,7 +120,12 @@ held AS (
                          concurrency_key, timeout, expires_at, trigger)
     SELECT workspace_id, id, job_id, waits_for, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
            timeout, expires_at, 'schedule'
-      FROM made WHERE waits_for IS NOT NULL)
+      FROM made WHERE waits_for IS NOT NULL),
+told AS (
+    INSERT INTO events (workspace_id, at, kind, job_id, run_id)
+    SELECT made.workspace_id, %(now)s, 'run.' || made.status, made.job_id, made.id
+      FROM made JOIN recorded USING (id) JOIN watches ON watches.workspace_id = made.workspace_id AND watches.until > %(now)s
+     WHERE made.status IS NOT NULL)
 SELECT (SELECT count(*) FROM moved) AS moved, (SELECT count(*) FROM recorded) AS recorded;
 
 -- name: recorded_already

@@ -8,12 +8,12 @@ from fastapi import Depends, Path, Query, Response
 
 from foliot.domain.ids import CalendarId
 from foliot.services import Database, calendars
-from foliot.services.access import Caller, refuse_agent
+from foliot.services.access import Caller
 from foliot.services.hints import Hint
 from foliot.services.in_hand import no_such
 from foliot.services.paging import read_place, write_place
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, Tell
-from foliot.web.auth import Editor, Viewer
+from foliot.web.auth import SharedEditor, Viewer
 from foliot.web.holding import calendar_of, calendar_out, changes_of
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.calendars import CalendarChange, CalendarIn, CalendarOut, CalendarUser
@@ -34,8 +34,9 @@ CalendarIdIn = Annotated[CalendarId, Depends(_calendar_id)]
 
 
 @routes.post("/calendars", status_code=201, responses={**CONFLICT, **WITH_BODY})
-async def create_calendar(calendar: CalendarIn, caller: Editor, db: Db, response: Response) -> CalendarOut:
-    refuse_agent(caller, "calendars")
+async def create_calendar(
+    calendar: CalendarIn, caller: SharedEditor, db: Db, response: Response
+) -> CalendarOut:
     made = calendar_of(calendar, caller.workspace.default_timezone)
     calendar_id = await calendars.create(db, caller.workspace_id, made, caller.actor)
     response.headers["Location"] = f"/api/v1/calendars/{calendar_id}"
@@ -73,10 +74,14 @@ async def list_jobs_of_calendar(
 
 @routes.put("/calendars/{calendar_id}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
 async def replace_calendar(
-    calendar_id: CalendarIdIn, calendar: CalendarIn, caller: Editor, db: Db, tell: Tell, response: Response
+    calendar_id: CalendarIdIn,
+    calendar: CalendarIn,
+    caller: SharedEditor,
+    db: Db,
+    tell: Tell,
+    response: Response,
 ) -> CalendarOut:
     """Put another in its place; the times of the jobs that use it are planned anew at once."""
-    refuse_agent(caller, "calendars")
     new = calendar_of(calendar, caller.workspace.default_timezone)
     await calendars.edit(db, caller.workspace_id, calendar_id, new, caller.actor)
     tell(Hint.TIMERS)
@@ -85,10 +90,14 @@ async def replace_calendar(
 
 @routes.patch("/calendars/{calendar_id}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
 async def change_calendar(
-    calendar_id: CalendarIdIn, change: CalendarChange, caller: Editor, db: Db, tell: Tell, response: Response
+    calendar_id: CalendarIdIn,
+    change: CalendarChange,
+    caller: SharedEditor,
+    db: Db,
+    tell: Tell,
+    response: Response,
 ) -> CalendarOut:
     """Change the fields that are named; `rules` is one field."""
-    refuse_agent(caller, "calendars")
     await calendars.change(db, caller.workspace_id, calendar_id, changes_of(change), caller.actor)
     tell(Hint.TIMERS)
     return await _as_it_stands(db, caller, calendar_id, response)
@@ -97,13 +106,12 @@ async def change_calendar(
 @routes.delete("/calendars/{calendar_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT})
 async def delete_calendar(
     calendar_id: CalendarIdIn,
-    caller: Editor,
+    caller: SharedEditor,
     db: Db,
     tell: Tell,
     force: Annotated[bool, Query(description="Take it out of the jobs that use it.")] = False,
 ) -> None:
     """Refused while jobs use it, unless `force` takes it out of them."""
-    refuse_agent(caller, "calendars")
     await calendars.delete(db, caller.workspace_id, calendar_id, caller.actor, detach=force)
     tell(Hint.TIMERS)
 

@@ -8,11 +8,10 @@ from fastapi import Depends, Path, Query, Response
 
 from foliot.domain.ids import FreezeId
 from foliot.services import freezes, frozen
-from foliot.services.access import refuse_agent
 from foliot.services.hints import Hint
 from foliot.services.in_hand import no_such
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, Tell
-from foliot.web.auth import Operator, Viewer
+from foliot.web.auth import SharedOperator, Viewer
 from foliot.web.holding import freeze_of, freeze_out, freeze_preview_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
@@ -33,9 +32,8 @@ FreezeIdIn = Annotated[FreezeId, Depends(_freeze_id)]
 
 
 @routes.post("/freezes", status_code=201, responses=WITH_BODY)
-async def turn_freeze_on(freeze: FreezeIn, caller: Operator, db: Db, response: Response) -> FreezeOut:
+async def turn_freeze_on(freeze: FreezeIn, caller: SharedOperator, db: Db, response: Response) -> FreezeOut:
     """Hold everything, or the jobs that it names or that have its tags or queues. No job is edited by it."""
-    refuse_agent(caller, "freezes")
     freeze_id = await freezes.turn_on(db, caller.workspace_id, freeze_of(freeze), caller.actor)
     response.headers["Location"] = f"/api/v1/freezes/{freeze_id}"
     seen = await frozen.one(db, caller.workspace_id, freeze_id)
@@ -43,9 +41,8 @@ async def turn_freeze_on(freeze: FreezeIn, caller: Operator, db: Db, response: R
 
 
 @routes.post("/freezes/preview", responses=WITH_BODY)
-async def preview_freeze(freeze: FreezeIn, caller: Operator, db: Db) -> FreezePreviewOut:
+async def preview_freeze(freeze: FreezeIn, caller: SharedOperator, db: Db) -> FreezePreviewOut:
     """What such a freeze would hold. Nothing is kept."""
-    refuse_agent(caller, "freezes")
     return freeze_preview_out(await freezes.preview(db, caller.workspace_id, freeze_of(freeze)))
 
 
@@ -73,15 +70,14 @@ async def get_freeze(freeze_id: FreezeIdIn, caller: Viewer, db: Db) -> FreezeOut
 
 
 @routes.post("/freezes/{freeze_id}/lift", status_code=204, responses={**NOT_FOUND, **CONFLICT})
-async def lift_freeze(freeze_id: FreezeIdIn, caller: Operator, db: Db, tell: Tell) -> None:
+async def lift_freeze(freeze_id: FreezeIdIn, caller: SharedOperator, db: Db, tell: Tell) -> None:
     """It ends now, and what it held goes on as its `after` says. One that has not begun is taken back."""
-    refuse_agent(caller, "freezes")
     await freezes.lift(db, caller.workspace_id, freeze_id, caller.actor)
     tell(Hint.TIMERS)
     tell(Hint.READY)
 
 
 @routes.delete("/freezes/{freeze_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT})
-async def remove_freeze(freeze_id: FreezeIdIn, caller: Operator, db: Db, tell: Tell) -> None:
+async def remove_freeze(freeze_id: FreezeIdIn, caller: SharedOperator, db: Db, tell: Tell) -> None:
     """The same as lifting it; its record stays among those that are over."""
     await lift_freeze(freeze_id, caller, db, tell)

@@ -6,19 +6,19 @@ from fastapi import Response
 
 from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.ids import JobId
-from foliot.services import Database, history, jobs, listing
+from foliot.services import Database, jobs, listing
 from foliot.services.access import Caller
 from foliot.services.hints import Hint
 from foliot.web.api.finding import Count, JobQuery, Order, asker_of, page_of
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, Tell
 from foliot.web.api.trying import DryRun, tried
 from foliot.web.auth import Editor, Viewer
-from foliot.web.present import etag, job_out, run_out, times_out
+from foliot.web.preconditions import IfNoneMatch, is_known
+from foliot.web.present import etag, job_out, times_out
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
-from foliot.web.translate import definition_of
+from foliot.web.translate import Ground, definition_of
 from foliot.wire.jobs import JobIn, JobOut
 from foliot.wire.pages import CountedPage, Page
-from foliot.wire.runs import RunOut
 from foliot.wire.schedules import TimesOut
 from foliot.wire.trying import DryRunOut
 
@@ -31,10 +31,9 @@ async def create_job(
     job: JobIn, caller: Editor, db: Db, tell: Tell, response: Response, dry_run: DryRun = False
 ) -> JobOut | DryRunOut:
     """Create a job. Its first planned time is the answer's `next_run_at`."""
-    for place, edge in enumerate(job.depends_on if caller.only_owner else ()):
-        await _must_own(db, caller, JobId(edge.job), f"/depends_on/{place}/job")
-    owner = caller.holder.principal.id
-    definition = definition_of(job, caller.at, caller.workspace.default_timezone, owner)
+    await must_own_upstreams(db, caller, job)
+    ground = Ground(caller.at, caller.workspace.default_timezone, caller.holder.principal.id)
+    definition = definition_of(job, ground)
 
     async def act(db: Database) -> JobId:
         made = await jobs.create(db, caller.workspace_id, definition, caller.actor, enabled=job.enabled)
@@ -75,22 +74,19 @@ async def list_jobs(
     return page_of([job_out(each) for each in page.items], page.next_cursor, page.total, more=page.more)
 
 
-@routes.get("/jobs/{job_id}", responses={200: ETAG, **NOT_FOUND})
-async def get_job(job_id: JobIdIn, caller: Viewer, db: Db, response: Response) -> JobOut:
+@routes.get(
+    "/jobs/{job_id}",
+    response_model=JobOut,
+    responses={200: ETAG, 304: {"description": "As it was; no body"}, **NOT_FOUND},
+)
+async def get_job(
+    job_id: JobIdIn, caller: Viewer, db: Db, response: Response, if_none_match: IfNoneMatch = None
+) -> JobOut | Response:
     record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
+    if is_known(if_none_match, record):
+        return Response(status_code=304, headers={"ETag": etag(record)})
     response.headers["ETag"] = etag(record)
     return job_out(record)
-
-
-@routes.get("/jobs/{job_id}/runs", responses=NOT_FOUND)
-async def list_runs_of_job(
-    job_id: JobIdIn, caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
-) -> Page[RunOut]:
-    """The records of its planned times, newest first: what ran, what was skipped and why."""
-    if caller.only_owner is not None:
-        await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
-    page = await history.of_job(db, caller.workspace_id, job_id, cursor=cursor, limit=limit)
-    return Page[RunOut](items=[run_out(each) for each in page.items], next_cursor=page.next_cursor)
 
 
 @routes.get("/jobs/{job_id}/next", responses=NOT_FOUND)
@@ -100,9 +96,10 @@ async def next_times(job_id: JobIdIn, caller: Viewer, db: Db, n: HowMany = 5) ->
     return TimesOut(items=times_out(ahead.job.definition.spec.schedule, ahead.times))
 
 
-async def _must_own(db: Database, caller: Caller, upstream: JobId, pointer: str) -> None:
+async def must_own_upstreams(db: Database, caller: Caller, job: JobIn) -> None:
     """For an agent, jobs of others are not there to depend on either."""
-    try:
-        await listing.job(db, caller.workspace_id, upstream, caller.only_owner)
-    except NotFound:
-        raise Invalid("There is no such job.", pointer=pointer) from None
+    for place, edge in enumerate(job.depends_on if caller.only_owner else ()):
+        try:
+            await listing.job(db, caller.workspace_id, JobId(edge.job), caller.only_owner)
+        except NotFound:
+            raise Invalid("There is no such job.", pointer=f"/depends_on/{place}/job") from None

@@ -46,6 +46,6 @@ RunIdIn = Annotated[RunId, Depends(_run_id)]
 Db = Annotated[Database, Depends(_database)]
 Tell = Annotated[Announce, Depends(_announce)]
 Cursor = Annotated[str | None, Query(max_length=3_000, description="next_cursor of the page before.")]
-Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE)]
+Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many to a page.")]
 HowMany = Annotated[int, Query(ge=1, le=100, description="How many times to name.")]
 DEFAULT_LIMIT = PAGE

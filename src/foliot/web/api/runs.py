@@ -1,25 +1,115 @@
-"""/runs: one record of the ledger."""
+"""/runs: the records of what ran and what did not; cancel one, make one again, ask why."""
 
 from __future__ import annotations
 
-from foliot.domain.errors import NotFound
-from foliot.services import history, listing
-from foliot.services.in_hand import no_such
-from foliot.web.api.params import Db, RunIdIn
-from foliot.web.auth import Viewer
-from foliot.web.present import run_out
-from foliot.web.routes import NOT_FOUND, api_router
-from foliot.wire.runs import RunOut
+from typing import Annotated
+
+from fastapi import Body, Response
+
+from foliot.services import explain, history, run_verbs
+from foliot.services.hints import Hint
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, RunIdIn, Tell
+from foliot.web.api.run_query import RunQuery
+from foliot.web.auth import Operator, Viewer
+from foliot.web.present import attempt_out, run_out
+from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
+from foliot.web.showing import explanation_out
+from foliot.wire.explaining import ExplanationOut
+from foliot.wire.pages import Page
+from foliot.wire.runs import AttemptsOut, CancelIn, RetryIn, RunOut
 
 routes = api_router("runs")
+JUST_CANCEL, JUST_RETRY = CancelIn(), RetryIn()  # a body is not needed
+REFUSALS = {**NOT_FOUND, **CONFLICT, **WITH_BODY}
+
+
+@routes.get("/runs")
+async def list_runs(
+    caller: Viewer, db: Db, wanted: RunQuery, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[RunOut]:
+    """Runs of the workspace, the newest record first. A filter that leaves out almost everything may give a page that is short, or
+    empty, and still has a next one.
+    """
+    page = await history.of_workspace(db, caller.workspace_id, wanted, cursor=cursor, limit=limit)
+    return Page[RunOut](items=[run_out(each) for each in page.items], next_cursor=page.next_cursor)
+
+
+@routes.get("/jobs/{job_id}/runs", tags=["jobs"], responses=NOT_FOUND)
+async def list_job_runs(
+    job_id: JobIdIn,
+    caller: Viewer,
+    db: Db,
+    wanted: RunQuery,
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[RunOut]:
+    """The records of its planned times, newest first: what ran, what was skipped and why."""
+    page = await history.of_job(db, caller.workspace_id, job_id, wanted, cursor=cursor, limit=limit)
+    return Page[RunOut](items=[run_out(each) for each in page.items], next_cursor=page.next_cursor)
 
 
 @routes.get("/runs/{run_id}", responses=NOT_FOUND)
 async def get_run(run_id: RunIdIn, caller: Viewer, db: Db) -> RunOut:
-    record = await history.run(db, caller.workspace_id, run_id)
-    if caller.only_owner is not None:
-        try:
-            await listing.job(db, caller.workspace_id, record.job_id, caller.only_owner)
-        except NotFound:
-            raise no_such("run") from None
-    return run_out(record)
+    """One run, with its newest attempts."""
+    return run_out(await history.run(db, caller.workspace_id, run_id, caller.only_owner))
+
+
+@routes.get("/runs/{run_id}/attempts", responses=NOT_FOUND)
+async def list_attempts(run_id: RunIdIn, caller: Viewer, db: Db) -> AttemptsOut:
+    """Every try: which worker had it, under which fence, and what came of it. Empty before the first."""
+    tried = await history.attempts_of(db, caller.workspace_id, run_id, caller.only_owner)
+    return AttemptsOut(items=[attempt_out(each) for each in tried])
+
+
+@routes.get("/runs/{run_id}/explain", responses=NOT_FOUND)
+async def explain_run(run_id: RunIdIn, caller: Viewer, db: Db) -> ExplanationOut:
+    """What became of it; of one that waits, what for, and its place in the line of its workspace."""
+    return explanation_out(await explain.explain_run(db, caller.workspace_id, run_id, caller.only_owner))
+
+
+@routes.post("/runs/{run_id}/cancel", responses=REFUSALS)
+async def cancel_run(
+    run_id: RunIdIn,
+    caller: Operator,
+    db: Db,
+    tell: Tell,
+    asked: Annotated[CancelIn, Body()] = JUST_CANCEL,
+) -> RunOut:
+    """End it. One that no worker has ends at once. One that is running is asked to stop: it shows `cancel_requested_at`, and is ended
+    for it after half a minute where it does not. `force` does not wait.
+    """
+    await run_verbs.cancel_run(
+        db,
+        caller.workspace_id,
+        run_id,
+        caller.actor,
+        reason=asked.reason,
+        force=asked.force,
+        only_owner=caller.only_owner,
+    )
+    tell(Hint.READY)
+    return run_out(await history.run(db, caller.workspace_id, run_id))
+
+
+@routes.post("/runs/{run_id}/retry", status_code=201, responses=REFUSALS)
+async def retry_run(
+    run_id: RunIdIn,
+    caller: Operator,
+    db: Db,
+    tell: Tell,
+    response: Response,
+    asked: Annotated[RetryIn, Body()] = JUST_RETRY,
+) -> RunOut:
+    """Do a finished run again, for its planned time and with its input: a new run with `retry_of`. The first keeps its end."""
+    new_id = await run_verbs.retry_run(
+        db,
+        caller.workspace_id,
+        run_id,
+        caller.actor,
+        input=asked.input,
+        override=asked.override,
+        only_owner=caller.only_owner,
+    )
+    tell(Hint.READY)
+    response.headers["Location"] = f"/api/v1/runs/{new_id}"
+    return run_out(await history.run(db, caller.workspace_id, new_id))

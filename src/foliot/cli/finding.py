@@ -1,0 +1,83 @@
+"""Jobs as people name them: by id, by the beginning of an id, or by name. Where several are meant, they are listed."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from foliot.cli.output import clean
+from foliot.domain.errors import Invalid, NotFound
+
+if TYPE_CHECKING:
+    from foliot.sdk import Client
+    from foliot.wire.jobs import JobOut
+
+SHORTEST_PREFIX = 4
+MOST_NAMED = 10
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+_PREFIX = re.compile(r"[0-9a-f][0-9a-f-]*", re.ASCII)
+
+
+def names_for_completion(incomplete: str) -> list[str]:
+    """Never in the way: where no server answers at once, nothing is offered."""
+    from foliot.sdk import Client, FoliotApiError
+
+    try:
+        with Client(timeout=1, retries=0) as client:
+            page = client.jobs.list(name=[incomplete] if incomplete else None, limit=50, sort="name")
+    except FoliotApiError:
+        return []
+    return [job.name for job in page.items if job.name.startswith(incomplete)]
+
+
+JobRef = Annotated[
+    str,
+    typer.Argument(
+        metavar="JOB",
+        help="Its id, the beginning of its id, or its name.",
+        autocompletion=names_for_completion,
+        show_default=False,
+    ),
+]
+
+
+def job_called(client: Client, called: str) -> JobOut:
+    """Raises NotFound for none, and Invalid, with a list of them, for several."""
+    from foliot.sdk import NotFound as NoSuchJob
+
+    low = called.strip().lower()
+    if _ID.fullmatch(low):
+        return client.jobs.get(low)
+    named = [job for job in client.jobs.each(name=[called]) if job.name == called] if called.strip() else []
+    if not named and len(low) >= SHORTEST_PREFIX and _PREFIX.fullmatch(low):
+        named = list(
+            islice((job for job in client.jobs.each() if str(job.id).startswith(low)), MOST_NAMED + 1)
+        )
+    if len(named) > 1:
+        raise _ambiguous(called, named)
+    if named:
+        return named[0]
+    try:
+        near = client.jobs.list(name=[called], limit=3) if called.strip() else None
+    except NoSuchJob:
+        near = None
+    hint = "See them all with `foliot jobs list`."
+    if near is not None and near.items:
+        hint = f"Did you mean {' or '.join(_quoted(job.name) for job in near.items)}?"
+    raise NotFound(f"There is no job called {_quoted(called)}.", hint=hint)
+
+
+def _ambiguous(called: str, jobs: list[JobOut]) -> Invalid:
+    lines = [f"{job.id}  {job.status:<9}  {clean(job.name)}" for job in jobs[:MOST_NAMED]]
+    more = ["and more"] if len(jobs) > MOST_NAMED else []
+    return Invalid(
+        f"{_quoted(called)} could be any of {len(jobs) if not more else 'many'} jobs.",
+        hint="\n  ".join(["Use the id of one of these:", *lines, *more]),
+    )
+
+
+def _quoted(name: str) -> str:
+    return f'"{clean(name)}"'

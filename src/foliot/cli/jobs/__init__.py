@@ -1,0 +1,1 @@
+"""`foliot jobs`: looking.py, operating.py, creating.py, editing.py; what is drawn stands in rendering.py."""

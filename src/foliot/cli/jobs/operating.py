@@ -1,0 +1,80 @@
+"""`foliot jobs pause|resume|run`: what people do with a job that is there."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from foliot.cli.finding import JobRef, job_called
+from foliot.cli.here import Here, asking
+from foliot.cli.jobs.group import app
+from foliot.cli.reading import object_in
+from foliot.cli.times import local_zone, read_moment
+
+Reason = Annotated[str | None, typer.Option(help="Why, for whoever finds it so.", metavar="TEXT")]
+
+
+@app.command()
+@asking
+def pause(
+    here: Here,
+    job: JobRef,
+    reason: Reason = None,
+    until: Annotated[
+        str | None, typer.Option(help="Resume by itself then: 2h, 18:00, tomorrow at 9am.", metavar="TIME")
+    ] = None,
+) -> None:
+    """No run starts by schedule until it is resumed. What runs now runs on."""
+    from foliot.cli.jobs.rendering import moved
+
+    found = job_called(here.client, job)
+    at = None if until is None else read_moment(until, here.now, local_zone(), flag="--until")
+    paused = here.client.jobs.pause(found.id, reason=reason, until=at)
+    here.show(paused, lambda: moved(paused, "Paused", here.now))
+    if until is None:
+        here.note(f'Back to work: foliot jobs resume "{found.name}"')
+
+
+@app.command()
+@asking
+def resume(
+    here: Here,
+    job: JobRef,
+    catch_up: Annotated[
+        bool, typer.Option("--catch-up", help="Run what went by meanwhile, as its misfire policy says.")
+    ] = False,
+) -> None:
+    """Back to work, from paused, disabled or failed."""
+    from foliot.cli.jobs.rendering import moved
+
+    found = job_called(here.client, job)
+    resumed = here.client.jobs.resume(found.id, catch_up=catch_up)
+    here.show(resumed, lambda: moved(resumed, "Resumed", here.now))
+
+
+@app.command()
+@asking
+def run(
+    here: Here,
+    job: JobRef,
+    given: Annotated[
+        str | None,
+        typer.Option("--input", help="JSON object laid over its payload, or @FILE.", metavar="JSON"),
+    ] = None,
+    override: Annotated[bool, typer.Option("--override", help="Even while a freeze holds it.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")] = False,
+) -> None:
+    """Run it now, whatever its schedule says. Behind a run that is live, it waits."""
+    from foliot.cli.run_rendering import run_page
+    from foliot.cli.waiting import until_it_ends
+
+    found = job_called(here.client, job)
+    made = here.client.jobs.run(
+        found.id, input=None if given is None else object_in(given, "--input"), override=override
+    )
+    if wait:
+        made = until_it_ends(here, made.id)
+    here.show(made, lambda: run_page(made, found.name, found.schedule.timezone, here.now))
+    if wait and made.status != "succeeded":
+        raise typer.Exit(1)

@@ -1,0 +1,136 @@
+"""How things look on a terminal: columns without boxes, marks beside words, colours only where they are wanted.
+
+Everything drawn here is text with its control characters made visible; nothing in it is read as markup.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Sequence
+from typing import TextIO
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from foliot.cli.output import clean
+
+NARROWEST = 40
+ENDLESS = 10_000  # columns where nobody looks: a file or a pipe has no edge
+GOOD, BAD, SOON, QUIET, STRONG = "green", "red", "yellow", "dim", "bold"
+JOB_MARKS = {
+    "active": ("✓", GOOD),
+    "pending": ("…", QUIET),
+    "paused": ("‖", SOON),
+    "disabled": ("○", QUIET),
+    "completed": ("■", QUIET),
+    "expired": ("■", QUIET),
+    "failed": ("✗", BAD),
+    "archived": ("-", QUIET),
+}
+RUN_MARKS = {
+    "ready": ("…", SOON),
+    "waiting": ("…", SOON),
+    "running": ("▶", SOON),
+    "succeeded": ("✓", GOOD),
+    "failed": ("✗", BAD),
+    "timed_out": ("✗", BAD),
+    "interrupted": ("✗", BAD),
+    "cancelled": ("-", QUIET),
+    "skipped": ("○", QUIET),
+}
+_PLAIN_MARKS = str.maketrans({"✓": "+", "…": ".", "‖": "=", "○": "o", "■": "#", "✗": "x", "▶": ">", "─": "-"})
+
+
+def cell(text: object, style: str = "") -> Text:
+    return Text(clean("" if text is None else str(text)), style=style)
+
+
+def mark(status: str, marks: dict[str, tuple[str, str]]) -> Text:
+    sign, style = marks.get(status, ("?", ""))
+    return Text(sign, style=style)
+
+
+def marked(status: str, marks: dict[str, tuple[str, str]]) -> Text:
+    """Sign and word: never the colour alone."""
+    sign, style = marks.get(status, ("?", ""))
+    return Text(f"{sign} {clean(status)}", style=style)
+
+
+def columns(
+    headers: Sequence[str],
+    rows: Iterable[Sequence[Text | str]],
+    *,
+    wraps: Sequence[str] = (),
+    indent: int = 0,
+) -> Table:
+    """A table without lines. Where it is too wide, the columns in `wraps` give way first."""
+    shown = Table(
+        box=None,
+        show_header=any(headers),
+        header_style=STRONG,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        show_edge=False,
+    )
+    if indent:
+        shown.add_column("", width=indent - 2 if indent > 2 else 0, no_wrap=True)
+    for header in headers:
+        gives_way = header in wraps
+        shown.add_column(
+            header, no_wrap=not gives_way, overflow="fold" if gives_way else "ellipsis", ratio=None
+        )
+    for row in rows:
+        cells = [each if isinstance(each, Text) else cell(each) for each in row]
+        shown.add_row(*([Text("")] if indent else []), *cells)
+    return shown
+
+
+def facts(rows: Iterable[tuple[str, Text | str | None]]) -> Table:
+    """Name and value, one below the other; what is None is left out."""
+    shown = Table.grid(padding=(0, 2, 0, 0))
+    shown.add_column(no_wrap=True, style=QUIET)
+    shown.add_column(overflow="fold")
+    for name, value in rows:
+        if value is not None:
+            shown.add_row(cell(name), value if isinstance(value, Text) else cell(value))
+    return shown
+
+
+def stacked(*parts: RenderableType | None) -> Group:
+    return Group(*(part for part in parts if part is not None))
+
+
+def drawn(drawing: RenderableType, width: int, colour: bool = False, plain_marks: bool = False) -> str:
+    """Lines of at most `width` columns, without trailing blanks."""
+    paper = io.StringIO()
+    console = Console(
+        file=paper,
+        width=max(width, NARROWEST),
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    console.print(drawing, soft_wrap=width >= ENDLESS and isinstance(drawing, Text))
+    text = "\n".join(line.rstrip() for line in paper.getvalue().split("\n")).rstrip("\n")
+    return text.translate(_PLAIN_MARKS) if plain_marks else text
+
+
+def terminal(stream: TextIO) -> tuple[int, bool, bool]:
+    """How wide, whether in colour, and whether its marks must be plain ASCII."""
+    encoding = (stream.encoding or "").lower()
+    plain_marks = "utf" not in encoding
+    if not stream.isatty():
+        return ENDLESS, False, plain_marks
+    try:
+        width = os.get_terminal_size(stream.fileno()).columns or 80
+    except OSError:
+        width = 80
+    wanted = os.environ.get("COLUMNS", "")
+    width = int(wanted) if wanted.isascii() and wanted.isdigit() and 0 < len(wanted) < 5 else width
+    return width, not (os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"), plain_marks

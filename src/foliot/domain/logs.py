@@ -1,0 +1,66 @@
+"""The lines that a run writes, and how many of them are kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+MOST_LINES = 10_000  # of one run, all attempts together
+MOST_BYTES = 5 * 1024 * 1024
+LONGEST_LINE = 8 * 1024  # characters
+CUT = " … (cut)"
+# PostgreSQL keeps neither of these in JSON.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class LogStream(StrEnum):
+    LOG = "log"  # what the job's own code says through its context
+    STDOUT = "stdout"
+    STDERR = "stderr"
+    SYSTEM = "system"  # what Foliot has to say about an attempt
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    at: datetime
+    stream: LogStream
+    text: str
+
+    @property
+    def size(self) -> int:
+        return len(self.text.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class LogHead:
+    """What a run has written so far. Once truncated, it stays so: what follows a hole would be read as if nothing were missing."""
+
+    lines: int = 0
+    bytes: int = 0
+    truncated: bool = False
+
+
+def lines_of(text: str) -> list[str]:
+    """What somebody wrote, as lines that can be kept."""
+    if len(text) > MOST_BYTES:
+        text = text[:MOST_BYTES]
+    return [
+        line if len(line) <= LONGEST_LINE else line[:LONGEST_LINE] + CUT
+        for line in _UNSTORABLE.sub("\ufffd", text).splitlines() or [""]
+    ]
+
+
+def fitting(head: LogHead, lines: Iterable[LogLine]) -> tuple[list[LogLine], LogHead]:
+    """Those that still fit, and the head with them."""
+    kept: list[LogLine] = []
+    count, size, truncated = head.lines, head.bytes, head.truncated
+    for line in lines:
+        if truncated or count + 1 > MOST_LINES or size + line.size > MOST_BYTES:
+            truncated = True
+            break
+        kept.append(line)
+        count, size = count + 1, size + line.size
+    return kept, LogHead(count, size, truncated)

@@ -1,0 +1,106 @@
+"""How much a workspace may have: jobs, how often they fire, how large their payloads are, how often its keys may ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from foliot.domain.definition import Definition
+from foliot.domain.errors import QuotaExceeded
+from foliot.domain.schedule import Cron, Interval, Schedule, Timetable, preview
+
+LARGEST_PAYLOAD = 256 * 1024  # bytes of JSON
+ASKED = (
+    300  # planned times looked at; a cron's closest pair shows itself within an hour or a day of its pattern
+)
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """None is no limit. Seconds and bytes are plain numbers: they are kept as JSON beside the workspace."""
+
+    jobs: int | None = None  # that are not archived
+    min_interval: int = 1  # seconds between two planned times
+    payload_bytes: int = LARGEST_PAYLOAD  # of payload, config and input each
+    requests_per_second: int | None = None  # of all keys of the workspace together
+    key_requests_per_second: int | None = None
+
+    def overlaid(self, own: Mapping[str, Any]) -> Quotas:
+        """With what the workspace has of its own."""
+        known = {each.name for each in fields(Quotas)}
+        return replace(self, **{name: value for name, value in own.items() if name in known})
+
+
+UNLIMITED = Quotas()
+
+
+def check_definition(
+    quotas: Quotas, definition: Definition, now: datetime, before: Definition | None = None
+) -> None:
+    """What an edit leaves as it was is not looked at: a quota that came later must not stand in the way of a new name."""
+    if before is None or before.spec.schedule != definition.spec.schedule:
+        _check_pace(quotas, definition.spec.schedule, now)
+    if before is None or before.config != definition.config:
+        check_size(quotas, "config", definition.config)
+    if before is None or before.payload != definition.payload:
+        check_size(quotas, "payload", definition.payload)
+
+
+def check_size(quotas: Quotas, name: str, value: Any) -> None:
+    if quotas.payload_bytes >= LARGEST_PAYLOAD and name != "input":
+        return  # the edge takes no larger one from anybody
+    size = 0 if value is None else len(json.dumps(value, ensure_ascii=False).encode())
+    if size > quotas.payload_bytes:
+        raise QuotaExceeded(
+            f"{name} has {size:,} bytes as JSON; in this workspace the most is {quotas.payload_bytes:,}.",
+            quota="payload_bytes",
+            limit=quotas.payload_bytes,
+            used=size,
+            pointer=f"/{name}",
+            hint="Keep large data elsewhere and send its address.",
+        )
+
+
+def check_jobs(quotas: Quotas, used: int) -> None:
+    """`used` counts the one that is about to be made."""
+    if quotas.jobs is not None and used > quotas.jobs:
+        raise QuotaExceeded(
+            f"This workspace has {used - 1:,} jobs, and may have {quotas.jobs:,}.",
+            quota="jobs",
+            limit=quotas.jobs,
+            used=used - 1,
+            hint="Archive jobs that are no longer needed, or ask the operator for more.",
+        )
+
+
+def _check_pace(quotas: Quotas, schedule: Schedule, now: datetime) -> None:
+    least = timedelta(seconds=quotas.min_interval)
+    found = _closest(schedule, now, least)
+    if found is not None and found < least:
+        raise QuotaExceeded(
+            f"This fires {found.total_seconds():g} s apart; in this workspace the least is {quotas.min_interval} s.",
+            quota="min_interval",
+            limit=quotas.min_interval,
+            used=int(found.total_seconds()),
+            pointer="/schedule/every" if isinstance(schedule, Interval) else "/schedule/expr",
+            hint="Let it fire less often, or ask the operator for a shorter interval.",
+        )
+
+
+def _closest(schedule: Schedule, now: datetime, least: timedelta) -> timedelta | None:
+    """The least time between two planned times; None where there are no two, or they cannot be too close."""
+    match schedule:
+        case Interval():
+            return schedule.every
+        case Cron():
+            if least <= (timedelta(seconds=1) if schedule.seconds else MINUTE):
+                return None
+            times = [each.planned_for for each in preview(Timetable(schedule), now, ASKED)]
+            return min((later - sooner for sooner, later in pairwise(times)), default=None)
+        case _:
+            return None

@@ -1,0 +1,63 @@
+"""How often: a bucket of tokens that fills at a steady rate. Seconds come in as a value that never goes back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """So many a second in the long run, and `burst` at once after a rest."""
+
+    per_second: float
+    burst: int
+
+    @property
+    def window(self) -> int:
+        """Seconds in which an empty bucket is full again."""
+        return math.ceil(self.burst / self.per_second)
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    tokens: float
+    at: float  # when it held that many
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a bucket says to a request, as headers tell it."""
+
+    limit: int
+    remaining: int
+    reset: int  # seconds until it is full again
+    retry_after: int  # seconds until the next one passes; 0 for one that passed
+
+
+def full(rate: Rate, at: float) -> Bucket:
+    return Bucket(float(rate.burst), at)
+
+
+def take(bucket: Bucket, rate: Rate, at: float) -> tuple[Bucket, Standing]:
+    """One token, if there is one. What is refused costs nothing, so knocking does not keep the door shut."""
+    tokens = _filled(bucket, rate, at)
+    if tokens >= 1:
+        left = tokens - 1
+        return Bucket(left, at), _standing(rate, left, 0)
+    wait = max(1, math.ceil((1 - tokens) / rate.per_second))
+    return Bucket(tokens, at), _standing(rate, tokens, wait)
+
+
+def peek(bucket: Bucket, rate: Rate, at: float) -> Standing:
+    tokens = _filled(bucket, rate, at)
+    wait = 0 if tokens >= 1 else max(1, math.ceil((1 - tokens) / rate.per_second))
+    return _standing(rate, tokens, wait)
+
+
+def _filled(bucket: Bucket, rate: Rate, at: float) -> float:
+    return min(rate.burst, bucket.tokens + max(0.0, at - bucket.at) * rate.per_second)
+
+
+def _standing(rate: Rate, tokens: float, wait: int) -> Standing:
+    return Standing(rate.burst, int(tokens), math.ceil((rate.burst - tokens) / rate.per_second), wait)

@@ -1,0 +1,68 @@
+"""What the configurations of our own handlers look like. Checked when a job is written; a worker checks what it must all the same."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
+
+from foliot.wire.shape import Shape, refusal
+
+_CALL = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_HEADER = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+
+
+def _text(value: Any) -> Any:
+    """Text, or the name of a secret in its place, known only when the job runs."""
+    is_secret = isinstance(value, dict) and list(value) == ["secret"] and isinstance(value["secret"], str)
+    if not (isinstance(value, str) or is_secret):
+        raise refusal(
+            "text",
+            "This must be text, or the name of a secret.",
+            "Names of secrets stand in an object, under secret.",
+        )
+    return value
+
+
+def _address(value: Any) -> Any:
+    if isinstance(value, str) and not value.lower().startswith(("http://", "https://")):
+        raise refusal("address", "This must be an address.", "It starts with http:// or https://.")
+    return value
+
+
+def _call(value: str) -> str:
+    if not _CALL.fullmatch(value):
+        raise refusal(
+            "call", "This names no function.", "Write it as package.module:function, such as shop.jobs:sync."
+        )
+    return value
+
+
+_TEXT_OR_SECRET = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "properties": {"secret": {"type": "string"}},
+            "required": ["secret"],
+            "additionalProperties": False,
+        },
+    ]
+}
+Text = Annotated[Any, BeforeValidator(_text), WithJsonSchema(_TEXT_OR_SECRET)]
+HeaderName = Annotated[str, StringConstraints(pattern=_HEADER, max_length=200)]
+
+
+class HttpConfig(Shape):
+    url: Annotated[Text, AfterValidator(_address)] = Field(examples=["https://example.test/hook"])
+    method: str = Field(default="POST", pattern=r"^[A-Za-z]{1,20}$")
+    headers: dict[HeaderName, Text] = Field(default={}, max_length=100)
+    body: Any = Field(default=None, description="Sent as it is, or as JSON; the run's input where left out.")
+    success: list[Annotated[int, Field(ge=100, le=599)]] = Field(
+        default=[], max_length=100, description="Codes that count as success; any 2xx where left out."
+    )
+
+
+class PythonConfig(Shape):
+    call: Annotated[str, AfterValidator(_call)] = Field(max_length=500, examples=["shop.jobs:sync"])

@@ -1,0 +1,96 @@
+"""Idempotency keys: which request holds one, what was done under it, and what was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from foliot.domain.errors import Conflict
+from foliot.domain.ids import PrincipalId
+from foliot.storage.queries import sql
+from foliot.storage.tx import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request with a key. The fingerprint tells it from other requests that come with the same one."""
+
+    principal_id: PrincipalId
+    key: str
+    fingerprint: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What is known of a key. Neither done nor answered: its request is under way, or died before it did anything."""
+
+    fingerprint: bytes
+    done_at: datetime | None
+    thing: tuple[str, str] | None  # (kind, id)
+    answer: Answer | None
+
+
+async def claim(tx: Tx, asked: Asked, claim_id: UUID, *, forgotten: datetime, given_up: datetime) -> bool:
+    """Whether the key is this request's now: nobody had it, or who had it was `forgotten` or `given_up` on by then."""
+    params = {
+        "workspace_id": tx.workspace_id,
+        "principal_id": asked.principal_id,
+        "key": asked.key,
+        "fingerprint": asked.fingerprint,
+        "claim": claim_id,
+        "now": tx.now,
+        "forgotten": forgotten,
+        "given_up": given_up,
+    }
+    return await tx.execute(sql.idempotency.claim, params) == 1
+
+
+async def held(tx: Tx, asked: Asked) -> Held | None:
+    params = {"workspace_id": tx.workspace_id, "principal_id": asked.principal_id, "key": asked.key}
+    row = await tx.fetch_one(sql.idempotency.held, params)
+    if row is None:
+        return None
+    answer = None if row["status"] is None else Answer(row["status"], row["headers"], bytes(row["body"]))
+    thing = None if row["object_id"] is None else (row["object_kind"], row["object_id"])
+    return Held(bytes(row["fingerprint"]), row["done_at"], thing, answer)
+
+
+async def close(tx: Tx, claim_id: UUID, thing: tuple[str, str]) -> None:
+    """In the transaction that does what was asked for: from its commit on, nobody does it again."""
+    kind, thing_id = thing
+    params = {"claim": claim_id, "kind": kind, "id": thing_id, "now": tx.now}
+    if await tx.execute(sql.idempotency.close, params) != 1:
+        raise Conflict(
+            "This took so long that another request with the same Idempotency-Key has taken over.",
+            hint="Repeat it with the same key to get that one's answer.",
+        )
+
+
+async def answered(tx: Tx, claim_id: UUID, answer: Answer) -> None:
+    params = {
+        "claim": claim_id,
+        "status": answer.status,
+        "headers": Jsonb(dict(answer.headers)),
+        "body": answer.body,
+    }
+    await tx.execute(sql.idempotency.answered, params)
+
+
+async def release(tx: Tx, claim_id: UUID) -> None:
+    """The key may be used anew, unless something was done under it. Waits for a commit that is under way."""
+    await tx.execute(sql.idempotency.release, {"claim": claim_id})
+
+
+async def forget(tx: Tx, before: datetime, limit: int) -> int:
+    return await tx.execute(sql.idempotency.forget, {"before": before, "limit": limit})

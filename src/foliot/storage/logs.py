@@ -1,0 +1,79 @@
+"""The lines of runs, in chunks: as many as one run wrote between two deliveries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from psycopg.types.json import Jsonb
+
+from foliot.domain.ids import RunId
+from foliot.domain.logs import LogHead, LogLine, LogStream, fitting
+from foliot.storage.queries import sql
+from foliot.storage.tx import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class LogChunk:
+    run_id: RunId
+    attempt: int
+    lines: Sequence[LogLine]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedLine:
+    seq: int  # within its run, from 1 on
+    attempt: int
+    line: LogLine
+
+
+async def append(tx: Tx, chunks: Sequence[LogChunk]) -> int:
+    """Answers with how many lines were kept; the heads say where lines were left out."""
+    ids = {"run_ids": sorted({chunk.run_id for chunk in chunks})}
+    heads = {
+        row["run_id"]: LogHead(row["lines"], row["bytes"], row["truncated"])
+        for row in await tx.fetch(sql.logs.heads, ids)
+    }
+    written: list[tuple[LogChunk, int, list[LogLine]]] = []
+    for chunk in chunks:
+        if chunk.run_id in heads:
+            kept, head = fitting(heads[chunk.run_id], chunk.lines)
+            heads[chunk.run_id] = head
+            if kept:
+                written.append((chunk, head.lines, kept))
+    await tx.execute(
+        sql.logs.append,
+        {
+            "run_ids": list(heads),
+            "lines": [head.lines for head in heads.values()],
+            "bytes": [head.bytes for head in heads.values()],
+            "truncateds": [head.truncated for head in heads.values()],
+            "chunk_run_ids": [chunk.run_id for chunk, _, _ in written],
+            "last_seqs": [last for _, last, _ in written],
+            "attempts": [chunk.attempt for chunk, _, _ in written],
+            "chunks": [Jsonb([_packed(line) for line in kept]) for _, _, kept in written],
+        },
+    )
+    return sum(len(kept) for _, _, kept in written)
+
+
+async def page(tx: Tx, run_id: RunId, after: int, limit: int) -> list[NumberedLine]:
+    params = {"run_id": run_id, "after": after, "limit": limit}
+    return [
+        NumberedLine(
+            row["seq"],
+            row["attempt"],
+            LogLine(datetime.fromisoformat(row["at"]), LogStream(row["stream"]), row["text"]),
+        )
+        for row in await tx.fetch(sql.logs.page, params)
+    ]
+
+
+async def head(tx: Tx, run_id: RunId) -> LogHead:
+    row = await tx.fetch_one(sql.logs.head, {"run_id": run_id})
+    return LogHead() if row is None else LogHead(row["lines"], row["bytes"], row["truncated"])
+
+
+def _packed(line: LogLine) -> list[str]:
+    return [line.at.isoformat(), line.stream.value, line.text]

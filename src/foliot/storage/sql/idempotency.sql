@@ -1,0 +1,30 @@
+-- name: claim
+-- Two at once meet at the primary key: the second waits for the first and then finds it there.
+INSERT INTO idempotency_keys AS held (workspace_id, principal_id, key, fingerprint, claim, created_at)
+VALUES (%(workspace_id)s, %(principal_id)s, %(key)s, %(fingerprint)s, %(claim)s, %(now)s)
+    ON CONFLICT (workspace_id, principal_id, key) DO UPDATE
+   SET fingerprint = EXCLUDED.fingerprint, claim = EXCLUDED.claim, created_at = EXCLUDED.created_at, done_at = NULL, object_kind = NULL,
+       object_id = NULL, status = NULL, headers = NULL, body = NULL
+ WHERE held.created_at <= %(forgotten)s
+    OR (held.created_at <= %(given_up)s AND held.done_at IS NULL AND held.status IS NULL AND held.fingerprint = EXCLUDED.fingerprint);
+
+-- name: held
+SELECT fingerprint, done_at, object_kind, object_id, status, headers, body
+  FROM idempotency_keys
+ WHERE workspace_id = %(workspace_id)s AND principal_id = %(principal_id)s AND key = %(key)s;
+
+-- name: close
+-- A request may do several things; the first is what it was about.
+UPDATE idempotency_keys
+   SET done_at = COALESCE(done_at, %(now)s), object_kind = COALESCE(object_kind, %(kind)s), object_id = COALESCE(object_id, %(id)s)
+ WHERE claim = %(claim)s;
+
+-- name: answered
+UPDATE idempotency_keys SET status = %(status)s, headers = %(headers)s, body = %(body)s WHERE claim = %(claim)s;
+
+-- name: release
+DELETE FROM idempotency_keys WHERE claim = %(claim)s AND done_at IS NULL AND status IS NULL;
+
+-- name: forget
+DELETE FROM idempotency_keys
+ WHERE claim IN (SELECT claim FROM idempotency_keys WHERE created_at < %(before)s ORDER BY created_at LIMIT %(limit)s);

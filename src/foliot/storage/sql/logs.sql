@@ -1,0 +1,32 @@
+-- name: heads
+-- Under their locks, in the order of ids. A run that is gone writes no more.
+INSERT INTO logs (workspace_id, run_id)
+SELECT workspace_id, id FROM runs WHERE id = ANY (%(run_ids)s) ORDER BY id
+    ON CONFLICT (run_id) DO UPDATE SET lines = logs.lines
+RETURNING run_id, lines, bytes, truncated;
+
+-- name: append
+WITH heads AS (
+    UPDATE logs SET lines = new.lines, bytes = new.bytes, truncated = new.truncated
+      FROM unnest(%(run_ids)s::uuid[], %(lines)s::int[], %(bytes)s::int[], %(truncateds)s::boolean[])
+           AS new (run_id, lines, bytes, truncated)
+     WHERE logs.run_id = new.run_id
+ RETURNING logs.run_id, logs.workspace_id)
+INSERT INTO log_chunks (workspace_id, run_id, last_seq, attempt, lines)
+SELECT heads.workspace_id, chunk.run_id, chunk.last_seq, chunk.attempt, chunk.lines
+  FROM unnest(%(chunk_run_ids)s::uuid[], %(last_seqs)s::int[], %(attempts)s::int[], %(chunks)s::jsonb[])
+       AS chunk (run_id, last_seq, attempt, lines)
+  JOIN heads USING (run_id);
+
+-- name: page
+SELECT chunk.attempt, (chunk.last_seq - jsonb_array_length(chunk.lines) + line.place)::int AS seq, line.value ->> 0 AS at,
+       line.value ->> 1 AS stream, line.value ->> 2 AS text
+  FROM log_chunks AS chunk
+ CROSS JOIN LATERAL jsonb_array_elements(chunk.lines) WITH ORDINALITY AS line (value, place)
+ WHERE chunk.run_id = %(run_id)s AND chunk.last_seq > %(after)s
+   AND chunk.last_seq - jsonb_array_length(chunk.lines) + line.place > %(after)s
+ ORDER BY chunk.last_seq, line.place
+ LIMIT %(limit)s;
+
+-- name: head
+SELECT lines, bytes, truncated FROM logs WHERE run_id = %(run_id)s;

@@ -1,0 +1,59 @@
+"""/audit: who did what."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Query
+
+from foliot.domain.errors import Invalid
+from foliot.services import auditing
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit
+from foliot.web.auth import Admin
+from foliot.web.present_identity import entry_out
+from foliot.web.routes import api_router
+from foliot.wire.audit import AuditOut
+from foliot.wire.instants import read_instant
+from foliot.wire.pages import Page
+
+routes = api_router("audit")
+
+
+@routes.get("/audit")
+async def list_audit(
+    caller: Admin,
+    db: Db,
+    actor: Annotated[
+        str | None, Query(max_length=200, description="A principal's id, or engine, operator.")
+    ] = None,
+    action: Annotated[
+        str | None, Query(max_length=64, description="Such as job.paused; job stands for all that begin so.")
+    ] = None,
+    object: Annotated[  # noqa: A002  # the name on the wire
+        str | None, Query(max_length=200, description="A kind such as job, or kind:id.")
+    ] = None,
+    since: Annotated[str | None, Query(max_length=40, description="From this instant on.")] = None,
+    until: Annotated[str | None, Query(max_length=40, description="Before this instant.")] = None,
+    installation: Annotated[
+        bool, Query(description="System keys: what belongs to no workspace, instead.")
+    ] = False,
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[AuditOut]:
+    """Newest first, with what was there before and after."""
+    kind, _, object_id = (object or "").partition(":")
+    wanted = auditing.TrailFilter(
+        actor, action, kind or None, object_id or None, _instant("since", since), _instant("until", until)
+    )
+    page = await auditing.listed(db, caller, wanted, of_installation=installation, cursor=cursor, limit=limit)
+    return Page[AuditOut](items=[entry_out(each) for each in page.items], next_cursor=page.next_cursor)
+
+
+def _instant(name: str, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return read_instant(text)
+    except ValueError as error:
+        raise Invalid(str(error), pointer=f"/{name}", hint="Write it like 2027-03-13T00:00:00Z.") from None

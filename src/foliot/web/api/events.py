@@ -1,0 +1,126 @@
+"""/events: what happens in the workspace, as it happens, by server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Annotated
+
+from fastapi import Header, Query, Request
+
+from foliot.clock import monotonic
+from foliot.domain.errors import Invalid
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.services import Database, events
+from foliot.services.events import EventFilter, EventRow, Listening
+from foliot.web.api.params import Db
+from foliot.web.auth import Viewer
+from foliot.web.routes import api_router
+from foliot.web.streams import EventStream, Line, frame, heartbeat
+from foliot.wire.events import EventOut
+from foliot.wire.instants import read_id
+
+routes = api_router("events")
+KINDS = frozenset(
+    {"job", "run", "calendar", "freeze"}
+    | {f"job.{each}" for each in (
+        "created", "edited", "reverted", "paused", "resumed", "disabled", "archived", "purged", "backfilled", "skip_next_set",
+        "skip_next_undone", "dependencies_set", "activated", "completed", "failed", "expired",
+    )}
+    | {f"run.{each}" for each in (
+        "requested", "retried", "started", "retrying", "succeeded", "failed", "timed_out", "interrupted", "cancelled", "skipped",
+    )}
+    | {f"calendar.{each}" for each in ("created", "edited", "deleted")}
+    | {f"freeze.{each}" for each in ("turned_on", "taken_back", "lifted")}
+)  # fmt: skip
+RENEW_EVERY = 600.0  # seconds
+MISSED = '{"reason": "What happened between your last event and now is not kept; look at what you need."}'
+
+
+@routes.get(
+    "/events",
+    status_code=200,
+    response_class=EventStream,
+    responses={
+        200: {
+            "description": "One event for each thing that happens; its data is an EventOut. `reset` says that some were missed.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        }
+    },
+)
+async def stream_events(
+    request: Request,
+    caller: Viewer,
+    db: Db,
+    types: Annotated[
+        str | None,
+        Query(max_length=1_000, description="Kinds or nouns, with commas between: `run.failed,freeze`."),
+    ] = None,
+    job: Annotated[str | None, Query(max_length=36, description="Only what concerns this job.")] = None,
+    last_event_id: Annotated[str | None, Header(max_length=64)] = None,
+) -> EventStream:
+    """From now on, or from behind Last-Event-ID: in one order, each once. Events are kept for an hour for whoever comes back."""
+    wanted = EventFilter(_kinds(types), _job(job), caller.only_owner)
+    line = Line(request, caller)
+    last = None if last_event_id is None else events.read_place(last_event_id)
+    listening = await events.listen(db, caller.workspace_id, last)
+    return EventStream(line.carry(_frames(line, db, caller.workspace_id, listening, wanted)))
+
+
+async def _frames(
+    line: Line, db: Database, workspace_id: WorkspaceId, listening: Listening, wanted: EventFilter
+) -> AsyncGenerator[str, None]:
+    place, renewed_at = listening.place, monotonic()
+    yield "retry: 2000\n" + heartbeat(events.write_place(place))
+    if listening.is_gap:
+        yield frame(MISSED, event="reset", id=events.write_place(place))
+    while True:
+        batch = await events.after(db, workspace_id, place, wanted)
+        for each in batch.events:
+            yield _event(each)
+        place = batch.place
+        if not batch.events and line.is_silent:
+            yield heartbeat(events.write_place(place))
+        if not await line.goes_on(*((0,) if batch.is_full else ())):
+            return
+        if monotonic() - renewed_at >= RENEW_EVERY:
+            await events.listen(db, workspace_id, place)
+            renewed_at = monotonic()
+
+
+def _event(row: EventRow) -> str:
+    shown = EventOut(
+        id=events.write_place(row.place),
+        kind=row.kind,
+        at=row.at,
+        object_id=row.object_id if row.job_id is None and row.run_id is None else None,
+        job_id=row.job_id,
+        job_name=row.job_name,
+        run_id=row.run_id,
+        number=row.number,
+        planned_for=row.planned_for,
+        attempt=row.attempt,
+        skip_reason=row.skip_reason,
+        error_code=row.error_code,
+        actor=row.actor,
+    )
+    return frame(shown.model_dump_json(), event=row.kind, id=shown.id)
+
+
+def _kinds(types: str | None) -> tuple[str, ...]:
+    asked = tuple(each.strip() for each in (types or "").split(",") if each.strip())
+    if unknown := sorted(set(asked) - KINDS):
+        raise Invalid(
+            f"There are no events of the kind {unknown[0][:64]!a}.",
+            pointer="/types",
+            hint="Kinds are nouns (job, run, calendar, freeze), or as in run.failed and job.paused.",
+        )
+    return asked
+
+
+def _job(text: str | None) -> JobId | None:
+    if text is None:
+        return None
+    found = read_id(text)
+    if found is None:
+        raise Invalid("This is not an id.", pointer="/job")
+    return JobId(found)

@@ -1,0 +1,252 @@
+"""/jobs/{id} by PUT, PATCH and DELETE, its revisions, and the way back to one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from fastapi import Body, Query, Response
+from fastapi.responses import JSONResponse
+
+from foliot.domain.access import Permission
+from foliot.domain.errors import StaleRevision
+from foliot.domain.ids import JobId
+from foliot.services import Database, editing, job_moves, listing, revisions
+from foliot.services.access import Caller, admit
+from foliot.services.hints import Announce, Hint
+from foliot.services.listing import StoredJob
+from foliot.web.api.jobs import ETAG, must_own_upstreams
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, Tell
+from foliot.web.api.trying import DryRun, tried
+from foliot.web.auth import Editor, Viewer
+from foliot.web.merging import Written, patched, replaced
+from foliot.web.preconditions import IfMatch, seen_revision
+from foliot.web.present import etag, job_out, revision_out
+from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
+from foliot.web.translate import Ground, definition_of
+from foliot.wire.jobs import JobOut
+from foliot.wire.pages import Page
+from foliot.wire.revisions import RevertIn, RevisionOut
+from foliot.wire.trying import DryRunOut
+
+routes = api_router("jobs")
+REFUSALS = {200: ETAG, **NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY}
+WHOLE = {"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/JobIn"}}}}}
+MOST_LOOKS = 5  # at a job that others keep editing while we lay a patch over it
+RevisionNote = Annotated[
+    str | None,
+    Query(min_length=1, max_length=1_000, description="Why, for whoever reads the revisions."),
+]
+Given = Annotated[dict[str, Any], Body(description="The job as a GET answers with it.")]
+Patch = Annotated[
+    dict[str, Any],
+    Body(
+        description="A merge patch (RFC 7396) on what a GET answers with: null gives a field its default.",
+        examples=[{"timeout": "5m", "schedule": {"expr": "0 7 * * *"}}],
+    ),
+]
+
+
+@routes.put("/jobs/{job_id}", responses=REFUSALS, openapi_extra=WHOLE)
+async def replace_job(
+    job_id: JobIdIn,
+    job: Given,
+    caller: Editor,
+    db: Db,
+    tell: Tell,
+    response: Response,
+    revision_note: RevisionNote = None,
+    if_match: IfMatch = None,
+    dry_run: DryRun = False,
+) -> JobOut | DryRunOut:
+    """Put a whole definition in place; what is left out is its default. Read-only fields may come along as they are."""
+    write = _Write(db, caller, tell, job_id, revision_note)
+    if dry_run:
+        return await write.tried(job, replaced, if_match)
+    return await write.edit(job, replaced, if_match, response)
+
+
+@routes.patch("/jobs/{job_id}", responses=REFUSALS)
+async def patch_job(
+    job_id: JobIdIn,
+    patch: Patch,
+    caller: Editor,
+    db: Db,
+    tell: Tell,
+    response: Response,
+    revision_note: RevisionNote = None,
+    if_match: IfMatch = None,
+    dry_run: DryRun = False,
+) -> JobOut | DryRunOut:
+    """Change some fields. A schedule in other words or of another kind takes the place of the old one, in its zone."""
+    write = _Write(db, caller, tell, job_id, revision_note)
+    if dry_run:
+        return await write.tried(patch, patched, if_match)
+    return await write.edit(patch, patched, if_match, response)
+
+
+@routes.delete(
+    "/jobs/{job_id}",
+    status_code=204,
+    response_model=None,
+    responses={
+        200: {"model": DryRunOut, "description": "With dry_run"},
+        **NOT_FOUND,
+        **CONFLICT,
+        **STALE,
+    },
+)
+async def delete_job(
+    job_id: JobIdIn,
+    caller: Editor,
+    db: Db,
+    purge: Annotated[
+        bool, Query(description="Remove it with its history, for good: administrators.")
+    ] = False,
+    detach: Annotated[bool, Query(description="Take it out of the jobs that depend on it.")] = False,
+    force: Annotated[bool, Query(description="With purge: even while runs are under way.")] = False,
+    if_match: IfMatch = None,
+    dry_run: DryRun = False,
+) -> Response | None:
+    """Archive it: nothing of it runs again, and its history stays."""
+    if purge:
+        admit(caller, Permission.ADMIN)
+    workspace_id, by, only_owner = caller.workspace_id, caller.actor, caller.only_owner
+
+    async def act(db: Database) -> JobId:
+        seen = seen_revision(if_match, await listing.job(db, workspace_id, job_id, only_owner))
+        if purge:
+            await job_moves.purge(
+                db, workspace_id, job_id, by, seen, force=force, detach=detach, only_owner=only_owner
+            )
+        else:
+            await job_moves.archive(db, workspace_id, job_id, by, seen, detach=detach, only_owner=only_owner)
+        return job_id
+
+    if dry_run:
+        return JSONResponse((await tried(db, caller, act, job_id)).model_dump(mode="json"))
+    await act(db)
+    return None
+
+
+@routes.get("/jobs/{job_id}/revisions", responses=NOT_FOUND)
+async def list_revisions(
+    job_id: JobIdIn, caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[RevisionOut]:
+    """Every definition it ever had, newest first: who made it so, why, and what that changed."""
+    page = await revisions.page(
+        db, caller.workspace_id, job_id, caller.only_owner, cursor=cursor, limit=limit
+    )
+    return Page[RevisionOut](items=[revision_out(each) for each in page.items], next_cursor=page.next_cursor)
+
+
+@routes.post("/jobs/{job_id}/revert", responses=REFUSALS)
+async def revert_job(
+    job_id: JobIdIn,
+    asked: RevertIn,
+    caller: Editor,
+    db: Db,
+    tell: Tell,
+    response: Response,
+    if_match: IfMatch = None,
+) -> JobOut:
+    """Put an old revision in force again, as a new one."""
+    record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
+    await revisions.revert(
+        db,
+        caller.workspace_id,
+        job_id,
+        asked.revision,
+        caller.actor,
+        seen_revision(if_match, record),
+        note=asked.note,
+    )
+    tell(Hint.TIMERS)
+    return await as_it_stands(db, caller, job_id, response)
+
+
+async def as_it_stands(db: Database, caller: Caller, job_id: JobId, response: Response) -> JobOut:
+    record = await listing.job(db, caller.workspace_id, job_id)
+    response.headers["ETag"] = etag(record)
+    return job_out(record)
+
+
+def _say_nothing(_hint: str) -> None:
+    """Of what is only tried, nobody need hear."""
+
+
+class _Write:
+    """One request to change a job."""
+
+    def __init__(self, db: Database, caller: Caller, tell: Announce, job_id: JobId, note: str | None) -> None:
+        self.db = db
+        self.caller = caller
+        self.tell = tell
+        self.job_id = job_id
+        self.note = note
+
+    async def tried(
+        self,
+        given: Mapping[str, Any],
+        write: Callable[[JobOut, Mapping[str, Any]], Written],
+        if_match: str | None,
+    ) -> DryRunOut:
+        async def act(stage: Database) -> JobId:
+            rehearsed = _Write(stage, self.caller, _say_nothing, self.job_id, self.note)
+            await rehearsed.edit(given, write, if_match, Response())
+            return self.job_id
+
+        return await tried(self.db, self.caller, act, self.job_id)
+
+    async def edit(
+        self,
+        given: Mapping[str, Any],
+        write: Callable[[JobOut, Mapping[str, Any]], Written],
+        if_match: str | None,
+        response: Response,
+    ) -> JobOut:
+        """What is written was made from the job as it was read, so it must still be that; if nobody asked for this, look again."""
+        caller = self.caller
+        for looks in range(1, MOST_LOOKS + 1):
+            record = await listing.job(self.db, caller.workspace_id, self.job_id, caller.only_owner)
+            seen = seen_revision(if_match, record)
+            if seen is None and isinstance(given.get("revision"), int):
+                seen = given["revision"]
+            try:
+                await self._edit(record, given, write, seen)
+            except StaleRevision:
+                if seen is not None or looks == MOST_LOOKS:
+                    raise
+            else:
+                break
+        self.tell(Hint.TIMERS)
+        return await as_it_stands(self.db, caller, self.job_id, response)
+
+    async def _edit(
+        self,
+        record: StoredJob,
+        given: Mapping[str, Any],
+        write: Callable[[JobOut, Mapping[str, Any]], Written],
+        seen: int | None,
+    ) -> None:
+        caller, expected = self.caller, record.revision if seen is None else seen
+        # Before anything is said about fields that its author has not seen.
+        await editing.check_seen(self.db, caller.workspace_id, self.job_id, expected)
+        written = write(job_out(record), given)
+        await must_own_upstreams(self.db, caller, written.job)
+        ground = Ground(
+            caller.at,
+            caller.workspace.default_timezone,
+            record.definition.owner_id,
+            record.definition,
+            written.keeps_schedule,
+        )
+        await editing.edit(
+            self.db,
+            caller.workspace_id,
+            self.job_id,
+            definition_of(written.job, ground),
+            caller.actor,
+            expected,
+            note=self.note,
+        )

@@ -1,0 +1,104 @@
+"""/runs/{id}/logs: what a run wrote, a page at a time or line by line as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Annotated
+
+from fastapi import Header, Query, Request
+
+from foliot.domain.errors import Invalid
+from foliot.domain.ids import RunId
+from foliot.services import Database, logs
+from foliot.services.access import Caller
+from foliot.services.logs import LogPage, NumberedLine
+from foliot.web.api.params import Db, RunIdIn
+from foliot.web.auth import Viewer
+from foliot.web.routes import NOT_FOUND, api_router
+from foliot.web.streams import EventStream, Line, frame, heartbeat
+from foliot.wire.logs import LogEndOut, LogLineOut, LogsOut
+
+routes = api_router("runs")
+PAGE, LONGEST_PAGE = 200, 1_000
+MOST = 2**31 - 1
+
+
+@routes.get(
+    "/runs/{run_id}/logs",
+    response_model=LogsOut,
+    responses={
+        **NOT_FOUND,
+        200: {
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "description": "A page; or, to who accepts text/event-stream, an event `line` for each and `end` when the run is over.",
+        },
+    },
+)
+async def read_logs(
+    run_id: RunIdIn,
+    request: Request,
+    caller: Viewer,
+    db: Db,
+    follow: Annotated[bool, Query(description="Stream the lines as they come, until the run ends.")] = False,
+    cursor: Annotated[
+        str | None, Query(max_length=10, description="The `seq` of the last line that was read.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = PAGE,
+    last_event_id: Annotated[str | None, Header(max_length=10)] = None,
+) -> LogsOut | EventStream:
+    """What its handler and its own code wrote, all attempts in order."""
+    if follow or "text/event-stream" in request.headers.get("accept", ""):
+        after = _after(last_event_id if last_event_id is not None else cursor)
+        page = await _read(db, caller, run_id, after, PAGE)
+        line = Line(request, caller)
+        return EventStream(line.carry(_frames(line, db, caller, run_id, after, page)))
+    page = await _read(db, caller, run_id, _after(cursor), limit)
+    return LogsOut(
+        items=[_line(each) for each in page.lines],
+        next_cursor=str(page.lines[-1].seq) if page.is_more else None,
+        truncated=page.truncated,
+    )
+
+
+async def _frames(
+    line: Line, db: Database, caller: Caller, run_id: RunId, after: int, page: LogPage
+) -> AsyncGenerator[str, None]:
+    yield "retry: 2000\n" + heartbeat()
+    while True:
+        for each in page.lines:
+            yield frame(_line(each).model_dump_json(), event="line", id=str(each.seq))
+            after = each.seq
+        if page.is_over:
+            end = LogEndOut(status=page.status.value, truncated=page.truncated)
+            yield frame(end.model_dump_json(), event="end")
+            return
+        if line.is_silent:
+            yield heartbeat()
+        if not await line.goes_on(*((0,) if page.is_more else ())):
+            return
+        page = await _read(db, caller, run_id, after, PAGE)
+
+
+async def _read(db: Database, caller: Caller, run_id: RunId, after: int, limit: int) -> LogPage:
+    return await logs.read(
+        db, caller.workspace_id, run_id, after=after, limit=limit, only_owner=caller.only_owner
+    )
+
+
+def _line(numbered: NumberedLine) -> LogLineOut:
+    line = numbered.line
+    return LogLineOut(
+        seq=numbered.seq, attempt=numbered.attempt, at=line.at, stream=line.stream.value, text=line.text
+    )
+
+
+def _after(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdecimal() and int(cursor) <= MOST):
+        raise Invalid(
+            "This cursor is not one that Foliot gave out.",
+            pointer="/cursor",
+            hint="Use next_cursor of the page before, or leave it out to begin.",
+        )
+    return int(cursor)

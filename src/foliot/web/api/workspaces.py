@@ -1,0 +1,80 @@
+"""/workspaces: for keys of the installation."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path, Query, Response
+
+from foliot.domain.ids import WorkspaceId
+from foliot.services import Database, workspaces
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit
+from foliot.web.api.params_identity import Changed
+from foliot.web.auth import System
+from foliot.web.present_identity import workspace_out
+from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
+from foliot.wire.instants import read_id
+from foliot.wire.pages import Page
+from foliot.wire.workspaces import WorkspaceIn, WorkspaceOut, WorkspacePatch
+
+routes = api_router("workspaces")
+NamedIn = Annotated[str, Path(alias="workspace", max_length=200, description="Its id or its slug.")]
+
+
+@routes.post("/workspaces", status_code=201, responses={**CONFLICT, **WITH_BODY})
+async def create_workspace(
+    workspace: WorkspaceIn, caller: System, db: Db, response: Response
+) -> WorkspaceOut:
+    """An empty workspace. Its first administrator is a member made with the header Foliot-Workspace."""
+    name = (workspace.name or workspace.slug).strip()
+    quotas = workspace.quotas.model_dump(exclude_none=True)
+    made = await workspaces.create(db, caller.actor, workspace.slug, name, workspace.default_timezone, quotas)
+    response.headers["Location"] = f"/api/v1/workspaces/{made.id}"
+    return workspace_out(made)
+
+
+@routes.get("/workspaces")
+async def list_workspaces(
+    caller: System,
+    db: Db,
+    archived: Annotated[bool, Query(description="Those that are archived instead of the others.")] = False,
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[WorkspaceOut]:
+    """In the order of their slugs."""
+    page = await workspaces.listed(db, is_archived=archived, cursor=cursor, limit=limit)
+    return Page[WorkspaceOut](
+        items=[workspace_out(each) for each in page.items], next_cursor=page.next_cursor
+    )
+
+
+@routes.get("/workspaces/{workspace}", responses=NOT_FOUND)
+async def get_workspace(workspace: NamedIn, caller: System, db: Db) -> WorkspaceOut:
+    return workspace_out(await _named(db, workspace))
+
+
+@routes.patch("/workspaces/{workspace}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
+async def change_workspace(
+    workspace: NamedIn, changes: WorkspacePatch, caller: System, db: Db, changed: Changed
+) -> WorkspaceOut:
+    quotas = None if changes.quotas is None else changes.quotas.model_dump(exclude_unset=True)
+    wanted = workspaces.Changes(changes.name and changes.name.strip(), changes.default_timezone, quotas)
+    found = await _named(db, workspace)
+    after = await workspaces.change(db, caller.actor, found.id, wanted)
+    changed()
+    return workspace_out(after)
+
+
+@routes.delete("/workspaces/{workspace}", status_code=204, responses={**NOT_FOUND, **CONFLICT})
+async def archive_workspace(workspace: NamedIn, caller: System, db: Db, changed: Changed) -> None:
+    """Put it away: its keys end, its jobs are archived, its runs are cancelled, and workers' results for them are refused."""
+    found = await _named(db, workspace)
+    try:
+        await workspaces.archive(db, caller.actor, found.id)
+    finally:
+        changed()  # the door is shut by the first of its commits
+
+
+async def _named(db: Database, text: str) -> workspaces.Workspace:
+    found = read_id(text)
+    return await workspaces.get(db, text if found is None else WorkspaceId(found))

@@ -1,0 +1,114 @@
+"""`Idempotency-Key` on every POST of the API: the first request does it, each repeat gets the same answer."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from fastapi import Request, Response
+
+from foliot.domain.errors import DatabaseUnavailable, Invalid
+from foliot.domain.ids import JobId, RunId
+from foliot.services import history, idempotency, listing
+from foliot.services.access import Caller
+from foliot.services.idempotency import Answer, Asked, Held
+from foliot.web.present import etag, job_out, run_out
+from foliot.wire.instants import read_id
+from foliot.wire.jobs import JobOut
+from foliot.wire.runs import RunOut
+
+HEADER = "Idempotency-Key"
+REPLAYED = "Idempotent-Replayed"
+LARGEST_KEPT = 1 << 20  # bytes of an answer
+KEPT_HEADERS = ("content-type", "location", "etag")
+PARAMETER = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "description": "A key of your own for this request. Within 24 hours a repeat with the same key and body is not done again"
+    f" and gets the first answer, with the header `{REPLAYED}: true`.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x21-\x7e]+$"},
+}
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+async def once(
+    request: Request, shape: Any, status: int, handle: Callable[[Request], Awaitable[Response]]
+) -> Response:
+    """`shape` and `status` are what the route answers with when all is well."""
+    caller: Caller = request.state.caller
+    db, workspace_id = request.app.state.database, caller.workspace_id
+    begun = await idempotency.begin(db, workspace_id, await _asked(request, caller))
+    if isinstance(begun, Held):
+        return await _again(request, begun, shape, status)
+    request.state.caller = replace(caller, claim=begun)
+    try:
+        answer = await handle(request)
+    except BaseException:
+        # What brought this about is told, not that the key could not be freed: after a minute it is free anyway.
+        with suppress(DatabaseUnavailable):
+            await idempotency.release(db, workspace_id, begun)
+        raise
+    if not 200 <= answer.status_code < 300:
+        await idempotency.release(db, workspace_id, begun)
+    elif _may_be_kept(answer):
+        kept = {name: answer.headers[name] for name in KEPT_HEADERS if name in answer.headers}
+        with suppress(DatabaseUnavailable):  # it is done, and the caller shall hear so
+            await idempotency.finish(
+                db, workspace_id, begun, Answer(answer.status_code, kept, bytes(answer.body))
+            )
+    return answer
+
+
+async def _asked(request: Request, caller: Caller) -> Asked:
+    given = request.headers.getlist(HEADER)
+    if len(given) != 1 or not _KEY.fullmatch(given[0]):
+        raise Invalid(
+            "An Idempotency-Key is one to 255 visible ASCII characters, and comes once.",
+            pointer="/Idempotency-Key",
+            hint="A UUID is a good one.",
+        )
+    parts = (request.method, request.url.path, request.url.query, await request.body())
+    digest = hashlib.sha256()
+    for part in parts:
+        raw = part if isinstance(part, bytes) else part.encode()
+        digest.update(len(raw).to_bytes(8, "big") + raw)
+    return Asked(caller.holder.principal.id, given[0], digest.digest())
+
+
+async def _again(request: Request, held: Held, shape: Any, status: int) -> Response:
+    if held.answer is not None:
+        answer = held.answer
+        return Response(answer.body, answer.status, {**answer.headers, REPLAYED: "true"})
+    rebuilt = await _rebuilt(request, held, shape)
+    if rebuilt is None:
+        raise idempotency.lost(held)
+    body, headers = rebuilt
+    return Response(
+        body.model_dump_json(), status, {**headers, REPLAYED: "true"}, media_type="application/json"
+    )
+
+
+async def _rebuilt(request: Request, held: Held, shape: Any) -> tuple[JobOut | RunOut, dict[str, str]] | None:
+    """The process died between the commit and the answer. Where that would have shown the thing itself, it is shown as it stands."""
+    db, workspace_id = request.app.state.database, request.state.caller.workspace_id
+    kind, text = held.thing or ("", "")
+    found = read_id(text)
+    if found is not None and kind == "job" and shape is JobOut:
+        record = await listing.job(db, workspace_id, JobId(found))
+        return job_out(record), {"Location": f"/api/v1/jobs/{found}", "ETag": etag(record)}
+    if found is not None and kind == "run" and shape is RunOut:
+        run = await history.run(db, workspace_id, RunId(found))
+        return run_out(run), {"Location": f"/api/v1/runs/{found}"}
+    return None
+
+
+def _may_be_kept(answer: Response) -> bool:
+    """A stream cannot be kept, and what says no-store (a key just made) must not be: its repeat is told that it is done."""
+    body = getattr(answer, "body", None)
+    is_private = "no-store" in answer.headers.get("cache-control", "")
+    return body is not None and not is_private and len(body) <= LARGEST_KEPT

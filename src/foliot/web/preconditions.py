@@ -1,0 +1,53 @@
+"""If-Match and If-None-Match on jobs. A tag is `"<revision>-<trace>"`: an edit asks for the revision, a cache for the whole."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import Header, Request
+
+from foliot.domain.ids import JobId
+from foliot.services.editing import check_seen
+from foliot.services.listing import StoredJob, job
+from foliot.web.present import etag
+from foliot.wire.instants import read_id
+
+IfMatch = Annotated[
+    str | None,
+    Header(
+        max_length=1_000, description="The ETag it had when it was read; 412 where it has been edited since."
+    ),
+]
+IfNoneMatch = Annotated[
+    str | None,
+    Header(max_length=1_000, description="ETags known already; 304 where one of them still holds."),
+]
+NEVER = 0  # a revision that no job has
+_REVISION = re.compile(r'\s*"([0-9]{1,9})(?:-[0-9a-f]{1,16})?"\s*')
+
+
+def seen_revision(if_match: str | None, record: StoredJob) -> int | None:
+    """The revision that the caller goes by; None where any will do."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    named = [int(found[1]) for part in if_match.split(",") if (found := _REVISION.fullmatch(part))]
+    return record.revision if record.revision in named else next(iter(named), NEVER)
+
+
+def is_known(if_none_match: str | None, record: StoredJob) -> bool:
+    """Whether the caller has this very state of it already."""
+    if if_none_match is None:
+        return False
+    named = [part.strip().removeprefix("W/") for part in if_none_match.split(",")]
+    return "*" in named or etag(record) in named
+
+
+async def check_if_match(request: Request) -> None:
+    """For every verb on a job: refused where the job is not as its caller has seen it. Edits look again under their lock."""
+    if_match, found = request.headers.get("if-match"), read_id(request.path_params.get("job_id", ""))
+    if if_match is None or found is None:
+        return
+    db, caller, job_id = request.app.state.database, request.state.caller, JobId(found)
+    record = await job(db, caller.workspace_id, job_id, caller.only_owner)
+    await check_seen(db, caller.workspace_id, job_id, seen_revision(if_match, record))

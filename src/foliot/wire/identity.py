@@ -1,0 +1,110 @@
+"""Keys, members and oneself on the wire."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from foliot.wire.instants import Id, Instant
+from foliot.wire.shape import Shape
+from foliot.wire.workspaces import QuotasOut
+
+Role = Literal["viewer", "operator", "editor", "admin"]
+MemberKind = Literal["user", "agent", "service"]
+Kind = Literal["user", "agent", "service", "system"]
+Scope = Literal["viewer", "operator", "editor", "admin", "system", "worker"]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
+Email = Annotated[str, StringConstraints(min_length=3, max_length=320, pattern=r"^[^@\s]+@[^@\s]+$")]
+
+
+class PrincipalOut(Shape):
+    id: Id
+    kind: Kind
+    name: str
+    role: Role
+
+
+class KeyIn(Shape):
+    name: Name
+    principal: Id | None = Field(default=None, description="Whose key it will be; oneself without it.")
+    scopes: list[Scope] | None = Field(
+        default=None,
+        max_length=6,
+        description="What is left of the holder's role; none leaves all of it. For oneself the default is the asking key's own.",
+    )
+    expires_at: Instant | None = None
+
+
+class KeyPatch(Shape):
+    """Only narrower: fewer scopes, an earlier end."""
+
+    name: Name | None = None
+    scopes: list[Scope] | None = Field(default=None, max_length=6)
+    expires_at: Instant | None = None
+
+
+class KeyOut(Shape):
+    id: Id
+    name: str
+    prefix: str = Field(description="The key reads fol_<prefix>_...; the rest is stored nowhere.")
+    principal: PrincipalOut
+    role: Role | None = Field(description="What it may here; null for a key that only works.")
+    scopes: list[Scope]
+    expires_at: Instant | None
+    last_used_at: Instant | None = Field(description="To the minute.")
+    revoked_at: Instant | None
+    created_at: Instant
+
+
+class MadeKeyOut(KeyOut):
+    secret: str = Field(description="The key itself. It is shown this once.")
+
+
+class MemberIn(Shape):
+    kind: MemberKind
+    name: Name
+    role: Role
+    email: Email | None = None
+
+
+class MemberPatch(Shape):
+    name: Name | None = None
+    role: Role | None = None
+    email: Email | None = None
+    active: bool | None = None
+
+
+class MemberOut(Shape):
+    id: Id
+    kind: MemberKind
+    name: str
+    email: str | None
+    role: Role
+    active: bool
+    created_at: Instant
+
+
+class OwnKeyOut(Shape):
+    id: Id
+    prefix: str
+    scopes: list[Scope]
+    expires_at: Instant | None
+
+
+class OwnWorkspaceOut(Shape):
+    id: Id
+    slug: str
+    name: str
+    default_timezone: str
+
+
+class MeOut(Shape):
+    principal: PrincipalOut
+    role: Role = Field(description="What is left of the principal's role when the key's scopes narrow it.")
+    is_system: bool = Field(description="May administer the whole installation.")
+    sees_only_own_jobs: bool
+    key: OwnKeyOut
+    workspace: OwnWorkspaceOut
+    limits: QuotasOut
+    jobs: int = Field(description="Jobs of the workspace that are not archived.")

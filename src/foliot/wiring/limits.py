@@ -1,0 +1,31 @@
+"""Which limits hold in this installation. On a local one, with the private database, there are none unless they are set."""
+
+from __future__ import annotations
+
+from foliot.domain.quotas import Quotas
+from foliot.settings import Settings
+
+PER_KEY, PER_WORKSPACE = 100, 500  # requests a second
+FAILURES = 60  # a minute
+JOBS = 10_000
+
+
+def quotas_of(settings: Settings) -> Quotas:
+    return Quotas(
+        jobs=_limit(settings, settings.quota_jobs, JOBS),
+        min_interval=settings.quota_min_interval,
+        payload_bytes=settings.quota_payload_bytes,
+        requests_per_second=_limit(settings, settings.rate_per_workspace, PER_WORKSPACE),
+        key_requests_per_second=_limit(settings, settings.rate_per_key, PER_KEY),
+    )
+
+
+def failures_of(settings: Settings) -> int | None:
+    return _limit(settings, settings.rate_of_failures, FAILURES)
+
+
+def _limit(settings: Settings, given: int | None, otherwise: int) -> int | None:
+    """What is set, where 0 is no limit; else that of a server that others can reach."""
+    if given is not None:
+        return given or None
+    return None if settings.database_url is None else otherwise

@@ -1,0 +1,109 @@
+"""The logbook: lines that runs write, gathered for a moment, delivered together, bounded for each attempt."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+
+from foliot.clock import Clock, SystemClock
+from foliot.domain.errors import Unavailable
+from foliot.domain.ids import RunId
+from foliot.domain.logs import LogHead, LogLine, LogStream, fitting, lines_of
+from foliot.handlers.context import Write
+from foliot.services.logs import LogChunk
+from foliot.worker.link import Link
+
+log = logging.getLogger(__name__)
+
+SOON, IDLE = timedelta(seconds=0.25), timedelta(seconds=30)
+LARGEST_CHUNK = 500  # lines
+FINISH_WITHIN = 1.0  # seconds that the end of an attempt waits for its last lines to be kept
+Key = tuple[RunId, int]  # a run, and the number of the attempt
+
+
+@dataclass(slots=True)
+class Page:
+    """What one attempt wrote. One line beyond what is kept is passed on, so that the head says that there were more."""
+
+    head: LogHead = field(default_factory=LogHead)
+    lines: list[LogLine] = field(default_factory=list)
+    is_over: bool = False  # nobody writes here any more
+
+
+class Logbook:
+    """Its step is run by a loop; `wake` is set by whoever puts the parts together. Lines may be written from any thread."""
+
+    def __init__(self, link: Link, clock: Clock | None = None) -> None:
+        self.wake: Callable[[], None] = lambda: None
+        self._link = link
+        self._clock = clock or SystemClock()
+        self._pages: dict[Key, Page] = {}
+        self._writing = threading.Lock()
+        self._delivering = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_warm = False  # the next delivery comes soon, without being asked for
+
+    def writer(self, run_id: RunId, attempt: int) -> Write:
+        return partial(self._write, (run_id, attempt))
+
+    async def step(self) -> timedelta:
+        self._loop = asyncio.get_running_loop()
+        self._is_warm = await self._deliver()
+        return SOON if self._is_warm else IDLE
+
+    async def finish(self, run_id: RunId, attempt: int) -> None:
+        """Before the end of an attempt is reported: whoever follows the run stops at its end."""
+        key = (run_id, attempt)
+        page = self._pages.get(key)
+        if page is None:
+            return
+        page.is_over = True
+        try:
+            async with asyncio.timeout(FINISH_WITHIN):
+                await self._deliver()
+        except (Unavailable, TimeoutError) as error:
+            log.warning("lines.late", extra={"run": str(run_id), "reason": str(error)})
+
+    def _write(self, key: Key, stream: str, text: str) -> None:
+        now, kind = self._clock.now(), LogStream(stream)
+        with self._writing:
+            page = self._pages.setdefault(key, Page())
+            if page.head.truncated:
+                return
+            lines = [LogLine(now, kind, line) for line in lines_of(text)]
+            kept, page.head = fitting(page.head, lines)
+            page.lines += lines[: len(kept) + 1]
+        if not self._is_warm and self._loop is not None:
+            self._loop.call_soon_threadsafe(self.wake)
+
+    async def _deliver(self) -> bool:
+        """Whether there was anything. What cannot be delivered now is kept, as far as the bounds go."""
+        async with self._delivering:
+            with self._writing:
+                taken = {key: page.lines for key, page in self._pages.items() if page.lines}
+                for key in taken:
+                    self._pages[key].lines = []
+            chunks = [
+                LogChunk(run_id, attempt, lines[start : start + LARGEST_CHUNK])
+                for (run_id, attempt), lines in taken.items()
+                for start in range(0, len(lines), LARGEST_CHUNK)
+            ]
+            try:
+                if chunks:
+                    await self._link.log(chunks)
+            except (Unavailable, asyncio.CancelledError):
+                with self._writing:
+                    for key, lines in taken.items():
+                        self._pages[key].lines[:0] = lines
+                raise
+            except Exception:
+                log.exception("lines.dropped", extra={"runs": len(taken)})
+            with self._writing:
+                for key in [key for key, page in self._pages.items() if page.is_over and not page.lines]:
+                    del self._pages[key]
+            return bool(chunks)

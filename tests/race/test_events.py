@@ -1,0 +1,113 @@
+"""Events and transactions that end in another order than they began: nobody is passed over, nothing is told twice."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from psycopg import AsyncConnection
+
+from foliot.domain.access import Actor
+from foliot.domain.ids import WorkspaceId
+from foliot.services import events, job_moves, jobs
+from foliot.services.events import EventFilter, Place
+from foliot.storage.tx import Database
+from foliot.testing.clock import ManualClock
+from tests.services.shop import Shop, definition
+
+pytestmark = pytest.mark.anyio
+Two = tuple[AsyncConnection[Any], AsyncConnection[Any]]
+ALL = EventFilter()
+
+
+async def tell(hand: AsyncConnection[Any], workspace: WorkspaceId, clock: ManualClock, kind: str) -> None:
+    await hand.execute(
+        "INSERT INTO foliot.events (workspace_id, at, kind) VALUES (%s, %s, %s)",
+        [workspace, clock.now(), kind],
+    )
+
+
+async def told(database: Database, workspace: WorkspaceId, place: Place) -> tuple[list[str], Place]:
+    batch = await events.after(database, workspace, place, ALL)
+    return [each.kind for each in batch.events], batch.place
+
+
+async def test_what_commits_late_is_told_late_and_not_passed_over(
+    database: Database, workspace: WorkspaceId, clock: ManualClock, two_hands: Two
+) -> None:
+    left, right = two_hands
+    place = (await events.listen(database, workspace)).place
+    await tell(left, workspace, clock, "job.first")
+    await tell(right, workspace, clock, "job.second")
+    await right.commit()
+    nothing, place = await told(database, workspace, place)
+    assert nothing == []
+    await left.commit()
+    found, place = await told(database, workspace, place)
+    assert found == ["job.first", "job.second"]
+    assert (await told(database, workspace, place))[0] == []
+
+
+async def test_a_number_taken_first_may_be_written_last(
+    database: Database, workspace: WorkspaceId, clock: ManualClock, two_hands: Two
+) -> None:
+    """The transaction that began first gets the later place in the sequence, and commits last."""
+    left, right = two_hands
+    place = (await events.listen(database, workspace)).place
+    await left.execute("SELECT pg_current_xact_id()")
+    await tell(right, workspace, clock, "job.of_the_second")
+    await right.commit()
+    assert (await told(database, workspace, place))[0] == []
+    await tell(left, workspace, clock, "job.of_the_first")
+    await left.commit()
+    assert (await told(database, workspace, place))[0] == ["job.of_the_first", "job.of_the_second"]
+
+
+async def test_one_that_is_rolled_back_is_never_told_and_holds_up_nobody(
+    database: Database, workspace: WorkspaceId, clock: ManualClock, two_hands: Two
+) -> None:
+    left, right = two_hands
+    place = (await events.listen(database, workspace)).place
+    await tell(left, workspace, clock, "job.first")
+    await tell(right, workspace, clock, "job.second")
+    await left.rollback()
+    await right.commit()
+    assert (await told(database, workspace, place))[0] == ["job.second"]
+
+
+async def test_readers_beside_busy_writers_see_everything_once(
+    database: Database, workspace: WorkspaceId, login_url: str, clock: ManualClock, shop: Shop
+) -> None:
+    """Jobs are made and paused by many hands at once, while somebody reads in small batches from another node."""
+    start = (await events.listen(database, workspace)).place
+    writing = asyncio.Event()
+    seen: list[tuple[str, str]] = []
+
+    async def read() -> None:
+        place = start
+        async with Database(login_url, clock=clock) as other:
+            while True:
+                is_over = writing.is_set()
+                batch = await events.after(other, workspace, place, ALL, limit=7)
+                seen.extend((each.kind, str(each.job_id)) for each in batch.events)
+                place = batch.place
+                if is_over and not batch.events:
+                    return
+
+    async def write() -> list[str]:
+        made = []
+        for _ in range(10):
+            job = await jobs.create(database, workspace, definition(), Actor("ana"))
+            await job_moves.pause(database, workspace, job.id, Actor("ana"))
+            made.append(str(job.id))
+        return made
+
+    reading = asyncio.create_task(read())
+    made = [job for found in await asyncio.gather(*(write() for _ in range(6))) for job in found]
+    writing.set()
+    async with asyncio.timeout(30):
+        await reading
+    assert sorted(seen) == sorted((kind, job) for job in made for kind in ("job.created", "job.paused"))
+    for job in made:
+        assert [kind for kind, each in seen if each == job] == ["job.created", "job.paused"]

@@ -1,0 +1,104 @@
+"""The last place in a workspace, the last administrator, and a workspace that is put away meanwhile: two reach for it at once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from foliot.domain.access import Actor, KeyHolder, MemberRole, Principal, PrincipalKind
+from foliot.domain.errors import Conflict, FoliotError, QuotaExceeded
+from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
+from foliot.domain.quotas import Quotas
+from foliot.services import jobs, members, workspaces
+from foliot.services.access import Caller
+from foliot.storage import keys
+from foliot.storage import workspaces as stored
+from foliot.storage.tx import Database, Role
+from tests.race.hands import Hands
+from tests.services.shop import Shop, definition
+
+pytestmark = pytest.mark.anyio
+ANA = Actor("ana", quotas=Quotas(jobs=3))
+
+
+def create(database: Database, workspace: WorkspaceId) -> Any:
+    return jobs.create(database, workspace, definition(), ANA)
+
+
+async def test_two_who_reach_for_the_last_place_do_not_both_get_it(shop: Shop, hands: Hands) -> None:
+    for _ in range(2):
+        await create(hands.left, shop.workspace)
+    async with hands.midway(create(hands.left, shop.workspace), at="audit") as first:
+        second = await hands.behind(create(hands.right, shop.workspace))
+    await first
+    with pytest.raises(QuotaExceeded) as refused:
+        await second
+    assert (refused.value.quota, refused.value.limit, refused.value.used) == ("jobs", 3, 3)
+
+
+async def test_a_crowd_gets_as_many_places_as_there_are(
+    shop: Shop, hands: Hands, owner: psycopg.Connection[Any]
+) -> None:
+    sides = (hands.left, hands.right)
+    asked = [create(sides[n % 2], shop.workspace) for n in range(16)]
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert sum(isinstance(each, QuotaExceeded) for each in answers) == 13
+    assert owner.execute("SELECT count(*) FROM foliot.jobs").fetchone() == (3,)
+
+
+async def test_a_place_that_an_archived_job_leaves_can_be_taken(shop: Shop, hands: Hands) -> None:
+    from foliot.services.job_moves import archive
+
+    made = [await create(hands.left, shop.workspace) for _ in range(3)]
+    await archive(hands.right, shop.workspace, made[0].id, ANA)
+    await create(hands.left, shop.workspace)
+
+
+async def test_whoever_makes_a_job_while_its_workspace_is_put_away_is_refused(
+    shop: Shop, hands: Hands, owner: psycopg.Connection[Any]
+) -> None:
+    other = await workspaces.create(hands.left, ANA, "acme", "Acme", "UTC", {})
+    async with hands.midway(workspaces.archive(hands.left, ANA, other.id), at="audit") as first:
+        second = await hands.behind(create(hands.right, other.id))
+    await first
+    with pytest.raises(Conflict):
+        await second
+    assert owner.execute("SELECT count(*) FROM foliot.jobs").fetchone() == (0,)
+
+
+async def test_a_job_made_while_its_workspace_is_put_away_goes_with_it(
+    shop: Shop, hands: Hands, owner: psycopg.Connection[Any]
+) -> None:
+    other = await workspaces.create(hands.left, ANA, "acme", "Acme", "UTC", {})
+    async with hands.midway(create(hands.left, other.id), at="audit") as first:
+        second = await hands.behind(workspaces.archive(hands.right, ANA, other.id))
+    await first
+    await second
+    assert owner.execute("SELECT status FROM foliot.jobs").fetchall() == [("archived",)]
+
+
+async def test_two_administrators_cannot_take_each_other_away(
+    shop: Shop, hands: Hands, owner: psycopg.Connection[Any]
+) -> None:
+    first, second = [await _admin(hands.left, shop.workspace) for _ in range(2)]
+    async with hands.midway(members.remove(hands.left, first, second.holder.principal.id), at="audit") as one:
+        other = await hands.behind(members.remove(hands.right, second, first.holder.principal.id))
+    results = await asyncio.gather(one, other, return_exceptions=True)
+    assert sum(isinstance(each, FoliotError) for each in results) == 1
+    left = owner.execute(
+        "SELECT count(*) FROM foliot.principals WHERE role = 'admin' AND active AND workspace_id IS NOT NULL"
+    )
+    assert left.fetchone() == (1,)
+
+
+async def _admin(database: Database, workspace_id: WorkspaceId) -> Caller:
+    principal = Principal(PrincipalId(uuid4()), workspace_id, PrincipalKind.USER, "ana", MemberRole.ADMIN)
+    async with database.tx(Role.APP, workspace_id) as tx:
+        await keys.insert_principal(tx, principal)
+        home = await stored.by_id(tx, workspace_id)
+    assert home is not None
+    return Caller(KeyHolder(principal, KeyId(uuid4()), frozenset(), None), home, tx.now)

@@ -1,0 +1,50 @@
+"""The same request twice at once, under one Idempotency-Key."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import UUID, uuid4
+
+import pytest
+
+from foliot.domain.access import Actor
+from foliot.domain.errors import KeyInUse
+from foliot.domain.ids import PrincipalId
+from foliot.domain.schedule import Manual
+from foliot.services.idempotency import WRITING, Asked, Held, begin, release
+from foliot.services.run_verbs import run_now
+from tests.race.hands import Hands
+from tests.services.shop import Shop
+
+pytestmark = pytest.mark.anyio
+
+
+def order() -> Asked:
+    return Asked(PrincipalId(uuid4()), "order-7", b"the same request")
+
+
+async def test_one_key_twice_at_once_is_claimed_once(shop: Shop, hands: Hands) -> None:
+    asked = order()
+    async with hands.midway(begin(hands.left, shop.workspace, asked), at="idempotency_keys") as first:
+        second = await hands.behind(begin(hands.right, shop.workspace, asked))
+    outcomes = await asyncio.gather(first, second, return_exceptions=True)
+    assert sorted(type(each).__name__ for each in outcomes) == ["KeyInUse", "UUID"]
+
+
+async def test_a_repeat_during_the_commit_finds_that_it_is_done(shop: Shop, hands: Hands) -> None:
+    job_id, asked = await shop.job(Manual()), order()
+    claim = await begin(hands.left, shop.workspace, asked)
+    assert isinstance(claim, UUID)
+    run = run_now(hands.left, shop.workspace, job_id, Actor("ana", claim=claim))
+    async with hands.midway(run, at="idempotency_keys") as first:
+        repeat = await hands.behind(begin(hands.right, shop.workspace, asked))
+        freeing = await hands.behind(release(hands.right, shop.workspace, claim))
+    run_id = await first
+    await freeing
+    with pytest.raises(KeyInUse):
+        await repeat
+    shop.clock.advance(WRITING)
+    held = await begin(hands.right, shop.workspace, asked)
+    assert isinstance(held, Held)
+    assert held.thing == ("run", str(run_id))
+    assert shop.sql("SELECT count(*) FROM foliot.runs") == [(1,)]

@@ -1,0 +1,239 @@
+"""Why, how it went, what is planned: by the API."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from foliot.domain.access import MemberRole, PrincipalKind
+from foliot.domain.ids import WorkerId
+from foliot.domain.outcomes import Succeeded
+from foliot.services.claim import Turns, claim
+from foliot.services.report import Report, report
+from foliot.services.stats import roll_up
+from foliot.services.tick import tick
+from foliot.testing.clock import ManualClock
+from tests.web.conftest import Town, job, problems
+
+pytestmark = pytest.mark.anyio
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+WORKER = WorkerId(uuid4())
+HOURLY = {"kind": "cron", "expr": "0 * * * *", "timezone": "UTC"}
+MANUAL = {"kind": "manual"}
+
+
+async def work(town: Town, clock: ManualClock, took: timedelta) -> None:
+    runs = await claim(town.database, WORKER, "default", ["http"], 100, Turns())
+    clock.advance(took)
+    reports = [Report(run.run_id, run.job_id, run.fence, WORKER, Succeeded()) for run in runs]
+    assert len(await report(town.database, reports)) == len(runs)
+
+
+async def why(town: Town, path: str, **params: Any) -> dict[str, Any]:
+    answer = await town.ask("GET", f"{path}/explain", role="viewer", params=params)
+    assert answer.status_code == 200, answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+async def agenda(town: Town, role: str = "viewer", **params: Any) -> dict[str, Any]:
+    answer = await town.ask("GET", "/agenda", role=role, params=params)
+    assert answer.status_code == 200, answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+async def test_a_job_explains_its_last_planned_time_where_none_is_named(
+    town: Town, clock: ManualClock
+) -> None:
+    clock.advance(MINUTE)
+    made = await town.make(schedule=HOURLY)
+    path = f"/jobs/{made['id']}"
+    first = await why(town, path)
+    assert (first["verdict"], first["what_next"], first["run"]) == ("will_run", [], None)
+    assert first["sentence"] == "It will run, planned for 2027-01-15 13:00:00 UTC."
+    clock.advance(59 * MINUTE)
+    await tick(town.database)
+    clock.advance(MINUTE)
+    told = await why(town, path)
+    run = (await town.ask("GET", "/runs")).json()["items"][0]
+    assert (told["verdict"], told["run"]["id"], told["at"]) == ("waiting", run["id"], "2027-01-15T13:00:00Z")
+    assert told["sentence"] == "Run 1 is ready, but no worker serves queue default for type http."
+    assert told["facts"] == ["No worker is alive."]
+    assert told["what_next"] == ["Start a worker that serves queue default and has a handler for http."]
+    assert told["nearest"]["before"]["planned_for"] == "2027-01-15T13:00:00Z"
+    assert told["nearest"]["after"]["planned_for"] == "2027-01-15T14:00:00Z"
+    assert told["links"]["cancel"] == f"/api/v1/runs/{run['id']}/cancel"
+    for link in ("job", "next", "runs", "run", "attempts"):
+        assert (await town.ask("GET", told["links"][link].removeprefix("/api/v1"))).status_code == 200, link
+    await work(town, clock, MINUTE)
+    assert (await why(town, f"/runs/{run['id']}"))["verdict"] == "ran"
+
+
+async def test_an_instant_may_be_past_future_or_written_with_an_offset(
+    town: Town, clock: ManualClock
+) -> None:
+    made = await town.make(schedule=HOURLY)
+    path = f"/jobs/{made['id']}"
+    for at, verdict in (
+        ("2027-01-15T11:00:00Z", "not_created"),
+        ("2027-01-15T12:30:00Z", "not_planned"),
+        ("2027-01-16T08:00:00Z", "will_run"),
+        ("2027-01-16T08:00:00+02:00", "will_run"),  # the plus arrives as a space where it is not escaped
+    ):
+        assert (await why(town, path, at=at))["verdict"] == verdict, at
+    raw = await town.ask("GET", f"{path}/explain?at=2027-01-16T08:00:00+02:00")
+    assert (raw.status_code, raw.json()["at"]) == (200, "2027-01-16T06:00:00Z")
+    for at in ("2027-01-16T08:00:00", "yesterday", "", "2027-13-01T00:00:00Z"):
+        refused = await town.ask("GET", f"{path}/explain", params={"at": at})
+        assert (refused.status_code, list(problems(refused))) == (422, ["/at"]), at
+
+
+async def test_a_stopped_job_says_by_whom_it_can_be_woken(town: Town, clock: ManualClock) -> None:
+    made = await town.make(schedule=HOURLY)
+    path = f"/jobs/{made['id']}"
+    await town.ask("POST", f"{path}/pause", json={"reason": "migration", "until": "2027-01-15T15:30:00Z"})
+    clock.advance(HOUR + MINUTE)
+    told = await why(town, path)
+    assert told["sentence"] == (
+        "Nothing is recorded for 2027-01-15 13:00:00 UTC: the job is paused until 2027-01-15 15:30:00 UTC (migration)."
+    )
+    assert (told["what_next"], told["job_status"]) == (["Resume it."], "paused")
+    assert told["links"]["resume"] == f"/api/v1{path}/resume"
+    assert (await why(town, path, at="2027-01-15T15:00:00Z"))["verdict"] == "will_not_run"
+    assert (await why(town, path, at="2027-01-15T16:00:00Z"))["verdict"] == "will_run"
+
+
+async def test_a_waiting_run_says_what_for_and_where_it_stands(town: Town) -> None:
+    made = await town.make(schedule=MANUAL)
+    await town.ask("POST", f"/jobs/{made['id']}/run")
+    runs = [(await town.ask("POST", f"/jobs/{made['id']}/run")).json() for _ in range(2)]
+    told = await why(town, f"/runs/{runs[1]['id']}")
+    assert (
+        told["sentence"]
+        == "Run 3 waits for an earlier run of its job to end (run 1); it is number 2 of 2 in line."
+    )
+    assert told["place"] == {"waits_for": "turn", "position": 2, "of": 2, "behind": "run 1", "until": None}
+    assert (told["at"], told["nearest"]) == (None, None)
+
+
+async def test_a_job_and_a_workspace_tell_how_it_went(town: Town, clock: ManualClock) -> None:
+    made = await town.make(schedule=HOURLY)
+    await town.make(name="off", enabled=False)
+    await town.make(who="globex", name="theirs")
+    for _ in range(3):
+        clock.advance(HOUR)
+        await tick(town.database)
+        await work(town, clock, 2 * MINUTE)
+        clock.advance(-2 * MINUTE)
+    own = (await town.ask("GET", f"/jobs/{made['id']}/stats", role="viewer")).json()
+    assert (own["totals"]["runs"], own["totals"]["success_rate"], own["totals"]["average_duration_ms"]) == (
+        3,
+        100,
+        120_000,
+    )
+    assert own["newest"] == {"runs": 3, "duration_ms": dict.fromkeys(("p50", "p95", "p99"), 120_000), "lag_ms": {"p50": 0, "p95": 0, "p99": 0}}  # fmt: skip
+    assert (own["last_run_status"], [day["day"] for day in own["days"]]) == ("succeeded", ["2027-01-15"])
+    stats = (await town.ask("GET", "/stats", role="viewer")).json()
+    assert (stats["totals"], stats["days"], stats["newest"]) == (own["totals"], own["days"], own["newest"])
+    assert {status: jobs for status, jobs in stats["jobs"].items() if jobs} == {"active": 1, "disabled": 1}
+    assert stats["now"] == {
+        "ready": 0,
+        "waiting": 0,
+        "running": 0,
+        "late": 0,
+        "next_due_at": "2027-01-15T16:00:00Z",
+    }
+    clock.advance(2 * HOUR)
+    assert (await town.ask("GET", "/stats")).json()["now"]["late"] == 1
+    clock.advance(DAY)
+    await roll_up(town.database)
+    assert (await town.ask("GET", "/stats")).json()["totals"] == own["totals"]
+    assert (await town.ask("GET", "/stats", params={"days": 1})).json()["days"] == []
+    refused = await town.ask("GET", "/stats", params={"days": 0})
+    assert (refused.status_code, list(problems(refused))) == (422, ["/days"])
+
+
+async def test_the_agenda_lists_what_is_planned_with_what_it_should_take(
+    town: Town, clock: ManualClock
+) -> None:
+    daily = await town.make(
+        name="report",
+        tags=["money"],
+        schedule={"kind": "cron", "expr": "30 14 * * *", "timezone": "Europe/Paris"},
+    )
+    beat = await town.make(name="beat", schedule={"kind": "interval", "every": "10m"})
+    await town.make(name="off", enabled=False, schedule=HOURLY)
+    await town.make(who="globex", name="theirs", schedule=HOURLY)
+    clock.advance(90 * MINUTE)
+    await tick(town.database)
+    await work(town, clock, 5 * MINUTE)
+    await tick(town.database)
+    told = await agenda(town)
+    assert (told["start"], told["end"]) == ("2027-01-15T13:35:00Z", "2027-01-16T13:35:00Z")
+    assert (told["truncated"], told["complete_until"]) == (False, told["end"])
+    line, single = told["items"]
+    assert (line["job_id"], line["count"]) == (beat["id"], 144)
+    assert (line["planned_for"], line["last_for"]) == ("2027-01-15T13:40:00Z", "2027-01-16T13:30:00Z")
+    assert (line["expected_duration_ms"], line["expected_end_at"]) == (300_000, None)
+    assert (single["job_id"], single["job_name"], single["count"], single["fate"]) == (
+        daily["id"],
+        "report",
+        1,
+        "runs",
+    )
+    assert (single["starts_at"], single["planned_local"]) == ("2027-01-16T13:30:00Z", "2027-01-16T14:30:00")
+    assert (single["expected_duration_ms"], single["expected_end_at"]) == (300_000, "2027-01-16T13:35:00Z")
+    for only in ({"tag": "money"}, {"job": daily["id"]}):
+        assert [item["job_id"] for item in (await agenda(town, **only))["items"]] == [daily["id"]], only
+    assert (await agenda(town, queue="nowhere"))["items"] == []
+
+
+async def test_pauses_and_freezes_show_in_the_agenda(town: Town, clock: ManualClock) -> None:
+    made = await town.make(schedule={"kind": "cron", "expr": "0 */6 * * *", "timezone": "UTC"})
+    await town.ask("POST", f"/jobs/{made['id']}/pause", json={"until": "2027-01-15T20:00:00Z"})
+    assert [item["starts_at"] for item in (await agenda(town))["items"]] == [
+        "2027-01-16T00:00:00Z",
+        "2027-01-16T06:00:00Z",
+    ]
+    await town.ask("POST", f"/jobs/{made['id']}/resume")
+    await town.ask("POST", f"/jobs/{made['id']}/pause")
+    assert (await agenda(town))["items"] == []
+    await town.ask("POST", f"/jobs/{made['id']}/resume")
+    frozen = {
+        "start_at": "2027-01-15T17:00:00Z",
+        "end_at": "2027-01-15T19:00:00Z",
+        "after": "latest",
+        "reason": "year end",
+    }
+    answer = await town.ask("POST", "/freezes", role="admin", json=frozen)
+    assert answer.status_code == 201, answer.text
+    held, *rest = (await agenda(town))["items"]
+    assert (held["starts_at"], held["fate"]) == ("2027-01-15T18:00:00Z", "held")
+    assert held["notes"] == ["A freeze (year end) is in force until 2027-01-15T19:00:00Z; after it: latest."]
+    assert [item["fate"] for item in rest] == ["runs"] * 2
+
+
+async def test_an_agenda_is_for_a_stretch_ahead_that_is_not_too_long(quiet_town: Town) -> None:
+    for params, pointer in (
+        ({"from": "2027-01-16T00:00:00Z", "to": "2027-01-15T23:00:00Z"}, "/to"),
+        ({"to": "2027-02-20T00:00:00Z"}, "/to"),
+        ({"from": "2027-01-01T00:00:00Z", "to": "2027-01-02T00:00:00Z"}, "/to"),
+        ({"from": "tonight"}, "/from"),
+        ({"job": "x"}, "/job"),
+    ):
+        refused = await quiet_town.ask("GET", "/agenda", params=params)
+        assert (refused.status_code, list(problems(refused))) == (422, [pointer]), (params, refused.text)
+    past = await agenda(quiet_town, **{"from": "2027-01-15T00:00:00Z"})
+    assert (past["start"], past["end"]) == ("2027-01-15T12:00:00Z", "2027-01-16T00:00:00Z")
+
+
+async def test_an_agents_agenda_is_of_its_own_jobs(town: Town) -> None:
+    town.keys["acme", "agent"] = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    await town.make(schedule=HOURLY)
+    mine = (await town.ask("POST", "/jobs", role="agent", json=job(schedule=HOURLY))).json()
+    assert {item["job_id"] for item in (await agenda(town, role="agent"))["items"]} == {mine["id"]}
+    assert len((await agenda(town))["items"]) == 46

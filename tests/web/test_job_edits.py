@@ -1,0 +1,302 @@
+"""Jobs changed by the API: put, patched, deleted, taken back; and nobody writes over what they have not seen."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from foliot.domain.access import MemberRole, PrincipalKind
+from foliot.services.tick import tick
+from foliot.testing.clock import ManualClock
+from tests.web.conftest import Town, job, problems
+
+pytestmark = pytest.mark.anyio
+
+
+async def patch(town: Town, made: dict[str, Any], body: Any, **more: Any) -> Any:
+    return await town.ask("PATCH", f"/jobs/{made['id']}", json=body, **more)
+
+
+async def test_a_patch_changes_what_it_names_and_nothing_else(town: Town) -> None:
+    made = await town.make(timeout="5m", tags=["a"], payload={"one": 1, "two": {"deep": True}})
+    answer = await patch(
+        town, made, {"name": "other", "payload": {"one": None, "two": {"more": 2}}, "tags": ["b"]}
+    )
+    after = answer.json()
+    assert answer.status_code == 200
+    assert (after["name"], after["tags"], after["timeout"]) == ("other", ["b"], "5m")
+    assert after["payload"] == {"two": {"deep": True, "more": 2}}
+    assert (after["revision"], after["schedule"]) == (2, made["schedule"])
+    assert answer.headers["etag"].startswith('"2-')
+    assert (await town.ask("GET", f"/jobs/{made['id']}")).json() == after
+
+
+async def test_null_gives_a_field_its_default(town: Town) -> None:
+    made = await town.make(timeout="5m", max_runs=3, retry={"max": 9})
+    after = (await patch(town, made, {"timeout": None, "max_runs": None, "retry": None})).json()
+    assert (after["timeout"], after["max_runs"], after["retry"]["max"]) == ("10m", None, 3)
+    answer = await patch(town, made, {"name": None})
+    assert (answer.status_code, problems(answer)) == (422, {"/name": "This field is needed."})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"expr": "0 7 * * *"}, "Every day at 07:00, Europe/Paris"),
+        ({"timezone": "Asia/Tokyo"}, "Every day at 06:00, Asia/Tokyo"),
+        ({"words": "every weekday at 9am"}, "Every weekday at 09:00, Europe/Paris"),
+        ({"kind": "interval", "every": "1h"}, "Every 60 minutes"),
+        ({"kind": "manual"}, "Manually"),
+        ({}, "Every day at 06:00, Europe/Paris"),
+    ],
+)
+async def test_a_schedule_is_patched_in_its_fields_or_as_a_whole(
+    town: Town, change: dict[str, Any], words: str
+) -> None:
+    made = await town.make(schedule={"kind": "cron", "expr": "0 6 * * *", "timezone": "Europe/Paris"})
+    answer = await patch(town, made, {"schedule": change})
+    assert (answer.status_code, answer.json()["schedule"]["words"]) == (200, words), answer.text
+
+
+async def test_a_read_only_field_may_come_back_as_it_is_and_not_otherwise(town: Town) -> None:
+    made = await town.make()
+    assert (await patch(town, made, made)).json() == made, "nothing has changed, so there is no new revision"
+    answer = await patch(town, made, {"name": "x", "status": "paused", "run_count": 7, "enabled": False})
+    assert answer.status_code == 422
+    assert problems(answer) == {
+        "/status": "status is read-only, and is active now.",
+        "/run_count": "run_count is read-only, and is 0 now.",
+        "/enabled": "enabled is read-only, and is true now.",
+    }
+    assert "pause" in answer.json()["errors"][0]["hint"]
+    assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["name"] == "beat"
+
+
+async def test_a_whole_job_is_put_though_it_has_run_meanwhile(town: Town, clock: ManualClock) -> None:
+    made = await town.make(description="old", timeout="5m", schedule={"kind": "interval", "every": "10m"})
+    clock.advance(timedelta(minutes=10))
+    await tick(town.database)
+    body = {**made, "name": "other"}
+    del body["timeout"]
+    answer = await town.ask("PUT", f"/jobs/{made['id']}", json=body)
+    after = answer.json()
+    assert answer.status_code == 200, answer.text
+    assert (after["name"], after["description"], after["timeout"]) == ("other", "old", "10m")
+    assert (after["fire_count"], after["schedule"]) == (1, made["schedule"])
+    answer = await town.ask("PUT", f"/jobs/{made['id']}", json=job(name="bare"))
+    assert (answer.json()["name"], answer.json()["description"], answer.json()["owner"]) == (
+        "bare",
+        "",
+        made["owner"],
+    )
+
+
+async def test_old_words_beside_new_fields_do_not_stand_in_the_way(town: Town) -> None:
+    made = await town.make()
+    body = {**made, "schedule": {**made["schedule"], "every": "20m"}}
+    after = (await town.ask("PUT", f"/jobs/{made['id']}", json=body)).json()
+    assert after["schedule"]["words"] == "Every 20 minutes"
+
+
+async def test_a_one_shot_that_is_over_can_still_be_renamed(town: Town, clock: ManualClock) -> None:
+    made = await town.make(schedule={"words": "in 2 hours"}, end_at="2027-01-16T00:00:00Z")
+    clock.advance(timedelta(days=3))
+    await tick(town.database)
+    answer = await patch(town, made, {"name": "other"})
+    assert (answer.status_code, answer.json()["name"]) == (200, "other"), answer.text
+    answer = await patch(town, made, {"end_at": "2027-01-16T01:00:00Z"})
+    assert problems(answer) == {"/end_at": "end_at has passed."}
+
+
+async def test_what_is_wrong_with_a_change_is_told_at_once_and_nothing_is_changed(town: Town) -> None:
+    made = await town.make()
+    answer = await patch(town, made, {"timeout": 5, "nmae": "x", "schedule": {"every": "never"}})
+    assert answer.status_code == 422
+    assert set(problems(answer)) == {"/timeout", "/nmae", "/schedule/every"}
+    bodies: list[Any] = [[], "x", None, 7]
+    for body in bodies:
+        answer = await patch(town, made, body)
+        assert answer.status_code == 422, answer.text
+    assert (await town.ask("GET", f"/jobs/{made['id']}")).json() == made
+
+
+async def test_if_match_lets_only_who_has_seen_it_change_it(town: Town) -> None:
+    answer = await town.ask("POST", "/jobs", json=job())
+    made, first = answer.json(), {"If-Match": answer.headers["etag"]}
+    second = {"If-Match": (await patch(town, made, {"name": "two"}, headers=first)).headers["etag"]}
+    for method, path, body in (
+        ("PATCH", "", {"name": "three"}),
+        ("PUT", "", job(name="three")),
+        ("DELETE", "", None),
+        ("POST", "/revert", {"revision": 1}),
+        ("POST", "/pause", {}),
+        ("POST", "/run", {}),
+    ):
+        stale = await town.ask(method, f"/jobs/{made['id']}{path}", json=body, headers=first)
+        assert (stale.status_code, stale.json()["code"]) == (412, "stale_revision"), (method, path)
+        assert stale.headers["etag"] == '"2"'
+        assert f"{made['owner']} changed it at 2027-01-15T12:00:00+00:00" in stale.json()["detail"]
+    for tags in ('"2"', '"7", "2"', "*", second["If-Match"]):
+        fine = await town.ask("POST", f"/jobs/{made['id']}/run", headers={"If-Match": tags})
+        assert fine.status_code == 201, tags
+    for tags in ('W/"2"', "2", '"x"', ""):
+        assert (await patch(town, made, {}, headers={"If-Match": tags})).status_code == 412, tags
+    stale = await patch(town, made, {"revision": 1, "name": "three"})
+    assert stale.status_code == 412, "a revision in the body is what its author has seen"
+
+
+async def test_of_two_at_once_with_the_same_etag_one_wins(town: Town) -> None:
+    made = await town.make()
+    headers = {"If-Match": '"1"'}
+    answers = await asyncio.gather(
+        *(patch(town, made, {"name": name}, headers=headers) for name in ("one", "two"))
+    )
+    assert sorted(answer.status_code for answer in answers) == [200, 412]
+    [won] = [answer.json() for answer in answers if answer.status_code == 200]
+    after = (await town.ask("GET", f"/jobs/{made['id']}")).json()
+    assert (after["revision"], after["name"]) == (2, won["name"])
+
+
+async def test_patches_of_different_fields_at_once_all_count(town: Town) -> None:
+    made = await town.make()
+    changes: list[dict[str, Any]] = [{"name": "other"}, {"timeout": "1m"}, {"tags": ["a"]}]
+    answers = await asyncio.gather(*(patch(town, made, change) for change in changes))
+    assert {answer.status_code for answer in answers} == {200}
+    after = (await town.ask("GET", f"/jobs/{made['id']}")).json()
+    assert (after["name"], after["timeout"], after["tags"], after["revision"]) == ("other", "1m", ["a"], 4)
+
+
+async def test_an_etag_that_still_holds_is_answered_without_a_body(town: Town) -> None:
+    made = await town.make()
+    path = f"/jobs/{made['id']}"
+    tag = (await town.ask("GET", path)).headers["etag"]
+    same = await town.ask("GET", path, headers={"If-None-Match": f'"x", W/{tag}'})
+    assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", tag)
+    await town.ask("POST", f"{path}/pause")
+    other = await town.ask("GET", path, headers={"If-None-Match": tag})
+    assert (other.status_code, other.json()["status"]) == (200, "paused"), (
+        "its revision is the same, its state is not"
+    )
+
+
+async def test_revisions_tell_who_changed_what_and_why(town: Town) -> None:
+    made = await town.make(schedule={"kind": "cron", "expr": "0 6 * * *", "timezone": "UTC"}, tags=["a"])
+    change = {
+        "schedule": {"expr": "0 7 * * *"},
+        "tags": ["a", "b"],
+        "window": {"start": "06:00", "end": "08:00"},
+    }
+    await patch(town, made, change, params={"revision_note": "An hour later."})
+    found = (await town.ask("GET", f"/jobs/{made['id']}/revisions", role="viewer")).json()
+    newest, oldest = found["items"]
+    assert (newest["revision"], newest["note"], newest["actor"]) == (2, "An hour later.", made["owner"])
+    window = {"start": "06:00", "end": "08:00", "days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]}
+    assert sorted(newest["changes"], key=lambda each: each["path"]) == [
+        {"path": "/schedule/expr", "before": "0 6 * * *", "after": "0 7 * * *"},
+        {"path": "/schedule/words", "before": "Every day at 06:00, UTC", "after": "Every day at 07:00, UTC"},
+        {"path": "/tags", "before": ["a"], "after": ["a", "b"]},
+        {"path": "/window", "before": None, "after": {**window, "otherwise": "defer"}},
+    ]
+    assert (oldest["changes"], oldest["definition"]["schedule"]) == ([], made["schedule"])
+    assert found["next_cursor"] is None
+
+
+async def test_a_job_goes_back_to_an_old_revision(town: Town) -> None:
+    made = await town.make()
+    await patch(town, made, {"name": "other", "timeout": "1m"})
+    town.hints.clear()
+    body = {"revision": 1, "note": "It was better."}
+    answer = await town.ask("POST", f"/jobs/{made['id']}/revert", json=body)
+    after = answer.json()
+    assert (answer.status_code, after["revision"], after["name"], after["timeout"]) == (200, 3, "beat", "10m")
+    assert town.hints == ["timers"]
+    [newest, *_] = (await town.ask("GET", f"/jobs/{made['id']}/revisions")).json()["items"]
+    assert newest["note"] == "Back to revision 1. It was better."
+    answer = await town.ask("POST", f"/jobs/{made['id']}/revert", json={"revision": 9})
+    assert problems(answer) == {"/revision": "This job has no revision 9."}
+
+
+async def test_delete_archives_and_purge_is_for_administrators(town: Town) -> None:
+    made = await town.make()
+    path = f"/jobs/{made['id']}"
+    answer = await town.ask("DELETE", path)
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert (await town.ask("GET", path)).json()["status"] == "archived"
+    assert (await patch(town, made, {"name": "x"})).status_code == 409
+    denied = await town.ask("DELETE", path, params={"purge": "true"})
+    assert (denied.status_code, denied.json()["code"]) == (403, "denied")
+    assert (await town.ask("DELETE", path, params={"purge": "true"}, role="admin")).status_code == 204
+    assert (await town.ask("GET", path)).status_code == 404
+
+
+async def test_deleting_what_others_depend_on_needs_detach(town: Town) -> None:
+    first = await town.make(name="extract")
+    after = {"job": first["id"]}
+    second = await town.make(name="load", schedule={"kind": "manual"}, depends_on=[after])
+    answer = await town.ask("DELETE", f"/jobs/{first['id']}")
+    assert (answer.status_code, "load" in answer.json()["detail"]) == (409, True)
+    assert (await town.ask("DELETE", f"/jobs/{first['id']}", params={"detach": "true"})).status_code == 204
+    assert (await town.ask("GET", f"/jobs/{second['id']}")).json()["depends_on"] == []
+
+
+async def test_what_others_own_cannot_be_changed_from_outside(town: Town) -> None:
+    made = await town.make()
+    key = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    strangers = [town.keys["globex", "editor"], key]
+    for method, path, body in (
+        ("PUT", "", job()),
+        ("PATCH", "", {"name": "mine"}),
+        ("DELETE", "", None),
+        ("GET", "/revisions", None),
+        ("POST", "/revert", {"revision": 1}),
+    ):
+        for stranger in strangers:
+            headers = {
+                "Authorization": f"Bearer {stranger}",
+                "X-Request-Id": "same-for-all",
+                "If-Match": '"9"',
+            }
+            answers = [
+                await town.http.request(method, f"/api/v1/jobs/{job_id}{path}", json=body, headers=headers)
+                for job_id in (made["id"], "0198d9b6-0000-7000-8000-000000000000")
+            ]
+            assert {answer.status_code for answer in answers} == {404}, (method, path)
+            assert answers[0].content == answers[1].content
+    assert (await town.ask("GET", f"/jobs/{made['id']}")).json() == made
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "wrong"),
+    [
+        ("http", {}, {"/config/url": "This field is needed."}),
+        ("http", {"url": "example.test"}, {"/config/url": "This must be an address."}),
+        (
+            "http",
+            {"url": 7, "methud": "GET", "headers": {"X": 1}, "success": [20]},
+            {
+                "/config/url": "This must be text, or the name of a secret.",
+                "/config/methud": 'There is no field "methud" here.',
+                "/config/headers/X": "This must be text, or the name of a secret.",
+                "/config/success/0": "This must be at least 100.",
+            },
+        ),
+        ("python", {"call": "shop"}, {"/config/call": "This names no function."}),
+    ],
+)
+async def test_a_config_that_its_handler_cannot_take_is_refused_where_it_is_wrong(
+    town: Town, kind: str, config: dict[str, Any], wrong: dict[str, str]
+) -> None:
+    answer = await town.ask("POST", "/jobs", json=job(type=kind, config=config))
+    assert (answer.status_code, problems(answer)) == (422, wrong)
+    made = await town.make()
+    answer = await town.ask("PUT", f"/jobs/{made['id']}", json=job(type=kind, config=config))
+    assert (answer.status_code, problems(answer)) == (422, wrong)
+
+
+async def test_secrets_stand_for_text_and_an_unknown_type_takes_anything(town: Town) -> None:
+    secret = {"secret": "hook"}
+    await town.make(config={"url": secret, "headers": {"Authorization": secret}, "body": [1]})
+    await town.make(type="elsewhere", config={"anything": 1})

@@ -1,0 +1,321 @@
+"""Every operation of the app x who asks x whose thing it is x what their key is worth.
+
+Nothing is written down here per route: operations come from the app and what is expected from the permission that each
+declares. A route with a path parameter that nobody here can make a thing for fails, so that no route is left out unseen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from secrets import token_bytes
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Permission, PrincipalKind
+from foliot.services.tick import tick
+from foliot.storage.tx import Database
+from foliot.testing.clock import ManualClock
+from foliot.testing.database import Databases, pool_url
+from foliot.web.app import OPEN
+from foliot.web.routes import guard_of
+from tests.web.conftest import Town, founded, job
+
+pytestmark = pytest.mark.anyio
+SAME = {"X-Request-Id": "same-for-all"}
+ROLES = list(MemberRole)
+# What an operation must be sent, beside its path, before it looks for the thing. Others take an empty object.
+CALENDAR = {
+    "name": "nights",
+    "kind": "blackout",
+    "rules": [{"kind": "weekly", "start": "22:00", "end": "06:00"}],
+}
+SENT: dict[tuple[str, str], dict[str, Any]] = {
+    ("PUT", "/api/v1/calendars/{calendar_id}"): {"json": CALENDAR},
+}
+# What a workspace shares: its agents look at these and change none.
+SHARED = frozenset({"calendar_id", "freeze_id"})
+# What agents may ask for beside the things they own. A new route that changes something is not for them until it stands here.
+FOR_AGENTS = frozenset({("POST", "/api/v1/jobs"), ("POST", "/api/v1/preview"), ("POST", "/api/v1/keys")})
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    method: str
+    path: str
+    permission: Permission
+    agents: bool
+
+    @property
+    def parameters(self) -> list[str]:
+        return re.findall(r"{(\w+)(?::\w+)?}", self.path)
+
+    def at(self, things: Mapping[str, str]) -> str:
+        return re.sub(r"{(\w+)(?::\w+)?}", lambda found: things[found[1]], self.path)
+
+    def lets_in(self, who: Who) -> bool:
+        if who.is_agent and not self.agents:
+            return False
+        if self.permission is Permission.SYSTEM:
+            return who.role is None
+        reach = MemberRole.ADMIN if who.role is None else who.role
+        if who.is_agent and reach is MemberRole.ADMIN:
+            reach = MemberRole.EDITOR
+        return reach.is_at_least(MemberRole(self.permission.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    name: str
+    key: str = field(repr=False)
+    role: MemberRole | None  # None: a key of the installation
+    is_agent: bool = False
+
+    def headers(self, workspace: str = "acme") -> dict[str, str]:
+        chosen = {"Foliot-Workspace": workspace} if self.role is None else {}
+        return {"Authorization": f"Bearer {self.key}", **SAME, **chosen}
+
+
+class Makers:
+    """How to make a thing for each path parameter, as an administrator of a workspace. It answers with the thing's id."""
+
+    def __init__(self, town: Town, clock: ManualClock) -> None:
+        self.town = town
+        self.clock = clock
+        self.of: dict[str, Callable[[str], Awaitable[str]]] = {
+            "job_id": self.job,
+            "run_id": self.run,
+            "key_id": self.key,
+            "member_id": self.member,
+            "workspace": self.workspace,
+            "calendar_id": self.calendar,
+            "freeze_id": self.freeze,
+        }
+
+    async def things(self, operation: Operation, workspace: str) -> dict[str, str]:
+        return {name: await self.of[name](workspace) for name in operation.parameters}
+
+    async def made(self, workspace: str, path: str, body: dict[str, Any], role: str = "admin") -> str:
+        answer = await self.town.ask("POST", path, who=workspace, role=role, json=body)
+        assert answer.status_code == 201, (path, answer.text)
+        found: str = answer.json()["id"]
+        return found
+
+    async def job(self, workspace: str, **fields: Any) -> str:
+        return await self.made(workspace, "/jobs", job(name="canary-5b1f", **fields))
+
+    async def run(self, workspace: str) -> str:
+        return await self.made(workspace, f"/jobs/{await self.job(workspace)}/run", {})
+
+    async def key(self, workspace: str) -> str:
+        return await self.made(workspace, "/keys", {"name": "canary-5b1f"})
+
+    async def member(self, workspace: str) -> str:
+        return await self.made(
+            workspace, "/members", {"kind": "user", "name": "canary-5b1f", "role": "viewer"}
+        )
+
+    async def calendar(self, workspace: str) -> str:
+        return await self.made(workspace, "/calendars", {**CALENDAR, "name": f"canary-shared {uuid4().hex}"})
+
+    async def freeze(self, workspace: str) -> str:
+        """One that holds nothing of the other things, for it begins long after them."""
+        return await self.made(
+            workspace, "/freezes", {"reason": "canary-shared", "start_at": "2100-01-01T00:00:00Z"}
+        )
+
+    async def workspace(self, workspace: str) -> str:
+        answer = await self.town.ask(
+            "POST", "/workspaces", who="system", json={"slug": f"w-{uuid4().hex[:8]}"}
+        )
+        found: str = answer.json()["id"]
+        return found
+
+
+@dataclass
+class Grid:
+    town: Town
+    makers: Makers
+    operations: list[Operation]
+    people: list[Who]
+
+    async def send(self, operation: Operation, things: Mapping[str, str], headers: dict[str, str]) -> Any:
+        sent = SENT.get((operation.method, operation.path))
+        if sent is None:
+            sent = {"json": {}} if operation.method in {"POST", "PUT", "PATCH"} else {}
+        return await self.town.http.request(operation.method, operation.at(things), headers=headers, **sent)
+
+
+def operations_of(app: FastAPI) -> list[Operation]:
+    found = []
+    for route in iter_route_contexts(app.routes):
+        guard = guard_of(route.dependant) if hasattr(route, "dependant") else None
+        if route.path in OPEN:
+            continue
+        assert guard is not None, route.path
+        found += [
+            Operation(method, str(route.path), guard.permission, guard.agents)
+            for method in sorted(route.methods or ())
+        ]
+    return found
+
+
+@pytest.fixture(scope="module")
+async def grid(server: Databases) -> AsyncIterator[Grid]:
+    with server.fresh() as url:
+        clock = ManualClock()
+        async with (
+            Database(pool_url(url), clock=clock) as database,
+            founded(database, stopping=True) as town,
+        ):
+            people = [Who(role.value, town.keys["acme", role.value], role) for role in ROLES]
+            for role in ROLES:
+                key = await town.enrol("acme", role, kind=PrincipalKind.AGENT)
+                people.append(Who(f"agent-{role}", key, role, is_agent=True))
+            people.append(Who("system", town.system, None))
+            app = town.http._transport.app  # type: ignore[attr-defined]
+            yield Grid(town, Makers(town, clock), operations_of(app), people)
+
+
+def told(answer: Any) -> tuple[int, Mapping[str, str], bytes]:
+    """All of an answer but the date."""
+    return answer.status_code, {k: v for k, v in answer.headers.items() if k != "date"}, answer.content
+
+
+async def test_there_is_a_maker_for_every_path_parameter(grid: Grid) -> None:
+    wanted = {(name, each.path) for each in grid.operations for name in each.parameters}
+    missing = sorted({(name, path) for name, path in wanted if name not in grid.makers.of})
+    assert missing == [], "teach Makers to make a thing for these, or nobody checks whose it is"
+
+
+async def test_everybody_may_what_the_permission_says_with_their_own_things_and_no_more(grid: Grid) -> None:
+    for operation in grid.operations:
+        for who in grid.people:
+            things = await grid.makers.things(operation, "acme")
+            answer = await grid.send(operation, things, who.headers())
+            case = (operation, who.name, answer.text[:300])
+            assert answer.status_code < 500, case
+            assert answer.status_code != 401, case
+            if not operation.lets_in(who):
+                assert (answer.status_code, answer.json()["code"]) == (403, "denied"), case
+            elif who.is_agent and set(operation.parameters) - SHARED:
+                assert answer.status_code == 404, case  # it is an administrator's
+            elif who.role in {None, MemberRole.ADMIN}:
+                assert answer.status_code not in {403, 404}, case
+                assert answer.status_code != 422 or not operation.parameters, (
+                    case,
+                    "teach SENT what it takes",
+                )
+            else:  # a thing may belong to another member: then it is not there for this one
+                assert answer.status_code != 403, case
+
+
+@pytest.mark.parametrize("worth", ["none", "garbage", "mistyped", "unknown", "revoked", "expired", "retired"])
+async def test_a_key_that_is_not_valid_opens_nothing(grid: Grid, worth: str) -> None:
+    key = await worthless(grid.town, worth, grid.makers.clock)
+    headers = {**SAME, **({} if worth == "none" else {"Authorization": f"Bearer {key}"})}
+    answers = set()
+    for operation in grid.operations:
+        things = dict.fromkeys(operation.parameters, str(uuid4()))
+        answer = await grid.send(operation, things, headers)
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated"), operation
+        answers.add(answer.content)
+    assert len(answers) == 1
+
+
+async def test_another_workspace_s_things_answer_byte_for_byte_like_things_that_do_not_exist(
+    grid: Grid,
+) -> None:
+    for operation in (each for each in grid.operations if each.parameters):
+        if operation.permission is Permission.SYSTEM:
+            continue  # whoever runs the installation sees every workspace
+        theirs = await grid.makers.things(operation, "globex")
+        nobodys = {name: str(uuid4()) for name in theirs}
+        for who in grid.people:
+            if not operation.lets_in(who):
+                continue
+            expected = told(await grid.send(operation, nobodys, who.headers()))
+            found = told(await grid.send(operation, theirs, who.headers()))
+            assert found == expected, (operation, who.name)
+            assert found[0] == 404, (operation, who.name, found)
+            assert b"canary" not in found[2]
+
+
+async def test_an_agent_finds_the_things_of_others_as_little_as_things_that_do_not_exist(grid: Grid) -> None:
+    for operation in (each for each in grid.operations if set(each.parameters) - SHARED):
+        others = await grid.makers.things(operation, "acme")
+        nobodys = {name: str(uuid4()) for name in others}
+        for who in (each for each in grid.people if each.is_agent and operation.lets_in(each)):
+            expected = told(await grid.send(operation, nobodys, who.headers()))
+            assert told(await grid.send(operation, others, who.headers())) == expected, (operation, who.name)
+
+
+async def test_an_agent_changes_nothing_that_others_share(grid: Grid) -> None:
+    found = {
+        (each.method, each.path)
+        for each in grid.operations
+        if each.method != "GET"
+        and each.agents
+        and each.permission not in {Permission.ADMIN, Permission.SYSTEM}
+        if set(each.parameters) & SHARED or not each.parameters
+    }
+    assert found == FOR_AGENTS, "guard it with SharedOperator or SharedEditor, or say why an agent may"
+
+
+async def test_no_list_shows_an_agent_what_others_own(grid: Grid) -> None:
+    for name in grid.makers.of.keys() - SHARED:
+        await grid.makers.of[name]("acme")
+    grid.makers.clock.advance(timedelta(hours=1))
+    await tick(grid.town.database)
+    for operation in grid.operations:
+        if operation.parameters or operation.method != "GET" or not operation.agents:
+            continue
+        for who in (each for each in grid.people if each.is_agent and operation.lets_in(each)):
+            answer = await grid.send(operation, {}, who.headers())
+            assert answer.status_code < 500
+            assert "canary-5b1f" not in answer.text, (operation, who.name)
+
+
+async def test_nobody_works_in_a_workspace_that_is_not_there(grid: Grid) -> None:
+    system = next(who for who in grid.people if who.role is None)
+    editor = next(who for who in grid.people if who.name == "editor")
+    for operation in grid.operations:
+        things = dict.fromkeys(operation.parameters, str(uuid4()))
+        nowhere = await grid.send(operation, things, system.headers("nowhere"))
+        assert (nowhere.status_code, nowhere.json()["code"]) == (404, "not_found"), operation
+        answers = [
+            await grid.send(operation, things, {**editor.headers(), "Foliot-Workspace": slug})
+            for slug in ("globex", "nowhere")
+        ]
+        assert {answer.status_code for answer in answers} == {403}, operation
+        assert answers[0].content == answers[1].content, operation
+
+
+async def worthless(town: Town, worth: str, clock: ManualClock) -> str:
+    """An administrator's key that is no longer good for anything."""
+    if worth in {"none", "garbage"}:
+        return "fol_nonsense"
+    if worth == "unknown":
+        return ApiKey.make(token_bytes(KEY_ENTROPY)).secret
+    key = await town.enrol("acme", MemberRole.ADMIN, name=f"{worth}-{uuid4().hex[:8]}")
+    if worth == "mistyped":
+        return key[:-1] + ("x" if key[-1] != "x" else "y")
+    town.keys["acme", worth] = key
+    mine = (await town.ask("GET", "/me", role=worth)).json()
+    if worth == "revoked":
+        assert (await town.ask("DELETE", f"/keys/{mine['key']['id']}", role=worth)).status_code == 204
+    elif worth == "retired":
+        path = f"/members/{mine['principal']['id']}"
+        assert (await town.ask("DELETE", path, role="admin")).status_code == 204
+    else:
+        soon = (clock.now() + timedelta(minutes=1)).isoformat()
+        changed = await town.ask("PATCH", f"/keys/{mine['key']['id']}", role=worth, json={"expires_at": soon})
+        assert changed.status_code == 200, changed.text
+        clock.advance(timedelta(minutes=1))
+    return key

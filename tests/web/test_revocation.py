@@ -1,0 +1,129 @@
+"""What one node ends, every node refuses: at once where hints come through, within five seconds where they do not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+
+from foliot.clock import monotonic
+from foliot.engine.hints import Listening
+from foliot.services import access
+from foliot.services.access import Door
+from foliot.services.hints import Announcer, Hint
+from foliot.storage.tx import Database
+from foliot.testing.clock import ManualClock
+from foliot.web.app import create_app
+from foliot.web.health import Readiness
+from tests.web.conftest import Town
+
+pytestmark = pytest.mark.anyio
+PROMISED = 5.0  # seconds
+
+
+@asynccontextmanager
+async def another_node(login_url: str, *, hears: bool) -> AsyncIterator[httpx.AsyncClient]:
+    async def probe() -> Readiness:
+        return Readiness()
+
+    async with Database(login_url, clock=ManualClock()) as database:
+        door = Door(database)
+        listening = Listening(database, login_url, {Hint.KEYS: door.forget})
+        ear = asyncio.create_task(listening.step()) if hears else None
+        app = create_app(probe, asyncio.Event(), database, lambda _: None, door=door)
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=app), base_url="http://other.test"
+        ) as http:
+            yield http
+        if ear is not None:
+            ear.cancel()
+            await asyncio.wait([ear])
+        await door.close()
+
+
+async def end_by(town: Town, way: str) -> str:
+    """Make a key, use it, and give back how to end it."""
+    member = await town.ask(
+        "POST", "/members", role="admin", json={"kind": "user", "name": "Ana", "role": "editor"}
+    )
+    made = await town.ask("POST", "/keys", role="admin", json={"name": "k", "principal": member.json()["id"]})
+    town.keys["acme", "ended"] = made.json()["secret"]
+    return {"key": f"/keys/{made.json()['id']}", "member": f"/members/{member.json()['id']}"}[way]
+
+
+async def refused_after(other: httpx.AsyncClient, key: str) -> float:
+    began = monotonic()
+    while (await ask(other, key)) == 200:
+        assert monotonic() - began < PROMISED
+        await asyncio.sleep(0.01)
+    return monotonic() - began
+
+
+async def ask(other: httpx.AsyncClient, key: str) -> int:
+    answer = await other.get("/api/v1/me", headers={"Authorization": f"Bearer {key}"})
+    return int(answer.status_code)
+
+
+@pytest.mark.parametrize("way", ["key", "member"])
+async def test_a_node_that_hears_nothing_refuses_an_ended_key_within_five_seconds(
+    town: Town, login_url: str, way: str
+) -> None:
+    async with another_node(login_url, hears=False) as other:
+        path = await end_by(town, way)
+        key = town.keys["acme", "ended"]
+        assert await ask(other, key) == 200
+        assert (await town.ask("DELETE", path, role="admin")).status_code == 204
+        assert (await town.ask("GET", "/me", role="ended")).status_code == 401  # here at once
+        assert await ask(other, key) == 200  # remembered there
+        await refused_after(other, key)
+
+
+async def test_a_node_that_hears_of_it_refuses_long_before(
+    town: Town, login_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "FRESH", 3_600.0)  # only the hint can make it forget
+    async with another_node(login_url, hears=True) as other:
+        path = await end_by(town, "key")
+        key = town.keys["acme", "ended"]
+        assert await ask(other, key) == 200
+        assert (await town.ask("DELETE", path, role="admin")).status_code == 204
+        assert town.hints[-1] == Hint.KEYS
+        announcer = Announcer(town.database)
+        async with asyncio.timeout(20):
+            while await ask(other, key) == 200:  # it may not be listening yet
+                announcer.announce(Hint.KEYS)
+                await asyncio.sleep(0.01)
+        await announcer.close()
+
+
+async def test_a_changed_role_and_an_archived_workspace_come_through_as_well(
+    town: Town, login_url: str
+) -> None:
+    async with another_node(login_url, hears=False) as other:
+        headers: dict[str, Any] = {"Authorization": f"Bearer {town.keys['acme', 'editor']}"}
+        assert (await other.get("/api/v1/me", headers=headers)).json()["role"] == "editor"
+        mine = (await town.ask("GET", "/me")).json()["principal"]["id"]
+        await town.ask("PATCH", f"/members/{mine}", role="admin", json={"role": "viewer"})
+        began = monotonic()
+        while (await other.get("/api/v1/me", headers=headers)).json()["role"] != "viewer":
+            assert monotonic() - began < PROMISED
+            await asyncio.sleep(0.01)
+        await town.ask("DELETE", "/workspaces/acme", who="system")
+        await refused_after(other, town.keys["acme", "editor"])
+
+
+async def test_what_was_read_before_a_change_is_not_remembered_after_it(
+    database: Database, town: Town
+) -> None:
+    """The hint may come while the answer of the database is still under way."""
+    door = Door(database)
+    looking = asyncio.create_task(door.enter(town.keys["acme", "editor"], None))
+    await asyncio.sleep(0)
+    door.forget()
+    assert await looking is not None
+    assert not door._admitted
+    await door.close()

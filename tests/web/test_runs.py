@@ -1,0 +1,238 @@
+"""Runs by the API: found, read, cancelled, made again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from foliot.domain.access import MemberRole, PrincipalKind
+from foliot.domain.ids import WorkerId
+from foliot.domain.outcomes import Failed
+from foliot.domain.run import RunError
+from foliot.services.claim import Turns, claim
+from foliot.services.report import Report, report
+from foliot.services.tick import tick
+from foliot.storage.leases import Claimed
+from foliot.testing.clock import ManualClock
+from tests.web.conftest import Town, job, problems
+
+pytestmark = pytest.mark.anyio
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+WORKER = WorkerId(uuid4())
+MANUAL = {"kind": "manual"}
+BROKE = Failed(RunError("boom", "It broke."), permanent=True)
+
+
+async def taken(town: Town) -> list[Claimed]:
+    return await claim(town.database, WORKER, "default", ["http"], 10, Turns())
+
+
+async def ended(town: Town, runs: list[Claimed], outcome: Any) -> frozenset[Any]:
+    return await report(
+        town.database, [Report(run.run_id, run.job_id, run.fence, WORKER, outcome) for run in runs]
+    )
+
+
+async def listed(town: Town, role: str = "viewer", **params: Any) -> list[dict[str, Any]]:
+    answer = await town.ask("GET", "/runs", role=role, params=params)
+    assert answer.status_code == 200, answer.text
+    items: list[dict[str, Any]] = answer.json()["items"]
+    return items
+
+
+async def test_runs_of_a_workspace_are_found_by_filter_and_by_parameters(
+    town: Town, clock: ManualClock
+) -> None:
+    billing = await town.make(name="bill", tags=["billing"], schedule=MANUAL, queue="money")
+    other = await town.make(name="mail", schedule={"kind": "interval", "every": "1h"})
+    first = (await town.ask("POST", f"/jobs/{billing['id']}/run")).json()
+    clock.advance(HOUR)
+    await tick(town.database)
+    clock.advance(HOUR)
+    await tick(town.database)  # the first is still live: skipped
+    await town.make(who="globex", name="theirs")
+    runs = await listed(town)
+    assert [run["job_name"] for run in runs] == ["mail", "mail", "bill"]
+    assert [run["attempts"] for run in runs] == [None] * 3
+    skipped, hourly, _ = (run["id"] for run in runs)
+    for asked, expected in (
+        ({"q": "tag:billing"}, [first["id"]]),
+        ({"tag": "billing"}, [first["id"]]),
+        ({"queue": "money"}, [first["id"]]),
+        ({"q": "bill"}, [first["id"]]),
+        ({"job": other["id"]}, [skipped, hourly]),
+        ({"status": "skipped"}, [skipped]),
+        ({"status": ["skipped", "ready"], "q": "-tag:billing"}, [skipped, hourly]),
+        ({"status": "running"}, []),
+        ({"skip_reason": "overlap"}, [skipped]),
+        ({"trigger": "manual"}, [first["id"]]),
+        ({"since": "90m"}, [skipped, hourly]),
+        ({"until": "2027-01-15T13:00:00Z"}, [hourly, first["id"]]),
+        ({"since": "90m", "until": "30m"}, [hourly]),
+        ({"worker": "nobody"}, []),
+        ({"q": f"id:{hourly}"}, [hourly]),
+        ({"q": "attempts:>0"}, []),
+    ):
+        assert [run["id"] for run in await listed(town, **asked)] == expected, asked
+    own = await town.ask("GET", f"/jobs/{other['id']}/runs", params={"status": "skipped"})
+    assert [run["id"] for run in own.json()["items"]] == [skipped]
+
+
+async def test_what_was_recorded_late_is_found_by_its_planned_time(town: Town, clock: ManualClock) -> None:
+    made = await town.make(schedule={"kind": "interval", "every": "1h"}, misfire="skip")
+    await town.make(name="quiet", schedule=MANUAL)
+    clock.advance(10 * HOUR + 30 * MINUTE)
+    await tick(town.database)  # one gap record of ten times, made long after the first of them
+    clock.advance(HOUR)
+    (gap,) = await listed(town, until="2027-01-15T13:30:00Z")
+    assert (gap["job_id"], gap["count"], gap["planned_for"]) == (made["id"], 10, "2027-01-15T13:00:00Z")
+    assert await listed(town, since="2027-01-15T13:30:00Z", until="2027-01-15T14:30:00Z") == []
+
+
+async def test_pages_of_a_workspace_follow_each_other(town: Town, clock: ManualClock) -> None:
+    await town.make(schedule={"kind": "interval", "every": "1m"}, overlap="concurrent")
+    for _ in range(5):
+        clock.advance(MINUTE)
+        await tick(town.database)
+    seen, cursor = [], None
+    for expected in (2, 2, 1):
+        params = {"limit": 2, "until": "2027-01-15T13:00:00Z", **({"cursor": cursor} if cursor else {})}
+        page = (await town.ask("GET", "/runs", params=params)).json()
+        assert len(page["items"]) == expected
+        seen += [run["planned_for"] for run in page["items"]]
+        cursor = page["next_cursor"]
+    assert (cursor, seen) == (None, [f"2027-01-15T12:0{minute}:00Z" for minute in (5, 4, 3, 2, 1)])
+
+
+@pytest.mark.parametrize(
+    ("params", "pointer"),
+    [
+        ({"q": "statsu:failed"}, "/q"),
+        ({"q": "status:faild"}, "/q"),
+        ({"status": "broken"}, "/status/0"),
+        ({"job": "x"}, "/job"),
+        ({"since": "soon"}, "/since"),
+        ({"cursor": "x"}, "/cursor"),
+        ({"limit": 0}, "/limit"),
+    ],
+)
+async def test_a_wrong_filter_is_named(quiet_town: Town, params: dict[str, Any], pointer: str) -> None:
+    answer = await quiet_town.ask("GET", "/runs", params=params)
+    assert (answer.status_code, list(problems(answer))) == (422, [pointer]), answer.text
+
+
+async def test_every_attempt_is_told(town: Town, clock: ManualClock) -> None:
+    retry = {"max": 1, "strategy": "fixed", "base": "1m"}
+    made = await town.make(schedule=MANUAL, retry=retry)
+    run = (await town.ask("POST", f"/jobs/{made['id']}/run")).json()
+    path = f"/runs/{run['id']}"
+    assert (await town.ask("GET", f"{path}/attempts")).json() == {"items": []}
+    first = await taken(town)
+    clock.advance(2 * MINUTE)
+    await ended(town, first, Failed(RunError("boom", "It broke.")))
+    clock.advance(MINUTE)
+    await taken(town)
+    one, two = (await town.ask("GET", f"{path}/attempts")).json()["items"]
+    assert (one["number"], one["status"], one["fence"], one["duration_ms"]) == (1, "failed", 1, 120_000)
+    assert (one["error"], one["worker"]) == ({"code": "boom", "message": "It broke."}, str(WORKER))
+    assert (two["number"], two["status"], two["finished_at"], two["duration_ms"]) == (
+        2,
+        "running",
+        None,
+        None,
+    )
+    shown = (await town.ask("GET", path)).json()
+    assert (shown["status"], shown["attempt_count"], shown["attempts"]) == ("running", 2, [one, two])
+
+
+async def test_a_run_that_nobody_has_is_cancelled_at_once_with_its_reason(town: Town) -> None:
+    made = await town.make(schedule=MANUAL)
+    run = (await town.ask("POST", f"/jobs/{made['id']}/run")).json()
+    path = f"/runs/{run['id']}/cancel"
+    answer = await town.ask("POST", path, role="operator", json={"reason": "wrong month"})
+    assert (answer.status_code, answer.json()["status"], answer.json()["note"]) == (
+        200,
+        "cancelled",
+        "wrong month",
+    )
+    again = await town.ask("POST", path)
+    assert (again.status_code, again.json()["code"]) == (409, "illegal_move")
+
+
+async def test_a_running_run_is_asked_to_stop_or_taken_away_by_force(town: Town) -> None:
+    made = await town.make(schedule=MANUAL)
+    run = (await town.ask("POST", f"/jobs/{made['id']}/run")).json()
+    waiting = (await town.ask("POST", f"/jobs/{made['id']}/run")).json()
+    held = await taken(town)
+    asked = (await town.ask("POST", f"/runs/{run['id']}/cancel", json={"reason": "too slow"})).json()
+    assert (asked["status"], asked["note"]) == ("running", "too slow")
+    assert asked["cancel_requested_at"] is not None
+    forced = (await town.ask("POST", f"/runs/{run['id']}/cancel", json={"force": True})).json()
+    assert (forced["status"], forced["note"], forced["attempts"][0]["status"]) == (
+        "cancelled",
+        "too slow",
+        "cancelled",
+    )
+    assert await ended(town, held, BROKE) == frozenset(), "its worker is no longer heard"
+    assert (await town.ask("GET", f"/runs/{waiting['id']}")).json()["status"] == "ready"
+
+
+async def test_a_finished_run_is_made_again_with_its_input_or_another(town: Town) -> None:
+    made = await town.make(schedule=MANUAL, payload={"month": 1, "full": True})
+    run = (await town.ask("POST", f"/jobs/{made['id']}/run", json={"input": {"month": 2}})).json()
+    path = f"/runs/{run['id']}/retry"
+    early = await town.ask("POST", path)
+    assert (early.status_code, early.json()["detail"]) == (409, "This run has not ended yet.")
+    await ended(town, await taken(town), BROKE)
+    answer = await town.ask("POST", path, role="operator")
+    again = answer.json()
+    assert (answer.status_code, answer.headers["location"]) == (201, f"/api/v1/runs/{again['id']}")
+    assert (again["trigger"], again["retry_of"], again["input"]) == (
+        "retry",
+        run["id"],
+        {"month": 2, "full": True},
+    )
+    assert again["planned_for"] == run["planned_for"]
+    other = (await town.ask("POST", path, json={"input": {"month": 3}})).json()
+    assert other["input"] == {"month": 3, "full": True}
+    for body, pointer in (
+        ({"inputs": {}}, "/inputs"),
+        ({"input": 1}, "/input"),
+        ({"override": "yes"}, "/override"),
+    ):
+        refused = await town.ask("POST", path, json=body)
+        assert (refused.status_code, list(problems(refused))) == (422, [pointer])
+
+
+async def test_an_agent_reaches_the_runs_of_its_own_jobs_alone(town: Town, clock: ManualClock) -> None:
+    town.keys["acme", "agent"] = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    others = await town.make(name="others", schedule=MANUAL)
+    mine = (await town.ask("POST", "/jobs", role="agent", json=job(name="mine", schedule=MANUAL))).json()
+    theirs = (await town.ask("POST", f"/jobs/{others['id']}/run")).json()
+    own = (await town.ask("POST", f"/jobs/{mine['id']}/run", role="agent")).json()
+    assert [run["id"] for run in await listed(town, role="agent")] == [own["id"]]
+    assert await listed(town, role="agent", job=others["id"]) == []
+    assert await listed(town, role="agent", q=f"id:{theirs['id']}") == []
+    for method, verb in (
+        ("GET", ""),
+        ("GET", "/attempts"),
+        ("GET", "/explain"),
+        ("POST", "/cancel"),
+        ("POST", "/retry"),
+    ):
+        same = {"X-Request-Id": "same-for-all"}
+        answer = await town.ask(method, f"/runs/{theirs['id']}{verb}", role="agent", headers=same)
+        nobody = await town.ask(method, f"/runs/{uuid4()}{verb}", role="agent", headers=same)
+        assert (answer.status_code, answer.text) == (404, nobody.text), verb
+        assert (await town.ask(method, f"/runs/{own['id']}{verb}", role="agent")).status_code in (200, 201), (
+            verb
+        )
+    for verb in ("/explain", "/stats", "/runs"):
+        assert (await town.ask("GET", f"/jobs/{others['id']}{verb}", role="agent")).status_code == 404
+        assert (await town.ask("GET", f"/jobs/{mine['id']}{verb}", role="agent")).status_code == 200
+    assert (await town.ask("GET", f"/runs/{theirs['id']}")).json()["status"] == "ready"
+    stats = (await town.ask("GET", "/stats", role="agent")).json()
+    assert (stats["jobs"]["active"], stats["now"]["ready"]) == (1, 1)

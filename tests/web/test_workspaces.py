@@ -1,0 +1,135 @@
+"""Workspaces by the API: made, changed and put away, with all that is in them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from foliot.domain.access import Actor
+from foliot.domain.errors import Conflict
+from foliot.domain.ids import WorkerId
+from foliot.domain.outcomes import Succeeded
+from foliot.services import closing, workspaces
+from foliot.services.claim import Turns, claim
+from foliot.services.report import Report, report
+from foliot.services.tick import tick
+from foliot.testing.clock import ManualClock
+from tests.web.conftest import Town, job, problems
+
+pytestmark = pytest.mark.anyio
+EVERY_SECOND = {"kind": "interval", "every": "1s"}
+
+
+async def test_a_workspace_is_made_changed_and_found_by_id_or_slug(town: Town, clock: ManualClock) -> None:
+    body = {"slug": "initech", "default_timezone": "Europe/Paris", "quotas": {"jobs": 5}}
+    made = await town.ask("POST", "/workspaces", who="system", json=body)
+    assert (made.status_code, made.json()["name"], made.json()["quotas"]["jobs"]) == (201, "initech", 5)
+    by_slug = await town.ask("GET", "/workspaces/initech", who="system")
+    assert (
+        by_slug.json()
+        == made.json()
+        == (await town.ask("GET", f"/workspaces/{made.json()['id']}", who="system")).json()
+    )
+    chosen = {"Foliot-Workspace": "initech"}
+    assert (await town.ask("GET", "/me", who="system", headers=chosen)).json()["limits"]["jobs"] == 5
+    clock.advance(timedelta(seconds=1))
+    change = {"name": "Initech", "quotas": {"jobs": None, "min_interval": 60}}
+    changed = (await town.ask("PATCH", "/workspaces/initech", who="system", json=change)).json()
+    assert (changed["name"], changed["quotas"]["jobs"], changed["quotas"]["min_interval"]) == (
+        "Initech",
+        None,
+        60,
+    )
+    assert (await town.ask("GET", "/me", who="system", headers=chosen)).json()["limits"]["min_interval"] == 60
+    taken = await town.ask("POST", "/workspaces", who="system", json=body)
+    assert (taken.status_code, list(problems(taken))) == (409, ["/slug"])
+    for wrong in (
+        {"slug": "No"},
+        {"slug": "x", "default_timezone": "Mars/Base"},
+        {"slug": "x", "quotas": {"jobs": -1}},
+    ):
+        assert (await town.ask("POST", "/workspaces", who="system", json=wrong)).status_code == 422
+    trail = (await town.ask("GET", "/audit?installation=true&action=workspace", who="system")).json()["items"]
+    assert [each["action"] for each in trail] == ["workspace.changed", "workspace.created"]
+    assert (trail[0]["before"]["quotas"], trail[0]["actor"]["name"]) == ({"jobs": 5}, "admin")
+
+
+async def test_a_workspace_that_is_put_away_takes_everything_with_it(
+    town: Town, clock: ManualClock, owner: psycopg.Connection[Any]
+) -> None:
+    running = await town.make(schedule=EVERY_SECOND)
+    waiting = await town.make(schedule=EVERY_SECOND, overlap="queue")
+    others = await town.make(who="globex", schedule=EVERY_SECOND)
+    clock.set(clock.now().replace(second=5))
+    await tick(town.database)
+    worker = WorkerId(uuid4())
+    claimed = await claim(town.database, worker, "default", ["http"], 10, Turns())
+    mine = next(each for each in claimed if str(each.job_id) == running["id"])
+    clock.set(clock.now().replace(second=9))
+    await tick(town.database)
+    assert (await town.ask("DELETE", "/workspaces/acme", who="system")).status_code == 204
+
+    assert (await town.ask("GET", "/jobs")).status_code == 401
+    done = Report(mine.run_id, mine.job_id, mine.fence, worker, Succeeded())
+    assert await report(town.database, [done]) == frozenset()
+    acme = town.ids["acme"]
+    statuses = owner.execute(
+        "SELECT DISTINCT status FROM foliot.runs WHERE workspace_id = %s AND status IS DISTINCT FROM 'skipped'",
+        [acme],
+    ).fetchall()
+    assert statuses == [("cancelled",)]
+    left = owner.execute(
+        "SELECT (SELECT count(*) FROM foliot.ready WHERE workspace_id = %(w)s), (SELECT count(*) FROM foliot.waiting WHERE workspace_id = %(w)s),"
+        " (SELECT count(*) FROM foliot.leases WHERE workspace_id = %(w)s),"
+        " (SELECT count(*) FROM foliot.timers WHERE workspace_id = %(w)s AND (due_at < 'infinity' OR status <> 'archived' OR live + waiting > 0)),"
+        " (SELECT count(*) FROM foliot.api_keys WHERE workspace_id = %(w)s AND revoked_at IS NULL)",
+        {"w": acme},
+    ).fetchone()
+    assert left == (0, 0, 0, 0, 0)
+    clock.set(clock.now().replace(second=30))
+    before = owner.execute("SELECT count(*) FROM foliot.runs WHERE workspace_id = %s", [acme]).fetchone()
+    await tick(town.database)
+    assert (
+        before == owner.execute("SELECT count(*) FROM foliot.runs WHERE workspace_id = %s", [acme]).fetchone()
+    )
+    assert (await town.ask("GET", f"/jobs/{others['id']}", who="globex")).json()["status"] == "active"
+    assert waiting["id"] not in (await town.ask("GET", "/jobs", who="globex")).text
+    assert (
+        await town.ask("GET", "/jobs", who="system", headers={"Foliot-Workspace": "acme"})
+    ).status_code == 404
+    assert [
+        each["slug"]
+        for each in (await town.ask("GET", "/workspaces?archived=true", who="system")).json()["items"]
+    ] == ["acme"]
+    assert (await town.ask("DELETE", "/workspaces/acme", who="system")).status_code == 204  # twice is once
+
+
+async def test_the_janitor_finishes_what_a_dying_node_began(
+    town: Town, owner: psycopg.Connection[Any]
+) -> None:
+    await town.make()
+    owner.execute("UPDATE foliot.workspaces SET archived_at = now() WHERE slug = 'acme'")
+    assert await closing.finish(town.database)
+    assert not await closing.finish(town.database)
+    assert owner.execute("SELECT DISTINCT status FROM foliot.jobs").fetchall() == [("archived",)]
+
+
+async def test_nothing_is_made_in_a_workspace_that_is_put_away(
+    town: Town, owner: psycopg.Connection[Any]
+) -> None:
+    """The admission is still remembered, as on a node that has not heard of it."""
+    assert (await town.ask("GET", "/jobs")).status_code == 200
+    owner.execute("UPDATE foliot.workspaces SET archived_at = now() WHERE slug = 'acme'")
+    refused = await town.ask("POST", "/jobs", json=job())
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+
+
+async def test_the_default_workspace_stays(town: Town) -> None:
+    assert (await town.ask("DELETE", "/workspaces/default", who="system")).status_code == 409
+    default = await workspaces.get(town.database, "default")
+    with pytest.raises(Conflict):
+        await workspaces.archive(town.database, Actor("ana"), default.id)

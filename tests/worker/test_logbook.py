@@ -1,0 +1,123 @@
+"""The logbook over a real database: lines arrive in order, before the end of their run, and survive a database that is away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from foliot.domain.errors import DatabaseUnavailable
+from foliot.domain.ids import WorkspaceId
+from foliot.domain.logs import MOST_LINES
+from foliot.handlers.registry import Assignment, Done, succeeded
+from foliot.services import logs
+from foliot.services.logs import LogChunk
+from foliot.storage.tx import Database
+from foliot.testing.clock import ManualClock
+from foliot.worker.link import LocalLink
+from foliot.worker.logbook import IDLE, SOON, Logbook
+from foliot.worker.reporting import Reporter
+from foliot.worker.worker import Worker
+from tests.waiting import until
+from tests.worker.test_worker import make_ready
+
+pytestmark = pytest.mark.anyio
+
+
+class Talker:
+    """A handler that writes what it is told to."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = texts
+
+    async def run(self, assignment: Assignment) -> Done:
+        for text in self.texts:
+            assignment.ctx.log(text)
+        return succeeded()
+
+    async def close(self) -> None:
+        pass
+
+
+class Flaky(LocalLink):
+    """Its first deliveries of lines fail."""
+
+    failing = 0
+
+    async def log(self, chunks: Sequence[LogChunk]) -> None:
+        if self.failing:
+            self.failing -= 1
+            raise DatabaseUnavailable("away")
+        await super().log(chunks)
+
+
+async def worked(link: LocalLink, handler: Talker, logbook: Logbook) -> None:
+    reporter = Reporter(link)
+    worker = Worker(link, {"python": handler}, reporter, 10, logbook=logbook)
+    await worker.step()
+    await until(lambda: reporter.owed == 1)
+    await reporter.step()
+
+
+def run_of(owner: Any) -> Any:
+    return owner.execute("SELECT id, status FROM foliot.runs").fetchone()
+
+
+async def test_lines_are_there_when_the_run_is_over(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Any
+) -> None:
+    await make_ready(database, clock, workspace)
+    link = LocalLink(database, "test")
+    await worked(link, Talker("one", "two\nthree"), Logbook(link, clock))
+    run_id, status = run_of(owner)
+    page = await logs.read(database, workspace, run_id)
+    assert status == "succeeded"
+    assert [(each.seq, each.attempt, each.line.text) for each in page.lines] == [
+        (1, 1, "one"),
+        (2, 1, "two"),
+        (3, 1, "three"),
+    ]
+    assert page.lines[0].line.at == clock.now()
+    assert (page.is_over, page.truncated) == (True, False)
+
+
+async def test_more_than_is_kept_is_left_out_and_told(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Any
+) -> None:
+    await make_ready(database, clock, workspace)
+    link = LocalLink(database, "test")
+    await worked(link, Talker(*map(str, range(MOST_LINES + 5))), Logbook(link, clock))
+    run_id, _ = run_of(owner)
+    last = await logs.read(database, workspace, run_id, after=MOST_LINES - 1)
+    assert ([each.line.text for each in last.lines], last.truncated) == ([str(MOST_LINES - 1)], True)
+
+
+async def test_a_database_that_is_away_loses_no_line(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Any
+) -> None:
+    await make_ready(database, clock, workspace)
+    link = Flaky(database, "test")
+    link.failing = 1
+    logbook = Logbook(link, clock)
+    await worked(link, Talker("one"), logbook)
+    assert run_of(owner)[1] == "succeeded"  # its lines did not hold it up
+    assert await logbook.step() == SOON
+    assert await logbook.step() == IDLE
+    assert [each.line.text for each in (await logs.read(database, workspace, run_of(owner)[0])).lines] == [
+        "one"
+    ]
+    assert logbook._pages == {}
+
+
+async def test_a_line_from_a_thread_wakes_the_delivery(database: Database, clock: ManualClock) -> None:
+    link = LocalLink(database, "test")
+    logbook, woken = Logbook(link, clock), asyncio.Event()
+    logbook.wake = woken.set
+    await logbook.step()
+    await asyncio.to_thread(logbook.writer, None, 1)  # type: ignore[arg-type]
+    assert not woken.is_set()
+    await asyncio.to_thread(logbook.writer(None, 1), "log", "hello")  # type: ignore[arg-type]
+    async with asyncio.timeout(20):
+        await woken.wait()
