@@ -8,10 +8,12 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from bench.engine import combined, fires, herd, history, idle, runs, sql_limit, steady
 from bench.engine.processes import Measured
 from bench.engine.report import Report
+from bench.engine.rival import BATCHES, NotInstalledError, rival
 from bench.engine.setup import Bench, bench
 
 KEYS = {10_000: "fires_per_s_10k", 100_000: "fires_per_s_100k", 1_000_000: "fires_per_s_1m"}
@@ -39,9 +41,10 @@ class Wanted:
 
 
 def measure_sql_limit(bench: Bench, report: Report, wanted: Wanted) -> None:
-    for connections, key in ((1, "sql_limit_one_per_s"), (2, "sql_limit_fires_per_s")):
-        found = _median(lambda n=connections: sql_limit.measure(bench, wanted.many, n), wanted.rounds)  # type: ignore[misc]
-        report.add(key, found.per_second, _cost(found))
+    found = sql_limit.measure(bench, wanted.many, 1)
+    report.add("sql_limit_one_per_s", found.per_second, _cost(found))
+    found = _median(lambda: sql_limit.measure(bench, wanted.many, 2), wanted.rounds)
+    report.add("sql_limit_fires_per_s", found.per_second, _cost(found))
 
 
 def measure_fires(bench: Bench, report: Report, wanted: Wanted) -> None:
@@ -55,9 +58,23 @@ def measure_fires(bench: Bench, report: Report, wanted: Wanted) -> None:
 
 def measure_runs(bench: Bench, report: Report, wanted: Wanted) -> None:
     found = _median(lambda: runs.measure(bench, wanted.due), wanted.rounds)
-    report.add("runs_per_s", found.per_second, _cost(found))
+    report.add("claimed_and_settled_per_s", found.per_second, _cost(found))
     found = _median(lambda: runs.measure_worker(bench, wanted.due), wanted.rounds)
-    report.add("worker_runs_per_s", found.per_second, _cost(found))
+    report.add("runs_per_s", found.per_second, _cost(found))
+
+
+def measure_rival(bench: Bench, report: Report, wanted: Wanted) -> None:
+    """The best it does, with its own batches or with ones as large as ours."""
+    try:
+        with rival() as installed:
+            found = {batch: installed.measure(bench, wanted.due, batch) for batch in BATCHES}
+    except NotInstalledError as error:
+        print(f"pgqueuer was not measured: {error}", file=sys.stderr)
+        return
+    batch, best = max(found.items(), key=lambda each: each[1].per_second)
+    others = ", ".join(f"{each.per_second:,.0f}/s in batches of {size}" for size, each in found.items())
+    note = f"{best.count:,}; {others}; each {best.cpu_us[0]:.0f} us of its process in batches of {batch}"
+    report.add("pgqueuer_runs_per_s", best.per_second, note)
 
 
 def measure_combined(bench: Bench, report: Report, wanted: Wanted) -> None:
@@ -98,6 +115,7 @@ PARTS: dict[str, Callable[[Bench, Report, Wanted], None]] = {
     "fires": measure_fires,
     "sql_limit": measure_sql_limit,
     "runs": measure_runs,
+    "rival": measure_rival,
     "combined": measure_combined,
     "herd": measure_herd,
     "steady": measure_steady,
@@ -109,20 +127,24 @@ PARTS: dict[str, Callable[[Bench, Report, Wanted], None]] = {
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./dev bench engine", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="part", help=f"any of {', '.join(PARTS)}; all without")
+    parser.add_argument("--only", action="append", default=[], metavar="part", help="the same, by name")
     parser.add_argument("--jobs", type=int, help="so many jobs, instead of those that the bars speak of")
     parser.add_argument(
         "--quick", action="store_true", help="fewer jobs and runs, once instead of three times"
     )
     args = parser.parse_args()
-    if unknown := set(args.parts) - set(PARTS):
+    parts = [*args.parts, *args.only]
+    if unknown := set(parts) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     began, load = time.monotonic(), os.getloadavg()[0]
     if load > 0.5:
         print(f"This machine is busy (load {load:.1f}): the figures will be too low.", file=sys.stderr)
     with bench() as made:
-        is_whole = not (args.parts or args.jobs or args.quick)
+        is_whole = not (parts or args.jobs or args.quick)
         report = Report(f"{made.server.version}, {made.settings}", is_whole)
-        for part in args.parts or PARTS:
+        for place, part in enumerate(parts or PARTS, 1):
+            gone = timedelta(seconds=round(time.monotonic() - began))
+            print(f"[{gone}] {part}, {place} of {len(parts or PARTS)} …", file=sys.stderr, flush=True)
             PARTS[part](made, report, Wanted(args.jobs, args.quick))
     report.finish(time.monotonic() - began, load)
     return 0

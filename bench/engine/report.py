@@ -12,7 +12,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-RESULTS = Path(__file__).parents[1] / "results" / "latest.json"
+RESULTS = Path(__file__).parents[1] / "results"
+KEYS = (
+    "sql_limit_fires_per_s", "fires_per_s_10k", "fires_per_s_100k", "fires_per_s_1m", "runs_per_s", "combined_per_s",
+    "herd_lag_p99_ms", "herd_lag_max_ms", "steady_lag_p50_ms", "steady_lag_p99_ms", "idle_cpu_percent", "idle_rss_mib",
+    "history_p99_ms",
+)  # fmt: skip
+# Each is one figure as part of another.
+RATIOS = (
+    ("fires_of_sql_limit", "fires_per_s_1m", "sql_limit_fires_per_s"),
+    ("fires_growth", "fires_per_s_1m", "fires_per_s_10k"),
+    ("runs_of_pgqueuer", "runs_per_s", "pgqueuer_runs_per_s"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +57,10 @@ BARS = (
     Bar("fires_per_s_1m", "fires, 1,000,000 jobs, two connections", least=20_000),
     Bar("fires_of_sql_limit", "fires, as part of the plain-SQL limit", least=0.7, unit=""),
     Bar("fires_growth", "fires, 1,000,000 jobs beside 10,000", least=0.7, unit=""),
-    Bar("runs_per_s", "runs claimed and settled, one process", least=8_000),
-    Bar("worker_runs_per_s", "no-op runs through the whole worker, one process", least=8_000),
+    Bar("claimed_and_settled_per_s", "runs claimed and settled, nothing executed, one process"),
+    Bar("runs_per_s", "no-op runs through the whole worker, one process", least=8_000),
+    Bar("pgqueuer_runs_per_s", "no-op jobs through pgqueuer, one process"),
+    Bar("runs_of_pgqueuer", "no-op runs, beside pgqueuer", least=1, unit=" x"),
     Bar("combined_per_s", "fired, claimed and settled together", least=8_000),
     Bar("herd_lag_p50_ms", "start lag, all due in one second, median", unit=" ms"),
     Bar("herd_lag_p99_ms", "start lag, all due in one second, p99", most=1_000, unit=" ms"),
@@ -74,13 +87,15 @@ class Report:
         print(f"{bar.name}: {_number(value)}{bar.unit}" + (f"  ({note})" if note else ""), flush=True)
 
     def finish(self, seconds: float, load: float) -> None:
-        if "fires_per_s_1m" in self.figures and "sql_limit_fires_per_s" in self.figures:
-            self.add(
-                "fires_of_sql_limit", self.figures["fires_per_s_1m"] / self.figures["sql_limit_fires_per_s"]
-            )
-        if "fires_per_s_1m" in self.figures and "fires_per_s_10k" in self.figures:
-            self.add("fires_growth", self.figures["fires_per_s_1m"] / self.figures["fires_per_s_10k"])
-        facts = _facts() | {"postgres": self.settings, "load_before": load, "seconds": round(seconds)}
+        for key, part, whole in RATIOS:
+            if part in self.figures and whole in self.figures:
+                self.add(key, self.figures[part] / self.figures[whole])
+        facts: dict[str, object] = {
+            **_facts(),
+            "postgres": self.settings,
+            "load_before": load,
+            "seconds": round(seconds),
+        }
         table = Table("figure", "measured", "bar", "", "with", title="What the engine costs")
         for bar in BARS:
             if (value := self.figures.get(bar.key)) is not None:
@@ -90,9 +105,18 @@ class Report:
         console.print(table)
         for name, fact in facts.items():
             console.print(f"{name}: {fact}", highlight=False)
-        RESULTS.parent.mkdir(exist_ok=True)
-        written = RESULTS if self.is_whole else RESULTS.with_name("part.json")
-        written.write_text(json.dumps(self.figures | {"facts": facts}, indent=2) + "\n")
+        self._write(facts)
+
+    def _write(self, facts: dict[str, object]) -> None:
+        """`latest.json` is what programs read, with the same keys always; what else there is to know stands in `details.json`."""
+        RESULTS.mkdir(exist_ok=True)
+        details = json.dumps(self.figures | {"notes": self.notes, "facts": facts}, indent=2) + "\n"
+        if not self.is_whole:
+            (RESULTS / "part.json").write_text(details)
+            return
+        (RESULTS / "details.json").write_text(details)
+        kept = {key: self.figures[key] for key in KEYS}
+        (RESULTS / "latest.json").write_text(json.dumps(kept, indent=2) + "\n")
 
 
 def _number(value: float) -> str:

@@ -7,12 +7,14 @@ from uuid import uuid4
 
 import pytest
 
+from foliot.domain.access import Actor
 from foliot.domain.errors import Invalid, NotFound
-from foliot.domain.ids import WorkspaceId
+from foliot.domain.ids import PrincipalId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Backoff, Misfire, MisfireRule, Overlap, OverlapRule, Retry
 from foliot.domain.run import RunError
+from foliot.services.job_moves import purge
 from foliot.services.stats import job_stats, roll_up, workspace_stats
 from foliot.storage.statistics import Percentiles
 from foliot.storage.tx import Database
@@ -169,3 +171,37 @@ async def test_strangers_and_nonsense_are_refused(
     for days in (0, -1, 10_000):
         with pytest.raises(Invalid, match="days"):
             await workspace_stats(database, workspace, days)
+
+
+async def test_a_workspaces_days_outlast_a_purged_job(
+    database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    clock.set(NOON - 12 * HOUR)
+    job_id = await job(database, workspace, HOURLY, retry=NO_RETRY)
+    await a_day(database, clock)
+    clock.advance(DAY)
+    await rolled(database)
+    before = (await workspace_stats(database, workspace)).days
+    (counted,) = owner.execute(
+        "SELECT day, records, runs, skips FROM foliot.workspace_days ORDER BY day LIMIT 1"
+    ).fetchall()
+    assert counted == (before[0].day, before[0].records, before[0].runs, before[0].skips)
+    await purge(database, workspace, job_id, Actor("test"), force=True)
+    assert (await workspace_stats(database, workspace)).days[0] == before[0]
+
+
+async def test_figures_of_one_owner_are_of_its_own_jobs(
+    database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    own = await job(database, workspace, HOURLY)
+    await job(database, workspace, HOURLY)
+    somebody = PrincipalId(uuid4())
+    owner.execute("UPDATE foliot.jobs SET owner_id = %s WHERE id = %s", [somebody, own])
+    await ticked(database, clock, HOUR)
+    await done(database, await claimed(database))
+    for _ in range(2):  # before it is rolled up, and after
+        mine = await workspace_stats(database, workspace, only_owner=somebody)
+        assert (mine.totals.runs, mine.newest.runs, sum(mine.jobs.values())) == (1, 1, 1)
+        assert (await workspace_stats(database, workspace)).totals.runs == 2
+        clock.advance(DAY)
+        await rolled(database)

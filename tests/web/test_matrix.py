@@ -196,8 +196,12 @@ async def test_there_is_a_maker_for_every_path_parameter(grid: Grid) -> None:
 
 async def test_everybody_may_what_the_permission_says_with_their_own_things_and_no_more(grid: Grid) -> None:
     for operation in grid.operations:
+        things = await grid.makers.things(operation, "acme")
         for who in grid.people:
-            things = await grid.makers.things(operation, "acme")
+            if operation.method != "GET" and operation.lets_in(
+                who
+            ):  # whoever came before may have used it up
+                things = await grid.makers.things(operation, "acme")
             answer = await grid.send(operation, things, who.headers())
             case = (operation, who.name, answer.text[:300])
             assert answer.status_code < 500, case

@@ -71,8 +71,7 @@ async def test_an_answer_with_an_id_leads_to_what_can_be_done_with_it(quiet_town
     assert links["run_job"] == {"operationId": "run_job", "parameters": {"job_id": "$response.body#/id"}}
     again = known["run_job"]["responses"]["201"]["links"]
     assert {"get_run", "cancel_run", "retry_run", "list_attempts", "explain_run"} <= set(again)
-    listed = known["list_runs"]["responses"]["200"]["links"]["get_run"]
-    assert listed["parameters"] == {"run_id": "$response.body#/items/0/id"}
+    assert "links" not in known["list_runs"]["responses"]["200"], "a page may be empty"
     for _, _, operation in operations(schema):
         for answer in operation["responses"].values():
             assert set(answer.get("links", ())) <= set(known)

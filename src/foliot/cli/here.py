@@ -7,6 +7,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -65,7 +66,10 @@ class Here:
     ) -> None:
         self._url, self._key_file, self._workspace = url, key_file, workspace
         self.form = output or (Form.TABLE if sys.stdout.isatty() else Form.JSON)
-        self.now = SystemClock().now()
+
+    @property
+    def now(self) -> datetime:
+        return SystemClock().now()
 
     @cached_property
     def client(self) -> Client:

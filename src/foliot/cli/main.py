@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from foliot import __version__
-from foliot.cli import db, keys, preview, serve
+from foliot.cli import agenda, calendars, db, fleet, freeze, jobs, keys, preview, runs, serve, why
 from foliot.cli import settings as settings_command
 from foliot.cli.exits import MEANINGS, Exit
-from foliot.cli.jobs.group import app as jobs_app
 from foliot.cli.output import mute_stdout, report, report_answer, say
 from foliot.domain.errors import FoliotError
 from foliot.settings import SettingsError
@@ -44,10 +43,17 @@ def foliot(
 
 
 app.command("serve")(serve.serve)
+app.add_typer(jobs.app, name="jobs")
+app.add_typer(runs.app, name="runs")
+app.command("why")(why.why)
+app.command("agenda")(agenda.agenda)
+app.add_typer(freeze.app, name="freeze")
+app.add_typer(calendars.app, name="calendars")
+app.command("workers")(fleet.workers)
+app.command("queues")(fleet.queues)
 app.command("preview")(preview.preview)
 app.command("migrate")(serve.migrate)
 app.command("settings")(settings_command.settings)
-app.add_typer(jobs_app, name="jobs")
 app.add_typer(db.app, name="db")
 app.add_typer(keys.app, name="keys")
 

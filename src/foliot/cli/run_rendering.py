@@ -1,81 +1,118 @@
-"""How runs look: pure functions from the shapes of the API to what is drawn."""
+"""How runs and explanations look: pure functions from the shapes of the API to what is drawn."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import BAD, QUIET, RUN_MARKS, STRONG, cell, columns, facts, marked, stacked
-from foliot.cli.times import lasting, relative, when
-from foliot.wire.runs import RunOut
+from foliot.cli.looks import BAD, GOOD, QUIET, RUN_MARKS, SOON, STRONG, cell, columns, facts, marked, stacked
+from foliot.cli.times import lasting, relative, wall, when
+from foliot.wire.explaining import ExplanationOut
+from foliot.wire.runs import AttemptOut, RunOut
+
+_VERDICTS = {
+    "ran": GOOD,
+    "will_run": GOOD,
+    "running": SOON,
+    "waiting": SOON,
+    "skipped": BAD,
+    "unrecorded": BAD,
+    "will_not_run": BAD,
+}
 
 
-def run_list(runs: Sequence[RunOut], now: datetime, names: Mapping[UUID, str]) -> RenderableType:
-    """Newest first: when it was planned on its job's wall clock, what came of it, how long it took."""
+def run_list(runs: Sequence[RunOut], now: datetime, *, of_one_job: bool = False) -> RenderableType:
+    """Newest first: which, when it was planned on its job's wall clock, what came of it, how long it took."""
     if not runs:
         return Text("No runs.")
-    with_job = len({run.job_id for run in runs}) > 1 or len(names) != 1
     rows = [
         (
-            cell(f"#{run.number}", QUIET),
-            *((cell(names.get(run.job_id, str(run.job_id)[:13])),) if with_job else ()),
+            cell(f"#{run.number}" if of_one_job else called(run)),
             cell(_planned(run)),
             cell(relative(run.planned_for - now), QUIET),
-            _outcome(run),
+            outcome(run),
             cell(took(run)),
             cell(run.trigger, QUIET),
             _said(run),
-            cell(run.id, QUIET),
         )
         for run in runs
     ]
-    job = ("JOB",) if with_job else ()
-    return columns(
-        ("NO", *job, "PLANNED", "", "STATUS", "TOOK", "BY", "WHAT", "ID"), rows, wraps=("WHAT", "JOB")
-    )
+    return columns(("RUN", "PLANNED", "", "STATUS", "TOOK", "BY", "WHAT"), rows, wraps=("RUN", "WHAT"))
 
 
-def run_page(run: RunOut, name: str, zone: str, now: datetime) -> RenderableType:
+def run_page(run: RunOut, zone: str, now: datetime) -> RenderableType:
     gap = None
     if run.planned_until is not None:
-        gap = f"{run.count if run.count is not None else 'more than 10,000'} planned times, until {when(run.planned_until, zone, now)}"
-    return stacked(
-        cell(f"{name} #{run.number}", STRONG),
-        facts(
-            (
-                ("id", str(run.id)),
-                ("status", _outcome(run)),
-                ("planned", when(run.planned_for, zone, now)),
-                ("stands for", gap),
-                ("by", run.trigger),
-                ("started", when(run.started_at, zone, now) if run.started_at else None),
-                ("finished", when(run.finished_at, zone, now) if run.finished_at else None),
-                ("took", took(run) or None),
-                ("late by", lasting(timedelta(milliseconds=run.lag_ms)) if run.lag_ms else None),
-                ("attempts", str(run.attempt_count)),
-                ("error", cell(f"{run.error.code}: {run.error.message}", BAD) if run.error else None),
-                ("input", _json(run.input)),
-                ("output", _json(run.output)),
-                ("worker", str(run.worker) if run.worker else None),
-                ("job", str(run.job_id)),
-            )
-        ),
+        gap = f"{_count(run)} planned times, until {when(run.planned_until, zone, now)}"
+    page = facts(
+        (
+            ("id", str(run.id)),
+            ("status", outcome(run)),
+            ("note", run.note),
+            ("planned", when(run.planned_for, zone, now)),
+            ("stands for", gap),
+            ("by", run.trigger + (f", {run.triggered_by}" if run.triggered_by else "")),
+            ("started", when(run.started_at, zone, now) if run.started_at else None),
+            ("finished", when(run.finished_at, zone, now) if run.finished_at else None),
+            ("took", took(run) or None),
+            ("late by", lasting(timedelta(milliseconds=run.lag_ms)) if run.lag_ms else None),
+            ("error", cell(f"{run.error.code}: {run.error.message}", BAD) if run.error else None),
+            ("retry of", str(run.retry_of) if run.retry_of else None),
+            ("input", _json(run.input)),
+            ("output", _json(run.output)),
+            ("job", str(run.job_id)),
+        )
+    )
+    tries = [_try(each, zone) for each in run.attempts or ()]
+    table = (
+        columns(("ATTEMPT", "STATUS", "STARTED", "TOOK", "WHAT"), tries, wraps=("WHAT",))
+        if len(tries) > 1
+        else None
+    )
+    return stacked(cell(called(run), STRONG), page, table)
+
+
+def run_line(run: RunOut, what: str, now: datetime) -> Text:
+    """After a verb."""
+    line = Text.assemble((what, STRONG), f" {cell(called(run)).plain}: ", outcome(run))
+    if run.error is not None:
+        line.append(f", {cell(run.error.message).plain}", BAD)
+    return line.append(f" ({run.id})", QUIET)
+
+
+def explanation(told: ExplanationOut) -> RenderableType:
+    """The sentence, what else is known, and what to do next."""
+    place = None
+    if told.place is not None and told.place.position is not None:
+        place = f"It is number {told.place.position} of {told.place.of} in line."
+    known = [cell(f"  {fact}") for fact in (*told.facts, *([place] if place else []))]
+    do_next = [Text.assemble(("  do next  ", STRONG), cell(each)) for each in told.what_next]
+    run = None
+    if told.run is not None and told.verdict in {"ran", "running", "skipped", "waiting"}:
+        run = Text.assemble(("  run      ", QUIET), cell(called(told.run)), "  ", outcome(told.run))
+    return stacked(cell(told.sentence, _VERDICTS.get(told.verdict, "")), *known, run, *do_next)
+
+
+def called(run: RunOut) -> str:
+    """As `foliot runs show` takes it."""
+    return f"{run.job_name or run.job_id}#{run.number}"
+
+
+def took(run: RunOut | AttemptOut) -> str:
+    if run.duration_ms is None:
+        return ""
+    return (
+        f"{run.duration_ms} ms"
+        if run.duration_ms < 1_000
+        else lasting(timedelta(milliseconds=run.duration_ms))
     )
 
 
-def took(run: RunOut) -> str:
-    if run.duration_ms is None:
-        return ""
-    length = timedelta(milliseconds=run.duration_ms)
-    return f"{run.duration_ms} ms" if run.duration_ms < 1_000 else lasting(length)
-
-
-def _outcome(run: RunOut) -> Text:
+def outcome(run: RunOut) -> Text:
     text = marked(run.status, RUN_MARKS)
     return text.append(f" ({cell(run.skip_reason).plain})") if run.skip_reason else text
 
@@ -84,13 +121,30 @@ def _said(run: RunOut) -> Text:
     if run.error is not None:
         return cell(f"{run.error.code}: {run.error.message}".replace("\n", " "), BAD)
     if run.planned_until is not None:
-        return cell(f"{run.count if run.count is not None else 'over 10,000'} planned times")
+        return cell(f"{_count(run)} planned times")
+    if run.note:
+        return cell(run.note)
     return cell(f"{run.attempt_count} attempts") if run.attempt_count > 1 else Text("")
 
 
+def _try(attempt: AttemptOut, zone: str) -> tuple[Text, ...]:
+    status = "failed" if attempt.status == "lost" else attempt.status
+    return (
+        cell(attempt.number),
+        Text.assemble(marked(status, RUN_MARKS), " (lost)" if attempt.status == "lost" else ""),
+        cell(wall(attempt.started_at, zone)),
+        cell(took(attempt)),
+        cell(f"{attempt.error.code}: {attempt.error.message}", BAD) if attempt.error else Text(""),
+    )
+
+
+def _count(run: RunOut) -> str:
+    return "over 10,000" if run.count is None else str(run.count)
+
+
 def _planned(run: RunOut) -> str:
-    wall = run.planned_local
-    return wall.strftime("%a %d %b %H:%M:%S" if wall.second else "%a %d %b %H:%M")
+    local = run.planned_local
+    return local.strftime("%a %d %b %H:%M:%S" if local.second else "%a %d %b %H:%M")
 
 
 def _json(value: object) -> str | None:

@@ -104,6 +104,17 @@ class Rules:
         """What `ordinary.py` has worked out for these rules, by cursor."""
         return {}
 
+    def on(self, schedule: Schedule) -> Rules:
+        """The same with another anchor: what does not hang on it is known already."""
+        other = Rules(self.spec.on(schedule))
+        vars(other).update(
+            is_exclusive=self.is_exclusive,
+            is_seeded=self.is_seeded,
+            is_chained=self.is_chained,
+            are_ordinary=self.are_ordinary,
+        )
+        return other
+
     def job(
         self,
         job_id: JobId,

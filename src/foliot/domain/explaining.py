@@ -8,12 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from foliot.domain.freezing import Freeze, freeze_at
+from foliot.domain.freezing import After, Freeze, freeze_at
 from foliot.domain.gaps import TICK
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus
-from foliot.domain.reasons import SENTENCES
-from foliot.domain.schedule import Manual, PlannedTime, SkipReason, latest_until, planned_after
+from foliot.domain.reasons import AHEAD, SENTENCES
+from foliot.domain.schedule import (
+    MOST_TIMES,
+    Manual,
+    PlannedTime,
+    SkipReason,
+    count_between,
+    latest_until,
+    planned_after,
+)
 from foliot.domain.telling import Explanation, Recorded, Verdict, explain_record, quote
 
 CLOSE_ENOUGH = timedelta(minutes=1)  # people ask about 14:00, not about 14:00:00.000
@@ -33,6 +41,7 @@ class Question:
     runs_created: int = 0
     skip_next: bool = False
     skip_until: datetime | None = None
+    next_at: datetime | None = None  # where its timer stands; after a fixed delay the only time that is known
     status_reason: str | None = None  # why it is paused, disabled or failed
     paused_until: datetime | None = None
     freezes: tuple[Freeze, ...] = ()
@@ -87,24 +96,42 @@ def _future(question: Question, planned: PlannedTime) -> Explanation:
 def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None:
     job = question.job
     if planned.skip is not None:
-        return SENTENCES[planned.skip]
+        why, next_step = SENTENCES[planned.skip]
+        return AHEAD.get(planned.skip, why), next_step
     if _is_stopped(question, planned):
         return _standing(question), _wake_up(question.status)
     if job.max_runs is not None and question.runs_created >= job.max_runs:
         return f"all {job.max_runs} runs of max_runs are made", "Raise max_runs."
+    if job.max_runs is not None and _runs_out(question, planned, job.max_runs - question.runs_created):
+        return f"all runs that max_runs ({job.max_runs}) allows come before it", "Raise max_runs."
     freeze = freeze_at(question.freezes, planned.due_at)
     if freeze is not None:
-        reason = f" ({freeze.reason})" if freeze.reason else ""
-        return (
-            f"a freeze is in force then{reason}; after it: {freeze.after.value}",
-            "Lift the freeze, or run by hand with override.",
-        )
+        return _frozen(job, freeze), "Lift the freeze, or run by hand with override."
     upcoming = planned_after(job.timetable, question.now)
     if question.skip_next and upcoming is not None:
         until = question.skip_until or upcoming.planned_for
         if planned.planned_for <= until:
             return SENTENCES[SkipReason.OPERATOR]
     return None
+
+
+def _frozen(job: Job, freeze: Freeze) -> str:
+    reason = f" ({freeze.reason})" if freeze.reason else ""
+    end = "it is lifted" if freeze.end_at is None else f"it ends at {quote(job, freeze.end_at)}"
+    then = {
+        After.SKIP: "it will be skipped",
+        After.LATEST: f"it is held, and when {end} the newest of those held runs",
+        After.ALL: f"it is held, and when {end} all that were held run, {freeze.per_minute} a minute",
+    }[freeze.after]
+    return f"a freeze is in force then{reason}; {then}"
+
+
+def _runs_out(question: Question, planned: PlannedTime, left: int) -> bool:
+    """Whether the times before this one use up what is left of max_runs."""
+    before = count_between(
+        question.job.timetable, question.now, planned.planned_for - TICK, min(left, MOST_TIMES)
+    )
+    return before is None or before >= left
 
 
 def _is_stopped(question: Question, planned: PlannedTime) -> bool:
@@ -147,6 +174,14 @@ def _unrecorded(question: Question, planned: PlannedTime) -> Explanation:
 def _not_planned(question: Question) -> Explanation:
     job = question.job
     when = quote(job, question.at)
+    if job.is_chained and question.next_at is not None:
+        following = quote(job, question.next_at)
+        if question.at <= question.next_at < question.at + CLOSE_ENOUGH:
+            return Explanation(Verdict.WILL_RUN, f"It will run, planned for {following}.")
+        known = (
+            f"The next is planned for {following}; those after it are known when the run before has ended."
+        )
+        return Explanation(Verdict.NOT_PLANNED, f"There is no planned time at {when}.", (known,))
     if job.is_chained or isinstance(job.timetable.schedule, Manual):
         hangs_on = question.waits_for or (
             "the end of its live run" if job.is_chained else "a person, a program or an upstream job"

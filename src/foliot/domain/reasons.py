@@ -48,3 +48,10 @@ SENTENCES: dict[SkipReason, tuple[str, str]] = {
         "Check the job's schedule with preview; the error is in the server's log under this job's id.",
     ),
 }  # fmt: skip
+
+# The same, of a planned time that is still to come.
+AHEAD: dict[SkipReason, str] = {
+    SkipReason.WINDOW: "it falls outside the job's window, or gives way to a newer planned time put off to the same opening",
+    SkipReason.BLACKOUT: "a calendar of this job forbids running then",
+    SkipReason.DST_GAP: "its local time does not exist on that day: the clocks jump over it",
+}

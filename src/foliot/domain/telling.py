@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from foliot.domain.ids import RunId
 from foliot.domain.job import Job
-from foliot.domain.lifecycle import RunStatus
+from foliot.domain.lifecycle import AttemptStatus, RunStatus
 from foliot.domain.reasons import SENTENCES
 from foliot.domain.run import RunError, WaitsFor
 from foliot.domain.schedule import SkipReason
 from foliot.domain.schedule.zone import load_zone
+
+Try = tuple[int, AttemptStatus, datetime, RunError | None]  # which attempt, what came of it, when, why
 
 
 class Verdict(StrEnum):
@@ -53,6 +56,7 @@ class Recorded:
     attempt_count: int = 0
     error: RunError | None = None
     retry_at: datetime | None = None
+    tries: tuple[Try, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,9 @@ def explain_record(job: Job, record: Recorded, place: Place | None = None) -> Ex
         case RunStatus.RUNNING:
             since = "" if record.started_at is None else f" since {quote(job, record.started_at)}"
             return Explanation(
-                Verdict.RUNNING, f"Run {record.number} is running{since}, attempt {record.attempt_count}."
+                Verdict.RUNNING,
+                f"Run {record.number} is running{since}, attempt {record.attempt_count}.",
+                _notes(record),
             )
         case _:
             return _ran(job, record)
@@ -115,13 +121,29 @@ def _ran(job: Job, record: Recorded) -> Explanation:
         RunStatus.INTERRUPTED: "was interrupted",
     }
     sentence = f"Run {record.number}{planned} {word.get(record.status, record.status.value)}{ended}{tries}."
-    is_good = record.status is RunStatus.SUCCEEDED
     facts = _notes(record)
     if record.started_at is not None:
-        facts = (f"It started at {quote(job, record.started_at)}.", *facts)
-    return Explanation(
-        Verdict.RAN, sentence, facts, None if is_good else "Read the run's log; retry makes a new run of it."
-    )
+        facts = (f"It started at {quote(job, record.started_at)}.", *_tries(job, record), *facts)
+    return Explanation(Verdict.RAN, sentence, facts, _after_end(record))
+
+
+def _after_end(record: Recorded) -> str | None:
+    if record.status is RunStatus.SUCCEEDED:
+        return None
+    again = "Retry makes a new run of it."
+    return again if record.started_at is None else f"Read the run's log. {again}"
+
+
+def _tries(job: Job, record: Recorded) -> Iterator[str]:
+    """The attempts before the last, which is told by the end of the run."""
+    words = {
+        AttemptStatus.TIMED_OUT: "timed out",
+        AttemptStatus.LOST: "was lost",
+        AttemptStatus.CANCELLED: "was handed back",
+    }
+    for number, status, ended_at, error in record.tries[:-1]:
+        why = "" if error is None else f": {error.code}: {error.message.removesuffix('.')}"
+        yield f"Attempt {number} {words.get(status, status.value)} at {quote(job, ended_at)}{why}."
 
 
 def _ready(job: Job, record: Recorded, place: Place | None) -> Explanation:
@@ -175,6 +197,8 @@ def _where(place: Place | None) -> str:
 
 def _notes(record: Recorded) -> tuple[str, ...]:
     facts = [] if record.note is None else [record.note]
+    if record.status is RunStatus.CANCELLED and record.note is not None:
+        facts = [f"The reason given: {record.note}"]
     if record.error is not None:
         facts.append(f"{record.error.code}: {record.error.message}")
     return tuple(facts)

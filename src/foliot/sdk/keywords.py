@@ -9,6 +9,7 @@ from uuid import UUID
 
 from foliot.sdk.errors import Invalid
 from foliot.wire.jobs import Breaker, Dependency, JobIn, JobStatus, Retention, Retry, Window
+from foliot.wire.runs import RunStatus, Trigger
 from foliot.wire.schedules import CronIn, IntervalIn, ManualIn, OnceIn, WordsIn
 
 DurationLike = timedelta | str
@@ -62,6 +63,22 @@ class JobFilters(TypedDict, total=False):
     queue: str | Sequence[str] | None
     owner: str | Sequence[str] | None
     name: str | Sequence[str] | None
+    since: str | Sequence[str] | None
+    until: str | Sequence[str] | None
+
+
+class RunFilters(TypedDict, total=False):
+    """Which runs, as JobFilters. `job` are ids; queue, type and tag are those that the run's job has now."""
+
+    q: str | None
+    status: RunStatus | Sequence[RunStatus] | None
+    trigger: Trigger | Sequence[Trigger] | None
+    skip_reason: str | Sequence[str] | None
+    job: UUID | str | Sequence[UUID | str] | None
+    worker: UUID | str | Sequence[UUID | str] | None
+    queue: str | Sequence[str] | None
+    type: str | Sequence[str] | None
+    tag: str | Sequence[str] | None
     since: str | Sequence[str] | None
     until: str | Sequence[str] | None
 

@@ -66,10 +66,11 @@ async def explain_instant(
                     created_at=subject.created_at,
                     at=at,
                     now=tx.now,
-                    record=None if entry is None else _recorded(entry),
+                    record=None if entry is None else await _ended(tx, entry),
                     runs_created=subject.runs_created,
                     skip_next=subject.skip_next,
                     skip_until=subject.skip_until,
+                    next_at=subject.next_at,
                     status_reason=subject.status_reason,
                     paused_until=subject.paused_until,
                     freezes=await asked.freezes(min(at, tx.now)),
@@ -89,7 +90,9 @@ async def explain_run(
         asked = await _asked(tx, entry.run.job_id)
         if entry.run.status in _OPEN:
             return asked.answer(await _explain_open(tx, asked, entry), entry)
-        return asked.answer(asked.with_revision(explain_record(asked.job, _recorded(entry)), entry), entry)
+        return asked.answer(
+            asked.with_revision(explain_record(asked.job, await _ended(tx, entry)), entry), entry
+        )
 
 
 _OPEN = frozenset({RunStatus.READY, RunStatus.WAITING, RunStatus.RUNNING})
@@ -130,9 +133,11 @@ class _Asked:
 
     def last_planned(self) -> datetime:
         """What people mean who name no time: the planned time that has just been, else the one to come, else now."""
+        if self.job.is_chained:
+            return self.subject.next_at or self.tx.now
         before, after = nearest(self.job, self.subject.created_at, self.tx.now)
         planned = before or after
-        return self.tx.now if planned is None or self.job.is_chained else planned.planned_for
+        return self.tx.now if planned is None else planned.planned_for
 
     def answer(
         self,
@@ -241,6 +246,18 @@ def _alive(workers: list[AliveWorker]) -> str:
     ]
     more = f", and {len(workers) - MOST_NAMED} more" if len(workers) > MOST_NAMED else ""
     return f"Workers alive: {', '.join(named)}{more}."
+
+
+async def _ended(tx: Tx, entry: Entry) -> Recorded:
+    """With what became of each attempt, where there was more than one."""
+    record = _recorded(entry)
+    if entry.run.attempt_count <= 1:
+        return record
+    tried = (await ledger.attempts(tx, entry.run.id))[-MOST_NAMED:]
+    tries = tuple(
+        (each.number, each.status, each.ended_at, each.error) for each in tried if each.ended_at is not None
+    )
+    return replace(record, tries=tries)
 
 
 def _recorded(entry: Entry) -> Recorded:

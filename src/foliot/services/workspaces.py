@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,7 @@ from foliot.storage import keys, workspaces
 from foliot.storage.tx import Database, Role
 from foliot.storage.workspaces import Workspace
 
+_SLUG = re.compile(r"[a-z0-9-]{1,63}", re.ASCII)  # no other text can name one
 __all__ = ["Changes", "Workspace", "WorkspacePage", "archive", "change", "create", "get", "listed"]
 
 
@@ -56,7 +58,7 @@ async def create(
 async def listed(
     database: Database, *, is_archived: bool | None = False, cursor: str | None = None, limit: int = 50
 ) -> WorkspacePage:
-    after = read_cursor(cursor, str)
+    after = read_cursor(cursor, _slug)
     async with database.tx(Role.APP, system=True) as tx:
         found = await workspaces.page(tx, after, limit + 1, is_archived=is_archived)
     page = tuple(found[:limit])
@@ -67,7 +69,7 @@ async def get(database: Database, named: WorkspaceId | str) -> Workspace:
     """By its id or its slug."""
     async with database.tx(Role.APP, system=True) as tx:
         if isinstance(named, str):
-            found = await workspaces.by_slug(tx, named)
+            found = await workspaces.by_slug(tx, named) if _SLUG.fullmatch(named) else None
         else:
             found = await workspaces.by_id(tx, named)
     if found is None:
@@ -126,6 +128,12 @@ async def archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> N
 
 def no_such_workspace() -> NotFound:
     return NotFound("There is no such workspace.", hint="GET /workspaces lists them.")
+
+
+def _slug(text: str) -> str:
+    if not _SLUG.fullmatch(text):
+        raise ValueError(text)
+    return text
 
 
 def _told(workspace: Workspace) -> Mapping[str, Any]:

@@ -39,7 +39,7 @@ def rules_of(text: str) -> Rules:
         return _remembered_rules(text)
     if not isinstance(schedule, Interval):
         return _remembered_rules(text)
-    return Rules(shared.spec.on(replace(schedule, anchor=at)))
+    return shared.on(replace(schedule, anchor=at))
 
 
 _SOME_DAY = "2000-01-01T00:00:00+00:00"

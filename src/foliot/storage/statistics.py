@@ -87,7 +87,8 @@ async def days_of_job(tx: Tx, job_id: JobId, since: date) -> tuple[Day, ...]:
 async def days_of_workspace(tx: Tx, since: date, owner_id: PrincipalId | None = None) -> tuple[Day, ...]:
     """Of the workspace of the transaction; of one owner's jobs, where one is named."""
     params = {**_whose(tx, owner_id), "since": since, "rolled_to": await _rolled_to(tx)}
-    return tuple(Day(**row) for row in await tx.fetch(sql.statistics.days_of_workspace, params))
+    query = sql.statistics.days_of_workspace if owner_id is None else sql.statistics.days_of_owner
+    return tuple(Day(**row) for row in await tx.fetch(query, params))
 
 
 async def spread(tx: Tx, job_id: JobId, most: int) -> Spread:

@@ -23,7 +23,7 @@ def link(schema: dict[str, Any]) -> None:
     for _, operation in _operations(schema):
         for status, answer in operation["responses"].items():
             shape = answer.get("content", {}).get("application/json", {}).get("schema", {})
-            if status.startswith("2") and (found := dict(_found(schema, shape, takers))):
+            if status.startswith("2") and (found := dict(_found(shape, takers))):
                 answer["links"] = found
 
 
@@ -32,21 +32,14 @@ def _operations(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((path, item[method]) for method in METHODS if method in item)
 
 
-def _found(
-    schema: dict[str, Any], shape: dict[str, Any], takers: dict[str, list[str]]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, where in _ids(schema, shape):
+def _found(shape: dict[str, Any], takers: dict[str, list[str]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, where in _ids(shape):
         for operation in takers.get(name, ()):
             yield operation, {"operationId": operation, "parameters": {name: f"$response.body#{where}"}}
 
 
-def _ids(schema: dict[str, Any], shape: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The ids that an answer of this shape holds: its own, or that of the first on its page."""
-    for each in (shape, *shape.get("anyOf", ())):
-        named = each.get("$ref", "").rpartition("/")[2]
-        if named in PRODUCES:
-            yield PRODUCES[named], "/id"
-        items = schema["components"]["schemas"].get(named, {}).get("properties", {}).get("items", {})
-        listed = items.get("items", {}).get("$ref", "").rpartition("/")[2]
-        if listed in PRODUCES:
-            yield PRODUCES[listed], "/items/0/id"
+def _ids(shape: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The ids that an answer of this shape holds. A page may be empty, so lists lead nowhere for certain."""
+    named = shape.get("$ref", "").rpartition("/")[2]
+    if named in PRODUCES:
+        yield PRODUCES[named], "/id"

@@ -26,6 +26,7 @@ _PROBLEM = {"model": Problem, "content": {MEDIA_TYPE: {}}}
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"description": "No valid key", **_PROBLEM},
     403: {"description": "This key may not", **_PROBLEM},
+    404: {"description": "No such workspace", **_PROBLEM},
     422: {"description": "Some fields are not as they should be", **_PROBLEM},
     429: {"description": "Too many requests", **_PROBLEM},
     503: {"description": "No database right now", **_PROBLEM},

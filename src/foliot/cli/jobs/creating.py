@@ -9,11 +9,9 @@ import typer
 from foliot.cli.here import DryRun, Here, asking
 from foliot.cli.jobs import drafting
 from foliot.cli.jobs.drafting import Rules, Timing, Work, draft
-from foliot.cli.jobs.group import app
 from foliot.cli.times import local_zone
 
 
-@app.command()
 @asking
 def create(
     here: Here,

@@ -8,14 +8,12 @@ import typer
 
 from foliot.cli.finding import JobRef, job_called
 from foliot.cli.here import Form, Here, asking
-from foliot.cli.jobs.group import app
 from foliot.cli.paging import All, Cursor, Limit, gathered
 from foliot.cli.words import JobStatus
 
 Several = list[str] | None
 
 
-@app.command("list")
 @asking
 def list_jobs(
     here: Here,
@@ -70,7 +68,6 @@ def list_jobs(
         here.note("There are more: --all, or --limit N.")
 
 
-@app.command()
 @asking
 def show(
     here: Here, job: JobRef, n: Annotated[int, typer.Option("-n", min=1, max=20, help="Next times.")] = 3
@@ -83,7 +80,6 @@ def show(
     here.show(found, lambda: job_page(found, here.now, times))
 
 
-@app.command("next")
 @asking
 def next_times(
     here: Here,
@@ -102,7 +98,6 @@ def next_times(
         )
 
 
-@app.command()
 @asking
 def history(
     here: Here, job: JobRef, limit: Limit = 20, cursor: Cursor = None, everything: All = False
@@ -116,6 +111,6 @@ def history(
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(runs, lambda: run_list(runs, here.now, {found.id: found.name}), next_cursor=next_cursor)
+    here.show_list(runs, lambda: run_list(runs, here.now, of_one_job=True), next_cursor=next_cursor)
     if next_cursor and here.form is Form.TABLE:
         here.note("There are more: --all, or --limit N.")

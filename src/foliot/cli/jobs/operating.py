@@ -8,14 +8,12 @@ import typer
 
 from foliot.cli.finding import JobRef, job_called
 from foliot.cli.here import Here, asking
-from foliot.cli.jobs.group import app
 from foliot.cli.reading import object_in
 from foliot.cli.times import local_zone, read_moment
 
 Reason = Annotated[str | None, typer.Option(help="Why, for whoever finds it so.", metavar="TEXT")]
 
 
-@app.command()
 @asking
 def pause(
     here: Here,
@@ -36,7 +34,6 @@ def pause(
         here.note(f'Back to work: foliot jobs resume "{found.name}"')
 
 
-@app.command()
 @asking
 def resume(
     here: Here,
@@ -53,7 +50,6 @@ def resume(
     here.show(resumed, lambda: moved(resumed, "Resumed", here.now))
 
 
-@app.command()
 @asking
 def run(
     here: Here,
@@ -66,7 +62,7 @@ def run(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")] = False,
 ) -> None:
     """Run it now, whatever its schedule says. Behind a run that is live, it waits."""
-    from foliot.cli.run_rendering import run_page
+    from foliot.cli.run_rendering import run_line
     from foliot.cli.waiting import until_it_ends
 
     found = job_called(here.client, job)
@@ -74,7 +70,7 @@ def run(
         found.id, input=None if given is None else object_in(given, "--input"), override=override
     )
     if wait:
-        made = until_it_ends(here, made.id)
-    here.show(made, lambda: run_page(made, found.name, found.schedule.timezone, here.now))
+        made = until_it_ends(here, made)
+    here.show(made, lambda: run_line(made, "Ran" if wait else "Asked for", here.now))
     if wait and made.status != "succeeded":
         raise typer.Exit(1)

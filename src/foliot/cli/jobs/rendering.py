@@ -14,7 +14,7 @@ from rich.text import Text
 from foliot.cli.looks import BAD, GOOD, JOB_MARKS, QUIET, STRONG, cell, columns, facts, mark, marked, stacked
 from foliot.cli.times import about, relative, wall, when
 from foliot.wire.durations import write_duration
-from foliot.wire.jobs import JobOut
+from foliot.wire.jobs import JobFields, JobOut
 from foliot.wire.schedules import CronOut, IntervalOut, OnceOut, PlannedOut, PreviewOut, ScheduleOut
 
 SHORTEST_ID = 8
@@ -85,7 +85,7 @@ def job_page(job: JobOut, now: datetime, times: Sequence[PlannedOut] = ()) -> Re
 
 def policies(job: JobOut) -> list[tuple[str, str | None]]:
     """What differs from what a job has by default, except the three that people always ask about."""
-    defaults = {name: field.default for name, field in JobOut.model_fields.items()}
+    defaults = {name: field.default for name, field in JobFields.model_fields.items()}
     told: list[tuple[str, str | None]] = [
         ("timeout", write_duration(job.timeout)),
         ("overlap", job.overlap),
@@ -107,7 +107,7 @@ def policies(job: JobOut) -> list[tuple[str, str | None]]:
     plain = job.model_dump(mode="json")
     told += [
         (name, _json(plain[name]) if isinstance(plain[name], dict | list) else str(plain[name]))
-        for name in JobOut.model_fields
+        for name in JobFields.model_fields
         if name not in shown and getattr(job, name) != defaults[name]
     ]
     return told

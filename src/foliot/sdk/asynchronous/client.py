@@ -6,16 +6,22 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from foliot.sdk.asking import Ask, post
+from foliot.sdk.asking import Ask, Ref, post
 from foliot.sdk.asynchronous.calendars import AsyncCalendars
 from foliot.sdk.asynchronous.freezes import AsyncFreezes
 from foliot.sdk.asynchronous.http import AsyncHttp
+from foliot.sdk.asynchronous.identity import AsyncKeys, AsyncMembers, AsyncWorkspaces
 from foliot.sdk.asynchronous.jobs import AsyncJobs
 from foliot.sdk.asynchronous.runs import AsyncRuns
 from foliot.sdk.keywords import ScheduleLike, schedule_body
 from foliot.sdk.place import find
+from foliot.wire.agenda import AgendaOut
+from foliot.wire.audit import AuditOut
 from foliot.wire.fleet import JobTypesOut, QueuesOut, WorkersOut
+from foliot.wire.identity import MeOut
+from foliot.wire.pages import PAGE, Page
 from foliot.wire.schedules import PreviewOut
+from foliot.wire.stats import StatsOut
 
 
 class AsyncClient:
@@ -41,6 +47,9 @@ class AsyncClient:
         self.runs = AsyncRuns(self._http)
         self.calendars = AsyncCalendars(self._http)
         self.freezes = AsyncFreezes(self._http)
+        self.keys = AsyncKeys(self._http)
+        self.members = AsyncMembers(self._http)
+        self.workspaces = AsyncWorkspaces(self._http)
 
     async def preview(
         self, schedule: ScheduleLike, *, n: int = 5, after: datetime | str | None = None
@@ -48,6 +57,52 @@ class AsyncClient:
         """What a schedule means and when it fires. Nothing is kept."""
         query = {"n": n, "after": after}
         return await self._http.ask(PreviewOut, post("/preview", body=schedule_body(schedule), query=query))
+
+    async def agenda(
+        self,
+        *,
+        start: datetime | str | None = None,
+        end: datetime | str | None = None,
+        job: Ref | None = None,
+        queue: str | None = None,
+        tag: str | None = None,
+    ) -> AgendaOut:
+        """What is planned, in the order it starts: for a day from now on where nothing is said."""
+        query = {"from": start, "to": end, "job": job, "queue": queue, "tag": tag}
+        return await self._http.ask(AgendaOut, Ask("GET", "/agenda", query=query))
+
+    async def stats(self, *, days: int | None = None) -> StatsOut:
+        """How the workspace stands, and how runs went by day."""
+        return await self._http.ask(StatsOut, Ask("GET", "/stats", query={"days": days}))
+
+    async def me(self) -> MeOut:
+        """Who asks, with which key, in which workspace."""
+        return await self._http.ask(MeOut, Ask("GET", "/me"))
+
+    async def audit(
+        self,
+        *,
+        actor: str | None = None,
+        action: str | None = None,
+        object: str | None = None,  # noqa: A002  # the name on the wire
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        installation: bool = False,
+        limit: int = PAGE,
+        cursor: str | None = None,
+    ) -> Page[AuditOut]:
+        """Who did what, newest first, with what was there before and after."""
+        query = {
+            "actor": actor,
+            "action": action,
+            "object": object,
+            "since": since,
+            "until": until,
+            "installation": installation,
+            "limit": limit,
+            "cursor": cursor,
+        }
+        return await self._http.ask(Page[AuditOut], Ask("GET", "/audit", query=query))
 
     async def workers(self) -> WorkersOut:
         """Those that serve this workspace: the living first, then those lost within the last day."""

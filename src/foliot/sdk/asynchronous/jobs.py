@@ -9,12 +9,14 @@ from typing import Any, Unpack, overload
 from foliot.sdk.asking import Ask, Ref, given, post, seen
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
-from foliot.sdk.keywords import JobFilters, JobKeywords, job_body
+from foliot.sdk.keywords import JobFilters, JobKeywords, RunFilters, job_body
+from foliot.wire.explaining import ExplanationOut
 from foliot.wire.jobs import JobIn, JobOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, CountedPage, Page
 from foliot.wire.revisions import RevisionOut
 from foliot.wire.runs import RunOut
 from foliot.wire.schedules import TimesOut
+from foliot.wire.stats import JobStatsOut
 
 
 class AsyncJobs:
@@ -169,13 +171,38 @@ class AsyncJobs:
         ask = Ask("GET", "/jobs/{job_id}/next", {"job_id": job_id}, {"n": n})
         return await self._http.ask(TimesOut, ask)
 
-    async def runs(self, job_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> Page[RunOut]:
-        """One page of the records of its planned times, newest first."""
-        query = {"limit": limit, "cursor": cursor}
-        return await self._http.ask(
-            Page[RunOut], Ask("GET", "/jobs/{job_id}/runs", {"job_id": job_id}, query)
-        )
+    async def explain(self, job_id: Ref, *, at: datetime | str | None = None) -> ExplanationOut:
+        """Why it ran, did not run, or will not run at an instant; its last planned time where none is named."""
+        ask = Ask("GET", "/jobs/{job_id}/explain", {"job_id": job_id}, {"at": at})
+        return await self._http.ask(ExplanationOut, ask)
 
-    def each_run(self, job_id: Ref) -> AsyncIterator[RunOut]:
+    async def stats(self, job_id: Ref, *, days: int | None = None) -> JobStatsOut:
+        """How its runs went: by day, in all, and how long the newest took."""
+        ask = Ask("GET", "/jobs/{job_id}/stats", {"job_id": job_id}, {"days": days})
+        return await self._http.ask(JobStatsOut, ask)
+
+    async def runs(
+        self, job_id: Ref, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]
+    ) -> Page[RunOut]:
+        """One page of the records of its planned times, newest first."""
+        query = {
+            "q": wanted.get("q"),
+            "status": wanted.get("status"),
+            "trigger": wanted.get("trigger"),
+            "skip_reason": wanted.get("skip_reason"),
+            "job": wanted.get("job"),
+            "worker": wanted.get("worker"),
+            "queue": wanted.get("queue"),
+            "type": wanted.get("type"),
+            "tag": wanted.get("tag"),
+            "since": wanted.get("since"),
+            "until": wanted.get("until"),
+            "limit": limit,
+            "cursor": cursor,
+        }
+        ask = Ask("GET", "/jobs/{job_id}/runs", {"job_id": job_id}, query)
+        return await self._http.ask(Page[RunOut], ask)
+
+    def each_run(self, job_id: Ref, **wanted: Unpack[RunFilters]) -> AsyncIterator[RunOut]:
         """Its whole history, newest first."""
-        return each_of(lambda cursor: self.runs(job_id, limit=LONGEST_PAGE, cursor=cursor))
+        return each_of(lambda cursor: self.runs(job_id, limit=LONGEST_PAGE, cursor=cursor, **wanted))

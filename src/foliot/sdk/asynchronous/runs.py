@@ -2,14 +2,73 @@
 
 from __future__ import annotations
 
-from foliot.sdk.asking import Ask, Ref
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Unpack
+
+from foliot.sdk.asking import Ask, Ref, given, post
 from foliot.sdk.asynchronous.http import AsyncHttp
-from foliot.wire.runs import RunOut
+from foliot.sdk.asynchronous.paging import each_of
+from foliot.sdk.keywords import RunFilters
+from foliot.wire.explaining import ExplanationOut
+from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
+from foliot.wire.runs import AttemptsOut, RunOut
 
 
 class AsyncRuns:
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
+    async def list(
+        self, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]
+    ) -> Page[RunOut]:
+        """One page, newest first. A page may be short, or empty, and still have a next one."""
+        query = {
+            "q": wanted.get("q"),
+            "status": wanted.get("status"),
+            "trigger": wanted.get("trigger"),
+            "skip_reason": wanted.get("skip_reason"),
+            "job": wanted.get("job"),
+            "worker": wanted.get("worker"),
+            "queue": wanted.get("queue"),
+            "type": wanted.get("type"),
+            "tag": wanted.get("tag"),
+            "since": wanted.get("since"),
+            "until": wanted.get("until"),
+            "limit": limit,
+            "cursor": cursor,
+        }
+        return await self._http.ask(Page[RunOut], Ask("GET", "/runs", query=query))
+
+    def each(self, **wanted: Unpack[RunFilters]) -> AsyncIterator[RunOut]:
+        """All of them, page after page."""
+        return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor, **wanted))
+
     async def get(self, run_id: Ref) -> RunOut:
+        """With its newest attempts."""
         return await self._http.ask(RunOut, Ask("GET", "/runs/{run_id}", {"run_id": run_id}))
+
+    async def attempts(self, run_id: Ref) -> AttemptsOut:
+        """Every try, oldest first."""
+        return await self._http.ask(AttemptsOut, Ask("GET", "/runs/{run_id}/attempts", {"run_id": run_id}))
+
+    async def explain(self, run_id: Ref) -> ExplanationOut:
+        """What became of it; of one that waits, what for, and its place in the line."""
+        return await self._http.ask(ExplanationOut, Ask("GET", "/runs/{run_id}/explain", {"run_id": run_id}))
+
+    async def cancel(self, run_id: Ref, *, reason: str | None = None, force: bool = False) -> RunOut:
+        """End it; one that is running is asked to stop, and `force` does not wait for that."""
+        body = given(reason=reason, force=force)
+        return await self._http.ask(RunOut, post("/runs/{run_id}/cancel", {"run_id": run_id}, body=body))
+
+    async def retry(
+        self,
+        run_id: Ref,
+        *,
+        input: Mapping[str, Any] | None = None,  # noqa: A002  # the name on the wire
+        override: bool = False,
+        idempotency_key: str | None = None,
+    ) -> RunOut:
+        """Do a finished run again, as a new run. `input` is laid over what the first was given."""
+        body = given(input=input, override=override)
+        ask = post("/runs/{run_id}/retry", {"run_id": run_id}, body=body, key=idempotency_key)
+        return await self._http.ask(RunOut, ask)

@@ -7,16 +7,22 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from foliot.sdk.asking import Ask, post
+from foliot.sdk.asking import Ask, Ref, post
 from foliot.sdk.keywords import ScheduleLike, schedule_body
 from foliot.sdk.place import find
 from foliot.sdk.synchronous.calendars import Calendars
 from foliot.sdk.synchronous.freezes import Freezes
 from foliot.sdk.synchronous.http import Http
+from foliot.sdk.synchronous.identity import Keys, Members, Workspaces
 from foliot.sdk.synchronous.jobs import Jobs
 from foliot.sdk.synchronous.runs import Runs
+from foliot.wire.agenda import AgendaOut
+from foliot.wire.audit import AuditOut
 from foliot.wire.fleet import JobTypesOut, QueuesOut, WorkersOut
+from foliot.wire.identity import MeOut
+from foliot.wire.pages import PAGE, Page
 from foliot.wire.schedules import PreviewOut
+from foliot.wire.stats import StatsOut
 
 
 class Client:
@@ -42,6 +48,9 @@ class Client:
         self.runs = Runs(self._http)
         self.calendars = Calendars(self._http)
         self.freezes = Freezes(self._http)
+        self.keys = Keys(self._http)
+        self.members = Members(self._http)
+        self.workspaces = Workspaces(self._http)
 
     def preview(
         self, schedule: ScheduleLike, *, n: int = 5, after: datetime | str | None = None
@@ -49,6 +58,52 @@ class Client:
         """What a schedule means and when it fires. Nothing is kept."""
         query = {"n": n, "after": after}
         return self._http.ask(PreviewOut, post("/preview", body=schedule_body(schedule), query=query))
+
+    def agenda(
+        self,
+        *,
+        start: datetime | str | None = None,
+        end: datetime | str | None = None,
+        job: Ref | None = None,
+        queue: str | None = None,
+        tag: str | None = None,
+    ) -> AgendaOut:
+        """What is planned, in the order it starts: for a day from now on where nothing is said."""
+        query = {"from": start, "to": end, "job": job, "queue": queue, "tag": tag}
+        return self._http.ask(AgendaOut, Ask("GET", "/agenda", query=query))
+
+    def stats(self, *, days: int | None = None) -> StatsOut:
+        """How the workspace stands, and how runs went by day."""
+        return self._http.ask(StatsOut, Ask("GET", "/stats", query={"days": days}))
+
+    def me(self) -> MeOut:
+        """Who asks, with which key, in which workspace."""
+        return self._http.ask(MeOut, Ask("GET", "/me"))
+
+    def audit(
+        self,
+        *,
+        actor: str | None = None,
+        action: str | None = None,
+        object: str | None = None,  # noqa: A002  # the name on the wire
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        installation: bool = False,
+        limit: int = PAGE,
+        cursor: str | None = None,
+    ) -> Page[AuditOut]:
+        """Who did what, newest first, with what was there before and after."""
+        query = {
+            "actor": actor,
+            "action": action,
+            "object": object,
+            "since": since,
+            "until": until,
+            "installation": installation,
+            "limit": limit,
+            "cursor": cursor,
+        }
+        return self._http.ask(Page[AuditOut], Ask("GET", "/audit", query=query))
 
     def workers(self) -> WorkersOut:
         """Those that serve this workspace: the living first, then those lost within the last day."""

@@ -6,14 +6,27 @@ WITH passed AS MATERIALIZED (
      WHERE id > %(after)s AND id < %(before)s
      ORDER BY id
      LIMIT %(limit)s),
-counted AS (
-    INSERT INTO daily AS known (workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
-    SELECT workspace_id, job_id, day, count(*), sum(runs), sum(successes), sum(failures), sum(skips), COALESCE(sum(seconds), 0),
-           COALESCE(sum(lag_seconds), 0)
+added AS MATERIALIZED (
+    SELECT workspace_id, job_id, day, count(*) AS records, sum(runs) AS runs, sum(successes) AS successes, sum(failures) AS failures,
+           sum(skips) AS skips, COALESCE(sum(seconds), 0) AS seconds, COALESCE(sum(lag_seconds), 0) AS lag_seconds
       FROM tallies
      WHERE id > %(after)s AND id <= (SELECT id FROM passed ORDER BY id DESC LIMIT 1)
-     GROUP BY workspace_id, job_id, day
+     GROUP BY workspace_id, job_id, day),
+counted AS (
+    INSERT INTO daily AS known (workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
+    SELECT workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds FROM added
         ON CONFLICT (job_id, day) DO UPDATE
+       SET records = known.records + excluded.records, runs = known.runs + excluded.runs,
+           successes = known.successes + excluded.successes, failures = known.failures + excluded.failures,
+           skips = known.skips + excluded.skips, seconds = known.seconds + excluded.seconds,
+           lag_seconds = known.lag_seconds + excluded.lag_seconds),
+counted_together AS (
+    INSERT INTO workspace_days AS known (workspace_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
+    SELECT workspace_id, day, sum(records), sum(runs), sum(successes), sum(failures), sum(skips), sum(seconds), sum(lag_seconds)
+      FROM added
+     GROUP BY workspace_id, day
+     ORDER BY workspace_id, day
+        ON CONFLICT (workspace_id, day) DO UPDATE
        SET records = known.records + excluded.records, runs = known.runs + excluded.runs,
            successes = known.successes + excluded.successes, failures = known.failures + excluded.failures,
            skips = known.skips + excluded.skips, seconds = known.seconds + excluded.seconds,
@@ -30,13 +43,26 @@ WITH ended AS MATERIALIZED (
      WHERE runs.id IS NULL OR runs.status IS NOT NULL
      LIMIT %(limit)s),
 gone AS (DELETE FROM uncounted USING ended WHERE uncounted.run_id = ended.run_id),
+added AS MATERIALIZED (
+    SELECT workspace_id, job_id, day, count(*) AS records, sum(runs) AS runs, sum(successes) AS successes, sum(failures) AS failures,
+           sum(skips) AS skips, COALESCE(sum(seconds), 0) AS seconds, COALESCE(sum(lag_seconds), 0) AS lag_seconds
+      FROM tallies JOIN ended ON tallies.id = ended.run_id
+     GROUP BY workspace_id, job_id, day),
 counted AS (
     INSERT INTO daily AS known (workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
-    SELECT workspace_id, job_id, day, count(*), sum(runs), sum(successes), sum(failures), sum(skips), COALESCE(sum(seconds), 0),
-           COALESCE(sum(lag_seconds), 0)
-      FROM tallies JOIN ended ON tallies.id = ended.run_id
-     GROUP BY workspace_id, job_id, day
+    SELECT workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds FROM added
         ON CONFLICT (job_id, day) DO UPDATE
+       SET records = known.records + excluded.records, runs = known.runs + excluded.runs,
+           successes = known.successes + excluded.successes, failures = known.failures + excluded.failures,
+           skips = known.skips + excluded.skips, seconds = known.seconds + excluded.seconds,
+           lag_seconds = known.lag_seconds + excluded.lag_seconds),
+counted_together AS (
+    INSERT INTO workspace_days AS known (workspace_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
+    SELECT workspace_id, day, sum(records), sum(runs), sum(successes), sum(failures), sum(skips), sum(seconds), sum(lag_seconds)
+      FROM added
+     GROUP BY workspace_id, day
+     ORDER BY workspace_id, day
+        ON CONFLICT (workspace_id, day) DO UPDATE
        SET records = known.records + excluded.records, runs = known.runs + excluded.runs,
            successes = known.successes + excluded.successes, failures = known.failures + excluded.failures,
            skips = known.skips + excluded.skips, seconds = known.seconds + excluded.seconds,
@@ -71,20 +97,39 @@ SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(succ
 SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(successes)::bigint AS successes,
        sum(failures)::bigint AS failures, sum(skips)::bigint AS skips, sum(seconds) AS seconds, sum(lag_seconds) AS lag_seconds
   FROM (SELECT day, records, runs, successes, failures, skips, seconds, lag_seconds
-          FROM daily
+          FROM workspace_days
          WHERE workspace_id = %(workspace_id)s AND day >= %(since)s
-           AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s))
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
           FROM tallies
          WHERE workspace_id = %(workspace_id)s AND id > %(rolled_to)s
            AND id > (SELECT position FROM rounds WHERE name = 'roll_up') AND day >= %(since)s
-           AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s))
+        UNION ALL
+        SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
+          FROM uncounted JOIN tallies ON tallies.id = uncounted.run_id
+         WHERE uncounted.workspace_id = %(workspace_id)s AND day >= %(since)s) AS each
+ GROUP BY day
+ ORDER BY day;
+
+-- name: days_of_owner
+-- Of the jobs of one owner.
+SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(successes)::bigint AS successes,
+       sum(failures)::bigint AS failures, sum(skips)::bigint AS skips, sum(seconds) AS seconds, sum(lag_seconds) AS lag_seconds
+  FROM (SELECT day, records, runs, successes, failures, skips, seconds, lag_seconds
+          FROM daily
+         WHERE workspace_id = %(workspace_id)s AND day >= %(since)s
+           AND job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s)
+        UNION ALL
+        SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
+          FROM tallies
+         WHERE workspace_id = %(workspace_id)s AND id > %(rolled_to)s
+           AND id > (SELECT position FROM rounds WHERE name = 'roll_up') AND day >= %(since)s
+           AND job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s)
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
           FROM uncounted JOIN tallies ON tallies.id = uncounted.run_id
          WHERE uncounted.workspace_id = %(workspace_id)s AND day >= %(since)s
-           AND (%(owner_id)s::uuid IS NULL OR uncounted.job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s))) AS each
+           AND uncounted.job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s)) AS each
  GROUP BY day
  ORDER BY day;
 

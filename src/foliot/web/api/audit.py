@@ -25,13 +25,24 @@ async def list_audit(
     caller: Admin,
     db: Db,
     actor: Annotated[
-        str | None, Query(max_length=200, description="A principal's id, or engine, operator.")
+        str | None,
+        Query(max_length=200, pattern=r"^[\w.:@-]+$", description="A principal's id, or engine, operator."),
     ] = None,
     action: Annotated[
-        str | None, Query(max_length=64, description="Such as job.paused; job stands for all that begin so.")
+        str | None,
+        Query(
+            max_length=64,
+            pattern=r"^[a-z_]+(\.[a-z_]+)?$",
+            description="Such as job.paused; job stands for all that begin so.",
+        ),
     ] = None,
     object: Annotated[  # noqa: A002  # the name on the wire
-        str | None, Query(max_length=200, description="A kind such as job, or kind:id.")
+        str | None,
+        Query(
+            max_length=300,
+            pattern=r"^[a-z_]+(:[^\x00]+)?$",
+            description="A kind such as job, or kind:id.",
+        ),
     ] = None,
     since: Annotated[str | None, Query(max_length=40, description="From this instant on.")] = None,
     until: Annotated[str | None, Query(max_length=40, description="Before this instant.")] = None,

@@ -43,7 +43,7 @@ async def read_logs(
     cursor: Annotated[
         str | None, Query(max_length=10, description="The `seq` of the last line that was read.")
     ] = None,
-    limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = PAGE,
+    limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many lines to a page.")] = PAGE,
     last_event_id: Annotated[str | None, Header(max_length=10)] = None,
 ) -> LogsOut | EventStream:
     """What its handler and its own code wrote, all attempts in order."""

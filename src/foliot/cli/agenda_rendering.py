@@ -1,0 +1,60 @@
+"""How the agenda looks: day by day, in one zone."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from foliot.cli.looks import QUIET, SOON, STRONG, cell, columns, stacked
+from foliot.cli.times import lasting, relative, wall, zone_named
+from foliot.wire.agenda import AgendaItemOut, AgendaOut
+
+
+def agenda_page(plans: AgendaOut, zone: str, now: datetime) -> RenderableType:
+    there = zone_named(zone)
+    span = f"{wall(plans.start, zone)} to {wall(plans.end, zone)}"
+    if not plans.items:
+        return Text(f"Nothing is planned from {span}.")
+    parts: list[RenderableType] = [Text(f"Planned from {span}:", style=STRONG)]
+    for day, items in groupby(plans.items, lambda each: each.starts_at.astimezone(there).date()):
+        rows = [_row(each, zone, now) for each in items]
+        parts.append(Text(f"{day:%A %d %B %Y}", style=STRONG))
+        parts.append(columns(("at", "in", "job", "takes", "note"), rows, wraps=("job", "note"), indent=2))
+        parts[-1].show_header = False  # type: ignore[union-attr]
+    if plans.truncated:
+        parts.append(
+            Text(f"There is more after {wall(plans.complete_until, zone)}: --from goes on there.", style=SOON)
+        )
+    return stacked(*parts)
+
+
+def _row(item: AgendaItemOut, zone: str, now: datetime) -> tuple[Text, ...]:
+    local = item.starts_at.astimezone(zone_named(zone))
+    takes = "" if item.expected_duration_ms is None else f"~{_lasting(item.expected_duration_ms)}"
+    return (
+        cell(f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"),
+        cell(relative(item.starts_at - now), QUIET),
+        Text.assemble(cell(item.job_name), _several(item, zone)),
+        cell(takes, QUIET),
+        cell("; ".join((*_fate(item), *item.notes)), SOON if item.fate != "runs" else ""),
+    )
+
+
+def _several(item: AgendaItemOut, zone: str) -> Text:
+    if item.count == 1:
+        return Text("")
+    until = "" if item.last_for is None else f" until {item.last_for.astimezone(zone_named(zone)):%H:%M}"
+    return Text(f" ({item.count if item.count is not None else 'many'} times{until})", style=QUIET)
+
+
+def _fate(item: AgendaItemOut) -> tuple[str, ...]:
+    if item.fate == "runs":
+        return ()
+    return (f"{item.fate} ({item.reason})" if item.reason else item.fate,)
+
+
+def _lasting(milliseconds: int) -> str:
+    return f"{milliseconds} ms" if milliseconds < 1_000 else lasting(timedelta(milliseconds=milliseconds))

@@ -1,0 +1,121 @@
+"""`foliot calendars`: named blackouts and allowed times that jobs share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from foliot.cli.here import Form, Here, Yes, asking, confirm
+from foliot.cli.paging import All, Cursor, Limit, gathered
+from foliot.cli.reading import text_of
+from foliot.domain.errors import Invalid, NotFound
+
+if TYPE_CHECKING:
+    from foliot.sdk import Client
+    from foliot.wire.calendars import CalendarOut
+
+app = typer.Typer(help="Calendars: blackouts and allowed times that jobs share.", no_args_is_help=True)
+Called = Annotated[
+    str,
+    typer.Argument(
+        metavar="CALENDAR", help="Its name, its id, or the beginning of its id.", show_default=False
+    ),
+]
+File = Annotated[
+    str,
+    typer.Option(
+        "-f",
+        "--file",
+        help="YAML or JSON: name, kind (blackout or allow), rules; - is standard input.",
+        metavar="FILE",
+    ),
+]
+
+
+@app.command("list")
+@asking
+def list_calendars(here: Here, limit: Limit = 50, cursor: Cursor = None, everything: All = False) -> None:
+    """Calendars, by name."""
+    from foliot.cli.holding_rendering import calendar_list
+
+    found, next_cursor, _ = gathered(
+        lambda n, at: here.client.calendars.list(limit=n, cursor=at),
+        limit=None if everything else limit,
+        cursor=cursor,
+    )
+    here.show_list(found, lambda: calendar_list(found), next_cursor=next_cursor)
+
+
+@app.command()
+@asking
+def show(here: Here, calendar: Called) -> None:
+    """One calendar: its rules, and the jobs that use it."""
+    from foliot.cli.holding_rendering import calendar_page
+
+    found = calendar_called(here.client, calendar)
+    users = here.client.calendars.jobs(found.id).items if here.form is Form.TABLE else []
+    here.show(found, lambda: calendar_page(found, users, here.now))
+
+
+@app.command()
+@asking
+def create(here: Here, file: File) -> None:
+    """Make a calendar from a file."""
+    from foliot.cli.holding_rendering import calendar_page
+
+    made = here.client.calendars.create(_object(file))
+    here.show(made, lambda: calendar_page(made, (), here.now))
+
+
+@app.command()
+@asking
+def replace(here: Here, calendar: Called, file: File) -> None:
+    """Put another in its place. The jobs that use it are planned anew at once."""
+    from foliot.cli.holding_rendering import calendar_page
+
+    changed = here.client.calendars.replace(calendar_called(here.client, calendar).id, _object(file))
+    here.show(changed, lambda: calendar_page(changed, (), here.now))
+
+
+@app.command()
+@asking
+def delete(
+    here: Here,
+    calendar: Called,
+    force: Annotated[bool, typer.Option("--force", help="Take it out of the jobs that use it.")] = False,
+    yes: Yes = False,
+) -> None:
+    """Delete a calendar. Refused while jobs use it, unless --force."""
+    from foliot.cli.looks import cell
+
+    found = calendar_called(here.client, calendar)
+    confirm(f'Delete the calendar "{found.name}"?', yes=yes)
+    here.client.calendars.delete(found.id, force=force)
+    here.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
+
+
+def calendar_called(client: Client, called: str) -> CalendarOut:
+    there = list(client.calendars.each())
+    low = called.strip().lower()
+    found = [each for each in there if each.name == called]
+    if not found and len(low) >= 4:
+        found = [each for each in there if str(each.id).startswith(low)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise Invalid(
+            f'"{called}" could be any of {len(found)} calendars.', hint="Use the id of one of them."
+        )
+    raise NotFound(
+        f'There is no calendar called "{called}".', hint="See them all with `foliot calendars list`."
+    )
+
+
+def _object(file: str) -> dict[str, object]:
+    from foliot.cli.code.yaml_text import read_yaml
+
+    found = read_yaml(text_of(file, "--file"), file)
+    if not isinstance(found, dict):
+        raise Invalid(f"{file} must hold a calendar: name, kind and rules.")
+    return found

@@ -1,0 +1,146 @@
+"""A file against what is there: what to create, what to change and how, what to leave, what to archive. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from foliot.cli.code.sheet import Entry, Sheet, definition_of
+from foliot.domain.errors import Invalid
+from foliot.wire.jobs import JobOut
+
+Settle = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+MINE_ALONE = ("anchor", "timezone")  # what the server fills in where a schedule leaves it out
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    pointer: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    entry: Entry
+    job: JobOut
+    changes: tuple[Change, ...]
+    keeps_schedule: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    create: tuple[Entry, ...]  # upstreams before those that depend on them
+    update: tuple[Update, ...]
+    same: tuple[JobOut, ...]
+    gone: tuple[JobOut, ...]  # made from this file once, and no longer in it
+    untouched: tuple[JobOut, ...]
+
+    @property
+    def changes_nothing(self) -> bool:
+        return not self.create and not self.update
+
+
+def plan(
+    sheet: Sheet,
+    jobs: Sequence[JobOut],
+    names: Mapping[UUID, str],
+    calendars: Mapping[UUID, str],
+    settle: Settle,
+) -> Plan:
+    """`settle` says what a schedule in words, or one without a zone, is in full. Raises Invalid for names that mean nothing."""
+    by_name: defaultdict[str, list[JobOut]] = defaultdict(list)
+    for job in jobs:
+        by_name[job.name].append(job)
+    _check_names(sheet, by_name, set(calendars.values()) | {str(each) for each in calendars})
+    create: list[Entry] = []
+    update: list[Update] = []
+    same: list[Update] = []
+    for entry in sheet.entries:
+        found = by_name.get(entry.name)
+        if not found:
+            create.append(entry)
+            continue
+        changed = _compared(entry, found[0], names, calendars, settle)
+        (update if changed.changes else same).append(changed)
+    wanted = {entry.name for entry in sheet.entries}
+    others = [job for job in jobs if job.name not in wanted]
+    return Plan(
+        tuple(_upstreams_first(create)),
+        tuple(update),
+        tuple(each.job for each in same),
+        tuple(job for job in others if sheet.marker in job.tags),
+        tuple(job for job in others if sheet.marker not in job.tags),
+    )
+
+
+def differences(before: Any, after: Any, at: str = "") -> Iterator[Change]:
+    """Leaf by leaf; a list is one value."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in dict.fromkeys((*before, *after)):
+            yield from differences(before.get(name), after.get(name), f"{at}/{name}")
+    elif before != after:
+        yield Change(at, before, after)
+
+
+def _compared(
+    entry: Entry, job: JobOut, names: Mapping[UUID, str], calendars: Mapping[UUID, str], settle: Settle
+) -> Update:
+    is_now = job.schedule.model_dump(mode="json", exclude={"words"})
+    wanted = dict(entry.schedule)
+    if "words" in wanted or (wanted["kind"] == "cron" and "timezone" not in wanted):
+        settled = dict(settle(wanted))
+        settled.pop("words", None)
+        if "words" in wanted and settled["kind"] == "once":
+            raise Invalid(
+                f'"{entry.name}" /schedule: these words mean another time on each day.',
+                hint='In a file a single time is written {"kind": "once", "at": "2027-01-02T18:00:00Z"}.',
+            )
+        settled.pop("anchor", None)
+        if settled["kind"] == "interval":
+            settled.pop("timezone", None)
+        wanted = settled
+    for name in MINE_ALONE:
+        if name not in wanted and name in is_now and wanted["kind"] == is_now["kind"]:
+            wanted[name] = is_now[name]
+    of_schedule = tuple(differences(is_now, wanted, "/schedule"))
+    of_others = differences(definition_of(job, names, calendars), dict(entry.wanted))
+    return Update(entry, job, (*of_schedule, *of_others), keeps_schedule=not of_schedule)
+
+
+def _check_names(sheet: Sheet, by_name: Mapping[str, Sequence[JobOut]], calendars: set[str]) -> None:
+    known = {entry.name for entry in sheet.entries}
+    ids = {str(job.id) for several in by_name.values() for job in several}
+    problems = []
+    for entry in sheet.entries:
+        if len(by_name.get(entry.name, ())) > 1:
+            problems.append(f'"{entry.name}" is the name of several jobs there: rename all but one.')
+        problems += [
+            f'"{entry.name}" /depends_on: there is no single job called "{each}".'
+            for each in entry.upstreams
+            if each not in known and each not in ids and len(by_name.get(each, ())) != 1
+        ]
+        problems += [
+            f'"{entry.name}" /calendars: there is no calendar called "{each}".'
+            for each in entry.wanted["calendars"]
+            if each not in calendars
+        ]
+    if problems:
+        raise Invalid("The file does not fit what is there.", hint="\n  ".join(problems))
+
+
+def _upstreams_first(entries: Iterable[Entry]) -> list[Entry]:
+    """An upstream must exist before a job can depend on it; a circle is refused."""
+    waiting = {entry.name: entry for entry in entries}
+    ordered: list[Entry] = []
+    while waiting:
+        free = [entry for entry in waiting.values() if not any(each in waiting for each in entry.upstreams)]
+        if not free:
+            raise Invalid(f"These jobs wait for each other: {', '.join(waiting)}.", hint="Break the circle.")
+        for entry in free:
+            ordered.append(entry)
+            del waiting[entry.name]
+    return ordered

@@ -1,0 +1,117 @@
+"""How freezes and calendars look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from foliot.cli.looks import QUIET, SOON, STRONG, cell, columns, facts, stacked
+from foliot.cli.times import relative, wall, when
+from foliot.wire.calendars import AbsoluteRule, CalendarOut, CalendarUser, CronRule, WeeklyRule
+from foliot.wire.durations import write_duration
+from foliot.wire.freezes import FreezeOut, FreezePreviewOut, FreezeScope
+from foliot.wire.jobs import WEEK
+
+AFTER = {"skip": "skipped", "latest": "the latest of each job runs once", "all": "all run, {rate} a minute"}
+
+
+def freeze_list(freezes: Sequence[FreezeOut], zone: str, now: datetime) -> RenderableType:
+    if not freezes:
+        return Text("No freezes: nothing is held.")
+    rows = [
+        (
+            cell(each.status.replace("_", " "), SOON if each.status == "in_force" else QUIET),
+            cell(each.reason),
+            cell(scope_in_short(each.scope)),
+            cell(wall(each.start_at, zone)),
+            cell(wall(each.end_at, zone) if each.end_at else "until turned off"),
+            cell(each.created_by, QUIET),
+            cell(each.id, QUIET),
+        )
+        for each in freezes
+    ]
+    return columns(("STATUS", "REASON", "HOLDS", "FROM", "TO", "BY", "ID"), rows, wraps=("REASON", "HOLDS"))
+
+
+def freeze_line(freeze: FreezeOut, zone: str, now: datetime) -> RenderableType:
+    end = f"until {when(freeze.end_at, zone, now)}" if freeze.end_at else "until it is turned off"
+    begins = "" if freeze.status == "in_force" else f" from {when(freeze.start_at, zone, now)}"
+    return stacked(
+        Text.assemble(("Holding", STRONG), f" {scope_in_short(freeze.scope)}{begins} {end}."),
+        facts(
+            (
+                ("id", str(freeze.id)),
+                ("reason", freeze.reason),
+                ("planned times", AFTER[freeze.after].format(rate=freeze.per_minute)),
+            )
+        ),
+    )
+
+
+def would_hold(seen: FreezePreviewOut, running: str, zone: str, now: datetime) -> Text:
+    least = "" if seen.is_exact else "at least "
+    under_way = "would finish" if running == "drain" else "would be cancelled"
+    return Text(
+        f"Would hold {least}{seen.planned_times} planned times of {seen.jobs} jobs until {when(seen.until, zone, now)}. "
+        f"{seen.running} runs under way {under_way}, {seen.ready} that are ready would wait. Nothing was done."
+    )
+
+
+def scope_in_short(scope: FreezeScope) -> str:
+    if scope.everything:
+        return "everything"
+    told = [f"{len(scope.jobs)} job{'s' if len(scope.jobs) > 1 else ''}"] if scope.jobs else []
+    told += [f"tag {each}" for each in scope.tags] + [f"queue {each}" for each in scope.queues]
+    return cell(", ".join(told)).plain
+
+
+def calendar_list(calendars: Sequence[CalendarOut]) -> RenderableType:
+    if not calendars:
+        return Text("No calendars.")
+    rows = [
+        (
+            cell(each.name),
+            cell(each.kind),
+            cell("; ".join(map(rule_in_short, each.rules[:2])) + (" …" if len(each.rules) > 2 else "")),
+            cell(each.timezone, QUIET),
+            cell(each.otherwise),
+            cell(each.job_count),
+            cell(each.id, QUIET),
+        )
+        for each in calendars
+    ]
+    return columns(("NAME", "KIND", "RULES", "ZONE", "ELSE", "JOBS", "ID"), rows, wraps=("NAME", "RULES"))
+
+
+def calendar_page(calendar: CalendarOut, users: Sequence[CalendarUser], now: datetime) -> RenderableType:
+    what = "jobs must not run" if calendar.kind == "blackout" else "jobs run only"
+    used = ", ".join(each.name for each in users) + (" …" if calendar.job_count > len(users) else "")
+    return stacked(
+        cell(calendar.name, STRONG),
+        facts(
+            (
+                ("id", str(calendar.id)),
+                ("kind", f"{calendar.kind}: {what} then"),
+                ("zone", calendar.timezone),
+                ("otherwise", calendar.otherwise),
+                *(
+                    (("rules" if not place else ""), rule_in_short(each))
+                    for place, each in enumerate(calendar.rules)
+                ),
+                ("jobs", f"{calendar.job_count}: {used}" if users else "none"),
+                ("changed", f"{relative(calendar.updated_at - now)}, revision {calendar.revision}"),
+            )
+        ),
+    )
+
+
+def rule_in_short(rule: WeeklyRule | AbsoluteRule | CronRule) -> str:
+    if isinstance(rule, WeeklyRule):
+        days = "every day" if len(rule.days) == len(WEEK) else " ".join(rule.days)
+        return f"{days} {rule.start:%H:%M}-{rule.end:%H:%M}"
+    if isinstance(rule, AbsoluteRule):
+        return f"{rule.start:%Y-%m-%d %H:%MZ} to {rule.end:%Y-%m-%d %H:%MZ}"
+    return f"{rule.expr} for {write_duration(rule.duration)}"

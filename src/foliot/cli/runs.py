@@ -1,0 +1,141 @@
+"""`foliot runs list|show|retry|cancel`: the records of what ran and what did not. RUN is an id, or JOB#12."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from foliot.cli.finding import job_called
+from foliot.cli.here import Form, Here, Yes, asking, confirm
+from foliot.cli.paging import All, Cursor, Limit, gathered
+from foliot.cli.reading import object_in
+from foliot.cli.words import RunStatus
+from foliot.domain.errors import NotFound
+
+if TYPE_CHECKING:
+    from foliot.sdk import Client
+    from foliot.wire.runs import RunOut
+
+app = typer.Typer(
+    help="Runs: what ran, what did not, and why. RUN is an id, or JOB#12.", no_args_is_help=True
+)
+Several = list[str] | None
+RunRef = Annotated[
+    str, typer.Argument(metavar="RUN", help="Its id, or its job and number: hello#12.", show_default=False)
+]
+_NUMBERED = re.compile(r"(.+)#(\d{1,12})", re.DOTALL | re.ASCII)
+
+
+@app.command("list")
+@asking
+def list_runs(
+    here: Here,
+    q: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILTER", help="Such as status:failed tag:billing since:24h."),
+    ] = None,
+    status: Annotated[list[RunStatus] | None, typer.Option(help="Only these.")] = None,
+    job: Annotated[Several, typer.Option(help="Only of this job.", metavar="JOB")] = None,
+    tag: Annotated[Several, typer.Option(help="Only of jobs with this tag.", metavar="TAG")] = None,
+    queue: Annotated[Several, typer.Option(help="Only of jobs of this queue.", metavar="QUEUE")] = None,
+    since: Annotated[str | None, typer.Option(help="Planned since: 24h, 2026-11-01.", metavar="TIME")] = None,
+    until: Annotated[str | None, typer.Option(help="Planned until.", metavar="TIME")] = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+    everything: All = False,
+) -> None:
+    """List runs, newest first."""
+    from foliot.cli.run_rendering import run_list
+
+    jobs = [str(job_called(here.client, each).id) for each in job or ()]
+    runs, next_cursor, _ = gathered(
+        lambda n, at: here.client.runs.list(
+            q=" ".join(q) if q else None,
+            status=[each.value for each in status or ()] or None,
+            job=jobs or None,
+            tag=tag,
+            queue=queue,
+            since=since,
+            until=until,
+            limit=n,
+            cursor=at,
+        ),
+        limit=None if everything else limit,
+        cursor=cursor,
+    )
+    here.show_list(runs, lambda: run_list(runs, here.now), next_cursor=next_cursor)
+    if next_cursor and here.form is Form.TABLE:
+        here.note("There are more: --all, or --limit N.")
+
+
+@app.command()
+@asking
+def show(here: Here, run: RunRef) -> None:
+    """Show one run: when, what came of it, every attempt, its input and output."""
+    from foliot.cli.run_rendering import run_page
+
+    found = run_called(here.client, run)
+    zone = here.client.jobs.get(found.job_id).schedule.timezone if here.form is Form.TABLE else "UTC"
+    here.show(found, lambda: run_page(found, zone, here.now))
+
+
+@app.command()
+@asking
+def retry(
+    here: Here,
+    run: RunRef,
+    given: Annotated[
+        str | None, typer.Option("--input", help="JSON object laid over its input, or @FILE.", metavar="JSON")
+    ] = None,
+    override: Annotated[bool, typer.Option("--override", help="Even while a freeze holds the job.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")] = False,
+) -> None:
+    """Do a finished run again, as a new run."""
+    from foliot.cli.run_rendering import run_line
+    from foliot.cli.waiting import until_it_ends
+
+    found = run_called(here.client, run)
+    made = here.client.runs.retry(
+        found.id, input=None if given is None else object_in(given, "--input"), override=override
+    )
+    if wait:
+        made = until_it_ends(here, made)
+    here.show(made, lambda: run_line(made, "Retrying" if not wait else "Retried", here.now))
+    if wait and made.status != "succeeded":
+        raise typer.Exit(1)
+
+
+@app.command()
+@asking
+def cancel(
+    here: Here,
+    run: RunRef,
+    reason: Annotated[str | None, typer.Option(help="Why.", metavar="TEXT")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Take it from its worker at once.")] = False,
+    yes: Yes = False,
+) -> None:
+    """End a run. One that is running is asked to stop."""
+    from foliot.cli.run_rendering import run_line
+
+    found = run_called(here.client, run)
+    if found.status == "running":
+        confirm(f"{found.job_name} #{found.number} is running. Cancel it?", yes=yes)
+    ended = here.client.runs.cancel(found.id, reason=reason, force=force)
+    said = "Cancelled" if ended.status == "cancelled" else "Asked to stop:"
+    here.show(ended, lambda: run_line(ended, said, here.now))
+
+
+def run_called(client: Client, called: str) -> RunOut:
+    """By id; or by its job and the number that lists show."""
+    named = _NUMBERED.fullmatch(called.strip())
+    if named is None:
+        return client.runs.get(called.strip())
+    job, number = job_called(client, named[1]), int(named[2])
+    for run in client.jobs.each_run(job.id):
+        if run.number == number:
+            return client.runs.get(run.id)
+    raise NotFound(
+        f'"{job.name}" has no run #{number}.', hint=f'See them with foliot jobs history "{job.name}".'
+    )
