@@ -62,9 +62,14 @@ def setting_row(row: Setting) -> str:
         "PostgresUrl": "address",
         "Folder": "path",
         "Networks": "networks",
+        "Queues": "names",
     }
-    default = "-" if row.default in (None, ()) else f"`{row.default}`"
+    default = "-" if row.default in (None, ()) else f"`{shown(row.default)}`"
     return f"| [`{row.env}`](#{row.env.lower()}) | {toml} | {flag} | {words.get(kind, 'text')} | {default} |"
+
+
+def shown(default: object) -> str:
+    return ",".join(default) if isinstance(default, tuple) else str(default)
 
 
 def cli() -> str:

@@ -18,6 +18,7 @@ from bench.engine.processes import Measured, Signal, together
 from bench.engine.setup import Bench
 from foliot.domain.ids import WorkerId
 from foliot.domain.outcomes import Succeeded
+from foliot.services import workers
 from foliot.services.claim import Turns, claim
 from foliot.services.report import Report, report
 from foliot.storage.tx import Database
@@ -25,6 +26,7 @@ from foliot.storage.tx import Database
 PERMITS = 500
 HANDS = 2  # batches under way at once: one is claimed while another is settled
 LONGEST = 60.0  # seconds
+A_DAY = timedelta(days=1)
 
 
 def measure(bench: Bench, jobs: int) -> Measured:
@@ -65,7 +67,8 @@ class _Tally:
 
 
 async def _hand(database: Database, tally: _Tally) -> None:
-    worker_id, turns, done = WorkerId(uuid4()), Turns(), Succeeded()
+    worker_id = await workers.register(database, "bench", ["default"], [TYPE], PERMITS, lease=A_DAY)
+    turns, done = Turns(), Succeeded()
     while not tally.is_over():
         claimed = await claim(database, worker_id, "default", [TYPE], PERMITS, turns)
         if not claimed:

@@ -121,3 +121,11 @@ def test_the_ends_of_the_calendar_are_answered_or_empty_never_an_overflow(
     for after in (datetime(year, 1, 1, tzinfo=UTC), datetime(year, 12, 31, 23, 59, 59, tzinfo=UTC)):
         planned = next_time(Timetable(schedule), after)
         assert planned is None or planned.planned_for > after
+
+
+def test_a_fixed_delay_is_counted_from_the_start_itself() -> None:
+    chained = Interval(10 * MINUTE, anchor=START, mode=IntervalMode.FIXED_DELAY)
+    later = START + timedelta(hours=5)
+    first = planned_after(Timetable(chained, start_at=later), START)
+    assert first is not None
+    assert first.planned_for == later + 10 * MINUTE

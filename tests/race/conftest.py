@@ -14,6 +14,7 @@ from foliot.services.setup import first_start
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from tests.race.hands import Hands
+from tests.services.given import WORKER, enlist
 from tests.services.shop import Shop
 
 
@@ -34,6 +35,7 @@ async def workspace(database: Database, owner: psycopg.Connection[Any]) -> Works
     await first_start(database, tzdata_version="2026a")
     found = owner.execute("SELECT id FROM foliot.workspaces").fetchone()
     assert found is not None
+    enlist(owner, WORKER)
     return WorkspaceId(found[0])
 
 

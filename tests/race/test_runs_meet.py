@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -23,11 +22,11 @@ from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.actors import ANA, BEN
 from tests.race.hands import Hands
+from tests.services.given import WORKER as OTHER
 from tests.services.shop import MINUTE, Shop, definition
 
 pytestmark = pytest.mark.anyio
 BOOM = Failed(RunError("boom", "It broke."))
-OTHER = WorkerId(uuid4())
 
 
 async def take(node: Database, worker: WorkerId, permits: int = 10) -> list[Claimed]:

@@ -11,6 +11,7 @@ from foliot.domain.ids import WorkspaceId
 from foliot.services.setup import first_start
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
+from tests.services.given import WORKER, enlist
 from tests.services.shop import Shop
 from tests.services.staging import Stage
 
@@ -20,6 +21,7 @@ async def workspace(database: Database, owner: psycopg.Connection[Any]) -> Works
     await first_start(database, tzdata_version="2026a")
     found = owner.execute("SELECT id FROM foliot.workspaces").fetchone()
     assert found is not None
+    enlist(owner, WORKER)
     return WorkspaceId(found[0])
 
 

@@ -57,6 +57,15 @@ async def done(
     assert len(await report(database, reports)) == len(taken)
 
 
+def enlist(owner: Owner, worker: WorkerId) -> None:
+    """A worker that lives for ever and, by the books, serves nothing: what it claims is the test's affair."""
+    owner.execute(
+        "INSERT INTO foliot.workers (id, name, queues, types, capacity, started_at, alive_until)"
+        " VALUES (%s, 'test', '{}', '{}', 100, now(), 'infinity') ON CONFLICT DO NOTHING",
+        [worker],
+    )
+
+
 def a_worker(owner: Owner, clock: ManualClock, name: str, queues: list[str], types: list[str]) -> None:
     owner.execute(
         "INSERT INTO foliot.workers (id, name, queues, types, capacity, started_at, alive_until)"

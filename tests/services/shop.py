@@ -22,6 +22,7 @@ from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.actors import ANA
 from foliot.testing.clock import ManualClock
+from tests.services.given import enlist
 
 MINUTE = timedelta(minutes=1)
 SUCCEEDED = Succeeded()
@@ -34,6 +35,9 @@ class Shop:
     workspace: WorkspaceId
     owner: psycopg.Connection[Any]
     worker: WorkerId = field(default_factory=lambda: WorkerId(uuid4()))
+
+    def __post_init__(self) -> None:
+        enlist(self.owner, self.worker)
 
     async def job(self, schedule: Schedule | None = None, *, enabled: bool = True, **spec: Any) -> JobId:
         created = await jobs.create(

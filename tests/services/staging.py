@@ -23,6 +23,7 @@ from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from tests.services.given import enlist
 
 BROKE = Failed(RunError("boom", "It broke."))
 BROKE_FOR_GOOD = Failed(RunError("boom", "It broke."), permanent=True)
@@ -35,6 +36,9 @@ class Stage:
     workspace: WorkspaceId
     owner: psycopg.Connection[Any]
     worker: WorkerId = field(default_factory=lambda: WorkerId(uuid4()))
+
+    def __post_init__(self) -> None:
+        enlist(self.owner, self.worker)
 
     async def job(self, name: str, schedule: Schedule, depends_on: Sequence[Edge] = (), **spec: Any) -> JobId:
         definition = Definition(name, Spec(schedule, "python", **spec), depends_on=tuple(depends_on))

@@ -10,7 +10,7 @@ import pytest
 
 from foliot.domain.errors import Conflict, Invalid, NotFound
 from foliot.domain.ids import CalendarId, WorkspaceId
-from foliot.domain.policy import Retry
+from foliot.domain.policy import Overlap, OverlapRule, Retry
 from foliot.domain.schedule import (
     Absolute,
     Calendar,
@@ -22,6 +22,7 @@ from foliot.domain.schedule import (
     Weekly,
 )
 from foliot.services import calendars
+from foliot.services.expiry import expire, open_windows
 from foliot.testing.actors import ADA, EVE
 from tests.services.staging import BROKE, Stage
 
@@ -178,3 +179,44 @@ async def test_a_retry_keeps_to_its_calendar_too(
     assert await stage.claim() == []
     stage.clock.set(stage.clock.now().replace(hour=14, minute=0))
     assert await stage.run_once() == ([job] if otherwise is Otherwise.DEFER else [])
+
+
+@pytest.mark.parametrize("otherwise", list(Otherwise))
+async def test_a_run_that_found_no_worker_in_the_open_does_not_start_in_a_blackout(
+    stage: Stage, otherwise: Otherwise
+) -> None:
+    """Ready at 12:00; nobody comes until 13:00, in the middle of lunch."""
+    lunch = await make(stage, Calendar("lunch", LUNCH.kind, LUNCH.rules, "UTC", otherwise))
+    job = await stage.job("daily", Interval(timedelta(days=1)), calendars=(lunch,))
+    stage.clock.advance(timedelta(days=1))
+    await stage.tick()
+    stage.clock.set(stage.clock.now().replace(hour=13))
+    assert await stage.claim() == []
+    await expire(stage.database)
+    if otherwise is Otherwise.SKIP:
+        assert stage.runs(job) == [("skipped", "blackout", None)]
+        return
+    assert stage.waits() == [(job, "window")]
+    stage.clock.set(stage.clock.now().replace(hour=14))
+    assert await open_windows(stage.database) == 1
+    assert await stage.run_once() == [job]
+
+
+async def test_a_run_in_line_behind_another_outlives_a_blackout(stage: Stage) -> None:
+    lunch = await make(stage, Calendar("lunch", LUNCH.kind, LUNCH.rules, "UTC", Otherwise.DEFER))
+    queue = Overlap(OverlapRule.QUEUE)
+    job = await stage.job("beat", Interval(HOUR / 5), calendars=(lunch,), overlap=queue)
+    stage.clock.advance(HOUR / 5)
+    await stage.tick()
+    [first] = await stage.claim()
+    stage.clock.advance(HOUR / 5)
+    await stage.tick()
+    stage.clock.advance(HOUR)  # 13:24
+    await stage.tick()
+    await expire(stage.database)
+    await stage.report(first)
+    assert stage.runs(job, "status")[:2] == [("succeeded",), (None,)]
+    assert await stage.claim() == []
+    stage.clock.set(stage.clock.now().replace(hour=14))
+    await open_windows(stage.database)
+    assert await stage.run_once() == [job]

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from foliot.domain.dependencies import Edge, On
-from foliot.domain.outcomes import Failed, Succeeded
+from foliot.domain.outcomes import Failed, HandedBack, Succeeded
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval, Manual
-from foliot.services import jobs, run_verbs
+from foliot.services import editing, jobs, run_verbs
 from foliot.services.report import Report, report
 from foliot.testing.actors import ANA
 from tests.services.shop import MINUTE, Shop, definition
@@ -55,3 +55,37 @@ async def test_two_ends_of_one_batch_are_each_the_last_of_their_kind(shop: Shop)
         bad.run_id,
         bad.run_id,
     )
+
+
+async def test_a_run_that_an_edit_ends_wakes_who_waits_for_any_end(shop: Shop) -> None:
+    one = await shop.job(Interval(MINUTE), rule="cancel_running")
+    new = replace(definition(Manual(), name="after"), depends_on=(Edge(one, On.ANY),))
+    await jobs.create(shop.database, shop.workspace, new, ANA)
+    await shop.tick(MINUTE)
+    shop.clock.advance(MINUTE)  # nobody ticks: closing the books plans the run that cancels the one in line
+    hourly = definition(Interval(60 * MINUTE), rule="cancel_running")
+    await editing.edit(shop.database, shop.workspace, one, hourly, ANA)
+    assert shop.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
+    shop.balance()
+
+
+async def test_a_report_on_a_job_whose_timer_is_gone_is_settled_with_the_others(shop: Shop) -> None:
+    await shop.job(Interval(MINUTE), name="whole")
+    torn = await shop.job(Interval(MINUTE), name="torn")
+    await shop.tick(MINUTE)
+    taken = await shop.claim()
+    shop.owner.execute("DELETE FROM foliot.timers WHERE job_id = %s", [torn])
+    told = [Report(run.run_id, run.job_id, run.fence, shop.worker, Succeeded(), {"n": 1}) for run in taken]
+    assert await report(shop.database, told) == {run.run_id for run in taken}
+    assert shop.sql("SELECT status, output FROM foliot.runs") == [("succeeded", {"n": 1})] * 2
+    assert shop.sql("SELECT count(*) FROM foliot.leases") == [(0,)]
+
+
+async def test_what_a_job_without_a_timer_hands_back_is_not_tried_again(shop: Shop) -> None:
+    await shop.job(Interval(MINUTE))
+    await shop.tick(MINUTE)
+    [run] = await shop.claim()
+    shop.owner.execute("DELETE FROM foliot.timers")
+    assert await shop.finish(run, HandedBack())
+    assert shop.sql("SELECT status FROM foliot.runs") == [("cancelled",)]
+    assert shop.sql("SELECT count(*) FROM foliot.ready") == [(0,)]

@@ -139,6 +139,7 @@ async def test_a_run_behind_another_says_which_and_where_it_stands(
 async def test_a_run_that_nobody_serves_says_so_and_names_the_living(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
+    owner.execute("DELETE FROM foliot.workers")
     job_id = await job(database, workspace, HOURLY, queue="mail")
     await ticked(database, clock, HOUR)
     run_id = await newest(database, workspace, job_id)

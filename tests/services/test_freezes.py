@@ -12,8 +12,9 @@ from foliot.domain.errors import Conflict, Invalid, NotFound
 from foliot.domain.freezing import After, Running
 from foliot.domain.ids import FreezeId
 from foliot.domain.outcomes import Cancelled
-from foliot.domain.policy import Overlap, OverlapRule
+from foliot.domain.policy import Misfire, MisfireRule, Overlap, OverlapRule
 from foliot.domain.schedule import Interval, IntervalMode
+from foliot.services.backfill import backfill
 from foliot.services.freezes import NewFreeze, hold, lift, page, preview, thaw, turn_on
 from foliot.services.limits import set_limit
 from foliot.testing.actors import ADA, TEST
@@ -293,3 +294,54 @@ async def test_a_freeze_of_nothing_in_particular_is_refused(stage: Stage, new: N
         await freeze(stage, NewFreeze("late", everything=True, start_at=past))
     with pytest.raises(Invalid, match="ends after"):
         await freeze(stage, NewFreeze("late", everything=True, end_at=past))
+
+
+async def test_a_backfill_asked_for_during_a_freeze_waits_for_its_end(stage: Stage) -> None:
+    start = stage.clock.now()
+    beat = await stage.job("beat", Interval(HOUR), misfire=Misfire(MisfireRule.SKIP))
+    stage.clock.advance(3 * HOUR + 2 * MINUTE)
+    await stage.tick()
+    held = await freeze(stage)
+    stage.clock.advance(MINUTE)
+    made = await backfill(
+        stage.database, stage.workspace, beat, ADA, start, stage.clock.now(), dry_run=False, skipped=True
+    )
+    assert made.count == 3
+    await hold(stage.database)
+    assert await stage.claim() == []
+    await unfreeze(stage, held)
+    for _ in range(3):
+        assert await stage.run_once() == [beat]
+
+
+async def test_nothing_starts_between_the_start_of_a_freeze_and_the_sweeper(stage: Stage) -> None:
+    beat = await stage.job("beat", Interval(HOUR))
+    await freeze(stage, NewFreeze("release", everything=True, start_at=stage.clock.now() + HOUR + MINUTE))
+    stage.clock.advance(HOUR)
+    await stage.tick()
+    stage.clock.advance(MINUTE)
+    assert await stage.claim() == []
+    assert await hold(stage.database) == 1
+    assert stage.waits() == [(beat, "freeze")]
+
+
+async def test_a_freeze_ahead_of_its_start_holds_nothing(stage: Stage) -> None:
+    beat = await stage.job("beat", Interval(HOUR))
+    await freeze(stage, NewFreeze("release", everything=True, start_at=stage.clock.now() + 2 * HOUR))
+    stage.clock.advance(HOUR)
+    await stage.tick()
+    assert await stage.run_once() == [beat]
+
+
+async def test_jobs_that_a_freeze_does_not_cover_go_on_once_it_has_begun(stage: Stage) -> None:
+    await stage.job("beat", Interval(HOUR))
+    other = await stage.job("other", Interval(HOUR), tags=("calm",))
+    await stage.job("third", Interval(HOUR), tags=("late",))
+    some = NewFreeze("release", tags=frozenset({"late"}), start_at=stage.clock.now() + HOUR + MINUTE)
+    await freeze(stage, some)
+    stage.clock.advance(HOUR)
+    await stage.tick()
+    stage.clock.advance(MINUTE)
+    await hold(stage.database)
+    assert other in await stage.run_once()
+    assert [waits for _, waits in stage.waits()] == ["freeze"]

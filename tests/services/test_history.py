@@ -17,12 +17,13 @@ from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Backoff, Overlap, OverlapRule, Retry
 from foliot.domain.run import RunError, Trigger
 from foliot.domain.schedule import Cron, SkipReason
-from foliot.services import history
+from foliot.services import editing, history, run_verbs
 from foliot.storage import looking
 from foliot.storage.looking import Wanted
 from foliot.storage.tx import Database
+from foliot.testing.actors import TEST
 from foliot.testing.clock import NOON, ManualClock
-from tests.services.given import HOURLY, MINUTELY, WORKER, Owner, claimed, done, job, ticked
+from tests.services.given import HOURLY, MINUTELY, WORKER, Owner, claimed, defined, done, job, ticked
 
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
 
@@ -211,3 +212,18 @@ async def test_a_page_has_a_bounded_length(database: Database, workspace: Worksp
 def test_the_view_gives_no_more_rights_than_its_reader_has(owner: Owner) -> None:
     found = owner.execute("SELECT reloptions FROM pg_class WHERE oid = 'foliot.ledger'::regclass").fetchone()
     assert found == (["security_invoker=true"],)
+
+
+async def test_a_run_shows_the_payload_it_worked_on_with_what_it_was_given(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY, payload={"full": True, "n": 1})
+    await ticked(database, clock, timedelta(hours=1))
+    await done(database, await claimed(database))
+    clock.advance(timedelta(minutes=1))
+    edited = defined(HOURLY, payload={"full": False})
+    await editing.edit(database, workspace, job_id, edited, TEST)
+    await run_verbs.run_now(database, workspace, job_id, TEST, input={"n": 7})
+    page = await history.of_job(database, workspace, job_id)
+    assert [each.input for each in page.items] == [{"full": False, "n": 7}, {"full": True, "n": 1}]
+    assert (await history.run(database, workspace, page.items[1].id)).input == {"full": True, "n": 1}

@@ -13,13 +13,25 @@ import pytest
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Conflict, IllegalMove, Invalid, NotFound, StaleRevision
+from foliot.domain.finding import read_query
+from foliot.domain.finding.tables import JOBS
 from foliot.domain.ids import CalendarId, JobId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Breaker, Limits, Misfire, MisfireRule
 from foliot.domain.run import RunError
-from foliot.domain.schedule import Calendar, CalendarKind, Cron, Interval, IntervalMode, Manual, Once, Weekly
-from foliot.services import calendars, editing, job_moves, jobs, run_verbs
+from foliot.domain.schedule import (
+    Calendar,
+    CalendarKind,
+    Cron,
+    Interval,
+    IntervalMode,
+    Manual,
+    Once,
+    Weekly,
+    Window,
+)
+from foliot.services import calendars, editing, history, job_moves, jobs, listing, run_verbs
 from foliot.testing.actors import ANA, BEN, EVE
 from tests.services.shop import MINUTE, Shop, definition
 
@@ -136,6 +148,19 @@ async def test_what_went_by_in_a_pause_is_recorded_when_its_schedule_is_replaced
         (1, 3, "paused"),
         (2, 2, "paused"),
     ]
+
+
+async def test_a_time_that_was_put_off_past_the_edit_is_recorded_with_the_reason(shop: Shop) -> None:
+    """Planned every hour from noon on, and put off until six: two of them have gone by when the schedule is edited."""
+    evening = Window(time(18), time(23))
+    job_id = await shop.job(Cron("0 * * * *"), window=evening)
+    await shop.tick(HOUR + MINUTE)
+    await shop.tick(HOUR)
+    await edit(shop, job_id, definition(Cron("30 * * * *"), window=evening))
+    [(status, reason, note, count)] = shop.sql("SELECT status, skip_reason, note, count FROM foliot.runs")
+    assert (status, reason, count) == ("skipped", "operator", 2)
+    assert "edited" in note
+    assert shop.timer("skip_count", "schedule_rev") == (2, 2)
 
 
 async def test_standing_runs_follow_an_edit_to_their_new_queue(shop: Shop) -> None:
@@ -465,6 +490,28 @@ async def test_a_purge_leaves_nothing_but_its_entry(shop: Shop) -> None:
     for table in ("jobs", "timers", "runs", "attempts", "ready", "waiting", "leases"):
         assert shop.sql(f"SELECT count(*) FROM foliot.{table}") == [(0,)]
     assert shop.audited() == ["job.created", "job.purged"]
+
+
+async def test_a_long_history_is_purged_in_pieces_and_nobody_sees_what_is_left(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_moves, "PURGED_AT_ONCE", 2)
+    job_id, other = await shop.job(name="long"), await shop.job(name="other")
+    for _ in range(5):
+        await shop.tick(MINUTE)
+    assert await purge(shop, job_id) == 2
+    with pytest.raises(NotFound):
+        await jobs.get(shop.database, shop.workspace, job_id)
+    with pytest.raises(NotFound):
+        await history.of_job(shop.database, shop.workspace, job_id)
+    archived = read_query("status:archived,active", JOBS, shop.clock.now())
+    seen = await listing.jobs(shop.database, shop.workspace, archived)
+    assert [each.id for each in seen.items] == [other]
+    assert await shop.tick(MINUTE) == 1  # the other one's
+    while await job_moves.finish_purges(shop.database, 2):
+        pass
+    assert shop.sql("SELECT DISTINCT job_id FROM foliot.runs") == [(other,)]
+    assert shop.sql("SELECT id FROM foliot.jobs") == [(other,)]
 
 
 async def test_a_purge_under_way_needs_force_and_then_refuses_the_result(shop: Shop) -> None:

@@ -18,6 +18,7 @@ from foliot.services.claim import Turns, claim
 from foliot.services.report import Report, report
 from foliot.services.sweep import CANCEL_GRACE, DEADLINE_SLACK, Swept, sweep
 from foliot.services.tick import tick
+from foliot.services.unserved import unserved
 from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.actors import TEST
@@ -150,3 +151,35 @@ async def test_full_batches_say_that_there_may_be_more(database: Database, worke
     await take(database, worker)
     await workers.leave(database, worker)
     assert await sweep(database, limit=1) == Swept(lost=1, is_full=True)
+
+
+async def test_a_worker_that_was_struck_off_or_has_left_claims_nothing(
+    database: Database, clock: ManualClock, worker: WorkerId
+) -> None:
+    clock.advance(workers.LEASE + SECOND)
+    assert await claim(database, worker, "default", ["python"], 10, Turns()) == []
+    await sweep(database)
+    assert await claim(database, worker, "default", ["python"], 10, Turns()) == []
+    again = await workers.register(database, "one", ["default"], ["python"], 10)
+    await workers.leave(database, again)
+    assert await claim(database, again, "default", ["python"], 10, Turns()) == []
+    third = await workers.register(database, "one", ["default"], ["python"], 10)
+    assert len(await claim(database, third, "default", ["python"], 10, Turns())) == 1
+
+
+async def test_a_worker_of_all_queues_serves_each_in_its_turn(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, worker: WorkerId
+) -> None:
+    for queue in ("mail", "mail", "video"):
+        spec = Spec(Interval(DAY), "python", queue=queue)
+        await jobs.create(database, workspace, Definition("daily", spec), TEST)
+    clock.advance(DAY)
+    await tick(database)
+    every = await workers.register(database, "all", ["*"], ["python"], 10)
+    assert await unserved(database, workspace, timedelta(0)) == []
+    turns, found = Turns(), []
+    while claimed := await claim(database, every, "*", ["python"], 1, turns):
+        found += claimed
+    assert len(found) == 4
+    jobs_in_turn = [(await jobs.get(database, workspace, run.job_id)).definition.spec.queue for run in found]
+    assert jobs_in_turn == ["default", "mail", "video", "mail"]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import psycopg
 import pytest
 
 from foliot.domain.definition import Definition, Spec
-from foliot.domain.ids import WorkerId, WorkspaceId
+from foliot.domain.ids import WorkspaceId
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval
@@ -21,10 +20,10 @@ from foliot.services.tick import tick
 from foliot.storage.tx import Database
 from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from tests.services.given import WORKER
 
 pytestmark = pytest.mark.anyio
 MINUTE = timedelta(minutes=1)
-WORKER = WorkerId(uuid4())
 
 
 async def claimed(database: Database, permits: int = 10) -> list[Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from foliot.testing.database import Databases
+from foliot.testing.simulation import world
 from foliot.testing.simulation.run import Run, simulate
+from foliot.testing.simulation.slices import Progress, simulate_in_slices
 from foliot.testing.simulation.world import Size
 from tests.simulation.conftest import SMALL
 
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.timeout(600)
 async def test_a_week_of_faults_breaks_no_invariant(server: Databases) -> None:
     with server.fresh() as url:
-        figures = await simulate(Size(workspaces=50, jobs=10, days=7), url)
+        figures = await simulate(Size(workspaces=50, jobs=10, days=7, with_caps=True), url)
     happened = figures.happenings
     # A world in which nothing went wrong would prove nothing.
     for what in (
@@ -36,6 +38,7 @@ async def test_a_week_of_faults_breaks_no_invariant(server: Databases) -> None:
     assert figures.occurrences > 20_000
 
 
+@pytest.mark.timeout(600)
 async def test_the_same_seed_gives_the_same_history(server: Databases, lived: Run) -> None:
     from foliot.testing.simulation.figures import history_of
 
@@ -51,3 +54,19 @@ async def test_another_seed_gives_another_history(server: Databases, lived: Run)
     with server.fresh() as url:
         other = await simulate(Size(workspaces=5, days=1, seed=12), url)
     assert other.history != history_of(lived.owner)
+
+
+@pytest.mark.timeout(600)
+async def test_the_history_is_the_same_for_any_number_of_processes(
+    server: Databases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world, "SLICE", 2)
+    size = Size(workspaces=4, jobs=5, days=1, seed=5)
+    told: list[Progress] = []
+    alone, shared = (simulate_in_slices(size, server, processes, told.append) for processes in (1, 2))
+    assert (alone.history, alone.records, alone.happenings) == (
+        shared.history,
+        shared.records,
+        shared.happenings,
+    )
+    assert told[-1].share == 1

@@ -178,6 +178,29 @@ async def test_what_must_not_be_stored_is_not_kept(town: Town, owner: Any) -> No
     assert owner.execute("SELECT status, body FROM foliot.idempotency_keys").fetchone() == (None, None)
 
 
+async def test_a_key_is_made_once_and_its_secret_is_not_kept(
+    town: Town, owner: Any, clock: ManualClock
+) -> None:
+    first = await town.ask("POST", "/keys", json={"name": "laptop"}, headers=KEY)
+    assert first.status_code == 201, first.text
+    clock.advance(timedelta(seconds=5))
+    again = await town.ask("POST", "/keys", json={"name": "laptop"}, headers=KEY)
+    assert (again.status_code, again.json()["code"]) == (409, "idempotency_answer_lost")
+    assert first.json()["id"] in again.json()["detail"]
+    assert owner.execute("SELECT body FROM foliot.idempotency_keys").fetchone() == (None,)
+    assert owner.execute("SELECT count(*) FROM foliot.api_keys WHERE name = 'laptop'").fetchone() == (1,)
+
+
+async def test_what_belongs_to_no_workspace_is_done_once_too(
+    town: Town, owner: Any, clock: ManualClock
+) -> None:
+    body = {"slug": "new", "name": "New"}
+    first = await town.ask("POST", "/workspaces", who="system", json=body, headers=KEY)
+    again = await town.ask("POST", "/workspaces", who="system", json=body, headers=KEY)
+    assert (first.status_code, again.status_code, again.json()) == (201, 201, first.json()), again.text
+    assert owner.execute("SELECT done_at IS NOT NULL FROM foliot.idempotency_keys").fetchone() == (True,)
+
+
 async def test_every_post_says_that_it_takes_a_key(database: Database) -> None:
     async def probe() -> Readiness:
         return Readiness()

@@ -38,6 +38,8 @@ CALENDAR = {
 }
 SENT: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/api/v1/calendars/{calendar_id}"): {"json": CALENDAR},
+    ("PUT", "/api/v1/jobs/{job_id}"): {"json": job()},
+    ("POST", "/api/v1/jobs/{job_id}/revert"): {"json": {"revision": 1}},
 }
 # What a workspace shares: its agents look at these and change none.
 SHARED = frozenset({"calendar_id", "freeze_id"})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from foliot.domain.records import COUNTED_TO, Gap, Skip
+from foliot.domain.records import COUNTED_TO, EDITED, Gap, Skip
 from foliot.domain.schedule import (
     Cron,
     Otherwise,
@@ -102,6 +102,13 @@ def leftover(
     assert first is not None
     left_count = None if count is None else count - len(chosen)
     return Gap(first, final, left_count, _common_reason(timetable, [first, final], chosen, reason))
+
+
+def dropped(timetable: Timetable, after: datetime, until: datetime) -> Skip | Gap | None:
+    """One record for all planned times in (after, until]: they were put off past an edit, which puts them aside for good."""
+    last = _latest(timetable, after, until)
+    record = None if last is None else leftover(timetable, after, last, (), SkipReason.OPERATOR)
+    return None if record is None else replace(record, note=EDITED)
 
 
 def deferred_by(timetable: Timetable, planned: PlannedTime) -> SkipReason:

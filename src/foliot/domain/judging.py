@@ -89,7 +89,7 @@ def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitte
             if isinstance(allowed, MayNot):
                 return Judgement(RunEvent.SKIP, AttemptEvent.CANCEL, skip_reason=allowed.reason)
             return Judgement(
-                RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=allowed.at, expires_at=allowed.until
+                RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=allowed.at, expires_at=allowed.ready_until
             )
         case AskedSkip(reason=reason, note=note):
             attempt = AttemptEvent.SUCCEED if run.status is RunStatus.RUNNING else None
@@ -125,7 +125,7 @@ def _lost(run: RunFacts, facts: JobFacts, at: datetime) -> Judgement:
     if isinstance(allowed, MayNot):
         return replace(over, note=GiveUp(NoRetry.CLOSED).sentence)
     again = Judgement(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, losses=1)
-    return replace(again, retry_at=allowed.at, expires_at=allowed.until)
+    return replace(again, retry_at=allowed.at, expires_at=allowed.ready_until)
 
 
 def _retry(
@@ -150,4 +150,4 @@ def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: May
     if isinstance(answer, GiveUp):
         return Judgement(event, attempt, error, note=answer.sentence)
     again = Judgement(RunEvent.RETRY, attempt, error, retries=1)
-    return replace(again, retry_at=answer.at, expires_at=answer.until)
+    return replace(again, retry_at=answer.at, expires_at=answer.ready_until)

@@ -59,7 +59,7 @@ class AskedSkip:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """Nobody could start it in time: its start deadline or its window has passed."""
+    """Nobody could start it in time: its start deadline or its window has passed, or a calendar has closed."""
 
     reason: SkipReason = SkipReason.DEADLINE
 

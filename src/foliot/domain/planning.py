@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from foliot.domain.gaps import dropped
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
-from foliot.domain.records import DueJob, Plan, Skip
+from foliot.domain.records import DueJob, Gap, Plan, Skip
 from foliot.domain.schedule import PlannedTime, SkipReason, planned_after
 from foliot.domain.walking import Walk
 
+STOPPED = frozenset({JobStatus.PAUSED, JobStatus.DISABLED, JobStatus.FAILED})
 ERROR_WAITS = (timedelta(minutes=1), timedelta(minutes=5))  # after the third error in a row the job fails
 
 
@@ -56,6 +58,28 @@ def plan_resume(due: DueJob, now: datetime, *, catch_up: bool = False) -> Plan:
             later, promotes=due.live == 0 and due.waiting > 0
         )  # a run of before its start was moved
     return Walk(due, now, (JobEvent.RESUME,)).resume(catch_up=catch_up)
+
+
+def plan_closing(due: DueJob, now: datetime) -> Plan:
+    """What the schedule has planned up to `now`, all of it recorded: an edit is about to put another in its place.
+
+    Planned times that were put off past `now` will not run: they belong to a schedule that is no more.
+    """
+    if due.status in STOPPED:
+        left = plan_resume(due, now)
+        done = Plan(left.records, Timer(left.timer.cursor, None, None, due.timer.ending))
+    elif due.status is JobStatus.ACTIVE:
+        done = plan(due, now)
+    else:
+        return plan(due, now)
+    made, timetable = done.counters.fires, due.job.timetable
+    is_full = due.job.max_runs is not None and due.runs_created + made >= due.job.max_runs
+    is_awaited = due.job.is_chained and due.live + due.waiting + made > 0
+    record = None if is_full or is_awaited else dropped(timetable, done.timer.cursor, now)
+    if record is None:
+        return done
+    last = record.last if isinstance(record, Gap) else record.planned
+    return replace(done, records=(*done.records, record), timer=replace(done.timer, cursor=last.planned_for))
 
 
 def plan_missed(due: DueJob, now: datetime) -> Plan:

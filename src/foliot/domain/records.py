@@ -14,6 +14,7 @@ from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, SkipReason
 
 TOO_LATE = "the upstream job did not end in time"
+EDITED = "it was put off, and the schedule was edited before its time had come"
 COUNTED_TO = 10_000  # a gap larger than this has no exact count
 
 
@@ -71,6 +72,7 @@ class Gap:
     last: PlannedTime
     count: int | None
     reason: SkipReason
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

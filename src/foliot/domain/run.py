@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from foliot.domain.ids import JobId, RunId, made_at
 from foliot.domain.lifecycle import RunStatus
@@ -32,12 +34,18 @@ class WaitsFor(StrEnum):
     LIMIT = "limit"  # a cap of the workspace or of its concurrency key
 
 
-BY_ITSELF = frozenset({Trigger.SCHEDULE, Trigger.DEPENDENCY})
+# What a freeze holds whenever it was made. The others were asked for in spite of it if they were asked for while it was on.
+BY_ITSELF = frozenset({Trigger.SCHEDULE, Trigger.DEPENDENCY, Trigger.BACKFILL})
 
 
 def asked_at(run_id: RunId, trigger: Trigger) -> datetime | None:
-    """When somebody asked for this run; None where it came by itself."""
+    """When somebody asked for this run; None where that is no reason to let it pass a freeze."""
     return None if trigger in BY_ITSELF else made_at(run_id)
+
+
+def effective_input(payload: Mapping[str, Any], given: Any) -> dict[str, Any]:
+    """What a run works on: its job's payload, with the top-level keys that this run was given in their place."""
+    return {**payload, **given} if isinstance(given, Mapping) else dict(payload)
 
 
 @dataclass(frozen=True, slots=True)

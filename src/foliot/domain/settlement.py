@@ -8,9 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from uuid import UUID
 
+from foliot.domain.definition import Rules, Spec
 from foliot.domain.dependencies import On, kinds_matched
-from foliot.domain.ids import RunId
+from foliot.domain.ids import RunId, WorkspaceId
 from foliot.domain.job import Counters, Timer
 from foliot.domain.judging import JobFacts, Judgement, judge
 from foliot.domain.lifecycle import (
@@ -23,10 +25,10 @@ from foliot.domain.lifecycle import (
     may,
 )
 from foliot.domain.notice import Notice, NoticeKind
-from foliot.domain.outcomes import Outcome
-from foliot.domain.policy import BreakerAction, OverlapRule
+from foliot.domain.outcomes import Cancelled, Outcome
+from foliot.domain.policy import BreakerAction, OverlapRule, Retry
 from foliot.domain.run import RunError, RunFacts, Trigger
-from foliot.domain.schedule import SkipReason, planned_after
+from foliot.domain.schedule import Manual, SkipReason, planned_after
 
 NO_CHANGE = Counters()
 
@@ -118,6 +120,14 @@ def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitt
         wakes=kinds_matched(status) if run.attempt_count else (),
         notices=_notices(status, judged, event, facts),
     )
+
+
+def settle_orphan(run: RunFacts, outcome: Outcome, now: datetime) -> Settlement:
+    """The end of a run whose job has no timer any more: what came of it is kept, nothing follows, and nothing is tried again."""
+    nobody = Rules(Spec(Manual(), "")).job(run.job_id, WorkspaceId(UUID(int=0)), 0, ())
+    facts = JobFacts(replace(nobody, retry=Retry(0)), JobStatus.ARCHIVED, Timer(now, None, None))
+    settlement = settle(run, outcome, facts, now, 0)
+    return settlement if settlement.is_final else settle(run, Cancelled(), facts, now, 0)
 
 
 def then(run: RunFacts, facts: JobFacts, settlement: Settlement) -> JobFacts:

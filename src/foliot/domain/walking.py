@@ -19,6 +19,7 @@ from foliot.domain.starting import MayNot, may_start
 MOST_RECORDS = 500  # in one pass over one job; what is left is due at once again
 MOST_HELD = 1_000  # runs that a freeze releases at its end; older held times become one gap record
 NO_PACE = timedelta(0)
+_STARTABLE = (None, WaitsFor.WINDOW)  # all others are asked again when their turn, upstream or thaw comes
 
 
 class Walk:
@@ -190,7 +191,7 @@ class Walk:
             self.skip_next = False
             self.records.append(Skip(planned, SkipReason.OPERATOR))
             return
-        expires_at, waits_for = None, WaitsFor.FREEZE if self.is_frozen else None
+        expires_at, closes, waits_for = None, None, WaitsFor.FREEZE if self.is_frozen else None
         if self.job.limits.start_deadline is not None:
             expires_at = planned.due_at + self.job.limits.start_deadline
             if expires_at <= self.now:
@@ -204,6 +205,7 @@ class Walk:
                 return
             if allowed.at > self.now:
                 not_before, waits_for = allowed.at, waits_for or WaitsFor.WINDOW
+            closes = allowed.closes
             if allowed.until is not None:
                 expires_at = allowed.until if expires_at is None else min(expires_at, allowed.until)
         consumes: tuple[Consumed, ...] = ()
@@ -230,6 +232,8 @@ class Walk:
         else:  # its gate is asked again when its turn comes
             self.waiting += 1
             waits_for = WaitsFor.TURN
+        if closes is not None and waits_for in _STARTABLE:
+            expires_at = closes if expires_at is None else min(expires_at, closes)
         self.created += 1
         self.records.append(
             NewRun(

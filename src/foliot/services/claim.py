@@ -12,7 +12,9 @@ from foliot.services.limits import take_within_limits
 from foliot.storage import leases
 from foliot.storage.leases import FIRST, Claimed, Served
 from foliot.storage.tx import Database, Role, Tx
+from foliot.storage.workers import ANY_QUEUE
 
+MOST_QUEUES = 20  # served by one claim of a worker that serves them all
 MOST_WORKSPACES = 50  # served at once
 MOST_LOOKED_AT = (
     5_000  # by one claim, while none of them has anything to do now; the next one goes on behind them
@@ -27,12 +29,20 @@ class Turns:
     """Whose turn it is, by queue: the workspace served last. Kept by each claimer; losing it costs nobody anything."""
 
     last: dict[str, UUID] = field(default_factory=dict)
+    queue: str = ""  # the one served last, of a worker that serves them all
 
 
 async def claim(
     database: Database, worker_id: WorkerId, queue: str, types: Sequence[str], permits: int, turns: Turns
 ) -> list[Claimed]:
-    """At most `permits` runs that this worker can do, leased to it."""
+    """At most `permits` runs that this worker can do, leased to it. One that is no longer registered gets none."""
+    if queue == ANY_QUEUE:
+        claimed: list[Claimed] = []
+        for each in await queues_in_turn(database, turns):
+            if len(claimed) < permits:
+                claimed += await claim(database, worker_id, each, types, permits - len(claimed), turns)
+                turns.queue = each
+        return claimed
     return await claim_and(_as_claimed, database, Claimer(worker_id, queue, types, permits, turns)) or []
 
 
@@ -61,6 +71,16 @@ async def claim_and(
     return None
 
 
+async def queues_in_turn(database: Database, turns: Turns) -> list[str]:
+    """For a worker that serves them all: those that have work, beginning behind the one that was served last."""
+    async with database.tx(Role.ENGINE) as tx:
+        queues = await leases.queues_with_work(tx, turns.queue, MOST_QUEUES)
+        if len(queues) < MOST_QUEUES and turns.queue:
+            around = await leases.queues_with_work(tx, "", MOST_QUEUES - len(queues))
+            queues += [queue for queue in around if queue <= turns.queue]
+    return queues
+
+
 async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
     """Also tells how many runs were found and put in line behind a cap."""
     turns, queue = claimer.turns, claimer.queue
@@ -68,7 +88,7 @@ async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
     while len(looked_at) < MOST_LOOKED_AT:
         # Where the first few have only what may start later, more of them are asked at once.
         most = MOST_WORKSPACES if looked_at else min(claimer.permits, MOST_WORKSPACES)
-        found = await _next_in_turn(tx, queue, turns.last.get(queue, FIRST), most)
+        found = await _next_in_turn(tx, claimer, turns.last.get(queue, FIRST), most)
         served = [each for each in found if each.workspace_id not in looked_at]
         if not served:
             break
@@ -82,10 +102,11 @@ async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
     return [], 0
 
 
-async def _next_in_turn(tx: Tx, queue: str, after: UUID, most: int) -> list[Served]:
-    found = await leases.workspaces_with_work(tx, queue, after, most)
+async def _next_in_turn(tx: Tx, claimer: Claimer, after: UUID, most: int) -> list[Served]:
+    worker_id, queue = claimer.worker_id, claimer.queue
+    found = await leases.workspaces_with_work(tx, worker_id, queue, after, most)
     if len(found) < most and after != FIRST:
-        around = await leases.workspaces_with_work(tx, queue, FIRST, most - len(found))
+        around = await leases.workspaces_with_work(tx, worker_id, queue, FIRST, most - len(found))
         found += [each for each in around if each.workspace_id <= after]
     return found
 

@@ -58,7 +58,7 @@ async def set_edges(
 async def write_edges(tx: Tx, job_id: JobId, schedule: Schedule, edges: Sequence[Edge]) -> None:
     """The edges of a job that is being made or edited, checked and written. To be called before any timer is locked.
 
-    Locks the job's timer and those of its upstreams, old and new, in the order of ids.
+    Locks the job's timer and those of its upstreams, old and new, and of its dependents, in the order of ids.
     """
     check_edges(job_id, schedule, edges)
     if len(edges) > MOST_EDGES:
@@ -68,7 +68,7 @@ async def write_edges(tx: Tx, job_id: JobId, schedule: Schedule, edges: Sequence
     if not before and not wanted:
         return
     touched = {job_id, *before, *wanted}
-    await timers.lock(tx, touched)
+    await timers.lock(tx, touched | (await dependencies.dependents(tx, job_id)).keys())
     known = await dependencies.names(tx, wanted)
     for place, edge in enumerate(edges):
         _, status = known.get(edge.upstream, (None, JobStatus.ARCHIVED))

@@ -124,6 +124,8 @@ class _Dependent:
                 waits_for = WaitsFor.TURN
             elif settling.freeze_of(self.job_id, run_id, Trigger.DEPENDENCY) is not None:
                 waits_for = WaitsFor.FREEZE
+            elif allowed.closes is not None:
+                until = allowed.closes if until is None else min(until, allowed.closes)
         made = Made(
             run_id,
             row.workspace_id,

@@ -15,13 +15,13 @@ from foliot.domain.freezing import After
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
-from foliot.domain.planning import plan, plan_resume, plan_start
+from foliot.domain.planning import STOPPED, plan_closing, plan_start
 from foliot.domain.quotas import check_definition
-from foliot.domain.records import DueJob, Plan
+from foliot.domain.records import DueJob
 from foliot.domain.schedule import Manual
 from foliot.domain.schedule.reading import check_schedule
 from foliot.services.dependencies import write_edges
-from foliot.services.dependents import ask_gates
+from foliot.services.dependents import ask_gates, wake_dependents
 from foliot.services.firing import fire_one, reason_for, status_after
 from foliot.services.in_hand import InHand, no_such, note, refuse_archived, take
 from foliot.services.jobs import first_cursor
@@ -34,7 +34,6 @@ from foliot.storage.tx import Database, Role, Tx
 
 log = logging.getLogger(__name__)
 
-_STOPPED = frozenset((JobStatus.PAUSED, JobStatus.DISABLED, JobStatus.FAILED))
 _OVER = frozenset((JobStatus.COMPLETED, JobStatus.EXPIRED))
 _ENDS = frozenset((JobEvent.COMPLETE, JobEvent.EXPIRE))
 
@@ -119,7 +118,7 @@ async def _edit(
         if with_edges or _edges(seen.definition) != _edges(definition):
             await write_edges(tx, job_id, definition.spec.schedule, definition.depends_on)
             with_edges = True
-        hand = await take(tx, job_id)
+        hand = await take(tx, job_id, dependents=True)
         before = await jobs.get(tx, job_id)
         assert before is not None, "a timer has its job"
         await check_revision(tx, before, change.expected_revision)
@@ -134,9 +133,10 @@ async def _edit(
             return Edited(before.revision, before.status, before.next_at, has_changed=False)
         edited = await _Edit(tx, hand, before, replace(change, definition=definition)).write()
         if with_edges:
-            settling = (await take(tx, job_id)).settling(tx)
+            settling = (await take(tx, job_id, dependents=True)).settling(tx)
             await ask_gates(settling, [job_id])
             await settling.write()
+            await wake_dependents(settling)
         shown = (
             {"revision": before.revision, "definition": old},
             {"revision": edited.revision, "definition": new},
@@ -173,10 +173,11 @@ class _Edit:
         if definition.spec.calendars != self.before.definition.spec.calendars:
             await calendars.link(tx, job_id, definition.spec.calendars)
         await standing.redirect(tx, old, definition.spec)
-        if old.waiting and not rules.is_exclusive and old.status not in _STOPPED:
+        if old.waiting and not rules.is_exclusive and old.status not in STOPPED:
             settling = self.hand.settling(tx, row)
             await settling.release_line(job_id)
             await settling.write()
+            await wake_dependents(settling)
         status = status_after(old.status, events)
         if events:
             await jobs.move(tx, [Move(job_id, status, reason_for(events))], self.author.name)
@@ -187,19 +188,15 @@ class _Edit:
         row, now = self.hand.row, self.tx.now
         due = _unheld(self.hand.around.due(row), now)
         try:
-            if row.status in _STOPPED:
-                left = plan_resume(due, now)
-                done = Plan(left.records, Timer(left.timer.cursor, None, None, row.timer.ending))
-            else:
-                done = plan(due, now)
+            done = plan_closing(due, now)
         except Exception:  # an edit is how a job that cannot be planned is mended
             log.exception(
                 "job.not_planned", extra={"workspace": str(row.workspace_id), "job": str(row.job_id)}
             )
             return
         if done.records or done.events:
-            await fire_one(self.tx, self.hand.around, Planned(row, done), self.author.name)
-            self.hand = await take(self.tx, row.job_id)
+            await fire_one(self.tx, self.hand.around, Planned(row, done), self.author.name, self.hand.rows)
+            self.hand = await take(self.tx, row.job_id, dependents=True)
 
     def _from(self) -> Timer:
         """Where the new rules begin to count."""
@@ -213,9 +210,9 @@ class _Edit:
         now, was = self.tx.now, row.status
         around = await look_around(self.tx, [row])
         events = moves_of_edit(was, self.definition.spec.start_at, now)
-        status = JobStatus.ACTIVE if was in _STOPPED else status_after(was, events)
+        status = JobStatus.ACTIVE if was in STOPPED else status_after(was, events)
         planned = plan_start(around.due(row._replace(status=status)), now, events)
-        if was in _STOPPED:  # resume will name its next time
+        if was in STOPPED:  # resume will name its next time
             return (), replace(planned.timer, due_at=None, next_at=None)
         if was in _OVER and not _ENDS.isdisjoint(planned.events):  # nothing lies ahead of it still
             return (), replace(planned.timer, due_at=None, next_at=None)

@@ -12,7 +12,7 @@ from foliot.domain.outcomes import AskedSkip, Expired, Outcome
 from foliot.domain.records import TOO_LATE
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import SkipReason
-from foliot.domain.starting import why_expired
+from foliot.domain.starting import MayNot, may_start_by, why_expired
 from foliot.services.dependents import ask_gates, wake_dependents
 from foliot.services.loading import look_around
 from foliot.services.settling import Settling
@@ -21,10 +21,14 @@ from foliot.storage.runs import Late
 from foliot.storage.tx import Database, Role, Tx
 
 BATCH = 200
+_CLOSED = Expired(SkipReason.BLACKOUT)
 
 
 async def expire(database: Database, limit: int = BATCH) -> int:
-    """Settle what could not start in time: skipped, or failed where it was a retry. Answers with how many."""
+    """Settle what could not start in time: skipped, or failed where it was a retry. Answers with how many.
+
+    What a calendar has closed upon is put off until it opens, where the calendar says so.
+    """
     async with database.tx(Role.ENGINE) as tx:
         found = await runs.expired(tx, limit)
         if not found:
@@ -32,7 +36,9 @@ async def expire(database: Database, limit: int = BATCH) -> int:
         settling = await _settling(tx, (job_id for _, job_id in found))
         ended = 0
         for late in await runs.late(tx, [run_id for run_id, _ in found]):
-            ended += len(await settling.end_standing([late.run_id], _outcome(settling, late)))
+            outcome = _outcome(settling, late)
+            if outcome != _CLOSED or not await _put_off(settling, late):
+                ended += len(await settling.end_standing([late.run_id], outcome))
         await _finish(settling)
         return ended
 
@@ -73,6 +79,24 @@ async def _settling(tx: Tx, job_ids: Iterable[JobId]) -> Settling:
 async def _finish(settling: Settling) -> None:
     await settling.write()
     await wake_dependents(settling)
+
+
+async def _put_off(settling: Settling, late: Late) -> bool:
+    """Whether it waits for something else before it may start, or for its calendar to open from here on."""
+    tx, job = settling.tx, settling.facts_of(late.job_id).job
+    if late.waits_for in (WaitsFor.TURN, WaitsFor.FREEZE):  # asked again when that has come
+        await waiting.hold_until(tx, late.run_id, late.waits_for, None)
+        return True
+    allowed = may_start_by(late.trigger, job.timetable, tx.now)
+    if isinstance(allowed, MayNot):
+        return False
+    if late.waits_for is None and not await waiting.hold_ready(tx, [late.run_id], WaitsFor.WINDOW):
+        return True  # a worker has it
+    deadline = None if late.has_begun else job.limits.start_deadline
+    ends = (allowed.ready_until, None if deadline is None else allowed.at + deadline)
+    until = min((each for each in ends if each is not None), default=None)
+    await waiting.put_off(tx, late.run_id, allowed.at, until)
+    return True
 
 
 def _outcome(settling: Settling, late: Late) -> Outcome:

@@ -149,7 +149,10 @@ async def preview(database: Database, workspace_id: WorkspaceId, new: NewFreeze)
 async def hold(database: Database, limit: int = BATCH) -> int:
     """For the sweeper: put in line what could start though a freeze is on, which may have begun just now; stop what it wants stopped."""
     async with database.tx(Role.ENGINE) as tx:
-        held = await _hold(tx, await freezes.startable_while_frozen(tx, limit))
+        job_ids = await freezes.startable_while_frozen(tx, limit)
+        held = await _hold(tx, job_ids)
+        if len(job_ids) < limit:
+            await freezes.begin(tx)
     async with database.tx(Role.ENGINE) as tx:
         return held + await _stop(tx)
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
+from foliot.domain.run import effective_input
 from foliot.services.seeing import see_job, see_run
 from foliot.storage import ledger, looking
 from foliot.storage.ledger import AttemptRecord, RunRecord
 from foliot.storage.looking import Bookmark, Page, Wanted
-from foliot.storage.tx import Database, Role
+from foliot.storage.tx import Database, Role, Tx
 
 PAGE = 50
 LONGEST_PAGE = 200
@@ -40,7 +42,8 @@ async def run(
     async with database.tx(Role.APP, workspace_id) as tx:
         found = (await see_run(tx, run_id, only_owner)).run
         tried = await ledger.attempts(tx, run_id) if found.attempt_count else ()
-        return replace(found, attempts=tried[-MOST_ATTEMPTS:])
+        [shown] = await with_inputs(tx, [found])
+        return replace(shown, attempts=tried[-MOST_ATTEMPTS:])
 
 
 async def attempts_of(
@@ -66,7 +69,7 @@ async def of_job(
         await see_job(tx, job_id, wanted.only_owner)
         # That its owner may see it is settled: walking on with the owner as a filter would only cost.
         mine = replace(wanted, only_owner=None)
-        return _history(await looking.of_job(tx, job_id, mine, after, _fitting(limit)))
+        return await _history(tx, await looking.of_job(tx, job_id, mine, after, _fitting(limit)))
 
 
 async def of_workspace(
@@ -81,8 +84,21 @@ async def of_workspace(
     after = read_cursor(cursor)
     async with database.tx(Role.APP, workspace_id) as tx:
         if (job_id := wanted.job_id) is not None:
-            return _history(await looking.of_job(tx, job_id, wanted, after, _fitting(limit)))
-        return _history(await looking.of_workspace(tx, wanted, after, _fitting(limit)))
+            return await _history(tx, await looking.of_job(tx, job_id, wanted, after, _fitting(limit)))
+        return await _history(tx, await looking.of_workspace(tx, wanted, after, _fitting(limit)))
+
+
+async def with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
+    """The same runs with what they work on. A run keeps only what it was given; the payload is its job's, as it was when it started."""
+    payloads = await ledger.payloads(tx, {run.job_id for run in runs})
+    return tuple(
+        replace(
+            run, input=effective_input(payloads[run.job_id].at(run.started_at or run.finished_at), run.input)
+        )
+        if run.job_id in payloads
+        else run
+        for run in runs
+    )
 
 
 def write_cursor(place: Bookmark) -> str:
@@ -112,5 +128,6 @@ def _fitting(limit: int) -> int:
     return limit
 
 
-def _history(page: Page) -> History:
-    return History(page.runs, None if page.next is None else write_cursor(page.next))
+async def _history(tx: Tx, page: Page) -> History:
+    shown = await with_inputs(tx, page.runs)
+    return History(shown, None if page.next is None else write_cursor(page.next))

@@ -24,6 +24,7 @@ from foliot.storage.tx import Database, Role, Tx
 
 log = logging.getLogger(__name__)
 
+PURGED_AT_ONCE = 2_000  # run records, in one transaction
 RESUMED_AT_ONCE = 100  # jobs whose pause is over, in one pass of the sweeper
 
 
@@ -134,7 +135,10 @@ async def purge(
     force: bool = False,
     detach: bool = False,
 ) -> int:
-    """Remove it with its history; answers with how many run records went. Only `force` takes runs out of workers' hands."""
+    """Remove it with its history; answers with how many run records went at once: of a long history the janitor takes the rest.
+
+    Only `force` takes runs out of workers' hands.
+    """
     async with database.tx(Role.APP, workspace_id) as tx:
         await release_upstream(tx, job_id, by, detach=detach)
         hand = await take(tx, job_id)
@@ -146,10 +150,25 @@ async def purge(
                 hint="Cancel them first, or purge with force: their results are then refused.",
             )
         stored = await jobs.get(tx, job_id)
-        gone = await jobs.purge(tx, job_id, hand.row.rules.spec.queue)
+        await jobs.mark_purged(tx, job_id, hand.row.rules.spec.queue)
+        gone = await jobs.purge(tx, job_id, PURGED_AT_ONCE)
         before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
         await note(tx, "job.purged", ("job", job_id), by, before=before)
         return gone
+
+
+async def finish_purges(database: Database, most: int = PURGED_AT_ONCE) -> bool:
+    """One bounded piece of a purge that was too long for one transaction; answers with whether there may be more.
+
+    It touches only records of jobs that have no timer any more, so firing never waits for it.
+    """
+    async with database.tx(Role.ENGINE) as tx:
+        job_id = await jobs.next_purged(tx)
+        if job_id is None:
+            return False
+        gone = await jobs.purge(tx, job_id, most)
+    log.info("job.history_purged", extra={"job": str(job_id), "runs": gone})
+    return True
 
 
 async def _check_revision(tx: Tx, job_id: JobId, expected: int | None) -> None:
@@ -170,7 +189,7 @@ async def _stop(tx: Tx, hand: InHand, event: JobEvent, reason: str | None, by: A
 
 async def _resume_if_due(database: Database, workspace_id: WorkspaceId, job_id: JobId) -> None:
     async with database.tx(Role.APP, workspace_id) as tx:
-        hand = await take(tx, job_id)
+        hand = await take(tx, job_id, dependents=True)
         stored = await jobs.get(tx, job_id)
         # Somebody may have resumed it, or paused it anew, since it was found.
         if stored is not None and stored.paused_until is not None and stored.paused_until <= tx.now:

@@ -73,7 +73,8 @@ def _made(tx: Tx, hand: InHand, asked: Asked, told: Told) -> Made:
         if isinstance(allowed, MayNot):  # a backfill whose calendar never opens again
             skip = allowed.reason
         else:
-            at, until = allowed.at, allowed.until
+            at = allowed.at
+            until = allowed.ready_until if waits_for is None else allowed.until
     return Made(
         id=RunId(tx.new_id()),
         workspace_id=row.workspace_id,

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from foliot.domain.schedule import PlannedTime, Schedule, Timetable, preview
 from foliot.domain.schedule.cautions import cautions
-from foliot.domain.schedule.notes import dst_notes
+from foliot.domain.schedule.notes import notes_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,4 +21,4 @@ class Previewed:
 def previewed(schedule: Schedule, after: datetime, n: int) -> Previewed:
     timetable = Timetable(schedule)
     times = preview(timetable, after, n)
-    return Previewed(schedule, times, dst_notes(timetable, after, times), cautions(schedule))
+    return Previewed(schedule, times, notes_on(timetable, after, times), cautions(schedule))

@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 
 from foliot.domain.ids import JobId, RunId, WorkerId
 from foliot.domain.outcomes import Outcome, Succeeded
+from foliot.domain.settlement import settle_orphan
 from foliot.services.dependents import wake_dependents
+from foliot.services.limits import give_back
 from foliot.services.loading import look_around
 from foliot.services.settling import Settling
 from foliot.storage import leases, timers
-from foliot.storage.leases import Held
+from foliot.storage.leases import Held, Lease
+from foliot.storage.limits import Permit
 from foliot.storage.tx import Database, Role, Tx
 
 log = logging.getLogger(__name__)
@@ -63,11 +66,29 @@ async def _decide(tx: Tx, reports: Sequence[Report]) -> set[RunId]:
     held = await leases.lock(tx, [Held(each.run_id, each.fence, each.worker_id) for each in reports])
     settling = Settling(tx, rows, await look_around(tx, rows.values()))
     accepted: set[RunId] = set()
+    orphans: list[tuple[Report, Lease]] = []
     for each in reports:
         lease = held.get(each.run_id)
         if lease is not None and each.run_id not in accepted:  # a run reported twice in one batch counts once
             accepted.add(each.run_id)
-            settling.end_leased(lease, each.outcome, each.output)
+            if each.job_id in rows:
+                settling.end_leased(lease, each.outcome, each.output)
+            else:
+                orphans.append((each, lease))
     await settling.write()
+    await _settle_orphans(tx, orphans)
     await wake_dependents(settling)
     return accepted
+
+
+async def _settle_orphans(tx: Tx, orphans: Sequence[tuple[Report, Lease]]) -> None:
+    """Runs of jobs whose timer is gone, by whatever accident: their ends are written, and the others of the batch are not held up."""
+    if not orphans:
+        return
+    ends = [(settle_orphan(lease.facts, each.outcome, tx.now), each.output) for each, lease in orphans]
+    await leases.settle(tx, ends)
+    await give_back(
+        tx, [Permit(lease.workspace_id, lease.concurrency_key) for _, lease in orphans if lease.is_limited]
+    )
+    for each, _ in orphans:
+        log.error("report.job_without_timer", extra={"run": str(each.run_id), "job": str(each.job_id)})

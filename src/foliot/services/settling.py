@@ -20,7 +20,7 @@ from foliot.domain.outcomes import AskedSkip, Expired, Outcome
 from foliot.domain.run import RunFacts, Trigger, WaitsFor, asked_at
 from foliot.domain.schedule import planned_after
 from foliot.domain.settlement import Promotion, Settlement, settle, then
-from foliot.domain.starting import MayNot, may_start_by, why_expired
+from foliot.domain.starting import MayNot, may_start_by, why_expired, without_closing
 from foliot.services.limits import give_back
 from foliot.services.loading import Around
 from foliot.storage import dependencies, jobs, leases, runs, timers, waiting
@@ -107,15 +107,16 @@ class Settling:
         free: list[Waiting] = []
         for run in released:
             job = self.facts_of(run.job_id).job
+            expires_at = without_closing(job, run.expires_at)
             allowed = may_start_by(run.trigger, job.timetable, max(now, run.available_at))
             if isinstance(allowed, MayNot):
                 await self._end_released(run, Expired(allowed.reason))
-            elif run.expires_at is not None and run.expires_at <= now:
-                await self._end_released(run, Expired(why_expired(job, run.expires_at)))
+            elif expires_at is not None and expires_at <= now:
+                await self._end_released(run, Expired(why_expired(job, expires_at)))
             elif self.freeze_of(run.job_id, run.run_id, run.trigger) is not None:
-                await waiting.hold_until(self.tx, run.run_id, WaitsFor.FREEZE, run.expires_at)
+                await waiting.hold_until(self.tx, run.run_id, WaitsFor.FREEZE, expires_at)
             else:
-                until = min((each for each in (run.expires_at, allowed.until) if each), default=None)
+                until = min((each for each in (expires_at, allowed.ready_until) if each), default=None)
                 free.append(replace(run, available_at=allowed.at, expires_at=until))
         await waiting.promote(self.tx, free)
         return len(free)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from foliot.services.claim import Claimer, claim_and
+from foliot.domain.run import effective_input
+from foliot.services.claim import Claimer, claim_and, queues_in_turn
 from foliot.storage import work
 from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database, Tx
+from foliot.storage.workers import ANY_QUEUE
 
 
 class Work(NamedTuple):
@@ -31,7 +34,16 @@ class Found(NamedTuple):
 
 async def claim_work(database: Database, claimer: Claimer) -> Found:
     """Runs to be done, with what is to be done in them."""
-    return await claim_and(_load, database, claimer) or Found([], [])
+    if claimer.queue != ANY_QUEUE:
+        return await claim_and(_load, database, claimer) or Found([], [])
+    found = Found([], [])
+    for queue in await queues_in_turn(database, claimer.turns):
+        left = claimer.permits - len(found.work) - len(found.orphans)
+        if left > 0:
+            more = await claim_work(database, replace(claimer, queue=queue, permits=left))
+            found = Found(found.work + more.work, found.orphans + more.orphans)
+            claimer.turns.queue = queue
+    return found
 
 
 async def _load(tx: Tx, claimed: Sequence[Claimed]) -> Found:
@@ -39,11 +51,6 @@ async def _load(tx: Tx, claimed: Sequence[Claimed]) -> Found:
     found: list[Work] = []
     for each in claimed:
         if (job := jobs.get(each.job_id)) is not None:
-            given = overlaid(job.payload or {}, inputs.get(each.run_id))
+            given = effective_input(job.payload or {}, inputs.get(each.run_id))
             found.append(Work(each, job.name, job.config or {}, given, each.deadline_at - tx.now))
     return Found(found, [each for each in claimed if each.job_id not in jobs])
-
-
-def overlaid(payload: dict[str, Any], given: Any) -> dict[str, Any]:
-    """A run's input: the job's payload, with the top-level keys that this run was given in their place."""
-    return payload | given if isinstance(given, dict) else payload

@@ -125,3 +125,17 @@ class Networks:
 
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
 _HOST = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(:\d*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    must_be: str = "names of queues divided by commas, or * for all of them"
+
+    def read(self, raw: object, base: Path) -> tuple[str, ...]:
+        parts = raw.split(",") if isinstance(raw, str) else raw
+        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+            raise ValueError
+        names = tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+        if not names or ("*" in names and len(names) > 1):
+            raise ValueError
+        return names

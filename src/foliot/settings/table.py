@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from foliot.settings.kinds import Folder, Kind, Networks, OneOf, PostgresUrl, Text, Url, WholeNumber
+from foliot.settings.kinds import Folder, Kind, Networks, OneOf, PostgresUrl, Queues, Text, Url, WholeNumber
 from foliot.settings.showing import passwords_in
 
 PREFIX = "FOLIOT_"
@@ -170,6 +170,13 @@ class Settings:
         metadata=as_row(
             WholeNumber(0, 10_000),
             "How many runs the worker of `foliot serve` does at once; 0 starts none.",
+        ),
+    )
+    worker_queues: tuple[str, ...] = field(
+        default=("*",),
+        metadata=as_row(
+            Queues(),
+            "Queues that the worker of `foliot serve` serves, divided by commas; * serves them all.",
         ),
     )
     worker_grace: int = field(

@@ -14,6 +14,7 @@ from foliot.storage.definitions import definition_of
 from foliot.storage.freezes import Scoped, scoped
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
+from foliot.storage.workers import ANY_QUEUE
 
 MOST_COUNTED = 10_000  # in a line; nobody needs to know that they are number 48,211
 MOST_NAMED = 20  # workers in one sentence
@@ -73,7 +74,9 @@ class AliveWorker:
     is_draining: bool
 
     def serves(self, queue: str, kind: str) -> bool:
-        return not self.is_draining and queue in self.queues and kind in self.types
+        return (
+            not self.is_draining and kind in self.types and (queue in self.queues or ANY_QUEUE in self.queues)
+        )
 
 
 async def subject(tx: Tx, job_id: JobId) -> Subject | None:

@@ -143,6 +143,11 @@ async def startable_while_frozen(tx: Tx, limit: int) -> list[JobId]:
     return [row["job_id"] for row in rows]
 
 
+async def begin(tx: Tx) -> None:
+    """All that could start under the freezes that are on is in line."""
+    await tx.execute(sql.freezes.begin, {"now": tx.now})
+
+
 async def startable_of(tx: Tx, job_ids: Iterable[JobId]) -> list[Startable]:
     rows = await tx.fetch(sql.freezes.startable_of, {"job_ids": list(job_ids)})
     return [Startable(row["run_id"], row["job_id"], Trigger(row["trigger"]), row["is_ready"]) for row in rows]

@@ -161,12 +161,24 @@ async def due_to_resume(tx: Tx, limit: int) -> list[tuple[WorkspaceId, JobId]]:
     return [(row["workspace_id"], row["id"]) for row in rows]
 
 
-async def purge(tx: Tx, job_id: JobId, queue: str) -> int:
-    """The job and everything it left behind; answers with how many runs went with it."""
+async def mark_purged(tx: Tx, job_id: JobId, queue: str) -> None:
+    """Its work and its timer are gone, and nobody sees it any more; its history is still there."""
     await tx.execute(sql.jobs.purge_work, {"id": job_id, "queue": queue, "workspace_id": tx.workspace_id})
-    row = await tx.fetch_one(sql.jobs.purge_history, {"id": job_id})
-    await tx.execute(sql.jobs.purge, {"id": job_id})
-    return int(row["runs"]) if row else 0
+    await tx.execute(sql.jobs.mark_purged, {"id": job_id, "now": tx.now})
+
+
+async def next_purged(tx: Tx) -> JobId | None:
+    row = await tx.fetch_one(sql.jobs.next_purged)
+    return None if row is None else row["id"]
+
+
+async def purge(tx: Tx, job_id: JobId, most: int) -> int:
+    """A piece of its history; with the last piece the job itself. Answers with how many runs went."""
+    row = await tx.fetch_one(sql.jobs.purge_history, {"id": job_id, "most": most})
+    gone = int(row["runs"]) if row else 0
+    if gone < most:
+        await tx.execute(sql.jobs.purge, {"id": job_id})
+    return gone
 
 
 async def move(tx: Tx, moves: Sequence[Move], by: str) -> None:

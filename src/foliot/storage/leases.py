@@ -63,9 +63,16 @@ class Served(NamedTuple):
     is_limited: bool
 
 
-async def workspaces_with_work(tx: Tx, queue: str, after: UUID, limit: int) -> list[Served]:
-    params = {"queue": queue, "after": after, "limit": limit}
+async def workspaces_with_work(
+    tx: Tx, worker_id: WorkerId, queue: str, after: UUID, limit: int
+) -> list[Served]:
+    params = {"worker_id": worker_id, "queue": queue, "after": after, "limit": limit, "now": tx.now}
     return [Served(*row) for row in await tx.fetch_tuples(sql.ready.workspaces_with_work, params)]
+
+
+async def queues_with_work(tx: Tx, after: str, limit: int) -> list[str]:
+    params = {"after": after, "limit": limit}
+    return [queue for (queue,) in await tx.fetch_tuples(sql.ready.queues_with_work, params)]
 
 
 async def take(

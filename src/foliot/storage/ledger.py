@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -75,6 +75,20 @@ class AttemptRecord:
     error: RunError | None
 
 
+@dataclass(frozen=True, slots=True)
+class Payloads:
+    """A job's payloads, each with when it came in force, the newest first."""
+
+    since: tuple[tuple[datetime, Mapping[str, Any]], ...]
+
+    def at(self, instant: datetime | None) -> Mapping[str, Any]:
+        """None asks for the one in force."""
+        for since, payload in self.since:
+            if instant is None or since <= instant:
+                return payload
+        return self.since[-1][1]
+
+
 async def one(tx: Tx, run_id: RunId) -> Entry | None:
     row = await tx.fetch_one(sql.ledger.one, {"run_id": run_id})
     return None if row is None else _entry(row)
@@ -94,6 +108,14 @@ async def attempts(tx: Tx, run_id: RunId) -> tuple[AttemptRecord, ...]:
         )
         for row in rows
     )
+
+
+async def payloads(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, Payloads]:
+    found: dict[JobId, list[tuple[datetime, Mapping[str, Any]]]] = {}
+    if job_ids:
+        for row in await tx.fetch(sql.ledger.payloads, {"job_ids": list(job_ids)}):
+            found.setdefault(row["job_id"], []).append((row["at"], row["payload"] or {}))
+    return {job_id: Payloads(tuple(since)) for job_id, since in found.items()}
 
 
 async def near(tx: Tx, job_id: JobId, at: datetime, within: timedelta) -> Entry | None:

@@ -59,6 +59,8 @@ class Late:
     run_id: RunId
     job_id: JobId
     expires_at: datetime
+    trigger: Trigger
+    has_begun: bool  # this would be a further attempt
     waits_for: WaitsFor | None
 
 
@@ -225,6 +227,8 @@ async def late(tx: Tx, run_ids: Sequence[RunId]) -> list[Late]:
             row["run_id"],
             row["job_id"],
             row["expires_at"],
+            Trigger(row["trigger"]),
+            row["attempts"] > 0,
             None if row["waits_for"] is None else WaitsFor(row["waits_for"]),
         )
         for row in rows

@@ -294,7 +294,7 @@ def _flatten(
                 ))  # fmt: skip
             case Skip(planned=planned):
                 skips += 1
-                note = row.skip_next if record.reason is SkipReason.OPERATOR else record.note
+                note = record.note or (row.skip_next if record.reason is SkipReason.OPERATOR else None)
                 runs.append((
                     *identity, "skipped", record.reason.value, note, planned.planned_for, planned.local, planned.fold,
                     row.schedule_rev, None, None, *_NOWHERE,
@@ -302,7 +302,7 @@ def _flatten(
             case Gap(first=first, last=last):
                 skips += COUNTED_TO if record.count is None else record.count
                 runs.append((
-                    *identity, "skipped", record.reason.value, None, first.planned_for, first.local, first.fold,
+                    *identity, "skipped", record.reason.value, record.note, first.planned_for, first.local, first.fold,
                     row.schedule_rev, last.planned_for, record.count, *_NOWHERE,
                 ))  # fmt: skip
             case _:

@@ -81,6 +81,11 @@ async def hold_until(tx: Tx, run_id: RunId, waits_for: WaitsFor, until: datetime
     await tx.execute(sql.waiting.hold_until, params)
 
 
+async def put_off(tx: Tx, run_id: RunId, at: datetime, until: datetime | None) -> None:
+    """It waits for its window or calendar to open, at `at`."""
+    await tx.execute(sql.waiting.put_off, {"run_id": run_id, "at": at, "until": until})
+
+
 async def hold_ready(tx: Tx, run_ids: Sequence[RunId], waits_for: WaitsFor) -> int:
     """Out of `ready` again; answers with how many no worker had taken meanwhile."""
     if not run_ids:

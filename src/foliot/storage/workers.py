@@ -10,6 +10,8 @@ from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
 from foliot.storage.queries import Query, sql
 from foliot.storage.tx import Params, Tx
 
+ANY_QUEUE = "*"  # what a worker names that serves them all
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:

@@ -6,6 +6,7 @@ from foliot.engine.janitor import Chore
 from foliot.services import closing, events
 from foliot.services.fleet import forget_lost
 from foliot.services.idempotency import FORGOTTEN_AT_ONCE, forget_old
+from foliot.services.job_moves import finish_purges
 from foliot.services.prune import prune
 from foliot.services.repair import refresh_zone_data, repair_runs, repair_timers
 from foliot.services.stats import roll_up
@@ -22,6 +23,9 @@ def chores(database: Database) -> tuple[Chore, ...]:
 
     async def prune_history() -> bool:
         return (await prune(database)).is_more
+
+    async def finish_long_purges() -> bool:
+        return await finish_purges(database)
 
     async def repair_all_timers() -> bool:
         await repair_timers(database)
@@ -48,6 +52,7 @@ def chores(database: Database) -> tuple[Chore, ...]:
         move_timers_to_new_zone_data,
         add_up_days,
         prune_history,
+        finish_long_purges,
         repair_all_timers,
         repair_open_runs,
         empty_archived_workspaces,

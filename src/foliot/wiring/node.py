@@ -214,6 +214,7 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
         listen_url=settings.listen_url or url,
         secrets=(url, *settings.secrets()),
         permits=settings.worker_concurrency,
+        queues=settings.worker_queues,
         grace=settings.worker_grace,
         lease=settings.worker_lease,
         log_format=settings.log_format,

@@ -47,6 +47,7 @@ class Orders:
     listen_url: str = field(repr=False)
     secrets: tuple[str, ...] = field(repr=False)
     permits: int
+    queues: tuple[str, ...]
     grace: float
     lease: float
     log_format: str
@@ -81,7 +82,8 @@ async def run(orders: Orders) -> None:
     _watch_the_parent(lambda: _soon(loop, stopping.set), orders.grace + HARD_END)
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(orders.url, size=PoolSize(1, 4)))
-        link = LocalLink(database, f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease))
+        name, lease = f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease)
+        link = LocalLink(database, name, lease, orders.queues)
         reporter = Reporter(link)
         logbook = Logbook(link)
         worker = Worker(link, registry.load(), reporter, orders.permits, logbook=logbook)
@@ -100,7 +102,10 @@ async def run(orders: Orders) -> None:
         reporter.when_accepted = settled
         async with Beating(orders, worker):
             tasks = [asyncio.create_task(each.run()) for each in (claims, reports, hints, lines)]
-            log.info("worker.started", extra={"pid": os.getpid(), "permits": orders.permits})
+            log.info(
+                "worker.started",
+                extra={"pid": os.getpid(), "permits": orders.permits, "queues": orders.queues},
+            )
             await stopping.wait()
             log.info("worker.draining", extra={"grace": orders.grace})
             claims.stop()

@@ -43,7 +43,7 @@ class LocalLink:
     database: Database
     name: str
     lease: timedelta = workers.LEASE
-    queues: Sequence[str] = ("default",)
+    queues: Sequence[str] = ("*",)
     _turns: Turns = field(default_factory=Turns)
 
     async def register(self, types: Sequence[str], capacity: int) -> WorkerId:

@@ -83,6 +83,20 @@ def calendar_closed_until(calendar: Calendar, instant: datetime) -> datetime | N
     )
 
 
+def calendar_closes_at(calendar: Calendar, instant: datetime) -> datetime | None:
+    """When a calendar that lets `instant` through next closes; None when it never does."""
+    if calendar.kind is CalendarKind.BLACKOUT:
+        start = min(_next_start(rule, calendar.timezone, instant) for rule in calendar.rules)
+        return None if start == datetime.max else start
+    for _ in range(_MOST_JOINED):  # one allowed stretch may begin before another is over
+        ends = (_held_until(rule, calendar.timezone, instant) for rule in calendar.rules)
+        end = max((end for end in ends if end is not None), default=None)
+        if end is None or end == datetime.max:
+            return instant if end is None else None
+        instant = end
+    return None
+
+
 def _check_rule(rule: Rule, pointer: str) -> None:
     match rule:
         case Weekly():

@@ -143,7 +143,9 @@ def is_chained(schedule: Schedule) -> bool:
 
 def _nominal_after(timetable: Timetable, after: datetime) -> Nominal | None:
     if timetable.start_at is not None:
-        after = max(after, naive_utc(timetable.start_at) - TICK)
+        # A time may be the start itself, but a delay is counted from it.
+        start = naive_utc(timetable.start_at)
+        after = max(after, start if is_chained(timetable.schedule) else start - TICK)
     nominal = _by_kind(timetable, after)
     if nominal is not None and timetable.end_at is not None and nominal.at > naive_utc(timetable.end_at):
         return None

@@ -33,7 +33,7 @@ SELECT dependencies.job_id, jobs.name
 SELECT job_id FROM dependencies WHERE upstream_id = ANY (%(job_ids)s);
 
 -- name: names
-SELECT id, name, status FROM jobs WHERE id = ANY (%(job_ids)s);
+SELECT id, name, status FROM jobs WHERE id = ANY (%(job_ids)s) AND purged_at IS NULL;
 
 -- name: unlink
 DELETE FROM dependencies WHERE job_id = %(job_id)s AND upstream_id <> ALL (%(upstream_ids)s);

@@ -7,10 +7,10 @@ SELECT jobs.id, jobs.workspace_id, jobs.name, jobs.definition, jobs.status, jobs
  WHERE jobs.id = %(job_id)s;
 
 -- name: is_there
-SELECT id FROM jobs WHERE id = %(job_id)s AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s);
+SELECT id FROM jobs WHERE id = %(job_id)s AND purged_at IS NULL AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s);
 
 -- name: names
-SELECT id, name FROM jobs WHERE id = ANY (%(job_ids)s);
+SELECT id, name FROM jobs WHERE id = ANY (%(job_ids)s) AND purged_at IS NULL;
 
 -- name: freezes
 -- Of the workspace, from `since` on and into the future: what is to come explains as much as what is.

@@ -5,9 +5,10 @@ SELECT workspace_id, id, scope, start_at, end_at, after, per_minute, running, re
  WHERE start_at <= %(now)s AND (end_at IS NULL OR end_at > %(since)s);
 
 -- name: insert
-INSERT INTO freezes (workspace_id, id, scope, start_at, end_at, after, per_minute, running, reason, created_by, created_at)
+INSERT INTO freezes (workspace_id, id, scope, start_at, end_at, after, per_minute, running, reason, created_by, created_at,
+                     is_to_begin)
 VALUES (%(workspace_id)s, %(id)s, %(scope)s, %(start_at)s, %(end_at)s, %(after)s, %(per_minute)s, %(running)s, %(reason)s, %(by)s,
-        %(now)s);
+        %(now)s, %(start_at)s > %(now)s);
 
 -- name: lock
 SELECT workspace_id, id, scope, start_at, end_at, after, per_minute, running, reason, created_by, created_at, lifted_by, lifted_at
@@ -55,9 +56,12 @@ SELECT DISTINCT held.job_id
   JOIN jobs ON jobs.id = held.job_id
  WHERE freezes.start_at <= %(now)s AND (freezes.end_at IS NULL OR freezes.end_at > %(now)s)
    AND freeze_covers(freezes.scope, jobs.id, jobs.queue, jobs.tags)
-   AND (held.trigger IN ('schedule', 'dependency')
+   AND (held.trigger IN ('schedule', 'dependency', 'backfill')
         OR EXISTS (SELECT FROM runs WHERE runs.id = held.run_id AND runs.created_at < freezes.start_at))
  LIMIT %(limit)s;
+
+-- name: begin
+UPDATE freezes SET is_to_begin = false WHERE is_to_begin AND start_at <= %(now)s;
 
 -- name: startable_of
 SELECT run_id, job_id, trigger, true AS is_ready FROM ready WHERE job_id = ANY (%(job_ids)s)
@@ -71,7 +75,7 @@ SELECT leases.run_id
   JOIN jobs ON jobs.id = leases.job_id
  WHERE freezes.running = 'stop' AND freezes.start_at <= %(now)s AND (freezes.end_at IS NULL OR freezes.end_at > %(now)s)
    AND freeze_covers(freezes.scope, jobs.id, jobs.queue, jobs.tags)
-   AND (leases.trigger IN ('schedule', 'dependency')
+   AND (leases.trigger IN ('schedule', 'dependency', 'backfill')
         OR EXISTS (SELECT FROM runs WHERE runs.id = leases.run_id AND runs.created_at < freezes.start_at))
  ORDER BY leases.run_id
  LIMIT %(limit)s

@@ -38,7 +38,7 @@ INSERT INTO revisions (workspace_id, job_id, revision, schedule_rev, at, actor, 
 SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, %(note)s, definition FROM made;
 
 -- name: definition
-SELECT definition FROM jobs WHERE id = %(id)s;
+SELECT definition FROM jobs WHERE id = %(id)s AND purged_at IS NULL;
 
 -- name: edit
 WITH made AS (
@@ -62,14 +62,25 @@ WITH leased AS (DELETE FROM leases WHERE job_id = %(id)s),
      readied AS (DELETE FROM ready WHERE queue = %(queue)s AND workspace_id = %(workspace_id)s AND job_id = %(id)s)
 DELETE FROM waiting WHERE job_id = %(id)s;
 
+-- name: mark_purged
+-- From here on nobody finds it: without its timer it neither fires nor is shown.
+WITH timer AS (DELETE FROM timers WHERE job_id = %(id)s),
+     edges AS (DELETE FROM dependencies WHERE job_id = %(id)s),
+     calendars AS (DELETE FROM job_calendars WHERE job_id = %(id)s)
+UPDATE jobs SET status = 'archived', purged_at = %(now)s, paused_until = NULL WHERE id = %(id)s;
+
+-- name: next_purged
+-- No row: nothing is left to do, or another node is doing it.
+SELECT id FROM jobs WHERE purged_at IS NOT NULL ORDER BY purged_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+
 -- name: purge_history
-WITH gone AS (DELETE FROM runs WHERE job_id = %(id)s RETURNING id),
-     tried AS (DELETE FROM attempts USING gone WHERE attempts.run_id = gone.id),
-     lines AS (DELETE FROM log_chunks USING gone WHERE log_chunks.run_id = gone.id),
-     heads AS (DELETE FROM logs USING gone WHERE logs.run_id = gone.id),
-     days AS (DELETE FROM daily WHERE job_id = %(id)s)
+WITH doomed AS MATERIALIZED (SELECT id FROM runs WHERE job_id = %(id)s LIMIT %(most)s),
+     gone AS (DELETE FROM runs USING doomed WHERE runs.id = doomed.id RETURNING runs.id),
+     tried AS (DELETE FROM attempts USING doomed WHERE attempts.run_id = doomed.id),
+     lines AS (DELETE FROM log_chunks USING doomed WHERE log_chunks.run_id = doomed.id),
+     heads AS (DELETE FROM logs USING doomed WHERE logs.run_id = doomed.id)
 SELECT count(*) AS runs FROM gone;
 
 -- name: purge
-WITH timer AS (DELETE FROM timers WHERE job_id = %(id)s)
+WITH days AS (DELETE FROM daily WHERE job_id = %(id)s)
 DELETE FROM jobs WHERE id = %(id)s;

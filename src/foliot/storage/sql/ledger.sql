@@ -14,6 +14,16 @@ UNION ALL
 SELECT attempts, 'running', worker_id, fence, leased_at, NULL, NULL FROM leases WHERE run_id = %(run_id)s
  ORDER BY number;
 
+-- name: payloads
+-- What the payload of these jobs is and was, by the revisions that changed it.
+SELECT job_id, at, payload
+  FROM (SELECT job_id, revision, at, definition -> 'payload' AS payload,
+               lag(definition -> 'payload') OVER steps AS before, row_number() OVER steps AS place
+          FROM revisions WHERE job_id = ANY (%(job_ids)s)
+        WINDOW steps AS (PARTITION BY job_id ORDER BY revision)) AS followed
+ WHERE place = 1 OR payload IS DISTINCT FROM before
+ ORDER BY job_id, revision DESC;
+
 -- name: near
 -- The record that people mean by an instant: of that planned time, or of the first in the minute that begins there.
 SELECT * FROM ledger

@@ -3,7 +3,7 @@
 -- it serve. What stands in braces is put in by storage/listing.py, from its own pieces.
 WITH page AS MATERIALIZED (
     SELECT jobs.id, {key} AS key FROM jobs {join}
-     WHERE jobs.workspace_id = %(workspace_id)s AND {conditions}
+     WHERE jobs.workspace_id = %(workspace_id)s AND jobs.purged_at IS NULL AND {conditions}
      ORDER BY {order}
      LIMIT %(limit)s)
 SELECT jobs.*, page.key::text AS key, timers.cursor_at, timers.next_at, timers.live, timers.waiting, timers.runs_created, timers.skip_next,
@@ -14,13 +14,13 @@ SELECT jobs.*, page.key::text AS key, timers.cursor_at, timers.next_at, timers.l
 
 -- name: job_ids
 SELECT jobs.id FROM jobs {join}
- WHERE jobs.workspace_id = %(workspace_id)s AND {conditions}
+ WHERE jobs.workspace_id = %(workspace_id)s AND jobs.purged_at IS NULL AND {conditions}
  ORDER BY jobs.id
  LIMIT %(limit)s;
 
 -- name: count_jobs
 SELECT count(*) AS found
-  FROM (SELECT FROM jobs {join} WHERE jobs.workspace_id = %(workspace_id)s AND {conditions} LIMIT %(limit)s) AS counted;
+  FROM (SELECT FROM jobs {join} WHERE jobs.workspace_id = %(workspace_id)s AND jobs.purged_at IS NULL AND {conditions} LIMIT %(limit)s) AS counted;
 
 -- name: owners
 SELECT id, lower(name) AS name FROM principals WHERE workspace_id = %(workspace_id)s AND lower(name) = ANY (%(names)s);

@@ -1,16 +1,31 @@
 -- name: workspaces_with_work
 -- A loose scan: one index probe per workspace that has something ready, however much it has. Starts behind the workspace that was
--- served last, so that each gets its turn. A restored database that waits for its operator has no work for anybody.
+-- served last, so that each gets its turn. A restored database that waits for its operator has no work for anybody, and nobody has
+-- work for a worker that has left or was struck off: it has lost its runs and must come again under a new id. A workspace in which
+-- a freeze has begun waits until the sweeper has put in line what may not start.
 WITH RECURSIVE found AS (
     (SELECT workspace_id, 1 AS n FROM ready WHERE queue = %(queue)s AND workspace_id > %(after)s
         AND NOT EXISTS (SELECT FROM installation WHERE held_at IS NOT NULL)
+        AND EXISTS (SELECT FROM workers WHERE id = %(worker_id)s AND alive_until >= %(now)s)
       ORDER BY workspace_id LIMIT 1)
     UNION ALL
     SELECT (SELECT ready.workspace_id FROM ready WHERE ready.queue = %(queue)s AND ready.workspace_id > found.workspace_id
              ORDER BY ready.workspace_id LIMIT 1), found.n + 1
       FROM found WHERE found.workspace_id IS NOT NULL AND found.n < %(limit)s)
 SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = found.workspace_id) AS is_limited
-  FROM found WHERE workspace_id IS NOT NULL;
+  FROM found
+ WHERE workspace_id IS NOT NULL
+   AND NOT EXISTS (SELECT FROM freezes WHERE freezes.workspace_id = found.workspace_id AND is_to_begin
+                      AND start_at <= %(now)s AND (end_at IS NULL OR end_at > %(now)s));
+
+-- name: queues_with_work
+-- The same loose scan over queues, for workers that serve them all.
+WITH RECURSIVE found AS (
+    (SELECT queue, 1 AS n FROM ready WHERE queue > %(after)s ORDER BY queue LIMIT 1)
+    UNION ALL
+    SELECT (SELECT ready.queue FROM ready WHERE ready.queue > found.queue ORDER BY ready.queue LIMIT 1), found.n + 1
+      FROM found WHERE found.queue IS NOT NULL AND found.n < %(limit)s)
+SELECT queue FROM found WHERE queue IS NOT NULL;
 
 -- name: take
 -- An equal share of each workspace. MATERIALIZED keeps the planner from running the LIMIT again and taking too many; SKIP LOCKED lets
@@ -49,7 +64,7 @@ SELECT groups.*
          WHERE workspace_id = %(workspace_id)s AND available_at <= %(by)s
          GROUP BY queue, type) AS groups
  WHERE NOT EXISTS (SELECT FROM workers
-                    WHERE groups.queue = ANY (workers.queues) AND groups.type = ANY (workers.types)
+                    WHERE workers.queues && ARRAY[groups.queue, '*'] AND groups.type = ANY (workers.types)
                       AND workers.alive_until >= %(now)s AND NOT workers.is_draining
                       AND (workers.workspace_id IS NULL OR workers.workspace_id = %(workspace_id)s))
  ORDER BY since, queue, type

@@ -161,7 +161,7 @@ SELECT count(*) AS runs,
 
 -- name: jobs_by_status
 SELECT status, count(*) AS jobs FROM jobs
- WHERE workspace_id = %(workspace_id)s AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
+ WHERE workspace_id = %(workspace_id)s AND purged_at IS NULL AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
  GROUP BY status;
 
 -- name: open_runs

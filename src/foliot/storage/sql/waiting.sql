@@ -46,6 +46,9 @@ UPDATE waiting SET waits_for = %(waits_for)s WHERE run_id = ANY (%(run_ids)s);
 -- name: hold_until
 UPDATE waiting SET waits_for = %(waits_for)s, expires_at = %(until)s WHERE run_id = %(run_id)s;
 
+-- name: put_off
+UPDATE waiting SET waits_for = 'window', available_at = %(at)s, expires_at = %(until)s WHERE run_id = %(run_id)s;
+
 -- name: hold_ready
 -- Out of `ready`, into the line. The delete is the lock: one that a worker claims at this moment is not among them.
 WITH gone AS (DELETE FROM ready WHERE run_id = ANY (%(run_ids)s) RETURNING *)

@@ -25,10 +25,11 @@ from foliot.testing.simulation.chronicle import Chronicle
 from foliot.testing.simulation.faults import Fault, FaultKind, NodeDied, faults
 from foliot.testing.simulation.nodes import GRAIN, LEASE, Node, Stage, whole
 from foliot.testing.simulation.people import People
-from foliot.testing.simulation.world import MINUTE, Size
+from foliot.testing.simulation.world import HOUR, MINUTE, Size
 
 NODES = 2
 DAY = timedelta(days=1)
+UPGRADES = 5  # days between new versions of the zone data
 ENOUGH = 5  # times that nodes look after a freeze that is over
 Deed = Callable[[], Awaitable[None]]
 _LOOK = """
@@ -66,12 +67,12 @@ class Drive:
         self.clock = ManualClock(size.start)
         self.chronicle = Chronicle()
         capacity = max(50, size.workspaces * size.jobs // 4)
-        self.stage = Stage(pool_url(owner_url), self.clock, size.seed, capacity)
+        self.stage = Stage(pool_url(owner_url), self.clock, size.lot, capacity)
         self.nodes = [Node(self.stage, f"node-{number}") for number in range(NODES)]
         self._owner = owner
         self._on_day = on_day
         self._on_claim = on_claim
-        self._chance = Random(f"{size.seed}/drive")
+        self._chance = Random(f"{size.lot}/drive")
         self._agenda: list[tuple[datetime, int, Deed]] = []
         self._order = count()
         self._claim_from = self._house_from = size.start
@@ -79,7 +80,7 @@ class Drive:
 
     async def run(self) -> None:
         """From the start to the end of the world, and then, without faults and new planned times, until all work has drained."""
-        chance = Random(f"{self.size.seed}/people")
+        chance = Random(f"{self.size.lot}/people")
         async with Database(
             self.stage.url, clock=self.clock, size=PoolSize(most=1), chance=chance
         ) as database:
@@ -91,6 +92,8 @@ class Drive:
                 self._at(fault.at, partial(self._strike, fault))
             for day in range(1, self.size.days + 1):
                 self._at(self.size.start + day * DAY, self._on_day)
+            for day in range(1, self.size.days, UPGRADES):
+                self._at(self.size.start + day * DAY + HOUR, self._upgrade)
             for number, node in enumerate(self.nodes):
                 await node.start()
                 self._at(self.size.start + GRAIN, partial(self._beat, node, number))
@@ -207,12 +210,18 @@ class Drive:
         self._at(self.clock.now() + GRAIN, partial(self._beat, node, turn + 1))
         steps: list[Callable[[Node], Awaitable[None]]] = [Node.beat]
         if turn % NODES == 0:
-            steps += [Node.sweep, Node.answer_gates]
+            steps += [Node.sweep, Node.answer_gates, Node.recount]
             if self.chronicle.freezes:
                 steps.append(self._mind_freezes)
         for step in steps:
             if node.is_awake:
                 await self._let(node, step)
+
+    async def _upgrade(self) -> None:
+        self._owner.execute("UPDATE foliot.installation SET tzdata_version = '2000a'")
+        for node in self.nodes:
+            if node.is_awake:
+                await self._let(node, Node.renew_zone_data)
 
     async def _mind_freezes(self, node: Node) -> None:
         """Until a while after each has ended: what it held is let go in batches."""

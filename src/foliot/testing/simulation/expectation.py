@@ -8,11 +8,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from foliot.domain.gaps import TICK
 from foliot.domain.records import COUNTED_TO
 from foliot.domain.schedule import Interval, PlannedTime, Timetable, is_chained, planned_after, times_between
 from foliot.domain.starting import MayStart, may_start
@@ -78,13 +77,11 @@ def judge(
 
 
 def may_begin(story: Story, available_at: datetime, now: datetime) -> bool:
-    """Whether all was open when the run became available, and the window still is. An edit may have come in between."""
-    for chapter in story.chapters[-2:]:
-        timetable = chapter.timetable
-        windowed = replace(timetable, calendars=())
-        if _is_open(timetable, available_at) and _is_open(windowed, now):
-            return True
-    return False
+    """Whether all was open when the run became available, and still is. An edit may have come in between."""
+    return any(
+        _is_open(chapter.timetable, available_at) and _is_open(chapter.timetable, now)
+        for chapter in story.chapters[-2:]
+    )
 
 
 def _is_open(timetable: Timetable, at: datetime) -> bool:
@@ -107,7 +104,7 @@ def _complete(
         elif (planned.local, planned.fold) != (record.planned_key, record.fold):
             yield f"I1: {record.planned_for} is recorded as {record.planned_key} fold {record.fold}, not {planned.local} fold {planned.fold}"
         elif record.planned_until is None:
-            yield from _single(record, planned, open_times)
+            yield from _single(record, planned, open_times, None if is_last else until)
     for record in records:
         if record.planned_until is not None:
             inside = instants[bisect_left(instants, record.planned_for) :]
@@ -115,19 +112,21 @@ def _complete(
             open_times -= stands_for
             if record.count != (len(stands_for) if len(stands_for) <= COUNTED_TO else None):
                 yield f"I1: the gap from {record.planned_for} to {record.planned_until} counts {record.count}, not {len(stands_for)}"
-    if not is_last:  # an edit drops what was still to come; a job that has had all its runs plans no more
-        ahead = [planned.planned_for for planned in expected if planned.due_at > until or is_counted]
-        open_times = {at for at in open_times if not ahead or at < ahead[0]}
+    if not is_last and is_counted:  # a job that has had all its runs plans no more
+        open_times = set()
     for missing in sorted(open_times)[:1]:
         yield f"I1: {missing} was planned and has no record ({len(open_times)} such)"
 
 
-def _single(record: Recorded, planned: PlannedTime, open_times: set[datetime]) -> Iterator[str]:
+def _single(
+    record: Recorded, planned: PlannedTime, open_times: set[datetime], edited_at: datetime | None
+) -> Iterator[str]:
     if planned.planned_for not in open_times:
         yield f"I2: {planned.planned_for} has two records"
     open_times.discard(planned.planned_for)
     early = [at for at in (record.created_at, record.started_at) if at is not None and at < planned.due_at]
-    if early:
+    is_dropped = record.created_at == edited_at and record.started_at is None  # put off, then edited away
+    if early and not is_dropped:
         yield f"I3: {planned.planned_for} was due at {planned.due_at} and acted on at {early[0]}"
 
 
@@ -139,7 +138,7 @@ def _chained(
     assert isinstance(schedule, Interval)
     starts = {chapter.since, *story.resumed, *ends}
     if start_at is not None:
-        starts.add(start_at - TICK)
+        starts.add(start_at)
     before: Recorded | None = None
     for record in records:
         if record.planned_for - schedule.every not in starts:

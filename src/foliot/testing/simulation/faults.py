@@ -40,7 +40,7 @@ class Fault:
 
 
 def faults(size: Size, nodes: int) -> Iterator[Fault]:
-    chance = Random(f"{size.seed}/faults")
+    chance = Random(f"{size.lot}/faults")
     at = size.start
     while size.with_faults:
         at += timedelta(seconds=int(chance.expovariate(1 / BETWEEN.total_seconds())))

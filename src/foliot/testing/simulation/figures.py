@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,9 @@ SELECT COALESCE(status || COALESCE(' (' || skip_reason || ')', ''), 'open'), cou
        sum(CASE WHEN planned_until IS NULL THEN 1 ELSE COALESCE(count, 10000) END)
   FROM foliot.runs GROUP BY 1 ORDER BY 1
 """
+
+
+_WRAP = 1 << 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +57,35 @@ class Figures:
         ]
 
 
+def merged(size: Size, slices: Sequence[Figures], seconds: float) -> Figures:
+    """Of slices that lived side by side. Sums all of it, the history too, so the order does not matter."""
+    records, happenings = Counter[str](), Counter[str]()
+    for each in slices:
+        records.update(each.records)
+        happenings.update(each.happenings)
+    return Figures(
+        size=size,
+        records=dict(sorted(records.items())),
+        occurrences=sum(each.occurrences for each in slices),
+        attempts=sum(each.attempts for each in slices),
+        happenings=happenings,
+        checks=sum(each.checks for each in slices),
+        history=f"{sum(int(each.history, 16) for each in slices) % _WRAP:024x}",
+        seconds=seconds,
+    )
+
+
+def so_far(owner: psycopg.Connection[Any]) -> int:
+    """Occurrences, by the counters of the timers: to show how it goes on, without reading the ledger."""
+    row = owner.execute("SELECT COALESCE(sum(fire_count + skip_count), 0) FROM foliot.timers").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 def history_of(owner: psycopg.Connection[Any]) -> str:
     row = owner.execute(_HISTORY).fetchone()
     assert row is not None
-    return f"{int(row[0] or 0) % (1 << 96):024x}"
+    return f"{int(row[0] or 0) % _WRAP:024x}"
 
 
 def figures(

@@ -25,8 +25,8 @@ class Act:
     outcome: Outcome
 
 
-def act(seed: int, name: str, behaviour: Behaviour, planned_for: datetime, attempt: int) -> Act:
-    key = f"{seed}/{name}/{planned_for.timestamp()}/{attempt}".encode()
+def act(lot: str, name: str, behaviour: Behaviour, planned_for: datetime, attempt: int) -> Act:
+    key = f"{lot}/{name}/{planned_for.timestamp()}/{attempt}".encode()
     digest = blake2b(key, digest_size=12).digest()
     length, luck, mood = (int.from_bytes(digest[start : start + 4], "big") / _WHOLE for start in (0, 4, 8))
     if luck < behaviour.hanging:

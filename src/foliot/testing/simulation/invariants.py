@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -15,12 +15,14 @@ from foliot.testing.simulation.chronicle import Chronicle, Story
 from foliot.testing.simulation.expectation import Standing, judge, may_begin, records_of
 
 DAY = timedelta(days=1)
+EVER = datetime(1970, 1, 1, tzinfo=UTC)
 _SPELLS = """
     SELECT runs.job_id, attempts.run_id, attempts.leased_at AS since, attempts.ended_at AS until, attempts.fence
       FROM attempts JOIN runs ON runs.id = attempts.run_id
+     WHERE attempts.ended_at >= %(since)s
     UNION ALL
     SELECT job_id, id, started_at, finished_at, fence FROM runs
-     WHERE attempt_count = 1 AND finished_at IS NOT NULL AND NOT EXISTS (SELECT FROM attempts WHERE run_id = runs.id)
+     WHERE attempt_count = 1 AND finished_at >= %(since)s AND NOT EXISTS (SELECT FROM attempts WHERE run_id = runs.id)
     UNION ALL
     SELECT job_id, run_id, leased_at, 'infinity', fence FROM leases
 """
@@ -37,11 +39,11 @@ _MATCHING = """
 # Each finds what is wrong; no rows is right. %(exclusive)s, %(jobs)s and %(most_tries)s come from the chronicle.
 CHECKS = {
     "I2 unique: one record per planned time": """
-        SELECT job_id, planned_key, fold, schedule_rev, count(*) FROM runs WHERE trigger = 'schedule'
+        SELECT job_id, planned_key, fold, schedule_rev, count(*) FROM runs WHERE trigger = 'schedule' AND created_at >= %(since)s
          GROUP BY job_id, planned_key, fold, schedule_rev HAVING count(*) > 1""",
     "I3 never early: nothing is made or started before its planned time": """
         SELECT id, planned_for, created_at, started_at FROM runs
-         WHERE trigger = 'schedule' AND (created_at < planned_for OR started_at < planned_for OR started_at < created_at)
+         WHERE trigger = 'schedule' AND created_at >= %(since)s AND (created_at < planned_for OR started_at < planned_for OR started_at < created_at)
         UNION ALL
         SELECT run_id, planned_for, available_at, leased_at FROM leases WHERE leased_at < available_at""",
     "I5 no overlap: exclusive jobs hold one lease at a time": f"""
@@ -58,14 +60,14 @@ CHECKS = {
         SELECT downstream.id, downstream.created_at, upstream.status, upstream.finished_at
           FROM runs AS downstream LEFT JOIN runs AS upstream ON upstream.id = downstream.upstream_run_id
           LEFT JOIN dependencies ON dependencies.job_id = downstream.job_id AND dependencies.upstream_id = upstream.job_id
-         WHERE downstream.trigger = 'dependency'
+         WHERE downstream.trigger = 'dependency' AND downstream.created_at >= %(since)s
            AND (upstream.id IS NULL OR upstream.finished_at IS NULL OR upstream.finished_at > downstream.created_at
                 OR upstream.status <> ALL ({_MATCHING}))""",
     "I7 dependency order: each end triggers once": f"""
         SELECT dependencies.job_id, upstream.id, upstream.status FROM dependencies
           JOIN jobs ON jobs.id = dependencies.job_id AND jobs.status = 'active' AND jobs.status_at = jobs.created_at
           JOIN runs AS upstream ON upstream.job_id = dependencies.upstream_id AND upstream.status = ANY ({_MATCHING})
-         WHERE dependencies.mode = 'trigger'
+         WHERE dependencies.mode = 'trigger' AND upstream.finished_at >= %(since)s
            AND NOT EXISTS (SELECT FROM runs WHERE runs.job_id = dependencies.job_id AND runs.upstream_run_id = upstream.id)""",
     "I7 dependency order: one run for each success at a gate": """
         SELECT dependencies.job_id, count(*) AS ran, successes FROM dependencies
@@ -79,7 +81,7 @@ CHECKS = {
           JOIN LATERAL (SELECT count(*) FILTER (WHERE status IN ('failed', 'timed_out')) AS tries,
                                count(*) FILTER (WHERE status = 'lost') AS losses
                           FROM attempts WHERE run_id = runs.id) AS counted ON true
-         WHERE runs.attempt_count > 1 AND (tries > bound.most OR losses > 3)""",
+         WHERE runs.attempt_count > 1 AND runs.finished_at >= %(since)s AND (tries > bound.most OR losses > 3)""",
     "open runs stand in exactly one place": f"""
         SELECT runs.id, runs.status, count(places.run_id) FROM runs FULL JOIN ({_PLACES}) AS places ON places.run_id = runs.id
          WHERE runs.status IS NULL OR places.run_id IS NOT NULL
@@ -105,6 +107,17 @@ CHECKS = {
     "nothing due is left behind by a tick": """
         SELECT job_id, status, due_at FROM timers WHERE due_at <= %(ticked_at)s AND status IN ('active', 'pending')""",
 }
+CHECKS["caps are kept, and counted right"] = """
+    SELECT limits.workspace_id, key, cap, in_use, found FROM limits
+      JOIN LATERAL (SELECT count(*) AS found FROM leases WHERE leases.workspace_id = limits.workspace_id
+                       AND (limits.key = '' OR leases.concurrency_key = limits.key)) AS counted ON true
+     WHERE in_use <> found OR in_use > cap"""
+# These go through all records there are, whenever they were made: for the looks at everything.
+WHOLE = frozenset({
+    "I7 dependency order: one run for each success at a gate",
+    "open runs stand in exactly one place",
+    "counters of timers are counts of runs",
+})  # fmt: skip
 _STILL_OPEN = f"""
     SELECT places.run_id, jobs.name, jobs.status, places.waits_for FROM ({_PLACES}) AS places
       JOIN jobs ON jobs.id = places.job_id LEFT JOIN waiting USING (run_id)
@@ -121,12 +134,12 @@ class Judge:
     def __init__(self, owner: psycopg.Connection[Any], chronicle: Chronicle) -> None:
         self._owner = owner
         self._chronicle = chronicle
-        self._ended: dict[datetime, Any] = {}  # what was final at the end of a day, as it was then
+        self._ended: dict[int, Any] = {}  # what was final at the end of a day, as it was then
         self.checked = 0
 
-    def look(self, now: datetime) -> None:
-        """At the end of a simulated day: everything that one statement can tell."""
-        _refuse(self.statements(now))
+    def look(self, now: datetime, since: datetime = EVER) -> None:
+        """At the end of a simulated day: everything that one statement can tell of what was recorded since then."""
+        _refuse(self.statements(now, since))
 
     def look_at_everything(self, now: datetime) -> None:
         """At the end of the world: the history of every job as well, and that nothing is left to be done."""
@@ -140,21 +153,24 @@ class Judge:
             for sentence in self._history(story):
                 yield f"{sentence} ({story.name})"
 
-    def statements(self, now: datetime) -> Iterator[str]:
+    def statements(self, now: datetime, since: datetime = EVER) -> Iterator[str]:
         stories, ticks = self._chronicle.stories, self._chronicle.ticks
         given = {
             "exclusive": [story.id for story in stories.values() if _is_exclusive(story)],
             "jobs": list(stories),
             "most_tries": [story.spec.retry.max + 1 for story in stories.values()],
+            "since": since,
             "ticked_at": ticks[-1] if ticks else now - DAY,
         }
         self._owner.execute("SET search_path TO foliot")
         for name, query in CHECKS.items():
+            if since > EVER and name in WHOLE:
+                continue
             self.checked += 1
             wrong = self._owner.execute(query, given).fetchmany(3)
             if wrong:
                 yield f"{name}: {wrong}"
-        yield from self._finals(now)
+        yield from self._finals(now, since)
 
     def look_at_claims(self, claimed: Sequence[Claimed], now: datetime) -> None:
         """I3 and I8 for attempts: available by now; all was open when it became so, and the window is open now."""
@@ -208,21 +224,20 @@ class Judge:
             story, Standing(*row), records_of(rows), {at for (at,) in ends}, self._chronicle.ticks
         )
 
-    def _finals(self, now: datetime) -> Iterator[str]:
-        """I10: what ended by the last look has not changed since; what ended since is remembered."""
-        self._ended[now] = None
-        edges = sorted(self._ended)
-        for since, until in zip([edges[0] - 400 * DAY, *edges], edges, strict=False):
-            found = self._owner.execute(
-                """SELECT count(*), sum(hashtextextended(runs::text, 0)) FROM foliot.runs
-                    WHERE finished_at >= %s AND finished_at < %s""",
-                [since, until],
-            ).fetchone()
+    def _finals(self, now: datetime, since: datetime) -> Iterator[str]:
+        """I10: what had ended by the end of a day has not changed since; days that are over now are remembered."""
+        today = (now - EVER) // DAY
+        rows = self._owner.execute(
+            """SELECT (extract(epoch FROM finished_at)::bigint / 86400)::int, count(*), sum(hashtextextended(runs::text, 0))
+                 FROM foliot.runs WHERE finished_at >= %s AND finished_at < %s GROUP BY 1""",
+            [EVER + DAY * ((since - EVER) // DAY), EVER + DAY * today],
+        ).fetchall()
+        found = {day: (count, total) for day, count, total in rows}
+        for day in sorted({*found, *(day for day in self._ended if EVER + day * DAY >= since)}):
             self.checked += 1
-            if self._ended[until] is None:
-                self._ended[until] = found
-            elif self._ended[until] != found:
-                yield f"I10 final: runs that had ended before {until} have changed: {self._ended[until]} -> {found}"
+            known = self._ended.setdefault(day, found.get(day))
+            if known != found.get(day):
+                yield f"I10 final: runs that had ended on {EVER + day * DAY:%Y-%m-%d} have changed: {known} -> {found.get(day)}"
 
 
 def _refuse(complaints: Iterator[str]) -> None:

@@ -10,9 +10,10 @@ from random import Random
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import JobId, RunId, WorkerId
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, TimedOut
-from foliot.services import freezes, workers
+from foliot.services import freezes, limits, workers
 from foliot.services.claim import Turns, claim
 from foliot.services.expiry import answer_gates, expire, open_windows
+from foliot.services.repair import refresh_zone_data
 from foliot.services.report import Report, report
 from foliot.services.sweep import sweep
 from foliot.services.tick import BATCH, tick
@@ -24,6 +25,8 @@ from foliot.testing.simulation.handlers import act
 from foliot.testing.simulation.world import MINUTE, TYPE, Behaviour
 
 QUEUE = "default"
+MOST_CLAIMS = 20
+FEW = 50  # with fewer in its hands, a claim has found nearly all there was
 # Every instant costs transactions, so what need not have its own shares one: workers look up and beat on the whole grain.
 # Leases are longer than in life for it; nothing that is checked hangs on their length.
 GRAIN = 10 * MINUTE
@@ -43,7 +46,7 @@ class Stage:
 
     url: str
     clock: ManualClock
-    seed: int
+    lot: str
     capacity: int
     handlers: dict[JobId, Handler] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
@@ -85,7 +88,7 @@ class Node:
 
     async def start(self) -> None:
         self._lives += 1
-        chance = Random(f"{self.stage.seed}/{self.name}/{self._lives}")
+        chance = Random(f"{self.stage.lot}/{self.name}/{self._lives}")
         self.database = FaultyDatabase(
             self.stage.url, clock=self.stage.clock, size=PoolSize(most=1), chance=chance
         )
@@ -114,18 +117,24 @@ class Node:
                 return True
 
     async def claim(self) -> list[Claimed]:
-        permits = self.stage.capacity - len(self.held)
-        if permits <= 0:
-            return []
-        self.stage.count("claims")
-        try:
-            claimed = await claim(self.database, self.worker_id, QUEUE, [TYPE], permits, self._turns)
-        except DatabaseUnavailable:
-            await self._hand_back_unknown()
-            return []
-        for each in claimed:
-            self._take(each)
-        return claimed
+        """As many batches as it has room for: one serves some of the workspaces only."""
+        taken: list[Claimed] = []
+        for _ in range(MOST_CLAIMS):
+            permits = self.stage.capacity - len(self.held)
+            if permits <= 0:
+                break
+            self.stage.count("claims")
+            try:
+                claimed = await claim(self.database, self.worker_id, QUEUE, [TYPE], permits, self._turns)
+            except DatabaseUnavailable:
+                await self._hand_back_unknown()
+                break
+            for each in claimed:
+                self._take(each)
+            taken += claimed
+            if len(claimed) < FEW:
+                break
+        return taken
 
     async def report(self) -> None:
         now = self.stage.clock.now()
@@ -161,6 +170,15 @@ class Node:
     async def answer_gates(self) -> None:
         self.stage.count("gates answered", await answer_gates(self.database))
 
+    async def renew_zone_data(self) -> None:
+        """As after an upgrade: every timer is looked at again, and none has another time."""
+        moved = await refresh_zone_data(self.database)
+        self.stage.count("zone data renewed", moved is not None)
+        self.stage.count("moved by zone data", moved or 0)
+
+    async def recount(self) -> None:
+        self.stage.count("caps miscounted", await limits.recount(self.database))
+
     async def mind_freezes(self) -> None:
         self.stage.count("held by a freeze", await freezes.hold(self.database))
         thawed = await freezes.thaw(self.database)
@@ -178,7 +196,7 @@ class Node:
 
     def _take(self, claimed: Claimed) -> None:
         handler = self.stage.handlers[claimed.job_id]
-        acted = act(self.stage.seed, handler.name, handler.behaviour, claimed.planned_for, claimed.attempt)
+        acted = act(self.stage.lot, handler.name, handler.behaviour, claimed.planned_for, claimed.attempt)
         now, outcome = self.stage.clock.now(), acted.outcome
         ends_at = now + acted.takes
         if ends_at > claimed.deadline_at:

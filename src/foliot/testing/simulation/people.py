@@ -20,14 +20,15 @@ from foliot.domain.freezing import After, Running
 from foliot.domain.ids import CalendarId, JobId, WorkspaceId, uuid7
 from foliot.domain.schedule import Calendar
 from foliot.domain.schedule.reading import anchored
-from foliot.services import editing, freezes, job_moves, jobs, run_verbs
+from foliot.services import editing, freezes, job_moves, jobs, limits, run_verbs
+from foliot.services.backfill import backfill
 from foliot.services.freezes import NewFreeze
 from foliot.storage import workspaces
 from foliot.storage.codec import encode
 from foliot.storage.tx import Database, Role
 from foliot.testing.simulation.chronicle import Chronicle, Frozen, Story
 from foliot.testing.simulation.nodes import Handler, Stage
-from foliot.testing.simulation.world import NewJob, Size, other_schedule, world
+from foliot.testing.simulation.world import NewJob, Size, caps, other_schedule, world
 
 BY = Actor("people")
 Deed = Callable[[], Awaitable[None]]
@@ -55,12 +56,17 @@ class People:
         async with self.database.tx(Role.APP, system=True) as tx:
             for number in range(self.size.workspaces):
                 workspace_id = WorkspaceId(tx.new_id())
-                await workspaces.insert_missing(tx, workspace_id, f"w{number}", f"Workspace {number}")
+                await workspaces.insert_missing(
+                    tx, workspace_id, f"w{self.size.first + number}", f"Workspace {self.size.first + number}"
+                )
                 ids.append(workspace_id)
         made: dict[int, list[JobId]] = {}
         for new in world(self.size):
             siblings = made.setdefault(new.workspace, [])
             siblings.append(await self._create(ids[new.workspace], new, siblings))
+        for workspace, key, cap in caps(self.size):
+            await limits.set_limit(self.database, ids[workspace], key, cap, BY)
+            self.stage.count("people capped")
 
     def deeds(self) -> Iterator[tuple[datetime, Deed]]:
         """When people do what to their jobs, in no order."""
@@ -82,6 +88,8 @@ class People:
             (0.03, partial(self._skip_next, story)),
             (0.01, partial(self._archive, story)),
             (0.02, partial(self._freeze, story)),
+            (0.03, partial(self._backfill, story)),
+            (0.0005, partial(self._archive_all, story)),
         )
 
     def _moment(self, length: timedelta) -> datetime:
@@ -148,23 +156,46 @@ class People:
         end_at = min(now + timedelta(hours=self.chance.randint(1, 12)), self.size.end - timedelta(hours=1))
         everything = self.chance.random() < 0.5
         after, running = self.chance.choice(list(After)), self.chance.choice(list(Running))
-        if end_at <= now:
+        start_at = now if self.chance.random() < 0.5 else now + timedelta(minutes=self.chance.randint(1, 300))
+        if end_at <= start_at:
             return
         new = NewFreeze(
             "stock-taking",
             everything=everything,
             jobs=frozenset() if everything else frozenset({story.id}),
+            start_at=start_at,
             end_at=end_at,
             after=after,
             running=running,
         )
         await freezes.turn_on(self.database, story.workspace_id, new, BY)
-        frozen = Frozen(now, end_at)
+        frozen = Frozen(start_at, end_at)
         self.chronicle.freezes.append(frozen)
         for each in self.chronicle.stories.values():
             if each is story or (everything and each.workspace_id == story.workspace_id):
                 each.frozen.append(frozen)
         self.stage.count("people froze")
+
+    async def _backfill(self, story: Story) -> None:
+        now = self.stage.clock.now()
+        made = await backfill(
+            self.database,
+            story.workspace_id,
+            story.id,
+            BY,
+            now - timedelta(hours=6),
+            now,
+            dry_run=False,
+            skipped=True,
+        )
+        self.stage.count("people backfilled", made.count)
+
+    async def _archive_all(self, story: Story) -> None:
+        """The whole workspace is put away."""
+        for each in self.chronicle.stories.values():
+            if each.workspace_id == story.workspace_id:
+                await self._try(partial(self._archive, each))
+        self.stage.count("people archived a workspace")
 
     async def _archive(self, story: Story) -> None:
         await job_moves.archive(self.database, story.workspace_id, story.id, BY, detach=True)

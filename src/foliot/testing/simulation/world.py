@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from random import Random
@@ -44,6 +44,8 @@ SPRING = datetime(
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 TYPE = "simulated"
+SLICE = 250  # workspaces: an instant costs the same however many there are, so slices are large
+SHARED = "database"  # what some jobs of a workspace share
 ZONES = (
     "UTC", "America/New_York", "America/Chicago", "America/Los_Angeles", "America/Sao_Paulo", "America/Santiago",
     "America/Havana", "Europe/London", "Europe/Paris", "Europe/Berlin", "Europe/Chisinau", "Africa/Cairo", "Africa/Casablanca",
@@ -79,6 +81,20 @@ class Size:
     mix: Mix = Mix.LIGHT
     start: datetime = SPRING
     with_faults: bool = True
+    with_caps: bool = False  # who comes first at a cap is no part of a seed: such a history is not repeated
+    first: int = 0  # the number of its first workspace: a slice of a larger world
+
+    @property
+    def lot(self) -> str:
+        """What all chance is drawn from: every slice has luck of its own."""
+        return f"{self.seed}/{self.first}" if self.first else str(self.seed)
+
+    def slices(self) -> tuple[Size, ...]:
+        """Worlds of their own that make up this one. They follow from its size alone, so as many processes as one likes may share them."""
+        return tuple(
+            replace(self, first=self.first + start, workspaces=min(SLICE, self.workspaces - start))
+            for start in range(0, self.workspaces, SLICE)
+        )
 
     @property
     def end(self) -> datetime:
@@ -119,7 +135,7 @@ class NewJob:
 
 
 def world(size: Size) -> Iterator[NewJob]:
-    chance = Random(f"{size.seed}/world")
+    chance = Random(f"{size.lot}/world")
     beats = [beat for beat, share in SHARES.items() for _ in range(share)]
     for workspace in range(size.workspaces):
         for place in range(size.jobs):
@@ -127,6 +143,16 @@ def world(size: Size) -> Iterator[NewJob]:
             if number % len(beats) == 0:
                 chance.shuffle(beats)
             yield _job(size, chance, beats[number % len(beats)], workspace, place)
+
+
+def caps(size: Size) -> Iterator[tuple[int, str, int]]:
+    """The workspaces that may not do all at once: how many runs of theirs, or of those that share something."""
+    chance = Random(f"{size.lot}/caps")
+    for workspace in range(size.workspaces if size.with_caps else 0):
+        if chance.random() < 0.15:
+            yield workspace, "", chance.randint(3, 6)
+        if chance.random() < 0.15:
+            yield workspace, SHARED, chance.randint(1, 2)
 
 
 def other_schedule(chance: Random, size: Size, schedule: Schedule) -> Schedule:
@@ -161,12 +187,15 @@ def _job(size: Size, chance: Random, beat: Beat, workspace: int, place: int) -> 
         misfire=Misfire(chance.choice(list(MisfireRule)), max_catch_up=chance.randint(1, 6)),
         breaker=Breaker(chance.randint(3, 8), chance.choice((BreakerAction.NONE, *BreakerAction))),
         limits=_limits(chance),
+        concurrency_key=SHARED if chance.random() < 0.1 else None,
     )
     behaviour = Behaviour(
         typical=min(LENGTHS[beat] * chance.choice((0.1, 0.3, 0.3, 1.2)), 2 * HOUR),
         failing=chance.choice((0, 0.02, 0.1, 0.1, 0.5)) if chance.random() < 0.95 else 0.95,
     )
-    return NewJob(workspace, Definition(f"w{workspace}-j{place}", spec), behaviour, calendar, upstream)
+    return NewJob(
+        workspace, Definition(f"w{size.first + workspace}-j{place}", spec), behaviour, calendar, upstream
+    )
 
 
 def _schedule(chance: Random, beat: Beat, size: Size, place: int) -> tuple[Schedule, Upstream | None]:
