@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from foliot.clock import SystemClock
+from foliot.testing.clock import ManualClock
 from tests.cli.test_commands import foliot
 from tests.sdk.conftest import Served
 from tests.sdk.conftest import served as served  # noqa: PLC0414  # a fixture, handed on
@@ -28,6 +30,12 @@ class Said:
 
 
 Ask = Callable[..., Awaitable[Said]]
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """The server's: the command line reads the real one, and both should mean the same day."""
+    return ManualClock(SystemClock().now())
 
 
 @pytest.fixture
