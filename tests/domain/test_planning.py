@@ -348,6 +348,16 @@ def test_a_local_time_that_the_clocks_skip_is_recorded_once() -> None:
     assert [record.reason for record in made.records if isinstance(record, Skip)] == ["dst_gap"]
 
 
+def test_skip_next_lasts_until_the_time_it_names_and_not_a_time_longer() -> None:
+    until = {"skip_next": True, "skip_until": at("08:10")}
+    first = plan(due(a_job(), at("07:55"), **until), at("08:00"))
+    assert (told(first), first.uses_skip_next) == (["skip 08:00 operator"], False)
+    last = plan(due(a_job(), at("08:05"), **until), at("08:10"))
+    assert (told(last), last.uses_skip_next) == (["skip 08:10 operator"], True)
+    beyond = plan(due(a_job(), at("08:10"), **until), at("08:20"))
+    assert (told(beyond), beyond.uses_skip_next) == (["run 08:20"], True)
+
+
 def test_skip_next_takes_the_first_time_that_would_run() -> None:
     made = plan(due(a_job(), at("07:55"), skip_next=True), at("08:00"))
     assert (told(made), made.uses_skip_next) == (["skip 08:00 operator"], True)

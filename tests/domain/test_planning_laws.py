@@ -102,6 +102,7 @@ def due_jobs(draw: st.DrawFn) -> DueJob:
         waiting=draw(st.integers(0, 2)),
         runs_created=draw(st.integers(0, 3)),
         skip_next=draw(st.booleans()),
+        skip_until=draw(st.none() | moments),
         freezes=draw(freezes),
     )
 

@@ -56,8 +56,8 @@ async def archive(shop: Shop, job_id: JobId, *, detach: bool = False) -> job_mov
     return await job_moves.archive(shop.database, shop.workspace, job_id, BEN, detach=detach)
 
 
-async def purge(shop: Shop, job_id: JobId, **options: bool) -> int:
-    return await job_moves.purge(shop.database, shop.workspace, job_id, BEN, **options)
+async def purge(shop: Shop, job_id: JobId, *, force: bool = False, detach: bool = False) -> int:
+    return await job_moves.purge(shop.database, shop.workspace, job_id, BEN, force=force, detach=detach)
 
 
 # Creating

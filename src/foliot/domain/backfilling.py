@@ -30,6 +30,6 @@ def times_to_fill(
         planned = next_time(timetable, planned.planned_for)
     raise Invalid(
         f"More than {MOST_TIMES:,} planned times lie in this range.",
-        pointer="/end",
+        pointer="/to",
         hint="Take a shorter one.",
     )

@@ -10,6 +10,7 @@ FoliotError
 ├── Conflict                it is not in a state that allows this: 409
 │   ├── IllegalMove         a job or run cannot make that move from where it is
 │   ├── StaleRevision       somebody else has edited it since it was read: 412
+│   ├── UnexpectedCount     a filter finds more or fewer than whoever asks has seen
 │   ├── LeaseLost           the report came under a fence that is no longer valid
 │   ├── KeyInUse            a request with this Idempotency-Key is still under way
 │   └── AnswerLost          it was done before, and what was answered then is not kept
@@ -130,6 +131,12 @@ class StaleRevision(Conflict):
     def __init__(self, message: str, *, hint: str | None = None, revision: int | None = None) -> None:
         super().__init__(message, hint=hint)
         self.revision = revision  # the one it has now
+
+
+class UnexpectedCount(Conflict):
+    """The filter finds another number of things than was expected."""
+
+    code = "unexpected_count"
 
 
 class LeaseLost(Conflict):

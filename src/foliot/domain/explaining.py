@@ -40,6 +40,7 @@ class Question:
     record: Recorded | None = None  # the record of that planned time, or the gap record that covers it
     runs_created: int = 0
     skip_next: bool = False
+    skip_until: datetime | None = None
     next_at: datetime | None = None  # where its timer stands; after a fixed delay the only time that is known
     status_reason: str | None = None  # why it is paused, disabled or failed
     paused_until: datetime | None = None
@@ -107,8 +108,10 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
     if freeze is not None:
         return _frozen(job, freeze), "Lift the freeze, or run by hand with override."
     upcoming = planned_after(job.timetable, question.now)
-    if question.skip_next and upcoming is not None and upcoming.planned_for == planned.planned_for:
-        return SENTENCES[SkipReason.OPERATOR]
+    if question.skip_next and upcoming is not None:
+        until = question.skip_until or upcoming.planned_for
+        if planned.planned_for <= until:
+            return SENTENCES[SkipReason.OPERATOR]
     return None
 
 

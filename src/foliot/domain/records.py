@@ -34,6 +34,7 @@ class DueJob:
     waiting: int = 0
     live_until: datetime | None = None
     skip_next: bool = False
+    skip_until: datetime | None = None  # how far that goes; None: the next planned time alone
     freezes: tuple[Freeze, ...] = ()
     gate: Dependencies | None = None
 

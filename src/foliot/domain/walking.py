@@ -188,9 +188,11 @@ class Walk:
             self.records.append(Skip(planned, planned.skip))
             return
         if self.skip_next:
-            self.skip_next = False
-            self.records.append(Skip(planned, SkipReason.OPERATOR))
-            return
+            until = self.due.skip_until or planned.planned_for
+            self.skip_next = planned.planned_for < until
+            if planned.planned_for <= until:
+                self.records.append(Skip(planned, SkipReason.OPERATOR))
+                return
         expires_at, closes, waits_for = None, None, WaitsFor.FREEZE if self.is_frozen else None
         if self.job.limits.start_deadline is not None:
             expires_at = planned.due_at + self.job.limits.start_deadline

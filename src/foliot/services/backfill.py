@@ -10,7 +10,7 @@ from foliot.domain.access import Actor
 from foliot.domain.backfilling import times_to_fill
 from foliot.domain.errors import Invalid
 from foliot.domain.gaps import TICK
-from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.run import Trigger
 from foliot.domain.schedule import PlannedTime
@@ -47,13 +47,14 @@ async def backfill(
     most: int = MOST,
     oldest_first: bool = True,
     skipped: bool = False,
+    only_owner: PrincipalId | None = None,
 ) -> Backfill:
     """Runs for the planned times from `start` up to `end`. `skipped` takes those too that are recorded as skipped.
 
     The dry run answers with the exact count, and how far over `most` it would be.
     """
     async with database.tx(Role.APP, workspace_id) as tx:
-        hand = await take(tx, job_id)
+        hand = await take(tx, job_id, only_owner=only_owner)
         row = hand.row
         refuse_archived(row, "be backfilled")
         end = _checked_end(row, start, end, tx.now)
@@ -65,7 +66,7 @@ async def backfill(
         if len(times) > most:
             raise Invalid(
                 f"This range has {len(times):,} planned times to fill; one backfill makes at most {most:,}.",
-                pointer="/end",
+                pointer="/to",
                 hint="Take a shorter range, or raise the limit.",
             )
         asked = [
@@ -107,11 +108,11 @@ class _Known:
 def _checked_end(row: TimerRow, start: datetime, end: datetime, now: datetime) -> datetime:
     """What lies behind the cursor is still the schedule's own to record, or resume's: a backfill stops there."""
     if end <= start:
-        raise Invalid("A range ends after it starts.", pointer="/end")
+        raise Invalid("A range ends after it starts.", pointer="/to")
     if end > now:
         raise Invalid(
             "A backfill is for times that have gone by.",
-            pointer="/end",
+            pointer="/to",
             hint="Times ahead are the schedule's own.",
         )
     reached = now if row.status in _OVER else row.timer.cursor

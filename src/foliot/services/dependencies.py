@@ -8,10 +8,11 @@ from dataclasses import replace
 from foliot.domain.access import Actor
 from foliot.domain.dependencies import Edge, When, check_edges, find_cycle
 from foliot.domain.errors import Conflict, Invalid, NotFound
-from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import Schedule
 from foliot.services.dependents import ask_gates
+from foliot.services.in_hand import check_owner
 from foliot.services.loading import look_around
 from foliot.services.settling import Settling
 from foliot.storage import audit, dependencies, jobs, timers
@@ -81,15 +82,20 @@ async def write_edges(tx: Tx, job_id: JobId, schedule: Schedule, edges: Sequence
     await dependencies.replace_edges(tx, job_id, edges, touched)
 
 
-async def release_upstream(tx: Tx, job_id: JobId, by: Actor, *, detach: bool) -> None:
+async def release_upstream(
+    tx: Tx, job_id: JobId, by: Actor, *, detach: bool, only_owner: PrincipalId | None = None
+) -> None:
     """Before a job is deleted: refused while others depend on it; with `detach` they depend on it no more.
 
     To be called before any timer is locked. A dependent that waits at this gate is judged without it.
     """
+    await check_owner(tx, job_id, only_owner)
     await dependencies.lock_graph(tx)
     dependents = await dependencies.dependents(tx, job_id)
     if not dependents:
         return
+    if only_owner is not None and any([await jobs.owner(tx, each) != only_owner for each in dependents]):
+        raise Conflict("Jobs of others depend on this one.", hint="Pause or disable it instead.")
     if not detach:
         shown = ", ".join(f'"{name}"' for name in list(dependents.values())[:NAMED])
         more = f" and {len(dependents) - NAMED:,} more" if len(dependents) > NAMED else ""

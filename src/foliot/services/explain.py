@@ -69,6 +69,7 @@ async def explain_instant(
                     record=None if entry is None else await _ended(tx, entry),
                     runs_created=subject.runs_created,
                     skip_next=subject.skip_next,
+                    skip_until=subject.skip_until,
                     next_at=subject.next_at,
                     status_reason=subject.status_reason,
                     paused_until=subject.paused_until,

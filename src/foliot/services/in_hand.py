@@ -8,12 +8,12 @@ from typing import Any
 
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, NotFound
-from foliot.domain.ids import JobId
+from foliot.domain.ids import JobId, PrincipalId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus
 from foliot.services.loading import Around, look_around
 from foliot.services.settling import Settling
-from foliot.storage import audit, timers
+from foliot.storage import audit, jobs, timers
 from foliot.storage.audit import AuditEntry
 from foliot.storage.timers import TimerRow
 from foliot.storage.tx import Tx
@@ -36,13 +36,22 @@ class InHand:
         return Settling(tx, {**self.rows, self.row.job_id: row or self.row}, self.around)
 
 
-async def take(tx: Tx, job_id: JobId, *, dependents: bool = False) -> InHand:
-    """Lock it. In another workspace it is as little there as anywhere."""
+async def take(
+    tx: Tx, job_id: JobId, *, dependents: bool = False, only_owner: PrincipalId | None = None
+) -> InHand:
+    """Lock it. In another workspace it is as little there as anywhere; for `only_owner`, among the jobs of others too."""
+    await check_owner(tx, job_id, only_owner)
     rows = await (timers.lock_with_dependents if dependents else timers.lock)(tx, [job_id])
     row = rows.get(job_id)
     if row is None or row.workspace_id != tx.workspace_id:
         raise no_such("job")
     return InHand(row, rows, await look_around(tx, rows.values(), gates=True))
+
+
+async def check_owner(tx: Tx, job_id: JobId, only_owner: PrincipalId | None) -> None:
+    """To whoever may touch only its own jobs, those of others are not there."""
+    if only_owner is not None and await jobs.owner(tx, job_id) != only_owner:
+        raise no_such("job")
 
 
 def no_such(noun: str) -> NotFound:

@@ -1,37 +1,33 @@
-"""Stopping and starting jobs: pause, resume, disable, archive, purge."""
+"""Stopping and starting jobs: pause, resume, disable, archive, purge. Each verb is a transaction of its own."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from foliot.domain.access import Actor
-from foliot.domain.errors import Conflict, DatabaseUnavailable, Invalid, NotFound
-from foliot.domain.ids import JobId, WorkspaceId
-from foliot.domain.lifecycle import JobEvent, JobStatus, advance
-from foliot.domain.outcomes import Cancelled
-from foliot.domain.planning import plan_resume
-from foliot.services.dependencies import release_upstream
-from foliot.services.editing import check_revision
-from foliot.services.firing import fire_one, status_after
-from foliot.services.in_hand import InHand, note, take
+from foliot.domain.errors import DatabaseUnavailable, NotFound
+from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
+from foliot.services.in_hand import take
+from foliot.services.moving import (
+    PURGED_AT_ONCE,
+    Moved,
+    archive_in,
+    disable_in,
+    pause_in,
+    purge_in,
+    resume_hand,
+    resume_in,
+)
 from foliot.services.settling import BY
-from foliot.storage import jobs, standing, timer_moves, timers
-from foliot.storage.jobs import Move
-from foliot.storage.timers import Planned, Told
-from foliot.storage.tx import Database, Role, Tx
+from foliot.storage import jobs
+from foliot.storage.tx import Database, Role
+
+__all__ = ["Moved", "archive", "disable", "finish_purges", "pause", "purge", "resume", "resume_due"]
 
 log = logging.getLogger(__name__)
 
-PURGED_AT_ONCE = 2_000  # run records, in one transaction
 RESUMED_AT_ONCE = 100  # jobs whose pause is over, in one pass of the sweeper
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    status: JobStatus
-    next_at: datetime | None = None
 
 
 async def pause(
@@ -42,41 +38,75 @@ async def pause(
     *,
     reason: str | None = None,
     until: datetime | None = None,
+    only_owner: PrincipalId | None = None,
 ) -> Moved:
     """No run starts by schedule until somebody resumes it, or `until` has come. What runs now runs on."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        if until is not None and until <= tx.now:
-            raise Invalid(
-                "A pause ends in the future.", pointer="/until", hint="Leave it out to pause until resumed."
-            )
-        hand = await take(tx, job_id)
-        moved = await _stop(tx, hand, JobEvent.PAUSE, reason, by)
-        await jobs.set_paused_until(tx, job_id, until)
-        after = {"reason": reason, "until": until and until.isoformat()}
-        await note(
-            tx, "job.paused", ("job", job_id), by, before={"status": hand.row.status.value}, after=after
-        )
-        return moved
+        return await pause_in(tx, job_id, by, reason=reason, until=until, only_owner=only_owner)
 
 
 async def disable(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: Actor, *, reason: str | None = None
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    reason: str | None = None,
+    only_owner: PrincipalId | None = None,
 ) -> Moved:
     """As a pause without an end: switched off until somebody resumes it."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        hand = await take(tx, job_id)
-        moved = await _stop(tx, hand, JobEvent.DISABLE, reason, by)
-        before = {"status": hand.row.status.value}
-        await note(tx, "job.disabled", ("job", job_id), by, before=before, after={"reason": reason})
-        return moved
+        return await disable_in(tx, job_id, by, reason=reason, only_owner=only_owner)
 
 
 async def resume(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: Actor, *, catch_up: bool = False
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    catch_up: bool = False,
+    only_owner: PrincipalId | None = None,
 ) -> Moved:
     """Back to work: what went by meanwhile becomes one record, and only `catch_up` runs any of it."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await _resume(tx, await take(tx, job_id, dependents=True), by, catch_up=catch_up)
+        return await resume_in(tx, job_id, by, catch_up=catch_up, only_owner=only_owner)
+
+
+async def archive(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    expected_revision: int | None = None,
+    *,
+    detach: bool = False,
+    only_owner: PrincipalId | None = None,
+) -> Moved:
+    """Put it away with its history. What runs now runs on to its end; what has not started is cancelled."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await archive_in(tx, job_id, by, expected_revision, detach=detach, only_owner=only_owner)
+
+
+async def purge(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    expected_revision: int | None = None,
+    *,
+    force: bool = False,
+    detach: bool = False,
+    only_owner: PrincipalId | None = None,
+) -> int:
+    """Remove it with its history; answers with how many run records went at once: of a long history the janitor takes the rest.
+
+    Only `force` takes runs out of workers' hands.
+    """
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await purge_in(
+            tx, job_id, by, expected_revision, force=force, detach=detach, only_owner=only_owner
+        )
 
 
 async def resume_due(database: Database, limit: int = RESUMED_AT_ONCE) -> int:
@@ -93,68 +123,8 @@ async def resume_due(database: Database, limit: int = RESUMED_AT_ONCE) -> int:
         except Exception:  # it stays paused until somebody looks at it, and is not found again
             log.exception("job.not_resumed", extra={"workspace": str(workspace_id), "job": str(job_id)})
             async with database.tx(Role.APP, workspace_id) as tx:
-                await jobs.set_paused_until(tx, job_id, None)
+                await jobs.set_paused_until(tx, None, job_id)
     return len(found)
-
-
-async def archive(
-    database: Database,
-    workspace_id: WorkspaceId,
-    job_id: JobId,
-    by: Actor,
-    expected_revision: int | None = None,
-    *,
-    detach: bool = False,
-) -> Moved:
-    """Put it away with its history. What runs now runs on to its end; what has not started is cancelled."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await release_upstream(tx, job_id, by, detach=detach)
-        hand = await take(tx, job_id)
-        await _check_revision(tx, job_id, expected_revision)
-        row = hand.row
-        status = advance(row.status, JobEvent.ARCHIVE)
-        await timer_moves.halt(tx, job_id)
-        await jobs.move(tx, [Move(job_id, status)], by.name)
-        # Archived first: the ends of its runs then neither promote nor complete anything.
-        gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
-        settling = hand.settling(tx, gone)
-        cancelled = await settling.end_standing(await standing.of_job(tx, row), Cancelled())
-        await settling.write()
-        after = {"cancelled_runs": len(cancelled), "detached": detach}
-        await note(tx, "job.archived", ("job", job_id), by, before={"status": row.status.value}, after=after)
-        return Moved(status)
-
-
-async def purge(
-    database: Database,
-    workspace_id: WorkspaceId,
-    job_id: JobId,
-    by: Actor,
-    expected_revision: int | None = None,
-    *,
-    force: bool = False,
-    detach: bool = False,
-) -> int:
-    """Remove it with its history; answers with how many run records went at once: of a long history the janitor takes the rest.
-
-    Only `force` takes runs out of workers' hands.
-    """
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await release_upstream(tx, job_id, by, detach=detach)
-        hand = await take(tx, job_id)
-        await _check_revision(tx, job_id, expected_revision)
-        leased = await standing.leased(tx, hand.row)
-        if leased and not force:
-            raise Conflict(
-                f"{len(leased)} of its runs are under way.",
-                hint="Cancel them first, or purge with force: their results are then refused.",
-            )
-        stored = await jobs.get(tx, job_id)
-        await jobs.mark_purged(tx, job_id, hand.row.rules.spec.queue)
-        gone = await jobs.purge(tx, job_id, PURGED_AT_ONCE)
-        before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
-        await note(tx, "job.purged", ("job", job_id), by, before=before)
-        return gone
 
 
 async def finish_purges(database: Database, most: int = PURGED_AT_ONCE) -> bool:
@@ -171,37 +141,10 @@ async def finish_purges(database: Database, most: int = PURGED_AT_ONCE) -> bool:
     return True
 
 
-async def _check_revision(tx: Tx, job_id: JobId, expected: int | None) -> None:
-    if expected is not None and (stored := await jobs.get(tx, job_id)) is not None:
-        await check_revision(tx, stored, expected)
-
-
-async def _stop(tx: Tx, hand: InHand, event: JobEvent, reason: str | None, by: Actor) -> Moved:
-    row = hand.row
-    status = advance(row.status, event)
-    await timer_moves.halt(tx, row.job_id)
-    await jobs.move(tx, [Move(row.job_id, status, reason)], by.name)
-    held = await standing.hold_back(tx, row)
-    if held:
-        await timers.settle(tx, {row.job_id: Told(live=-held, waiting=held)})
-    return Moved(status)
-
-
 async def _resume_if_due(database: Database, workspace_id: WorkspaceId, job_id: JobId) -> None:
     async with database.tx(Role.APP, workspace_id) as tx:
         hand = await take(tx, job_id, dependents=True)
         stored = await jobs.get(tx, job_id)
         # Somebody may have resumed it, or paused it anew, since it was found.
         if stored is not None and stored.paused_until is not None and stored.paused_until <= tx.now:
-            await _resume(tx, hand, Actor(BY), catch_up=False)
-
-
-async def _resume(tx: Tx, hand: InHand, by: Actor, *, catch_up: bool) -> Moved:
-    row = hand.row
-    advance(row.status, JobEvent.RESUME)  # refused here, with what can be done instead
-    plan = plan_resume(hand.around.due(row), tx.now, catch_up=catch_up)
-    await fire_one(tx, hand.around, Planned(row, plan), by.name, hand.rows)
-    await timer_moves.forgive(tx, row.job_id)
-    before = {"status": row.status.value}
-    await note(tx, "job.resumed", ("job", row.job_id), by, before=before, after={"catch_up": catch_up})
-    return Moved(status_after(row.status, plan.events), plan.timer.next_at)
+            await resume_hand(tx, hand, Actor(BY), catch_up=False)

@@ -48,6 +48,7 @@ class Around:
             waiting=row.waiting,
             live_until=row.live_until,
             skip_next=row.skip_next is not None,
+            skip_until=row.skip_until,
             freezes=self.freezes_of(row),
             gate=self.gates.get(row.job_id),
         )

@@ -9,19 +9,22 @@ from enum import StrEnum
 from typing import Any
 
 from foliot.domain.access import Actor
-from foliot.domain.errors import Conflict, NotFound
+from foliot.domain.errors import Conflict, Invalid, NotFound
 from foliot.domain.freezing import freeze_at
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus, RunEvent, RunStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.quotas import check_size
 from foliot.domain.run import Trigger
+from foliot.domain.schedule import PlannedTime, preview
 from foliot.services.dependents import wake_dependents
 from foliot.services.in_hand import InHand, no_such, note, refuse_archived, take
 from foliot.services.making import Asked, make
-from foliot.storage import explaining, jobs, leases, runs, timer_moves
+from foliot.storage import jobs, leases, runs, timer_moves
 from foliot.storage.runs import RunRecord
 from foliot.storage.tx import Database, Role, Tx
+
+MOST_SKIPPED = 1_000
 
 
 class Cancelling(StrEnum):
@@ -31,10 +34,12 @@ class Cancelling(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SkipNext:
-    """The planned time that will pass, and why."""
+    """The planned times that will pass, and why; `following` is the first that will not."""
 
     planned_at: datetime
     reason: str
+    times: tuple[PlannedTime, ...] = ()
+    following: PlannedTime | None = None
 
 
 async def run_now(
@@ -45,21 +50,34 @@ async def run_now(
     *,
     input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
     override: bool = False,
+    only_owner: PrincipalId | None = None,
 ) -> RunId:
     """A run whatever the schedule says; the job keeps its status and its next time. Given `input` overlays the payload."""
     check_size(by.quotas, "input", input)
     async with database.tx(Role.APP, workspace_id) as tx:
-        hand = await take(tx, job_id)
-        _check_may_run(tx, hand, override=override)
-        given = None
-        if input is not None:
-            stored = await jobs.get(tx, job_id)
-            assert stored is not None, "a timer has its job"
-            given = {**stored.definition.payload, **input}
-        asked = Asked(Trigger.MANUAL, tx.now, by.name, given, override=override)
-        [run_id] = await make(tx, hand, [asked])
-        await note(tx, "run.requested", ("run", run_id), by, after={"job": str(job_id), "override": override})
-        return run_id
+        return await run_in(tx, job_id, by, input=input, override=override, only_owner=only_owner)
+
+
+async def run_in(
+    tx: Tx,
+    job_id: JobId,
+    by: Actor,
+    *,
+    input: Mapping[str, Any] | None = None,  # noqa: A002
+    override: bool = False,
+    only_owner: PrincipalId | None = None,
+) -> RunId:
+    hand = await take(tx, job_id, only_owner=only_owner)
+    _check_may_run(tx, hand, override=override)
+    given = None
+    if input is not None:
+        stored = await jobs.get(tx, job_id)
+        assert stored is not None, "a timer has its job"
+        given = {**stored.definition.payload, **input}
+    asked = Asked(Trigger.MANUAL, tx.now, by.name, given, override=override)
+    [run_id] = await make(tx, hand, [asked])
+    await note(tx, "run.requested", ("run", run_id), by, after={"job": str(job_id), "override": override})
+    return run_id
 
 
 async def retry_run(
@@ -139,26 +157,49 @@ async def cancel_run(
 
 
 async def skip_next(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, by: Actor, *, reason: str
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    reason: str,
+    n: int = 1,
+    until: datetime | None = None,
+    only_owner: PrincipalId | None = None,
 ) -> SkipNext:
-    """The next planned time is recorded as skipped (operator) instead of running."""
+    """The next `n` planned times, or those up to `until`, are recorded as skipped (operator) instead of running."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        row = (await take(tx, job_id)).row
+        hand = await take(tx, job_id, only_owner=only_owner)
+        row = hand.row
         if row.timer.next_at is None or row.status not in (JobStatus.ACTIVE, JobStatus.PENDING):
             raise Conflict(
                 "Nothing is planned for this job.", hint="Only the next planned time can be skipped."
             )
-        await timer_moves.set_skip_next(tx, job_id, reason)
-        after = {"reason": reason, "planned_at": row.timer.next_at.isoformat()}
+        times, following = _to_pass(hand, n, until)
+        last = times[-1].planned_for if len(times) > 1 else None
+        await timer_moves.set_skip_next(tx, job_id, reason, last)
+        after = {
+            "reason": reason,
+            "planned_at": row.timer.next_at.isoformat(),
+            "count": len(times),
+            "until": last and last.isoformat(),
+        }
         await note(
             tx, "job.skip_next_set", ("job", job_id), by, before={"reason": row.skip_next}, after=after
         )
-        return SkipNext(row.timer.next_at, reason)
+        return SkipNext(row.timer.next_at, reason, times, following)
 
 
-async def undo_skip_next(database: Database, workspace_id: WorkspaceId, job_id: JobId, by: Actor) -> None:
+async def undo_skip_next(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    only_owner: PrincipalId | None = None,
+) -> None:
     async with database.tx(Role.APP, workspace_id) as tx:
-        row = (await take(tx, job_id)).row
+        row = (await take(tx, job_id, only_owner=only_owner)).row
         if row.skip_next is None:
             raise Conflict(
                 "No planned time of this job is to be skipped.", hint="It may have passed already."
@@ -174,16 +215,37 @@ async def _take_run(
     known = await runs.find(tx, run_id)
     if known is None or known.workspace_id != tx.workspace_id:
         raise no_such("run")
-    if only_owner is not None and not await explaining.is_there(tx, known.job_id, only_owner):
-        raise no_such("run")
     try:
-        hand = await take(tx, known.job_id, dependents=dependents)
+        hand = await take(tx, known.job_id, dependents=dependents, only_owner=only_owner)
     except NotFound:
         raise no_such("run") from None
     run = await runs.find(tx, run_id)
     if run is None:
         raise no_such("run")
     return hand, run
+
+
+def _to_pass(
+    hand: InHand, n: int, until: datetime | None
+) -> tuple[tuple[PlannedTime, ...], PlannedTime | None]:
+    """The planned times that are to pass, and the one after them."""
+    job, after = hand.job, hand.row.timer.cursor
+    if job.is_chained and (n > 1 or until is not None):
+        raise Conflict(
+            "After a fixed delay only the next time is known.", hint="Skip one, or pause the job until then."
+        )
+    times = preview(job.timetable, after, (n if until is None else MOST_SKIPPED) + 1)
+    if until is not None:
+        n = sum(each.planned_for <= until for each in times)
+    if n == 0:
+        raise Invalid("Nothing is planned until then.", pointer="/until")
+    if n > MOST_SKIPPED:
+        raise Invalid(
+            f"More than {MOST_SKIPPED:,} planned times lie before that.",
+            pointer="/until",
+            hint="Pause the job until then.",
+        )
+    return times[:n], times[n] if len(times) > n else None
 
 
 def _check_may_run(tx: Tx, hand: InHand, *, override: bool) -> None:

@@ -36,6 +36,7 @@ class Subject:
     updated_at: datetime
     runs_created: int
     skip_next: bool
+    skip_until: datetime | None
     next_at: datetime | None
     live_number: int | None
 
@@ -96,6 +97,7 @@ async def subject(tx: Tx, job_id: JobId) -> Subject | None:
         updated_at=row["updated_at"],
         runs_created=row["runs_created"],
         skip_next=row["skip_next"] is not None,
+        skip_until=row["skip_until"],
         next_at=row["next_at"],
         live_number=row["live_number"],
     )

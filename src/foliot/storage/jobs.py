@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Mode
-from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.storage.definitions import definition_json, definition_of, spec_text
@@ -116,6 +116,11 @@ async def definition(tx: Tx, job_id: JobId) -> Definition | None:
     return None if row is None else definition_of(row["definition"])
 
 
+async def owner(tx: Tx, job_id: JobId) -> PrincipalId | None:
+    row = await tx.fetch_one(sql.jobs.owner, {"id": job_id})
+    return None if row is None else row["owner_id"]
+
+
 async def redefine(tx: Tx, job_id: JobId, changed: Definition, author: Author) -> None:
     """A new revision of what follows from a change elsewhere: schedule and zone stay. Needs the timer's lock."""
     params = {"id": job_id, "definition": Jsonb(definition_json(changed)), "now": tx.now}
@@ -151,8 +156,8 @@ async def edit(
     )
 
 
-async def set_paused_until(tx: Tx, job_id: JobId, until: datetime | None) -> None:
-    await tx.execute(sql.jobs.set_paused_until, {"id": job_id, "until": until})
+async def set_paused_until(tx: Tx, until: datetime | None, *job_ids: JobId) -> None:
+    await tx.execute(sql.jobs.set_paused_until, {"ids": list(job_ids), "until": until})
 
 
 async def due_to_resume(tx: Tx, limit: int) -> list[tuple[WorkspaceId, JobId]]:

@@ -9,15 +9,16 @@ from typing import Any
 from foliot.domain.finding import Query
 from foliot.domain.finding.sorting import JobOrder, JobSort, Place
 from foliot.domain.ids import JobId, PrincipalId
-from foliot.storage.finding import Column, Conditions, any_in, filled, holds_text, one_of, within
+from foliot.storage.finding import Column, Conditions, filled, holds_text, one_of, within
 from foliot.storage.jobs import StoredJob, stored
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
+_TAGGED = "jobs.id IN (SELECT job_id FROM job_tags WHERE workspace_id = %(workspace_id)s AND {one_of_them})"
 _SCHEDULE_KIND = "jobs.definition -> 'spec' -> 'schedule' ->> 'kind'"
 _COLUMNS: Mapping[str, Column] = {
     "status": one_of("jobs.status"),
-    "tag": any_in("jobs.tags"),
+    "tag": lambda put, values: _TAGGED.format(one_of_them=one_of("job_tags.tag")(put, values)),
     "type": one_of("jobs.type"),
     "queue": one_of("jobs.queue"),
     "name": holds_text("jobs.name"),
@@ -115,8 +116,11 @@ def _behind(order: JobOrder, after: Place, conditions: Conditions) -> str:
     sign = "<" if order.descending else ">"
     if order.by is JobSort.CREATED:
         return f"jobs.id {sign} {conditions.put(after.id)}"
-    key, kind = _KEYS[order.by], _KINDS[order.by]
-    return f"({key}, jobs.id) {sign} ({conditions.put(after.key)}::{kind}, {conditions.put(after.id)})"
+    key, kind, at = _KEYS[order.by], _KINDS[order.by], conditions.put(after.key)
+    # Said twice: an index on the key alone can start at its bound, but not at the pair.
+    return (
+        f"{key} {sign}= {at}::{kind} AND ({key}, jobs.id) {sign} ({at}::{kind}, {conditions.put(after.id)})"
+    )
 
 
 def _params(tx: Tx, conditions: Conditions, limit: int) -> dict[str, Any]:

@@ -187,6 +187,7 @@ def _timer_row(row: Row) -> TimerRow | None:
         live_until=row["live_until"],
         live_run_id=row["live_run_id"],
         skip_next=row["skip_next"],
+        skip_until=row["skip_until"],
         errors=row["errors"],
         has_gate=row["has_gate"],
         number=row["number"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Mode
 from foliot.domain.ids import JobId
@@ -28,9 +30,9 @@ async def place(tx: Tx, job_id: JobId, definition: Definition, schedule_rev: int
     )
 
 
-async def halt(tx: Tx, job_id: JobId) -> None:
+async def halt(tx: Tx, *job_ids: JobId) -> None:
     """Nothing is due any more; the cursor stays where it is."""
-    await tx.execute(sql.timers.halt, {"job_id": job_id})
+    await tx.execute(sql.timers.halt, {"job_ids": list(job_ids)})
 
 
 async def forgive(tx: Tx, job_id: JobId) -> None:
@@ -38,5 +40,6 @@ async def forgive(tx: Tx, job_id: JobId) -> None:
     await tx.execute(sql.timers.forgive, {"job_id": job_id})
 
 
-async def set_skip_next(tx: Tx, job_id: JobId, reason: str | None) -> None:
-    await tx.execute(sql.timers.set_skip_next, {"job_id": job_id, "reason": reason})
+async def set_skip_next(tx: Tx, job_id: JobId, reason: str | None, until: datetime | None = None) -> None:
+    """Planned times up to `until` pass; without it, the next one alone."""
+    await tx.execute(sql.timers.set_skip_next, {"job_id": job_id, "reason": reason, "until": until})

@@ -71,6 +71,7 @@ class TimerRow(NamedTuple):
     live_until: datetime | None
     live_run_id: RunId | None
     skip_next: str | None
+    skip_until: datetime | None
     errors: int
     has_gate: bool
     number: int

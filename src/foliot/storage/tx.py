@@ -30,6 +30,9 @@ from foliot.storage.errors import is_lost, is_retryable, may_retry, unavailable
 from foliot.storage.queries import Query
 
 Row = DictRow
+_SAVEPOINT = Query("tx.savepoint", b"SAVEPOINT part")
+_ROLL_BACK_PART = Query("tx.roll_back_part", b"ROLLBACK TO SAVEPOINT part")
+_RELEASE_PART = Query("tx.release_part", b"RELEASE SAVEPOINT part")
 Params = Mapping[str, Any]
 
 
@@ -92,6 +95,18 @@ class Tx:
     async def execute(self, query: Query, params: Params | None = None) -> int:
         """How many rows it touched."""
         return (await self._run(query, params)).rowcount
+
+    @asynccontextmanager
+    async def part(self) -> AsyncIterator[None]:
+        """A piece of the transaction: what fails inside is undone alone, and the rest can go on."""
+        await self.execute(_SAVEPOINT)
+        try:
+            yield
+        except Exception:
+            await self.execute(_ROLL_BACK_PART)
+            await self.execute(_RELEASE_PART)
+            raise
+        await self.execute(_RELEASE_PART)
 
     async def _run(self, query: Query, params: Params | None) -> psycopg.AsyncCursor[Row]:
         return await self._open(query).execute(query.text, params)

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 
 from foliot.wire.durations import Duration
 from foliot.wire.instants import Id, Instant, TimeOfDay
-from foliot.wire.schedules import ScheduleIn, ScheduleOut
+from foliot.wire.schedules import PlannedOut, ScheduleIn, ScheduleOut
 from foliot.wire.shape import Shape
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -145,3 +145,37 @@ class PauseIn(Shape):
 
 class ResumeIn(Shape):
     catch_up: bool = Field(default=False, description="Run what went by meanwhile, as misfire says.")
+
+
+class DisableIn(Shape):
+    reason: str | None = Field(default=None, min_length=1, max_length=1_000)
+
+
+class SkipNextIn(Shape):
+    n: int = Field(default=1, ge=1, le=1_000, description="How many planned times are to pass.")
+    until: Instant | None = Field(default=None, description="All up to this instant, instead of `n`.")
+    reason: str = Field(default="Skipped by hand.", min_length=1, max_length=1_000)
+
+
+class SkipNextOut(Shape):
+    count: int
+    skipped: list[PlannedOut] = Field(description="The planned times that will pass; the first 100.")
+    next_run_at: Instant | None = Field(description="The first that will run.")
+    reason: str
+
+
+class BackfillIn(Shape):
+    start: Instant = Field(alias="from", description="Planned times from here on.")
+    to: Instant = Field(description="Up to here, not included.")
+    order: Literal["oldest_first", "newest_first"] = "oldest_first"
+    max: int = Field(default=1_000, ge=1, le=10_000, description="Refused where it would make more.")
+    skipped: bool = Field(default=False, description="Times that are recorded as skipped, too.")
+    dry_run: bool = Field(default=False, description="Only count them.")
+
+
+class BackfillOut(Shape):
+    dry_run: bool
+    count: int
+    first: Instant | None
+    last: Instant | None
+    run_ids: list[Id]

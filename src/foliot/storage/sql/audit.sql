@@ -1,3 +1,9 @@
+-- name: append_many
+INSERT INTO audit (workspace_id, id, at, actor, key_id, address, action, object_kind, object_id, before, after, request_id)
+SELECT %(workspace_id)s, entry.id, %(now)s, %(actor)s, %(key_id)s, %(address)s, %(action)s, %(object_kind)s, entry.object_id,
+       entry.before::jsonb, %(after)s, %(request_id)s
+  FROM unnest(%(ids)s::uuid[], %(object_ids)s::text[], %(before)s::text[]) AS entry (id, object_id, before);
+
 -- name: append
 -- What concerns the work is told to whoever listens; keys, members and the like are not theirs to hear. The end of a cancelled run
 -- is told when it has come.

@@ -1,6 +1,6 @@
 -- name: subject
 SELECT jobs.id, jobs.workspace_id, jobs.name, jobs.definition, jobs.status, jobs.status_reason, jobs.paused_until, jobs.revision, jobs.schedule_rev, jobs.created_at,
-       jobs.updated_at, timers.runs_created, timers.skip_next, timers.next_at, live.number AS live_number
+       jobs.updated_at, timers.runs_created, timers.skip_next, timers.skip_until, timers.next_at, live.number AS live_number
   FROM jobs
   JOIN timers ON timers.job_id = jobs.id
   LEFT JOIN runs AS live ON live.id = timers.live_run_id

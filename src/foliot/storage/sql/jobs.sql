@@ -40,6 +40,9 @@ SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, %(note)s, defi
 -- name: definition
 SELECT definition FROM jobs WHERE id = %(id)s AND purged_at IS NULL;
 
+-- name: owner
+SELECT owner_id FROM jobs WHERE id = %(id)s;
+
 -- name: edit
 WITH made AS (
     UPDATE jobs
@@ -51,7 +54,7 @@ INSERT INTO revisions (workspace_id, job_id, revision, schedule_rev, at, actor, 
 SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, %(note)s, definition FROM made;
 
 -- name: set_paused_until
-UPDATE jobs SET paused_until = %(until)s WHERE id = %(id)s;
+UPDATE jobs SET paused_until = %(until)s WHERE id = ANY (%(ids)s);
 
 -- name: due_to_resume
 SELECT workspace_id, id FROM jobs WHERE paused_until <= %(now)s ORDER BY paused_until LIMIT %(limit)s;

@@ -2,7 +2,7 @@
 -- A stretch of timers as they stand, unlocked, with what can be seen of their runs by primary keys alone: enough to suspect one.
 SELECT timers.workspace_id, timers.job_id, timers.status, timers.spec, timers.schedule_rev, timers.version, timers.cursor_at,
        NULLIF(timers.due_at, 'infinity') AS due_at, timers.next_at, timers.ending, timers.runs_created, timers.live, timers.waiting,
-       timers.live_until, timers.live_run_id, timers.skip_next, timers.errors, timers.has_gate, timers.number,
+       timers.live_until, timers.live_run_id, timers.skip_next, timers.skip_until, timers.errors, timers.has_gate, timers.number,
        timers.live_run_id IS NULL
            OR EXISTS (SELECT FROM ready WHERE ready.run_id = timers.live_run_id)
            OR EXISTS (SELECT FROM leases WHERE leases.run_id = timers.live_run_id)

@@ -7,7 +7,7 @@ VALUES (%(workspace_id)s, %(job_id)s, %(status)s, %(spec)s, %(schedule_rev)s, %(
 -- SKIP LOCKED lets two ticking nodes pass each other. Nothing is due while a restored database waits for its operator, nor for a
 -- node whose zone data is older than what planned times were last computed with.
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
-       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors, has_gate, number,
+       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, skip_until, errors, has_gate, number,
        failures_in_a_row, has_dependents
   FROM timers
  WHERE due_at <= %(now)s
@@ -19,7 +19,7 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
 -- name: take_missed
 -- What fell due while a restored database waited for its operator.
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at, due_at, next_at, ending, runs_created, live, waiting,
-       live_until, live_run_id, skip_next, errors, has_gate, number
+       live_until, live_run_id, skip_next, skip_until, errors, has_gate, number
   FROM timers
  WHERE due_at <= %(now)s
  ORDER BY due_at
@@ -31,7 +31,7 @@ SELECT min(due_at) AS due_at FROM timers WHERE due_at < 'infinity';
 
 -- name: read
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
-       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors, has_gate,
+       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, skip_until, errors, has_gate,
        number, failures_in_a_row, has_dependents
   FROM timers
  WHERE job_id = ANY (%(job_ids)s::uuid[]);
@@ -39,7 +39,7 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
 -- name: lock
 -- In the order of ids, as everywhere, so that two who want the same timers cannot wait for each other.
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
-       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors, has_gate, number, failures_in_a_row, has_dependents
+       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, skip_until, errors, has_gate, number, failures_in_a_row, has_dependents
   FROM timers
  WHERE job_id = ANY (%(job_ids)s::uuid[])
  ORDER BY job_id
@@ -52,7 +52,7 @@ WITH wanted AS (
     UNION
     SELECT dependencies.job_id FROM dependencies WHERE dependencies.upstream_id = ANY (%(job_ids)s::uuid[]))
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
-       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, errors,
+       NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, skip_until, errors,
        has_gate, number, failures_in_a_row, has_dependents
   FROM wanted JOIN timers ON timers.job_id = wanted.id
  ORDER BY timers.job_id
@@ -189,10 +189,10 @@ UPDATE timers
 
 -- name: halt
 -- The cursor stays: it says from when on planned times have gone by unrecorded.
-UPDATE timers SET due_at = 'infinity', next_at = NULL, version = version + 1 WHERE job_id = %(job_id)s;
+UPDATE timers SET due_at = 'infinity', next_at = NULL, version = version + 1 WHERE job_id = ANY (%(job_ids)s);
 
 -- name: forgive
 UPDATE timers SET failures_in_a_row = 0, errors = 0 WHERE job_id = %(job_id)s;
 
 -- name: set_skip_next
-UPDATE timers SET skip_next = %(reason)s, version = version + 1 WHERE job_id = %(job_id)s;
+UPDATE timers SET skip_next = %(reason)s, skip_until = %(until)s, version = version + 1 WHERE job_id = %(job_id)s;

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import Body, Query, Response
+from fastapi.responses import JSONResponse
 
 from foliot.domain.access import Permission
 from foliot.domain.errors import StaleRevision
@@ -16,6 +17,7 @@ from foliot.services.hints import Announce, Hint
 from foliot.services.listing import StoredJob
 from foliot.web.api.jobs import ETAG, must_own_upstreams
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, Tell
+from foliot.web.api.trying import DryRun, tried
 from foliot.web.auth import Editor, Viewer
 from foliot.web.merging import Written, patched, replaced
 from foliot.web.preconditions import IfMatch, seen_revision
@@ -25,6 +27,7 @@ from foliot.web.translate import Ground, definition_of
 from foliot.wire.jobs import JobOut
 from foliot.wire.pages import Page
 from foliot.wire.revisions import RevertIn, RevisionOut
+from foliot.wire.trying import DryRunOut
 
 routes = api_router("jobs")
 REFUSALS = {200: ETAG, **NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY}
@@ -54,9 +57,12 @@ async def replace_job(
     response: Response,
     revision_note: RevisionNote = None,
     if_match: IfMatch = None,
-) -> JobOut:
+    dry_run: DryRun = False,
+) -> JobOut | DryRunOut:
     """Put a whole definition in place; what is left out is its default. Read-only fields may come along as they are."""
     write = _Write(db, caller, tell, job_id, revision_note)
+    if dry_run:
+        return await write.tried(job, replaced, if_match)
     return await write.edit(job, replaced, if_match, response)
 
 
@@ -70,13 +76,26 @@ async def patch_job(
     response: Response,
     revision_note: RevisionNote = None,
     if_match: IfMatch = None,
-) -> JobOut:
+    dry_run: DryRun = False,
+) -> JobOut | DryRunOut:
     """Change some fields. A schedule in other words or of another kind takes the place of the old one, in its zone."""
     write = _Write(db, caller, tell, job_id, revision_note)
+    if dry_run:
+        return await write.tried(patch, patched, if_match)
     return await write.edit(patch, patched, if_match, response)
 
 
-@routes.delete("/jobs/{job_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT, **STALE})
+@routes.delete(
+    "/jobs/{job_id}",
+    status_code=204,
+    response_model=None,
+    responses={
+        200: {"model": DryRunOut, "description": "With dry_run"},
+        **NOT_FOUND,
+        **CONFLICT,
+        **STALE,
+    },
+)
 async def delete_job(
     job_id: JobIdIn,
     caller: Editor,
@@ -87,16 +106,27 @@ async def delete_job(
     detach: Annotated[bool, Query(description="Take it out of the jobs that depend on it.")] = False,
     force: Annotated[bool, Query(description="With purge: even while runs are under way.")] = False,
     if_match: IfMatch = None,
-) -> None:
+    dry_run: DryRun = False,
+) -> Response | None:
     """Archive it: nothing of it runs again, and its history stays."""
     if purge:
         admit(caller, Permission.ADMIN)
-    record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
-    seen = seen_revision(if_match, record)
-    if purge:
-        await job_moves.purge(db, caller.workspace_id, job_id, caller.actor, seen, force=force, detach=detach)
-    else:
-        await job_moves.archive(db, caller.workspace_id, job_id, caller.actor, seen, detach=detach)
+    workspace_id, by, only_owner = caller.workspace_id, caller.actor, caller.only_owner
+
+    async def act(db: Database) -> JobId:
+        seen = seen_revision(if_match, await listing.job(db, workspace_id, job_id, only_owner))
+        if purge:
+            await job_moves.purge(
+                db, workspace_id, job_id, by, seen, force=force, detach=detach, only_owner=only_owner
+            )
+        else:
+            await job_moves.archive(db, workspace_id, job_id, by, seen, detach=detach, only_owner=only_owner)
+        return job_id
+
+    if dry_run:
+        return JSONResponse((await tried(db, caller, act, job_id)).model_dump(mode="json"))
+    await act(db)
+    return None
 
 
 @routes.get("/jobs/{job_id}/revisions", responses=NOT_FOUND)
@@ -141,6 +171,10 @@ async def as_it_stands(db: Database, caller: Caller, job_id: JobId, response: Re
     return job_out(record)
 
 
+def _say_nothing(_hint: str) -> None:
+    """Of what is only tried, nobody need hear."""
+
+
 class _Write:
     """One request to change a job."""
 
@@ -150,6 +184,19 @@ class _Write:
         self.tell = tell
         self.job_id = job_id
         self.note = note
+
+    async def tried(
+        self,
+        given: Mapping[str, Any],
+        write: Callable[[JobOut, Mapping[str, Any]], Written],
+        if_match: str | None,
+    ) -> DryRunOut:
+        async def act(stage: Database) -> JobId:
+            rehearsed = _Write(stage, self.caller, _say_nothing, self.job_id, self.note)
+            await rehearsed.edit(given, write, if_match, Response())
+            return self.job_id
+
+        return await tried(self.db, self.caller, act, self.job_id)
 
     async def edit(
         self,

@@ -1,4 +1,4 @@
-"""/jobs/{id}/run, pause, resume: what an operator does with a job."""
+"""/jobs/{id}/run, pause, resume, disable: what an operator does with a job."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ from foliot.services import Database, history, job_moves, listing, run_verbs
 from foliot.services.access import Caller
 from foliot.services.hints import Hint
 from foliot.web.api.params import Db, JobIdIn, Tell
+from foliot.web.api.trying import DryRun, tried
 from foliot.web.auth import Operator
 from foliot.web.present import etag, job_out, run_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
-from foliot.wire.jobs import JobOut, PauseIn, ResumeIn, RunIn
+from foliot.wire.jobs import DisableIn, JobOut, PauseIn, ResumeIn, RunIn
 from foliot.wire.runs import RunOut
+from foliot.wire.trying import DryRunOut
 
 routes = api_router("jobs")
-JUST_RUN, JUST_PAUSE, JUST_RESUME = RunIn(), PauseIn(), ResumeIn()  # a body is not needed
+JUST_RUN, JUST_PAUSE, JUST_RESUME, JUST_DISABLE = (
+    RunIn(),
+    PauseIn(),
+    ResumeIn(),
+    DisableIn(),
+)  # none is needed
 REFUSALS = {**NOT_FOUND, **CONFLICT, **WITH_BODY}
 
 
@@ -32,9 +39,14 @@ async def run_job(
     asked: Annotated[RunIn, Body()] = JUST_RUN,
 ) -> RunOut:
     """Run it now, whatever its schedule says; behind a run that is live, it waits."""
-    await _must_be_visible(db, caller, job_id)
     run_id = await run_verbs.run_now(
-        db, caller.workspace_id, job_id, caller.actor, input=asked.input, override=asked.override
+        db,
+        caller.workspace_id,
+        job_id,
+        caller.actor,
+        input=asked.input,
+        override=asked.override,
+        only_owner=caller.only_owner,
     )
     tell(Hint.READY)
     response.headers["Location"] = f"/api/v1/runs/{run_id}"
@@ -48,12 +60,48 @@ async def pause_job(
     db: Db,
     response: Response,
     asked: Annotated[PauseIn, Body()] = JUST_PAUSE,
-) -> JobOut:
+    dry_run: DryRun = False,
+) -> JobOut | DryRunOut:
     """No run starts by schedule until it is resumed, or `until` has come. What runs now runs on."""
-    await _must_be_visible(db, caller, job_id)
-    await job_moves.pause(
-        db, caller.workspace_id, job_id, caller.actor, reason=asked.reason, until=asked.until
-    )
+
+    async def act(db: Database) -> JobId:
+        await job_moves.pause(
+            db,
+            caller.workspace_id,
+            job_id,
+            caller.actor,
+            reason=asked.reason,
+            until=asked.until,
+            only_owner=caller.only_owner,
+        )
+        return job_id
+
+    if dry_run:
+        return await tried(db, caller, act, job_id)
+    await act(db)
+    return await _as_it_stands(db, caller, job_id, response)
+
+
+@routes.post("/jobs/{job_id}/disable", responses=REFUSALS)
+async def disable_job(
+    job_id: JobIdIn,
+    caller: Operator,
+    db: Db,
+    response: Response,
+    asked: Annotated[DisableIn, Body()] = JUST_DISABLE,
+    dry_run: DryRun = False,
+) -> JobOut | DryRunOut:
+    """Switch it off: as a pause without an end. `resume` switches it on again."""
+
+    async def act(db: Database) -> JobId:
+        await job_moves.disable(
+            db, caller.workspace_id, job_id, caller.actor, reason=asked.reason, only_owner=caller.only_owner
+        )
+        return job_id
+
+    if dry_run:
+        return await tried(db, caller, act, job_id)
+    await act(db)
     return await _as_it_stands(db, caller, job_id, response)
 
 
@@ -65,19 +113,27 @@ async def resume_job(
     tell: Tell,
     response: Response,
     asked: Annotated[ResumeIn, Body()] = JUST_RESUME,
-) -> JobOut:
+    dry_run: DryRun = False,
+) -> JobOut | DryRunOut:
     """Back to work. What went by meanwhile is one record, and only `catch_up` runs any of it."""
-    await _must_be_visible(db, caller, job_id)
-    await job_moves.resume(db, caller.workspace_id, job_id, caller.actor, catch_up=asked.catch_up)
+
+    async def act(db: Database) -> JobId:
+        await job_moves.resume(
+            db,
+            caller.workspace_id,
+            job_id,
+            caller.actor,
+            catch_up=asked.catch_up,
+            only_owner=caller.only_owner,
+        )
+        return job_id
+
+    if dry_run:
+        return await tried(db, caller, act, job_id)
+    await act(db)
     tell(Hint.TIMERS)
     tell(Hint.READY)
     return await _as_it_stands(db, caller, job_id, response)
-
-
-async def _must_be_visible(db: Database, caller: Caller, job_id: JobId) -> None:
-    """Services know workspaces; that an agent manages its own jobs alone is asked here."""
-    if caller.only_owner is not None:
-        await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
 
 
 async def _as_it_stands(db: Database, caller: Caller, job_id: JobId, response: Response) -> JobOut:

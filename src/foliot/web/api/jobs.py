@@ -11,6 +11,7 @@ from foliot.services.access import Caller
 from foliot.services.hints import Hint
 from foliot.web.api.finding import Count, JobQuery, Order, asker_of, page_of
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, Tell
+from foliot.web.api.trying import DryRun, tried
 from foliot.web.auth import Editor, Viewer
 from foliot.web.preconditions import IfNoneMatch, is_known
 from foliot.web.present import etag, job_out, times_out
@@ -19,21 +20,32 @@ from foliot.web.translate import Ground, definition_of
 from foliot.wire.jobs import JobIn, JobOut
 from foliot.wire.pages import CountedPage, Page
 from foliot.wire.schedules import TimesOut
+from foliot.wire.trying import DryRunOut
 
 routes = api_router("jobs")
 ETAG = {"headers": {"ETag": {"description": "The revision of the job.", "schema": {"type": "string"}}}}
 
 
-@routes.post("/jobs", status_code=201, responses={201: ETAG, **WITH_BODY})
-async def create_job(job: JobIn, caller: Editor, db: Db, tell: Tell, response: Response) -> JobOut:
+@routes.post("/jobs", status_code=201, responses={200: {"model": DryRunOut}, 201: ETAG, **WITH_BODY})
+async def create_job(
+    job: JobIn, caller: Editor, db: Db, tell: Tell, response: Response, dry_run: DryRun = False
+) -> JobOut | DryRunOut:
     """Create a job. Its first planned time is the answer's `next_run_at`."""
     await must_own_upstreams(db, caller, job)
     ground = Ground(caller.at, caller.workspace.default_timezone, caller.holder.principal.id)
     definition = definition_of(job, ground)
-    made = await jobs.create(db, caller.workspace_id, definition, caller.actor, enabled=job.enabled)
+
+    async def act(db: Database) -> JobId:
+        made = await jobs.create(db, caller.workspace_id, definition, caller.actor, enabled=job.enabled)
+        return made.id
+
+    if dry_run:
+        response.status_code = 200
+        return await tried(db, caller, act)
+    job_id = await act(db)
     tell(Hint.TIMERS)
-    record = await listing.job(db, caller.workspace_id, made.id)
-    response.headers["Location"] = f"/api/v1/jobs/{made.id}"
+    record = await listing.job(db, caller.workspace_id, job_id)
+    response.headers["Location"] = f"/api/v1/jobs/{job_id}"
     response.headers["ETag"] = etag(record)
     return job_out(record)
 

@@ -1,0 +1,86 @@
+"""/jobs/bulk and /jobs/batch-delete: one thing done to many jobs."""
+
+from __future__ import annotations
+
+from foliot.domain.access import Permission
+from foliot.domain.bulk import EDITS, Action
+from foliot.domain.finding import Query
+from foliot.domain.ids import JobId
+from foliot.services import Database, bulk
+from foliot.services.access import Caller, admit
+from foliot.services.hints import Hint
+from foliot.web.api.finding import asker_of, reading
+from foliot.web.api.params import Db, Tell
+from foliot.web.auth import Editor, Operator
+from foliot.web.routes import CONFLICT, WITH_BODY, api_router
+from foliot.wire.bulk import BatchDeleteIn, BulkIn, BulkOut, BulkResult, Targeted
+
+routes = api_router("jobs")
+REFUSALS = {**CONFLICT, **WITH_BODY}
+_STARTING = frozenset((Action.RESUME, Action.ENABLE, Action.RUN))
+
+
+@routes.post("/jobs/bulk", responses=REFUSALS)
+async def act_on_many(asked: BulkIn, caller: Operator, db: Db, tell: Tell) -> BulkOut:
+    """Pause, resume, disable, enable, archive, run, tag or untag many jobs, named by their ids or found by a filter.
+
+    By filter it needs `expected_count`, so that nothing is done to jobs you have not seen. In one call at most 10,000. Tags and
+    archiving need an editor. A job that cannot is reported and stops no other.
+    """
+    action, args = Action(asked.action), asked.args
+    if action in EDITS:
+        admit(caller, Permission.EDITOR)
+    order = bulk.Order(
+        action,
+        reason=args.reason,
+        until=args.until,
+        catch_up=args.catch_up,
+        override=args.override,
+        tags=tuple(args.tags),
+        detach=args.detach,
+    )
+    answer = await _acted(db, caller, asked, order)
+    if action in _STARTING and not asked.dry_run:
+        tell(Hint.TIMERS)
+        tell(Hint.READY)
+    return answer
+
+
+@routes.post("/jobs/batch-delete", responses=REFUSALS)
+async def delete_many(asked: BatchDeleteIn, caller: Editor, db: Db) -> BulkOut:
+    """Archive many jobs, or remove them with their history (`purge`: administrators)."""
+    if asked.purge:
+        admit(caller, Permission.ADMIN)
+    action = Action.PURGE if asked.purge else Action.ARCHIVE
+    return await _acted(db, caller, asked, bulk.Order(action, detach=asked.detach, force=asked.force))
+
+
+async def _acted(db: Database, caller: Caller, asked: Targeted, order: bulk.Order) -> BulkOut:
+    ids = None if asked.ids is None else tuple(JobId(each) for each in asked.ids)
+    query = Query() if asked.q is None else reading(asked.q, caller)
+    done = await bulk.act(
+        db,
+        caller.workspace_id,
+        bulk.Target(ids, query, asked.expected_count),
+        order,
+        caller.actor,
+        asker_of(caller),
+        dry_run=asked.dry_run,
+    )
+    return BulkOut(
+        action=order.action.value,
+        dry_run=asked.dry_run,
+        found=done.found,
+        done=done.done,
+        already=done.already,
+        failed=done.failed,
+        results=[_result(each) for each in done.told],
+    )
+
+
+def _result(told: bulk.Told) -> BulkResult:
+    if (error := told.error) is None:
+        return BulkResult(id=told.id, outcome=told.outcome.value)
+    return BulkResult(
+        id=told.id, outcome=told.outcome.value, code=error.code, message=error.message, hint=error.hint
+    )

@@ -1,0 +1,80 @@
+"""/jobs/{id}/skip-next and backfill: planned times that are to pass, and those that went by."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Body, Response
+
+from foliot.services import backfill, listing, run_verbs
+from foliot.services.hints import Hint
+from foliot.web.api.params import Db, JobIdIn, Tell
+from foliot.web.auth import Operator
+from foliot.web.present import etag, job_out, times_out
+from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
+from foliot.wire.jobs import BackfillIn, BackfillOut, JobOut, SkipNextIn, SkipNextOut
+
+routes = api_router("jobs")
+JUST_ONE = SkipNextIn()
+SHOWN = 100
+REFUSALS = {**NOT_FOUND, **CONFLICT, **WITH_BODY}
+
+
+@routes.post("/jobs/{job_id}/skip-next", responses=REFUSALS)
+async def skip_next_times(
+    job_id: JobIdIn, caller: Operator, db: Db, asked: Annotated[SkipNextIn, Body()] = JUST_ONE
+) -> SkipNextOut:
+    """Let the next planned time pass, the next `n`, or all `until` an instant. Each is recorded as skipped when it comes."""
+    found = await run_verbs.skip_next(
+        db,
+        caller.workspace_id,
+        job_id,
+        caller.actor,
+        reason=asked.reason,
+        n=asked.n,
+        until=asked.until,
+        only_owner=caller.only_owner,
+    )
+    record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
+    return SkipNextOut(
+        count=len(found.times),
+        skipped=times_out(record.definition.spec.schedule, found.times[:SHOWN]),
+        next_run_at=None if found.following is None else found.following.planned_for,
+        reason=found.reason,
+    )
+
+
+@routes.delete("/jobs/{job_id}/skip-next", responses={**NOT_FOUND, **CONFLICT})
+async def undo_skip_next(job_id: JobIdIn, caller: Operator, db: Db, response: Response) -> JobOut:
+    """No planned time is to pass after all."""
+    await run_verbs.undo_skip_next(
+        db, caller.workspace_id, job_id, caller.actor, only_owner=caller.only_owner
+    )
+    record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
+    response.headers["ETag"] = etag(record)
+    return job_out(record)
+
+
+@routes.post("/jobs/{job_id}/backfill", responses=REFUSALS)
+async def backfill_job(
+    job_id: JobIdIn, asked: Annotated[BackfillIn, Body()], caller: Operator, db: Db, tell: Tell
+) -> BackfillOut:
+    """Runs for planned times of the past that have no record. `dry_run` counts them and names the first and the last."""
+    made = await backfill.backfill(
+        db,
+        caller.workspace_id,
+        job_id,
+        caller.actor,
+        asked.start,
+        asked.to,
+        dry_run=asked.dry_run,
+        most=asked.max,
+        oldest_first=asked.order == "oldest_first",
+        skipped=asked.skipped,
+        only_owner=caller.only_owner,
+    )
+    if made.run_ids:
+        tell(Hint.READY)
+    return BackfillOut(
+        dry_run=asked.dry_run, count=made.count, first=made.first, last=made.last, run_ids=list(made.run_ids)
+    )

@@ -1,0 +1,78 @@
+"""One thing done to many jobs, on the wire."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from foliot.wire.instants import Id, Instant
+from foliot.wire.jobs import TagText
+from foliot.wire.shape import Shape, refusal
+
+MOST_IDS = 10_000
+LONGEST_Q = 2_000
+BulkAction = Literal["pause", "resume", "disable", "enable", "archive", "run", "tag", "untag"]
+
+
+class Targeted(Shape):
+    """Which jobs: by `ids`, or by `q` with the number of jobs it is expected to find."""
+
+    ids: list[Id] | None = Field(default=None, min_length=1, max_length=MOST_IDS)
+    q: str | None = Field(
+        default=None, max_length=LONGEST_Q, description="A filter, as of `GET /jobs`; empty means all."
+    )
+    expected_count: int | None = Field(
+        default=None, ge=0, le=MOST_IDS, description="With `q`: refused (409) where it finds another number."
+    )
+    dry_run: bool = Field(default=False, description="Only say what would become of them.")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.ids is None) == (self.q is None):
+            raise refusal(
+                "one_of", "Name the jobs by ids or by q, not by both.", "q finds what GET /jobs?q= finds."
+            )
+        return self
+
+
+class BulkArgs(Shape):
+    reason: str | None = Field(default=None, min_length=1, max_length=1_000, description="pause, disable")
+    until: Instant | None = Field(default=None, description="pause")
+    catch_up: bool = Field(default=False, description="resume, enable")
+    override: bool = Field(default=False, description="run: even while a freeze holds the job")
+    tags: list[TagText] = Field(default=[], max_length=50, description="tag, untag")
+    detach: bool = Field(default=False, description="archive: others that depend on it depend on it no more")
+
+
+class BulkIn(Targeted):
+    action: BulkAction
+    args: BulkArgs = BulkArgs()
+
+
+class BatchDeleteIn(Targeted):
+    purge: bool = Field(
+        default=False, description="Remove them with their history; otherwise they are archived."
+    )
+    detach: bool = Field(default=False, description="Others that depend on them depend on them no more.")
+    force: bool = Field(default=False, description="Purge even what runs now; its result is then refused.")
+
+
+class BulkResult(Shape):
+    """One job that was not simply done."""
+
+    id: Id
+    outcome: Literal["done", "already", "failed", "not_found"]
+    code: str | None = None
+    message: str | None = None
+    hint: str | None = None
+
+
+class BulkOut(Shape):
+    action: str
+    dry_run: bool
+    found: int
+    done: int = Field(description="How many it was done to, or would be.")
+    already: int = Field(description="How many were so already.")
+    failed: int
+    results: list[BulkResult] = Field(description="Those it was not done to, and why.")
