@@ -11,7 +11,7 @@ from foliot.sdk.code.entries import Entry
 from foliot.sdk.code.plan import Update, must_be_settled, plan
 from foliot.sdk.code.synced import Synced
 from foliot.sdk.code.writing import Writing, names_of
-from foliot.sdk.errors import FoliotApiError, Unavailable
+from foliot.sdk.errors import Conflict, FoliotApiError, Unavailable
 from foliot.sdk.synchronous.client import Client
 from foliot.wire.jobs import JobOut
 
@@ -62,6 +62,7 @@ class Sync:
         self._app = app
         self._settled: dict[str, Mapping[str, Any]] = {}
         self._refused: dict[str, str] = {}
+        self._met: set[str] = set()
 
     def run(self, entries: Sequence[Entry]) -> Synced:
         there = self._books.jobs()
@@ -94,7 +95,7 @@ class Sync:
         )
 
     def _taken(self, names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(name for name in names if name not in self._refused)
+        return tuple(name for name in names if name not in self._refused and name not in self._met)
 
     def _refuse_others(self, entries: Sequence[Entry], there: Sequence[JobOut]) -> None:
         for job in there:
@@ -119,6 +120,10 @@ class Sync:
     def _create(self, entry: Entry, writing: Writing) -> None:
         try:
             writing.created(entry, (self._books.create(writing.creation(entry))).id)
+        except Conflict as error:
+            if error.code != "managed_by_code":  # that is: another worker of this app was faster
+                self._refuse(entry, error)
+            self._met.add(entry.name)
         except FoliotApiError as error:
             self._refuse(entry, error)
 
