@@ -8,9 +8,9 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from foliot.cli.code.plan import Change
 from rich.text import Text
 
-from foliot.cli.code.plan import Change
 from foliot.cli.jobs.change_rendering import change_list
 from foliot.cli.jobs.rendering import job_list, next_times
 from foliot.cli.looks import cell, columns, drawn
