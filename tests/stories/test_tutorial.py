@@ -21,6 +21,7 @@ def blocks() -> list[tuple[str, str]]:
     return [(language, block) for language, block in found]
 
 
+@pytest.mark.timeout(300)  # twenty programs are started, on a machine that may be busy
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the tutorial uses curl")
 def test_every_command_of_the_tutorial_works_in_its_order(serve: Any, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir(mode=0o700)
