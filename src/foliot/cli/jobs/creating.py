@@ -17,6 +17,7 @@ def create(
     here: Here,
     name: drafting.Name = None,
     schedule: drafting.Cron = None,
+    seconds: drafting.Seconds = False,
     every: drafting.Every = None,
     at: drafting.At = None,
     when: drafting.When = None,
@@ -53,7 +54,7 @@ def create(
     from foliot.cli.jobs.trial_rendering import trial
 
     job = draft(
-        Timing(schedule, every, at, when, manual, timezone),
+        Timing(schedule, every, at, when, manual, timezone, seconds),
         Work(type, config, http, method, python),
         Rules(
             name,

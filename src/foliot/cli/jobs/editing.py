@@ -25,6 +25,7 @@ def edit(
     job: JobRef,
     name: drafting.Name = None,
     schedule: drafting.Cron = None,
+    seconds: drafting.Seconds = False,
     every: drafting.Every = None,
     at: drafting.At = None,
     when: drafting.When = None,
@@ -60,7 +61,7 @@ def edit(
 
     found = job_called(here.client, job)
     changes = patch(
-        Timing(schedule, every, at, when, manual, timezone),
+        Timing(schedule, every, at, when, manual, timezone, seconds),
         Work(type, config, http, method, python),
         Rules(
             name,
