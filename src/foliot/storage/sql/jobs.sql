@@ -43,6 +43,9 @@ SELECT definition FROM jobs WHERE id = %(id)s AND purged_at IS NULL;
 -- name: owner
 SELECT owner_id FROM jobs WHERE id = %(id)s;
 
+-- name: owned
+SELECT id FROM jobs WHERE id = ANY (%(ids)s) AND owner_id = %(owner_id)s;
+
 -- name: edit
 WITH made AS (
     UPDATE jobs

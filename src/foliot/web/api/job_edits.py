@@ -115,7 +115,8 @@ async def delete_job(
     workspace_id, by, only_owner = caller.workspace_id, caller.actor, caller.only_owner
 
     async def act(db: Database) -> JobId:
-        seen = seen_revision(if_match, await listing.job(db, workspace_id, job_id, only_owner))
+        found = await listing.job(db, workspace_id, job_id, only_owner)
+        seen = seen_revision(if_match, found.revision)
         if purge:
             await job_moves.purge(
                 db, workspace_id, job_id, by, seen, force=force, detach=detach, only_owner=only_owner
@@ -161,8 +162,9 @@ async def revert_job(
         job_id,
         asked.revision,
         caller.actor,
-        seen_revision(if_match, record),
+        seen_revision(if_match, record.revision),
         note=asked.note,
+        only_owner=caller.only_owner,
     )
     tell(Hint.TIMERS)
     return await as_it_stands(db, caller, job_id, response)
@@ -212,7 +214,7 @@ class _Write:
         caller = self.caller
         for looks in range(1, MOST_LOOKS + 1):
             record = await listing.job(self.db, caller.workspace_id, self.job_id, caller.only_owner)
-            seen = seen_revision(if_match, record)
+            seen = seen_revision(if_match, record.revision)
             if seen is None and isinstance(given.get("revision"), int):
                 seen = given["revision"]
             try:
@@ -252,4 +254,5 @@ class _Write:
             caller.actor,
             expected,
             note=self.note,
+            only_owner=caller.only_owner,
         )
