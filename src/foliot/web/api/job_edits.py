@@ -153,19 +153,27 @@ async def revert_job(
     tell: Tell,
     response: Response,
     if_match: IfMatch = None,
-) -> JobOut:
+    dry_run: DryRun = False,
+) -> JobOut | DryRunOut:
     """Put an old revision in force again, as a new one."""
-    record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
-    await revisions.revert(
-        db,
-        caller.workspace_id,
-        job_id,
-        asked.revision,
-        caller.actor,
-        seen_revision(if_match, record.revision),
-        note=asked.note,
-        only_owner=caller.only_owner,
-    )
+
+    async def act(db: Database) -> JobId:
+        record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
+        await revisions.revert(
+            db,
+            caller.workspace_id,
+            job_id,
+            asked.revision,
+            caller.actor,
+            seen_revision(if_match, record.revision),
+            note=asked.note,
+            only_owner=caller.only_owner,
+        )
+        return job_id
+
+    if dry_run:
+        return await tried(db, caller, act, job_id)
+    await act(db)
     tell(Hint.TIMERS)
     return await as_it_stands(db, caller, job_id, response)
 
