@@ -64,6 +64,7 @@ async def revert(
     *,
     note: str | None = None,
     only_owner: PrincipalId | None = None,
+    force: bool = False,
 ) -> Edited:
     """An edit that puts an old definition in force again: history is added to and never rewritten."""
     async with database.tx(Role.APP, workspace_id) as tx:
@@ -87,6 +88,7 @@ async def revert(
         expected_revision,
         note=f"{said} {note}" if note else said,
         only_owner=only_owner,
+        force=force,
     )
 
 
