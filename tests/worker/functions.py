@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from foliot.handlers.context import Ctx
+from foliot.sdk.context import Context
 
 
 def add(given: dict[str, int]) -> int:
@@ -22,11 +22,11 @@ def nothing() -> None:
     print("said to nobody in particular")
 
 
-def told(given: dict[str, Any], ctx: Ctx) -> list[Any]:
+def told(given: dict[str, Any], ctx: Context) -> list[Any]:
     return [given, ctx.run_id, ctx.fence, ctx.planned_for.year, os.getpid()]
 
 
-def only_ctx(ctx: Ctx) -> int:
+def only_ctx(ctx: Context) -> int:
     return ctx.attempt
 
 
@@ -64,7 +64,7 @@ async def soon(given: dict[str, Any]) -> dict[str, Any]:
 THING = "not a function"
 
 
-def chatty(given: dict[str, Any], ctx: Ctx) -> str:
+def chatty(given: dict[str, Any], ctx: Context) -> str:
     ctx.log("begin", given["a"])
     thread = threading.Thread(target=ctx.log, args=("from a thread\nin two lines",))
     thread.start()
@@ -72,11 +72,11 @@ def chatty(given: dict[str, Any], ctx: Ctx) -> str:
     return "said"
 
 
-async def chatty_soon(ctx: Ctx) -> None:
+async def chatty_soon(ctx: Context) -> None:
     ctx.log("on the loop")
     await asyncio.to_thread(ctx.log, "from a thread")
 
 
-def endless(ctx: Ctx) -> None:
+def endless(ctx: Context) -> None:
     for number in range(20_000):
         ctx.log(number)

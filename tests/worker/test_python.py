@@ -14,13 +14,13 @@ import pytest
 
 from foliot.domain.logs import MOST_LINES
 from foliot.domain.outcomes import Failed, Succeeded
-from foliot.handlers.context import Ctx
 from foliot.handlers.python import PythonHandler
 from foliot.handlers.registry import Assignment, Done, load
+from foliot.sdk.context import Context
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
-CTX = Ctx("w", "j", "job", "r", 2, 3, "schedule", datetime(2027, 1, 15, tzinfo=UTC))
+CTX = Context("w", "j", "job", "r", 2, 3, "schedule", datetime(2027, 1, 15, tzinfo=UTC))
 
 
 @pytest.fixture

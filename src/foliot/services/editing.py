@@ -10,7 +10,7 @@ from foliot.domain.access import Actor
 from foliot.domain.definition import Definition, Rules
 from foliot.domain.dependencies import Edge
 from foliot.domain.editing import edited_schedule, moves_of_edit
-from foliot.domain.errors import StaleRevision
+from foliot.domain.errors import ManagedByCode, StaleRevision
 from foliot.domain.freezing import After
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
@@ -52,6 +52,7 @@ class _Change:
     by: Actor
     expected_revision: int | None = None
     note: str | None = None
+    force: bool = False
 
 
 async def edit(
@@ -63,10 +64,14 @@ async def edit(
     expected_revision: int | None = None,
     *,
     note: str | None = None,
+    force: bool = False,
 ) -> Edited:
-    """Put a whole new definition in place. One that changes nothing makes no revision. `note` says why, for whoever looks back."""
+    """Put a whole new definition in place. One that changes nothing makes no revision. `note` says why, for whoever looks back.
+
+    A job that is managed by code is edited only by `force`, which is how the code itself does it.
+    """
     check_schedule(definition.spec.schedule)
-    change = _Change(definition, by, expected_revision, note)
+    change = _Change(definition, by, expected_revision, note, force)
     try:
         return await _edit(database, workspace_id, job_id, change)
     except _EdgesMovedError:
@@ -131,6 +136,8 @@ async def _edit(
         old, new = definition_json(before.definition), definition_json(definition)
         if old == new:
             return Edited(before.revision, before.status, before.next_at, has_changed=False)
+        if before.definition.managed_by is not None and not change.force:
+            raise _managed(before.definition.managed_by)
         edited = await _Edit(tx, hand, before, replace(change, definition=definition)).write()
         if with_edges:
             settling = (await take(tx, job_id, dependents=True)).settling(tx)
@@ -143,6 +150,14 @@ async def _edit(
         )
         await note(tx, "job.edited", ("job", job_id), change.by, before=shown[0], after=shown[1])
         return edited
+
+
+def _managed(app: str) -> ManagedByCode:
+    return ManagedByCode(
+        f'This job is managed by code: the app "{app}" says what it is.',
+        hint=f"Change it in the code of {app}. With force=true it is changed all the same, until the code is loaded again. "
+        "It can always be paused, disabled, run and deleted.",
+    )
 
 
 def _edges(definition: Definition) -> tuple[tuple[Edge, ...], bool]:
@@ -202,7 +217,8 @@ class _Edit:
         """Where the new rules begin to count."""
         row, now = self.hand.row, self.tx.now
         if self.is_rescheduled:
-            return Timer(first_cursor(self.definition, now), None, None)
+            # A tick that we waited for may have consumed a time that our `now` lies before: it has had its record.
+            return Timer(max(first_cursor(self.definition, now), row.timer.cursor), None, None)
         return Timer(now, None, None) if row.status in _OVER else row.timer
 
     async def _replan(self, row: TimerRow) -> tuple[tuple[JobEvent, ...], Timer]:

@@ -63,6 +63,7 @@ async def revert(
     expected_revision: int | None = None,
     *,
     note: str | None = None,
+    force: bool = False,
 ) -> Edited:
     """An edit that puts an old definition in force again: history is added to and never rewritten."""
     async with database.tx(Role.APP, workspace_id) as tx:
@@ -84,6 +85,7 @@ async def revert(
         by,
         expected_revision,
         note=f"{said} {note}" if note else said,
+        force=force,
     )
 
 

@@ -72,6 +72,14 @@ class Move:
     reason: str | None = None
 
 
+async def is_in_app(tx: Tx, app: str, name: str) -> bool:
+    """Whether the app has a job of this name. Until the end of the transaction nobody else gets an answer about it."""
+    named = {"workspace_id": tx.workspace_id, "app": app, "name": name}
+    await tx.execute(sql.jobs.lock_name_in_app, named)
+    found = await tx.fetch_one(sql.jobs.is_in_app, named)
+    return bool(found and found["is_there"])
+
+
 async def insert(
     tx: Tx, job_id: JobId, definition: Definition, status: JobStatus, timer: Timer, by: str
 ) -> None:

@@ -116,6 +116,9 @@ class JobOut(JobDefinition, JobHead):
     status_reason: str | None
     status_at: Instant
     paused_until: Instant | None
+    managed_by: str | None = Field(
+        default=None, description="The app in whose code this job is written; edits of it need force."
+    )
     fire_count: int = Field(description="Runs made by the schedule.")
     run_count: int = Field(description="Runs that ended after at least one attempt.")
     success_count: int

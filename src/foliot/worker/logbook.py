@@ -14,7 +14,7 @@ from foliot.clock import Clock, SystemClock
 from foliot.domain.errors import Unavailable
 from foliot.domain.ids import RunId
 from foliot.domain.logs import LogHead, LogLine, LogStream, fitting, lines_of
-from foliot.handlers.context import Write
+from foliot.sdk.context import Write
 from foliot.services.logs import LogChunk
 from foliot.worker.link import Link
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -86,8 +86,8 @@ def edit(
         _in_editor(here, found, note)
         return
     if dry_run:
-        seen = here.client.preview(changes["schedule"]) if "schedule" in changes else None
-        here.show({"changes": _plain(changes)}, lambda: would_change(found, _plain(changes), seen, here.now))
+        tried = here.client.jobs.dry_run.patch(found.id, changes, revision=found.revision)
+        here.show(tried, lambda: would_change(found, tried, here.now))
         return
     after = here.client.jobs.patch(found.id, changes, revision=found.revision, note=note)
     here.show(after, lambda: changed(found, after, here.now))
@@ -147,11 +147,3 @@ def _in_editor(here: Here, job: JobOut, note: str | None) -> None:
         after = job
     saved = after
     here.show(saved, lambda: changed(job, saved, here.now))
-
-
-def _plain(changes: dict[str, Any]) -> Any:
-    import json
-
-    from foliot.sdk.asking import to_json
-
-    return json.loads(to_json(changes))

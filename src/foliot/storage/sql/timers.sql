@@ -48,30 +48,44 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
    FOR UPDATE;
 
 -- name: lock_with_dependents
--- The end of a run may start runs of the jobs that depend on its job: all of them are locked at once, in the order of ids.
-WITH wanted AS (
-    SELECT unnest(%(job_ids)s::uuid[]) AS id
-    UNION
-    SELECT dependencies.job_id FROM dependencies WHERE dependencies.upstream_id = ANY (%(job_ids)s::uuid[]))
+-- The end of a run may start runs of the jobs that depend on its job: all of them are locked at once, in the order of ids. So are those
+-- behind a dependent that cancels its live run for the new one, since that is an end as well. A level is one row of
+-- arrays: of a recursion over rows the planner believes that it finds thousands, and reads all timers there are for them.
+WITH RECURSIVE wanted (ids, ending) AS (
+    SELECT %(job_ids)s::uuid[], %(job_ids)s::uuid[]
+    UNION ALL
+    SELECT behind.ids, behind.ending
+      FROM wanted CROSS JOIN LATERAL (
+           SELECT array_agg(job_id) AS ids, array_agg(job_id) FILTER (WHERE (
+                  SELECT position('"cancel_running"' IN spec) > 0 FROM timers WHERE timers.job_id = dependencies.job_id)) AS ending
+             FROM dependencies WHERE upstream_id = ANY (wanted.ending)) AS behind
+     WHERE behind.ids IS NOT NULL)
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
        NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, skip_until, errors,
        has_gate, number, failures_in_a_row, has_dependents
-  FROM wanted JOIN timers ON timers.job_id = wanted.id
- ORDER BY timers.job_id
-   FOR UPDATE OF timers;
+  FROM timers
+ WHERE job_id = ANY (ARRAY(SELECT unnest(ids) FROM wanted))
+ ORDER BY job_id
+   FOR UPDATE;
 
 -- name: lock_for_reports
 -- The same locks, for reports: all they read of most timers is whether a success changes nothing but counters and the ledger. A
 -- fixed delay counts on from the end of its run; `spec` is canonical text, and inside a string of it the quotes would be escaped.
-WITH wanted AS (
-    SELECT unnest(%(job_ids)s::uuid[]) AS id
-    UNION
-    SELECT dependencies.job_id FROM dependencies WHERE dependencies.upstream_id = ANY (%(job_ids)s::uuid[]))
+WITH RECURSIVE wanted (ids, ending) AS (
+    SELECT %(job_ids)s::uuid[], %(job_ids)s::uuid[]
+    UNION ALL
+    SELECT behind.ids, behind.ending
+      FROM wanted CROSS JOIN LATERAL (
+           SELECT array_agg(job_id) AS ids, array_agg(job_id) FILTER (WHERE (
+                  SELECT position('"cancel_running"' IN spec) > 0 FROM timers WHERE timers.job_id = dependencies.job_id)) AS ending
+             FROM dependencies WHERE upstream_id = ANY (wanted.ending)) AS behind
+     WHERE behind.ids IS NOT NULL)
 SELECT job_id, status = 'active' AND waiting = 0 AND ending IS NULL AND failures_in_a_row = 0 AND NOT has_dependents
        AND position('"mode":"fixed_delay"' IN spec) = 0 AS is_quiet
-  FROM wanted JOIN timers ON timers.job_id = wanted.id
- ORDER BY timers.job_id
-   FOR UPDATE OF timers;
+  FROM timers
+ WHERE job_id = ANY (ARRAY(SELECT unnest(ids) FROM wanted))
+ ORDER BY job_id
+   FOR UPDATE;
 
 -- name: fire
 -- A whole batch in one statement: the timers move on, and what they planned is recorded. Either all of it is there or none. The
