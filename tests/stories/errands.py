@@ -37,6 +37,11 @@ async def blocking(given: dict[str, Any], ctx: Context) -> None:
     gated(given, ctx)
 
 
+def telling_its_pid(given: dict[str, Any], ctx: Context) -> None:
+    ctx.log(str(os.getpid()))
+    gated(given, ctx)
+
+
 def talking(given: dict[str, Any], ctx: Context) -> str:
     ctx.log("before the gate")
     gated(given, ctx)

@@ -86,6 +86,11 @@ class Rules:
     def is_exclusive(self) -> bool:
         return self.spec.overlap.rule is not OverlapRule.CONCURRENT
 
+    @property
+    def cancels_running(self) -> bool:
+        """Whether a new run of it may put an end to another."""
+        return self.spec.overlap.rule is OverlapRule.CANCEL_RUNNING
+
     @cached_property
     def is_seeded(self) -> bool:
         """Whether planned times differ from job to job: hashed fields and spread do that."""

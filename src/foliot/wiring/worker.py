@@ -113,7 +113,12 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
         announcer = Announcer(database, TIMERS_PAUSE)
         stack.push_async_callback(announcer.close)
         claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)
-        listening = Listening(database, orders.listen_url, {Hint.READY: claims.wake})
+
+        def taken_away() -> None:
+            worker.beat_soon()
+
+        wakes = {Hint.READY: claims.wake, Hint.CANCELS: taken_away}
+        listening = Listening(database, orders.listen_url, wakes)
         hints = Loop("hints", listening.step, within=None)
         lines = Loop("logs", logbook.step)
         worker.wake, reporter.wake, logbook.wake = claims.wake, reports.wake, lines.wake
@@ -183,6 +188,12 @@ class Beating:
             heart = Heart(LocalLink(database, "", lease), self._worker, self._body, lease)
             beats, here = Loop("heart", heart.step), asyncio.get_running_loop()
             self._worker.when_registered = heart.follow
+
+            def beat_soon() -> None:
+                heart.beat_soon()
+                _soon(here, beats.wake)
+
+            self._worker.beat_soon = beat_soon
             self._stop.set_result(lambda: _soon(here, beats.stop))
             await beats.run()
 

@@ -34,7 +34,8 @@ def skipping(told: SkipNextOut, name: str, zone: str, now: datetime) -> Renderab
 def filled(told: BackfillOut, name: str, zone: str, now: datetime) -> RenderableType:
     if told.first is None or told.last is None:
         return Text(f"There is nothing to fill in for {cell(name).plain}.")
+    several = "1 run" if told.count == 1 else f"{told.count} runs"
     span = f"from {wall(told.first, zone)} to {wall(told.last, zone)}"
     if told.dry_run:
-        return Text(f"Would make {told.count} runs of {cell(name).plain}, {span}. Nothing was done.")
-    return Text.assemble(("Made", STRONG), f" {told.count} runs of {cell(name).plain}, {span}.")
+        return Text(f"Would make {several} of {cell(name).plain}, {span}. Nothing was done.")
+    return Text.assemble(("Made", STRONG), f" {several} of {cell(name).plain}, {span}.")

@@ -92,15 +92,16 @@ class Node:
         self.database = FaultyDatabase(
             self.stage.url, clock=self.stage.clock, size=PoolSize(most=1), chance=chance
         )
-        await self.database.open()
         self.is_up, self.is_frozen = True, False
+        await self.database.open()
         await self._register()
 
     async def die(self) -> None:
         """Whatever it held is remembered by the leases alone."""
-        self.is_up = self.is_frozen = False
+        was_up, self.is_up, self.is_frozen = self.is_up, False, False
         self._forget()
-        await self.database.close()
+        if was_up:
+            await self.database.close()
 
     async def drain(self) -> None:
         await self._report({run_id: HandedBack() for run_id in self.held})

@@ -47,12 +47,15 @@ async def act_on_many(asked: BulkIn, caller: Operator, db: Db, tell: Tell) -> Bu
 
 
 @routes.post("/jobs/batch-delete", responses=REFUSALS)
-async def delete_many(asked: BatchDeleteIn, caller: Editor, db: Db) -> BulkOut:
+async def delete_many(asked: BatchDeleteIn, caller: Editor, db: Db, tell: Tell) -> BulkOut:
     """Archive many jobs, or remove them with their history (`purge`: administrators)."""
     if asked.purge:
         admit(caller, Permission.ADMIN)
     action = Action.PURGE if asked.purge else Action.ARCHIVE
-    return await _acted(db, caller, asked, bulk.Order(action, detach=asked.detach, force=asked.force))
+    answer = await _acted(db, caller, asked, bulk.Order(action, detach=asked.detach, force=asked.force))
+    if asked.force:
+        tell(Hint.CANCELS)
+    return answer
 
 
 async def _acted(db: Database, caller: Caller, asked: Targeted, order: bulk.Order) -> BulkOut:

@@ -103,6 +103,7 @@ async def delete_job(
     job_id: JobIdIn,
     caller: Editor,
     db: Db,
+    tell: Tell,
     purge: Annotated[
         bool, Query(description="Remove it with its history, for good: administrators.")
     ] = False,
@@ -129,6 +130,8 @@ async def delete_job(
     if dry_run:
         return JSONResponse((await tried(db, caller, act, job_id)).model_dump(mode="json"))
     await act(db)
+    if force:
+        tell(Hint.CANCELS)
     return None
 
 
