@@ -202,7 +202,8 @@ class _Edit:
         """Where the new rules begin to count."""
         row, now = self.hand.row, self.tx.now
         if self.is_rescheduled:
-            return Timer(first_cursor(self.definition, now), None, None)
+            # A tick that we waited for may have consumed a time that our `now` lies before: it has had its record.
+            return Timer(max(first_cursor(self.definition, now), row.timer.cursor), None, None)
         return Timer(now, None, None) if row.status in _OVER else row.timer
 
     async def _replan(self, row: TimerRow) -> tuple[tuple[JobEvent, ...], Timer]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -17,6 +17,8 @@ from foliot.services.dependencies import release_upstream
 from foliot.services.editing import check_revision
 from foliot.services.firing import fire_one, status_after
 from foliot.services.in_hand import InHand, note, take
+from foliot.services.loading import look_around
+from foliot.services.settling import Settling
 from foliot.storage import audit, jobs, standing, timer_moves, timers
 from foliot.storage.audit import AuditEntry
 from foliot.storage.jobs import Move
@@ -24,6 +26,7 @@ from foliot.storage.timers import Planned, TimerRow, Told
 from foliot.storage.tx import Tx
 
 PURGED_AT_ONCE = 2_000  # run records, in one transaction
+MOST_LOOKS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +80,9 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     await timer_moves.halt(tx, *job_ids)
     await jobs.move(tx, moves, by.name)
     held = {row.job_id: await standing.hold_back(tx, row) for row in rows if row.live}
-    told = {job_id: Told(live=-count, waiting=count) for job_id, count in held.items() if count}
-    if told:
-        await timers.settle(tx, told)
+    held = {job_id: count for job_id, count in held.items() if count}
+    await timers.settle(tx, {job_id: Told(live=-count, waiting=count) for job_id, count in held.items()})
+    await _let_pass(tx, [row for row in rows if row.job_id in held and row.waiting], held)
     after: dict[str, Any] = {"reason": order.reason}
     if order.event is JobEvent.PAUSE:
         after["until"] = order.until and order.until.isoformat()
@@ -90,6 +93,22 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
         for row in rows
     ]
     await audit.append_many(tx, tx.new_ids(len(entries)), entries)
+
+
+async def _let_pass(tx: Tx, rows: Sequence[TimerRow], held: Mapping[JobId, int]) -> None:
+    """What people asked for stood behind runs that now wait for the resume; it need not."""
+    if not rows:
+        return
+    after = {
+        row.job_id: row._replace(
+            status=JobStatus.PAUSED, live=row.live - held[row.job_id], waiting=row.waiting + held[row.job_id]
+        )
+        for row in rows
+    }
+    settling = Settling(tx, after, await look_around(tx, rows))
+    for job_id in after:
+        settling.promote_by_hand(job_id)
+    await settling.write()
 
 
 async def resume_in(
@@ -118,9 +137,13 @@ async def archive_in(
     # Archived first: the ends of its runs then neither promote nor complete anything.
     gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
     settling = hand.settling(tx, gone)
-    cancelled = await settling.end_standing(await standing.of_job(tx, row), Cancelled())
+    cancelled = 0
+    for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
+        if not (found := await standing.of_job(tx, row)):
+            break
+        cancelled += len(await settling.end_standing(found, Cancelled()))
     await settling.write()
-    after = {"cancelled_runs": len(cancelled), "detached": detach}
+    after = {"cancelled_runs": cancelled, "detached": detach}
     await note(tx, "job.archived", ("job", job_id), by, before={"status": row.status.value}, after=after)
     return Moved(status)
 

@@ -25,6 +25,7 @@ from foliot.storage.runs import RunRecord
 from foliot.storage.tx import Database, Role, Tx
 
 MOST_SKIPPED = 1_000
+MOST_LOOKS = 3
 
 
 class Cancelling(StrEnum):
@@ -136,10 +137,17 @@ async def cancel_run(
     """A run that no worker has ends at once; one that is under way is asked to stop, or taken from its worker by `force`."""
     async with database.tx(Role.APP, workspace_id) as tx:
         hand, run = await _take_run(tx, run_id, only_owner, dependents=True)
-        settling, outcome = hand.settling(tx), Cancelled(reason or "")
-        if await settling.end_standing([run_id], outcome):
+        settling, outcome, held = hand.settling(tx), Cancelled(reason or ""), None
+        for _ in range(
+            MOST_LOOKS
+        ):  # between two looks a claim may put it in line at a cap, or a cap let it go
+            ended = await settling.end_standing([run_id], outcome)
+            held = None if ended else await leases.of_run(tx, run_id)
+            if ended or held is not None or run.status is not None:
+                break
+        if ended:
             answer = Cancelling.ENDED
-        elif (held := await leases.of_run(tx, run_id)) is None:
+        elif held is None:
             advance(run.status or RunStatus.RUNNING, RunEvent.CANCEL)
             raise Conflict("This run is on no list and has no end; the sweeper will look after it.")
         elif force:

@@ -27,7 +27,7 @@ def rules_of(text: str) -> Rules:
 
     An interval counts from its own creation, so hardly two are the same: they share all but the anchor, and are not remembered.
     """
-    if '"kind":"interval"' not in text or _ANCHOR not in text:
+    if not has_own_rules(text):
         return _remembered_rules(text)
     head, _, rest = text.partition(_ANCHOR)
     anchor, _, tail = rest.partition('"')
@@ -40,6 +40,11 @@ def rules_of(text: str) -> Rules:
     if not isinstance(schedule, Interval):
         return _remembered_rules(text)
     return shared.on(replace(schedule, anchor=at))
+
+
+def has_own_rules(text: str) -> bool:
+    """Whether the rules count from an instant of their own, so that hardly two jobs share them."""
+    return '"kind":"interval"' in text and _ANCHOR in text
 
 
 _SOME_DAY = "2000-01-01T00:00:00+00:00"

@@ -132,11 +132,6 @@ class PlannedTwice(RuntimeError):
     """Some planned times have their record already: new zone data, a timer set back. Nothing was written."""
 
 
-async def take_due(tx: Tx, limit: int, zone_data: str) -> list[TimerRow]:
-    params = {"now": tx.now, "limit": limit, "zone_data": zone_data}
-    return [timer_row(*row) for row in await tx.fetch_tuples(sql.timers.take_due, params)]
-
-
 async def take_missed(tx: Tx, limit: int) -> list[TimerRow]:
     rows = await tx.fetch_tuples(sql.timers.take_missed, {"now": tx.now, "limit": limit})
     return [timer_row(*row) for row in rows]

@@ -35,6 +35,7 @@ from foliot.web.api import (
     runs,
     workspaces,
 )
+from foliot.web.methods import Addresses, Methods
 from foliot.web.rates import Rates
 from foliot.web.requests import Requests
 from foliot.web.routes import permission_of
@@ -90,6 +91,7 @@ def create_app(
     app.state.door = door or Door(database)
     app.state.rates = rates or Rates()
     app.state.streams = Counter()  # open ones, by workspace
+    app.add_middleware(Methods)
     app.add_middleware(Requests)
     errors.install(app)
     app.include_router(health.router(probe), include_in_schema=False)
@@ -99,6 +101,7 @@ def create_app(
     for room in (*NOUNS, openapi):
         app.include_router(room.routes)
     refuse_undeclared(app.routes)
+    app.state.addresses = Addresses(app.routes)
     return app
 
 

@@ -63,7 +63,7 @@ class Refused(HTTPException):
 def install(app: FastAPI) -> None:
     app.add_exception_handler(FoliotError, _ours)
     app.add_exception_handler(RequestValidationError, _validation)
-    app.add_exception_handler(HTTPException, _framework)
+    app.add_exception_handler(HTTPException, refused)
 
 
 def problem(
@@ -102,6 +102,20 @@ def status_of(error: FoliotError) -> HTTPStatus:
     )
 
 
+async def refused(request: Request, error: Exception) -> JSONResponse:
+    """What the framework or the edge refuses before any service is asked."""
+    assert isinstance(error, HTTPException)
+    code, detail = REFUSALS.get(error.status_code, ("error", HTTPStatus(error.status_code).phrase + "."))
+    told: list[dict[str, Any]] = []
+    if isinstance(error, Refused):
+        detail = error.why
+        told = [{"pointer": "", "message": error.why, "hint": error.hint}] if error.hint else []
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = request.app.state.addresses.allowed(request.url.path) or ""
+    return problem(request, error.status_code, code, detail, errors=told, headers=headers)
+
+
 async def _ours(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, FoliotError)
     told = [
@@ -127,13 +141,3 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
         return problem(request, 400, "malformed", "The body is not JSON.")
     told = field_problems(found)
     return problem(request, 422, "invalid", summary(len(told)), errors=told)
-
-
-async def _framework(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)
-    code, detail = REFUSALS.get(error.status_code, ("error", HTTPStatus(error.status_code).phrase + "."))
-    told: list[dict[str, Any]] = []
-    if isinstance(error, Refused):
-        detail = error.why
-        told = [{"pointer": "", "message": error.why, "hint": error.hint}] if error.hint else []
-    return problem(request, error.status_code, code, detail, errors=told, headers=error.headers)

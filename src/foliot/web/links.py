@@ -10,14 +10,23 @@ from typing import Any
 
 METHODS = ("get", "post", "put", "patch", "delete")
 # Which shape has the id of what.
-PRODUCES = {"JobOut": "job_id", "RunOut": "run_id"}
+PRODUCES = {
+    "JobOut": "job_id",
+    "RunOut": "run_id",
+    "CalendarOut": "calendar_id",
+    "FreezeOut": "freeze_id",
+    "KeyOut": "key_id",
+    "MadeKeyOut": "key_id",
+    "MemberOut": "member_id",
+    "WorkspaceOut": "workspace",
+}
 
 
 def link(schema: dict[str, Any]) -> None:
     """Adds `links` to the answers of the description, in place."""
     takers: dict[str, list[str]] = {}
     for path, operation in _operations(schema):
-        for name in PRODUCES.values():
+        for name in set(PRODUCES.values()):
             if f"{{{name}}}" in path:
                 takers.setdefault(name, []).append(operation["operationId"])
     for _, operation in _operations(schema):

@@ -30,6 +30,8 @@ def described(app: Any) -> dict[str, Any]:
             operation = schema["paths"].get(route.path, {}).get(method.lower())
             if operation is not None and permission is not None:
                 operation["x-foliot-permission"] = permission.value
+                for parameter in operation.get("parameters", ()):
+                    parameter["schema"] = _without_null(parameter["schema"])
                 if method == "POST":
                     operation["parameters"] = _with_key(operation.get("parameters", []))
     link(schema)
@@ -39,3 +41,10 @@ def described(app: Any) -> dict[str, Any]:
 def _with_key(parameters: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """FastAPI keeps what it made, and this may be asked twice."""
     return [*(each for each in parameters if each["name"] != HEADER), PARAMETER]
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter may be left out, which FastAPI writes as null; in an address or a header that would be four letters."""
+    kept = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    rest = {name: value for name, value in schema.items() if name != "anyOf"}
+    return {**kept[0], **rest} if len(kept) == 1 else schema

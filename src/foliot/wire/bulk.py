@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from foliot.wire.instants import Id, Instant
 from foliot.wire.jobs import TagText
@@ -15,8 +15,26 @@ LONGEST_Q = 2_000
 BulkAction = Literal["pause", "resume", "disable", "enable", "archive", "run", "tag", "untag"]
 
 
+# What the validator below and the service ask for, so that whoever reads the description knows it too.
+_ONE_WAY: dict[str, Any] = {
+    "oneOf": [
+        {"required": ["ids"], "properties": {"ids": {"type": "array"}, "q": {"type": "null"}}},
+        {
+            "required": ["q"],
+            "properties": {"q": {"type": "string"}, "ids": {"type": "null"}},
+            "anyOf": [
+                {"required": ["expected_count"], "properties": {"expected_count": {"type": "integer"}}},
+                {"required": ["dry_run"], "properties": {"dry_run": {"const": True}}},
+            ],
+        },
+    ]
+}
+
+
 class Targeted(Shape):
     """Which jobs: by `ids`, or by `q` with the number of jobs it is expected to find."""
+
+    model_config = ConfigDict(json_schema_extra=_ONE_WAY)
 
     ids: list[Id] | None = Field(default=None, min_length=1, max_length=MOST_IDS)
     q: str | None = Field(

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from foliot.wire.instants import Id, Instant
 from foliot.wire.jobs import TagText, Word
 from foliot.wire.shape import Shape
 
+_LISTS = ("jobs", "tags", "queues")
+# What the service asks for, so that whoever reads the description knows it too.
+_ALL_OR_SOME: dict[str, Any] = {
+    "oneOf": [
+        {
+            "required": ["everything"],
+            "properties": {"everything": {"const": True}, **{name: {"maxItems": 0} for name in _LISTS}},
+        },
+        {
+            "properties": {"everything": {"const": False}},
+            "anyOf": [{"required": [name], "properties": {name: {"minItems": 1}}} for name in _LISTS],
+        },
+    ]
+}
+
 
 class FreezeScope(Shape):
     """What it covers: everything, or each job that is named, has one of the tags or stands in one of the queues."""
+
+    model_config = ConfigDict(json_schema_extra=_ALL_OR_SOME)
 
     everything: bool = False
     jobs: list[Id] = Field(default=[], max_length=1_000)

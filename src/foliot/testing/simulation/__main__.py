@@ -47,6 +47,9 @@ def _asked() -> tuple[Size, int]:
     parser.add_argument(
         "--processes", type=int, default=os.cpu_count() or 1, help="the history is the same for any number"
     )
+    parser.add_argument(
+        "--slice", type=int, help="this one alone, counted from 1: to see again what broke in it"
+    )
     given = parser.parse_args()
     size = Size(
         workspaces=given.workspaces,
@@ -58,7 +61,10 @@ def _asked() -> tuple[Size, int]:
         with_faults=not given.no_faults,
         with_caps=given.caps,
     )
-    return size, max(1, given.processes)
+    slices = size.slices()
+    if given.slice is not None and not 1 <= given.slice <= len(slices):
+        parser.error(f"--slice goes from 1 to {len(slices)} for a world of this size")
+    return slices[given.slice - 1] if given.slice else size, max(1, given.processes)
 
 
 if __name__ == "__main__":

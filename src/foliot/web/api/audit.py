@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import Query
 
-from foliot.domain.errors import Invalid
 from foliot.services import auditing
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit
 from foliot.web.auth import Admin
 from foliot.web.present_identity import entry_out
 from foliot.web.routes import api_router
 from foliot.wire.audit import AuditOut
-from foliot.wire.instants import read_instant
+from foliot.wire.instants import Moment
 from foliot.wire.pages import Page
 
 routes = api_router("audit")
@@ -44,8 +42,8 @@ async def list_audit(
             description="A kind such as job, or kind:id.",
         ),
     ] = None,
-    since: Annotated[str | None, Query(max_length=40, description="From this instant on.")] = None,
-    until: Annotated[str | None, Query(max_length=40, description="Before this instant.")] = None,
+    since: Annotated[Moment | None, Query(description="From this instant on.")] = None,
+    until: Annotated[Moment | None, Query(description="Before this instant.")] = None,
     installation: Annotated[
         bool, Query(description="System keys: what belongs to no workspace, instead.")
     ] = False,
@@ -54,17 +52,6 @@ async def list_audit(
 ) -> Page[AuditOut]:
     """Newest first, with what was there before and after."""
     kind, _, object_id = (object or "").partition(":")
-    wanted = auditing.TrailFilter(
-        actor, action, kind or None, object_id or None, _instant("since", since), _instant("until", until)
-    )
+    wanted = auditing.TrailFilter(actor, action, kind or None, object_id or None, since, until)
     page = await auditing.listed(db, caller, wanted, of_installation=installation, cursor=cursor, limit=limit)
     return Page[AuditOut](items=[entry_out(each) for each in page.items], next_cursor=page.next_cursor)
-
-
-def _instant(name: str, text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        return read_instant(text)
-    except ValueError as error:
-        raise Invalid(str(error), pointer=f"/{name}", hint="Write it like 2027-03-13T00:00:00Z.") from None

@@ -17,7 +17,7 @@ from foliot.web.auth import Viewer
 from foliot.web.routes import api_router
 from foliot.web.streams import EventStream, Line, frame, heartbeat
 from foliot.wire.events import EventOut
-from foliot.wire.instants import read_id
+from foliot.wire.instants import Id
 
 routes = api_router("events")
 KINDS = frozenset(
@@ -32,6 +32,7 @@ KINDS = frozenset(
     | {f"calendar.{each}" for each in ("created", "edited", "deleted")}
     | {f"freeze.{each}" for each in ("turned_on", "taken_back", "lifted")}
 )  # fmt: skip
+_ONE = "|".join(sorted(KINDS)).replace(".", r"\.")
 RENEW_EVERY = 600.0  # seconds
 MISSED = '{"reason": "What happened between your last event and now is not kept; look at what you need."}'
 
@@ -53,13 +54,19 @@ async def stream_events(
     db: Db,
     types: Annotated[
         str | None,
-        Query(max_length=1_000, description="Kinds or nouns, with commas between: `run.failed,freeze`."),
+        Query(
+            max_length=1_000,
+            description="Kinds or nouns, with commas between: `run.failed,freeze`.",
+            json_schema_extra={"pattern": rf"^\s*({_ONE})?\s*(,\s*({_ONE})?\s*)*$"},
+        ),
     ] = None,
-    job: Annotated[str | None, Query(max_length=36, description="Only what concerns this job.")] = None,
-    last_event_id: Annotated[str | None, Header(max_length=64)] = None,
+    job: Annotated[Id | None, Query(description="Only what concerns this job.")] = None,
+    last_event_id: Annotated[
+        str | None, Header(max_length=64, json_schema_extra={"pattern": r"^\s*[0-9]{1,19}-[0-9]{1,19}\s*$"})
+    ] = None,
 ) -> EventStream:
     """From now on, or from behind Last-Event-ID: in one order, each once. Events are kept for an hour for whoever comes back."""
-    wanted = EventFilter(_kinds(types), _job(job), caller.only_owner)
+    wanted = EventFilter(_kinds(types), None if job is None else JobId(job), caller.only_owner)
     line = Line(request, caller)
     last = None if last_event_id is None else events.read_place(last_event_id)
     listening = await events.listen(db, caller.workspace_id, last)
@@ -115,12 +122,3 @@ def _kinds(types: str | None) -> tuple[str, ...]:
             hint="Kinds are nouns (job, run, calendar, freeze), or as in run.failed and job.paused.",
         )
     return asked
-
-
-def _job(text: str | None) -> JobId | None:
-    if text is None:
-        return None
-    found = read_id(text)
-    if found is None:
-        raise Invalid("This is not an id.", pointer="/job")
-    return JobId(found)

@@ -60,6 +60,7 @@ async def _order(
         Query(
             max_length=40,
             description="`created_at`, `name` or `next_run_at`; a minus before it turns the order round.",
+            json_schema_extra={"pattern": r"^-?(created_at|name|next_run_at)$"},
         ),
     ] = "-created_at",
 ) -> JobOrder:

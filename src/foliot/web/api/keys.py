@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import Path, Query, Response
 
-from foliot.domain.errors import Invalid
 from foliot.domain.ids import KeyId, PrincipalId
 from foliot.services import keys
 from foliot.services.in_hand import no_such
@@ -16,7 +15,7 @@ from foliot.web.auth import Viewer
 from foliot.web.present_identity import key_out, made_key_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.identity import KeyIn, KeyOut, KeyPatch, MadeKeyOut
-from foliot.wire.instants import read_id
+from foliot.wire.instants import Id, read_id
 from foliot.wire.pages import Page
 
 routes = api_router("keys")
@@ -37,14 +36,19 @@ async def create_key(key: KeyIn, caller: Viewer, db: Db, response: Response) -> 
 async def list_keys(
     caller: Viewer,
     db: Db,
-    principal: Annotated[str | None, Query(description="Of this principal.", max_length=36)] = None,
+    principal: Annotated[Id | None, Query(description="Of this principal.")] = None,
     revoked: Annotated[bool | None, Query(description="Only those, or only the others.")] = None,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[KeyOut]:
     """Your own keys; for an administrator, all keys of the workspace. Newest first."""
     page = await keys.listed(
-        db, caller, principal_id=_principal(principal), is_revoked=revoked, cursor=cursor, limit=limit
+        db,
+        caller,
+        principal_id=None if principal is None else PrincipalId(principal),
+        is_revoked=revoked,
+        cursor=cursor,
+        limit=limit,
     )
     return Page[KeyOut](items=[key_out(each) for each in page.items], next_cursor=page.next_cursor)
 
@@ -85,10 +89,3 @@ def _key_id(text: str) -> KeyId:
     if found is None:
         raise no_such("key")
     return KeyId(found)
-
-
-def _principal(text: str | None) -> PrincipalId | None:
-    found = None if text is None else read_id(text)
-    if text is not None and found is None:
-        raise Invalid("This is not an id.", pointer="/principal")
-    return None if found is None else PrincipalId(found)

@@ -41,10 +41,10 @@ async def read_logs(
     db: Db,
     follow: Annotated[bool, Query(description="Stream the lines as they come, until the run ends.")] = False,
     cursor: Annotated[
-        str | None, Query(max_length=10, description="The `seq` of the last line that was read.")
+        str | None, Query(pattern=r"^[0-9]{1,10}$", description="The `seq` of the last line that was read.")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many lines to a page.")] = PAGE,
-    last_event_id: Annotated[str | None, Header(max_length=10)] = None,
+    last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{1,10}$")] = None,
 ) -> LogsOut | EventStream:
     """What its handler and its own code wrote, all attempts in order."""
     if follow or "text/event-stream" in request.headers.get("accept", ""):

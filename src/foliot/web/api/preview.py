@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import Body, Query
@@ -14,7 +13,7 @@ from foliot.web.auth import Viewer
 from foliot.web.present import schedule_out, times_out
 from foliot.web.routes import WITH_BODY, api_router
 from foliot.web.translate import schedule_of
-from foliot.wire.instants import read_instant
+from foliot.wire.instants import Moment
 from foliot.wire.schedules import PreviewOut, ScheduleIn
 
 routes = api_router("preview")
@@ -26,12 +25,12 @@ async def preview_schedule(
     caller: Viewer,
     n: HowMany = 5,
     after: Annotated[
-        str | None,
-        Query(max_length=40, description="Times later than this, as if the schedule were made then; now."),
+        Moment | None,
+        Query(description="Times later than this, as if the schedule were made then; now."),
     ] = None,
 ) -> PreviewOut:
     """Say a schedule in words and name its next times. Nothing is kept."""
-    start = caller.at if after is None else _instant(after)
+    start = caller.at if after is None else after
     try:
         read = schedule_of(schedule, start, caller.workspace.default_timezone)
     except Invalid as error:
@@ -47,10 +46,3 @@ async def preview_schedule(
         notes=list(found.notes),
         warnings=list(found.warnings),
     )
-
-
-def _instant(text: str) -> datetime:
-    try:
-        return read_instant(text)
-    except ValueError as error:
-        raise Invalid(str(error), pointer="/after", hint="Write it like 2027-03-13T00:00:00Z.") from None

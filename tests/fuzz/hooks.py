@@ -1,0 +1,67 @@
+"""What schemathesis does not know of Foliot: that keys of repeats must differ, that a refusal says why, and which refusals are meant."""
+
+from __future__ import annotations
+
+import re
+from itertools import count
+from typing import Any
+
+import schemathesis
+from schemathesis import Case, CheckContext, GenerationMode, HookContext, Response
+
+KEY = "Idempotency-Key"
+NUMBERS = count(1)
+
+# Requests that fit the description and are refused nonetheless, because no JSON schema can say what is wrong with them.
+# Another reason than these is a finding: the description lacks something, or the API refuses what it should take.
+BEYOND_SCHEMA = (
+    r"There is no time zone",  # names of zones are data
+    r"There is no such (job|member|calendar|run|revision)",  # so are ids
+    r"This (cursor|Last-Event-ID) is not one",  # only Foliot makes them
+    r"ends after it starts|lies before|has passed|now or later|at most 31 days",  # two instants, or one and now
+    r"between the years 1970 and 9000",
+    r"is not (a time|an id|a duration)\.",  # `24h`, `yesterday` and `1h30m` are languages, and so are cron and words
+    r"cron expression|This number is too large",
+    r"a whole number, not a number",  # a JSON schema takes 60.0 for an integer
+    r"These words say something else",  # a sentence against the fields beside it
+    r"is longer than nothing and at most",  # durations are text
+)
+BY_TYPE = "/config"  # what a config holds is for the handler to say, and handlers are plugged in
+
+
+@schemathesis.hook
+def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> None:
+    """Another body under the same key is refused on purpose; tests/web/test_idempotency.py knows all about that."""
+    given = (case.headers or {}).get(KEY)
+    if isinstance(given, str) and re.fullmatch(r"[\x21-\x7e]{1,255}", given):
+        case.headers[KEY] = f"{next(NUMBERS)}-{given[:240]}"
+
+
+@schemathesis.check
+def says_why(ctx: CheckContext, response: Response, case: Case) -> None:
+    """Each refusal is a problem with a code and a sentence; 422 names what is wrong, each with a message."""
+    if not 400 <= response.status_code < 500:
+        return
+    told = response.json()
+    assert told["status"] == response.status_code
+    assert told["code"], "no code"
+    assert told["detail"].strip(), "no sentence"
+    assert told["request_id"], "no request id"
+    assert all(each["message"] for each in told["errors"]), "an error without a message"
+
+
+@schemathesis.check
+def refused_for_a_known_reason(ctx: CheckContext, response: Response, case: Case) -> None:
+    if response.status_code not in {400, 422} or case.meta is None:
+        return
+    if case.meta.generation.mode != GenerationMode.POSITIVE:
+        return
+    told = response.json()
+    wrong = told["errors"] or [{"pointer": "", "message": told["detail"]}]
+    unknown = [
+        f"{each['pointer']}: {each['message']}"
+        for each in wrong
+        if not any(re.search(reason, each["message"]) for reason in BEYOND_SCHEMA)
+        and not each["pointer"].startswith(BY_TYPE)
+    ]
+    assert not unknown, f"a request that fits the description is refused: {unknown}"

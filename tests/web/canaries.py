@@ -1,0 +1,140 @@
+"""A workspace with a canary in every text that its people can write, and everything a stranger could have picked up from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+from foliot.domain.ids import WorkerId
+from foliot.domain.logs import LogLine, LogStream
+from foliot.domain.outcomes import Failed
+from foliot.domain.run import RunError
+from foliot.services import logs
+from foliot.services.claim import Turns, claim
+from foliot.services.logs import LogChunk
+from foliot.services.report import Report, report
+from foliot.services.tick import tick
+from foliot.testing.clock import ManualClock
+from tests.web.conftest import Town, job
+
+CANARY = "kanari7f3e9c"
+FRAGMENT = "kanari7f"  # what a stranger may send: an answer that holds more of it than this has leaked
+KEY = "their-own-key-1"  # an Idempotency-Key
+WORKER = WorkerId(uuid4())
+
+
+@dataclass
+class Nest:
+    """What is there, by path parameter, and what its owners were given."""
+
+    ids: dict[str, str] = field(default_factory=dict)
+    cursors: list[str] = field(default_factory=list)
+    etag: str = ""
+    last_event_id: str = ""
+
+    def all_ids(self) -> set[str]:
+        return {each for each in self.ids.values() if len(each) == 36}
+
+
+def canary_job(**fields: Any) -> dict[str, Any]:
+    return job(
+        **{
+            "name": f"{CANARY} job", "description": f"{CANARY} description", "payload": {CANARY: f"{CANARY} payload"},
+            "config": {"url": f"https://example.test/{CANARY}"}, "tags": [f"{CANARY}-tag"], "external_ref": {"crm": f"{CANARY}-ref"},
+            "queue": CANARY, "concurrency_key": f"{CANARY}-key", "retry": {"max": 0, "strategy": "none"}, **fields,
+        }
+    )  # fmt: skip
+
+
+async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
+    """Two of each, so that pages have a next one."""
+    nest = Nest()
+
+    async def made(path: str, body: dict[str, Any], **more: Any) -> dict[str, Any]:
+        answer = await town.ask("POST", path, who=who, role="admin", json=body, **more)
+        assert answer.status_code in {200, 201}, (path, answer.text)
+        found: dict[str, Any] = answer.json()
+        return found
+
+    rules = [{"kind": "absolute", "start": "2100-01-01T00:00:00Z", "end": "2100-01-02T00:00:00Z"}]
+    for turn in ("a", "b"):
+        calendar = await made(
+            "/calendars", {"name": f"{CANARY} calendar {turn}", "kind": "blackout", "rules": rules}
+        )
+        listened = await town.ask(
+            "GET", "/events", who=who, role="admin"
+        )  # somebody listens: events are written
+        nest.last_event_id = listened.text.partition("id: ")[2].partition("\n")[0].strip()
+        key = {"Idempotency-Key": f"{KEY}{turn}"}
+        task = await made(
+            "/jobs", canary_job(name=f"{CANARY} job {turn}", calendars=[calendar["id"]]), headers=key
+        )
+        member = await made(
+            "/members",
+            {
+                "kind": "user",
+                "name": f"{CANARY} member {turn}",
+                "role": "viewer",
+                "email": f"{CANARY}{turn}@example.test",
+            },
+        )
+        freeze = await made(
+            "/freezes",
+            {"reason": f"{CANARY} freeze", "start_at": f"2100-01-0{1 if turn == 'a' else 3}T00:00:00Z"},
+        )
+        made_key = await made("/keys", {"name": f"{CANARY} key {turn}"})
+        await made(f"/jobs/{task['id']}/run", {"input": {"with": f"{CANARY} input"}})
+        clock.advance(timedelta(seconds=1))
+        await tick(town.database)
+        for run in await claim(town.database, WORKER, CANARY, ["http"], 10, Turns()):
+            line = LogLine(clock.now(), LogStream.LOG, f"{CANARY} line")
+            await logs.append(town.database, [LogChunk(run.run_id, 1, [line])])
+            broke = Failed(RunError("boom", f"{CANARY} error"), permanent=True)
+            await report(town.database, [Report(run.run_id, run.job_id, run.fence, WORKER, broke)])
+            nest.ids["run_id"] = str(run.run_id)
+        await made(f"/jobs/{task['id']}/pause", {"reason": f"{CANARY} reason"})
+        nest.ids |= {
+            "job_id": task["id"], "calendar_id": calendar["id"], "freeze_id": freeze["id"], "member_id": member["id"],
+            "key_id": made_key["id"], "workspace": str(town.ids[who]),
+        }  # fmt: skip
+    shown = await town.ask("GET", f"/jobs/{nest.ids['job_id']}", who=who, role="admin")
+    nest.etag = shown.headers["etag"]
+    for path in (
+        "/jobs",
+        "/jobs?sort=name",
+        "/runs",
+        "/keys",
+        "/members",
+        "/calendars",
+        "/freezes",
+        "/audit",
+    ):
+        page = await town.ask("GET", path, who=who, role="admin", params={"limit": "1"})
+        if cursor := page.json()["next_cursor"]:
+            nest.cursors.append(cursor)
+    return nest
+
+
+def sent_bodies(nest: Nest) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """Bodies that speak of what is not theirs, wherever a body takes an id or a filter. Others are sent empty."""
+    ids = nest.ids
+    reaching = [
+        job(depends_on=[{"job": ids["job_id"]}], schedule={"kind": "manual"}),
+        job(calendars=[ids["calendar_id"]]),
+    ]
+    freezing = [{"reason": "x", "scope": {"jobs": [ids["job_id"]]}}]
+    many: list[dict[str, Any]] = [{"ids": [ids["job_id"]]}, {"q": FRAGMENT, "dry_run": True}]
+    many += [{"q": FRAGMENT, "expected_count": count} for count in (0, 1, 2)]
+    return {
+        ("POST", "/api/v1/jobs"): reaching,
+        ("PUT", "/api/v1/jobs/{job_id}"): reaching,
+        ("PATCH", "/api/v1/jobs/{job_id}"): [{"name": "mine now"}, {"calendars": [ids["calendar_id"]]}],
+        ("POST", "/api/v1/jobs/bulk"): [{**each, "action": act} for each in many for act in ("pause", "archive", "run")],
+        ("POST", "/api/v1/jobs/batch-delete"): [{**each, "purge": purge} for each in many for purge in (False, True)],
+        ("POST", "/api/v1/freezes"): freezing,
+        ("POST", "/api/v1/freezes/preview"): freezing,
+        ("POST", "/api/v1/keys"): [{"name": "x", "principal": ids["member_id"]}],
+        ("POST", "/api/v1/jobs/{job_id}/revert"): [{"revision": 1}],
+    }  # fmt: skip
