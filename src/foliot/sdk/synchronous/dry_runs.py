@@ -63,3 +63,8 @@ class DryRuns:
         body = given(reason=reason)
         ask = post("/jobs/{job_id}/disable", {"job_id": job_id}, body=body, query={"dry_run": True})
         return self._http.ask(DryRunOut, ask)
+
+    def revert(self, job_id: Ref, revision: int, *, force: bool = False) -> DryRunOut:
+        query = {"dry_run": True, "force": force}
+        ask = post("/jobs/{job_id}/revert", {"job_id": job_id}, body={"revision": revision}, query=query)
+        return self._http.ask(DryRunOut, ask)
