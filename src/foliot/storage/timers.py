@@ -30,7 +30,7 @@ from foliot.storage.arrays import (
     uuids,
     wall_times,
 )
-from foliot.storage.definitions import rules_of
+from foliot.storage.definitions import NO_SPEC, Unreadable, rules_of
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -208,6 +208,32 @@ async def lock(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, TimerRow]:
         return {}
     rows = await tx.fetch_tuples(sql.timers.lock, {"job_ids": uuids(list(job_ids))})
     return {row.job_id: row for row in (timer_row(*row) for row in rows)}
+
+
+async def lock_unread(tx: Tx, job_id: JobId) -> TimerRow | None:
+    """A due timer without its rules, and with nothing else that might be unreadable: enough to set it aside."""
+    row = await tx.fetch_one(sql.timers.lock_unread, {"job_id": job_id, "now": tx.now})
+    if row is None:
+        return None
+    return TimerRow(
+        workspace_id=row["workspace_id"],
+        job_id=job_id,
+        status=JobStatus(row["status"]),
+        rules=Unreadable(NO_SPEC, "nobody has looked"),
+        schedule_rev=row["schedule_rev"],
+        version=row["version"],
+        timer=Timer(row["cursor_at"], row["due_at"], None),
+        runs_created=0,
+        live=row["live"],
+        waiting=row["waiting"],
+        live_until=row["live_until"],
+        live_run_id=row["live_run_id"],
+        skip_next=None,
+        skip_until=None,
+        errors=row["errors"],
+        has_gate=False,
+        number=row["number"],
+    )
 
 
 async def lock_with_dependents(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:

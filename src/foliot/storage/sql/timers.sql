@@ -47,6 +47,15 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
  ORDER BY job_id
    FOR UPDATE;
 
+-- name: lock_unread
+-- Instants that no calendar has are the present one: what is wrong with them is why somebody asks.
+SELECT workspace_id, status, schedule_rev, version, errors, number, live, waiting, live_until, live_run_id,
+       CASE WHEN isfinite(cursor_at) THEN cursor_at ELSE %(now)s END AS cursor_at,
+       CASE WHEN isfinite(due_at) THEN due_at ELSE %(now)s END AS due_at
+  FROM timers
+ WHERE job_id = %(job_id)s AND due_at <= %(now)s
+   FOR UPDATE;
+
 -- name: lock_with_dependents
 -- The end of a run may start runs of the jobs that depend on its job: all of them are locked at once, in the order of ids. So are those
 -- behind a dependent that cancels its live run for the new one, since that is an end as well. A level is one row of
