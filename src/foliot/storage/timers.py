@@ -143,6 +143,12 @@ async def next_due(tx: Tx) -> datetime | None:
     return found
 
 
+async def next_due_after(tx: Tx, after: datetime) -> datetime | None:
+    row = await tx.fetch_one(sql.timers.next_due_after, {"after": after})
+    found: datetime | None = row["due_at"] if row else None
+    return found
+
+
 async def fire(tx: Tx, planned: Sequence[Planned]) -> int:
     """Move the timers and record what was planned; answers with how many records were made."""
     timers: list[tuple[Any, ...]] = []

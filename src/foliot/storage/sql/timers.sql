@@ -31,6 +31,9 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at, due
 -- name: next_due
 SELECT min(due_at) AS due_at FROM timers WHERE due_at < 'infinity';
 
+-- name: next_due_after
+SELECT min(due_at) AS due_at FROM timers WHERE due_at > %(after)s AND due_at < 'infinity';
+
 -- name: read
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
        NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, skip_until, errors, has_gate,
