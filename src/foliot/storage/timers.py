@@ -137,6 +137,12 @@ async def take_missed(tx: Tx, limit: int) -> list[TimerRow]:
     return [timer_row(*row) for row in rows]
 
 
+async def missed(tx: Tx, limit: int) -> list[JobId]:
+    """The jobs of the same, unread and without a lock."""
+    rows = await tx.fetch_tuples(sql.timers.missed, {"now": tx.now, "limit": limit})
+    return [job_id for (job_id,) in rows]
+
+
 async def next_due(tx: Tx) -> datetime | None:
     row = await tx.fetch_one(sql.timers.next_due)
     found: datetime | None = row["due_at"] if row else None

@@ -28,6 +28,9 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at, due
  LIMIT %(limit)s
    FOR UPDATE;
 
+-- name: missed
+SELECT job_id FROM timers WHERE due_at <= %(now)s ORDER BY due_at LIMIT %(limit)s;
+
 -- name: next_due
 SELECT min(due_at) AS due_at FROM timers WHERE due_at < 'infinity';
 
