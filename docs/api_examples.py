@@ -61,7 +61,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "retry_run": {"input": {"full": True}},
     "preview_schedule": {"words": "every other tuesday at 14:30", "timezone": "Europe/Paris"},
     "create_calendar": CALENDAR,
-    "replace_calendar": {**CALENDAR, "otherwise": "defer"},
+    "replace_calendar": {**CALENDAR, "name": "closing days", "otherwise": "defer"},
     "change_calendar": {"timezone": "America/Argentina/Buenos_Aires"},
     "turn_freeze_on": {"scope": {"tags": ["billing"]}, "reason": "database upgrade", "after": "latest"},
     "preview_freeze": {"scope": {"everything": True}, "reason": "database upgrade"},

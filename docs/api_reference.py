@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, cast
 
 from docs.api_examples import BODIES, QUERIES
@@ -63,6 +64,7 @@ def page(made: str) -> str:
     return "\n".join([*lines, ""])
 
 
+@cache
 def description() -> Json:
     """The application is put together and described, never started: it needs no database for that."""
     nothing = cast("Any", None)

@@ -10,7 +10,6 @@ from uuid import UUID
 import pytest
 from rich.text import Text
 
-from foliot.cli.code.plan import Change
 from foliot.cli.jobs.change_rendering import change_list
 from foliot.cli.jobs.rendering import job_list, next_times
 from foliot.cli.looks import cell, columns, drawn
@@ -20,6 +19,7 @@ from foliot.cli.words import JobStatus as JobStatusWord
 from foliot.cli.words import Misfire, OnLost, Overlap
 from foliot.cli.words import RunStatus as RunStatusWord
 from foliot.domain.errors import Invalid
+from foliot.sdk.code.plan import Change
 from foliot.wire.jobs import JobFields, JobOut, JobStatus
 from foliot.wire.runs import RunOut, RunStatus
 from foliot.wire.schedules import PlannedOut

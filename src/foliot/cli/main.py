@@ -24,6 +24,7 @@ from foliot.cli import (
     serve,
     whoami,
     why,
+    worker,
     workspaces,
 )
 from foliot.cli import settings as settings_command
@@ -61,6 +62,7 @@ def foliot(
 
 
 app.command("serve")(serve.serve)
+app.command("worker")(worker.worker)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(runs.app, name="runs")
 app.command("why")(why.why)

@@ -63,6 +63,13 @@ class Definition:
     owner_id: PrincipalId | None = None
     external_ref: Json | None = None
 
+    @property
+    def managed_by(self) -> str | None:
+        """The app in whose code this job is written; None where people write it."""
+        ref = self.external_ref or {}
+        app = ref.get("app") if ref.get("source") == "code" else None
+        return app if isinstance(app, str) and app else None
+
 
 @dataclass(frozen=True)
 class Rules:

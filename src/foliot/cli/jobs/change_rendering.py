@@ -10,10 +10,10 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.code.plan import Change, differences
 from foliot.cli.jobs.trial_rendering import trial
 from foliot.cli.looks import BAD, GOOD, QUIET, STRONG, cell, columns, stacked
 from foliot.cli.times import relative, when
+from foliot.sdk.code.plan import Change, differences
 from foliot.wire.jobs import JobFields, JobOut
 from foliot.wire.revisions import RevisionOut
 from foliot.wire.trying import DryRunOut

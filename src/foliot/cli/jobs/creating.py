@@ -18,6 +18,7 @@ def create(
     name_first: drafting.NameFirst = None,
     name: drafting.Name = None,
     schedule: drafting.Cron = None,
+    seconds: drafting.Seconds = False,
     every: drafting.Every = None,
     at: drafting.At = None,
     when: drafting.When = None,
@@ -54,7 +55,7 @@ def create(
     from foliot.cli.jobs.trial_rendering import trial
 
     job = draft(
-        Timing(schedule, every, at, when, manual, timezone),
+        Timing(schedule, every, at, when, manual, timezone, seconds),
         Work(type, config, http, method, python),
         Rules(
             one_name(name_first, name),

@@ -85,6 +85,7 @@ def job_page(job: JobOut, now: datetime, times: Sequence[PlannedOut] = ()) -> Re
                 ("payload", _json(job.payload)),
                 *policies(job),
                 ("tags", ", ".join(job.tags) or None),
+                ("managed by", f"code, the app {job.managed_by}" if job.managed_by else None),
                 ("revision", f"{job.revision}, created {relative(job.created_at - now)}"),
             )
         ),
@@ -111,6 +112,7 @@ def policies(job: JobOut) -> list[tuple[str, str | None]]:
         "schedule",
         "owner",
         "tags",
+        *(("external_ref",) if job.managed_by else ()),
     }
     plain = job.model_dump(mode="json")
     told += [

@@ -88,9 +88,13 @@ class Jobs(JobMoves, JobRecords):
         *,
         revision: int | None = None,
         note: str | None = None,
+        force: bool = False,
     ) -> JobOut:
-        """Put a whole definition in place. `revision`: only if it is still at that one; `note`: why, for its history."""
-        query = {"revision_note": note}
+        """Put a whole definition in place. `revision`: only if it is still at that one; `note`: why, for its history.
+
+        `force`: even if it is managed by code.
+        """
+        query = {"revision_note": note, "force": force}
         ask = Ask("PUT", "/jobs/{job_id}", {"job_id": job_id}, query, job, seen(revision))
         return self._http.ask(JobOut, ask)
 
@@ -101,9 +105,10 @@ class Jobs(JobMoves, JobRecords):
         *,
         revision: int | None = None,
         note: str | None = None,
+        force: bool = False,
     ) -> JobOut:
-        """Change what is named; None gives a field its default. `revision` and `note` as in `replace`."""
-        query = {"revision_note": note}
+        """Change what is named; None gives a field its default. `revision`, `note` and `force` as in `replace`."""
+        query = {"revision_note": note, "force": force}
         ask = Ask("PATCH", "/jobs/{job_id}", {"job_id": job_id}, query, changes, seen(revision))
         return self._http.ask(JobOut, ask)
 
@@ -120,7 +125,12 @@ class Jobs(JobMoves, JobRecords):
         query = {"purge": purge, "detach": detach, "force": force}
         self._http.tell(Ask("DELETE", "/jobs/{job_id}", {"job_id": job_id}, query, None, seen(revision)))
 
-    def revert(self, job_id: Ref, revision: int, *, note: str | None = None) -> JobOut:
+    def revert(self, job_id: Ref, revision: int, *, note: str | None = None, force: bool = False) -> JobOut:
         """Put an old revision in force again, as a new one."""
-        body = given(revision=revision, note=note)
-        return self._http.ask(JobOut, post("/jobs/{job_id}/revert", {"job_id": job_id}, body=body))
+        ask = post(
+            "/jobs/{job_id}/revert",
+            {"job_id": job_id},
+            body=given(revision=revision, note=note),
+            query={"force": force},
+        )
+        return self._http.ask(JobOut, ask)
