@@ -62,3 +62,12 @@ class AsyncDryRuns:
         body = given(reason=reason)
         ask = post("/jobs/{job_id}/disable", {"job_id": job_id}, body=body, query={"dry_run": True})
         return await self._http.ask(DryRunOut, ask)
+
+    async def revert(self, job_id: Ref, revision: int, *, force: bool = False) -> DryRunOut:
+        ask = post(
+            "/jobs/{job_id}/revert",
+            {"job_id": job_id},
+            body={"revision": revision},
+            query={"force": force, "dry_run": True},
+        )
+        return await self._http.ask(DryRunOut, ask)

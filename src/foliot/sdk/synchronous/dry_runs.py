@@ -63,3 +63,12 @@ class DryRuns:
         body = given(reason=reason)
         ask = post("/jobs/{job_id}/disable", {"job_id": job_id}, body=body, query={"dry_run": True})
         return self._http.ask(DryRunOut, ask)
+
+    def revert(self, job_id: Ref, revision: int, *, force: bool = False) -> DryRunOut:
+        ask = post(
+            "/jobs/{job_id}/revert",
+            {"job_id": job_id},
+            body={"revision": revision},
+            query={"force": force, "dry_run": True},
+        )
+        return self._http.ask(DryRunOut, ask)
