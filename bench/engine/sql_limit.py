@@ -76,7 +76,12 @@ async def _prepared(url: str) -> dict[bytes, dict[str, bytes]]:
     """What the real `fire` would send for each due job, one by one."""
     prepared: dict[bytes, dict[str, bytes]] = {}
     async with Database(url) as database, database.tx(Role.ENGINE) as tx:
-        await tx.execute(Query("bench.no_hurry", b"SET LOCAL statement_timeout TO 0"))
+        await tx.execute(
+            Query(
+                "bench.no_hurry",
+                b"SET LOCAL statement_timeout TO 0; SET LOCAL idle_in_transaction_session_timeout TO 0",
+            )
+        )
         unlocked = Query("bench.due", sql.timers.take_due.text.replace(b"FOR UPDATE SKIP LOCKED", b""))
         rows = await tx.fetch_raw(unlocked, {"now": DUE, "limit": None, "zone_data": ZONE_DATA_VERSION})
     plain, others = split(rows, DUE)

@@ -14,9 +14,12 @@ from foliot.domain.outcomes import AskedRetry, AskedSkip, Cancelled, Succeeded
 from foliot.domain.policy import Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, SkipReason
 from foliot.services.dependencies import release_upstream, set_edges
+from foliot.services.dependents import wake_dependents
 from foliot.services.expiry import answer_gates, expire
+from foliot.services.loading import look_around
 from foliot.services.report import Report, report
-from foliot.services.run_verbs import cancel_run
+from foliot.services.settling import Settling
+from foliot.storage import timers
 from foliot.storage.tx import Role
 from foliot.testing.actors import TEST
 from tests.services.staging import BROKE_FOR_GOOD, MANUAL, Stage
@@ -70,14 +73,19 @@ async def test_a_skipped_upstream_starts_nothing(stage: Stage) -> None:
     assert await stage.claim() == []
 
 
-async def test_a_run_cancelled_before_it_began_triggers_nothing_and_completes_no_join(stage: Stage) -> None:
-    left, right = await stage.job("left", MANUAL), await stage.job("right", MANUAL)
-    after = await stage.job("after", MANUAL, [Edge(left, On.ANY)])
-    both = await stage.job("both", MANUAL, [Edge(left, On.ANY), Edge(right, On.ANY)])
-    await cancel_run(stage.database, stage.workspace, await stage.by_hand(left), TEST)
-    assert stage.runs(left, "status, attempt_count") == [("cancelled", 0)]
-    await stage.end(right)
-    assert (stage.runs(after), stage.runs(both)) == ([], [])
+async def test_runs_cancelled_before_they_began_are_ends_of_which_each_triggers(stage: Stage) -> None:
+    concurrent = Overlap(OverlapRule.CONCURRENT)
+    sync = await stage.job("sync", MANUAL)
+    after = await stage.job("after", MANUAL, [Edge(sync, On.ANY)], overlap=concurrent)
+    runs = [await stage.by_hand(sync), await stage.by_hand(sync)]
+    async with stage.database.tx(Role.ENGINE) as tx:  # together, so that only one of them can be the newest
+        rows = await timers.lock_with_dependents(tx, [sync])
+        settling = Settling(tx, rows, await look_around(tx, rows.values()))
+        assert await settling.end_standing(runs, Cancelled()) == set(runs)
+        await settling.write()
+        await wake_dependents(settling)
+    assert stage.runs(sync, "status, attempt_count") == [("cancelled", 0)] * 2
+    assert sorted(stage.runs(after, "upstream_run_id")) == sorted((run_id,) for run_id in runs)
 
 
 async def test_a_retry_that_a_triggered_run_puts_an_end_to_triggers_those_behind_it(stage: Stage) -> None:

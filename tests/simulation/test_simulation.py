@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]
 
 async def test_a_week_of_faults_breaks_no_invariant(server: Databases) -> None:
     with server.fresh() as url:
-        figures = await simulate(Size(workspaces=50, jobs=10, days=7, with_caps=True), url)
+        figures = await simulate(Size(workspaces=50, jobs=10, days=7), url)
     happened = figures.happenings
     # A world in which nothing went wrong would prove nothing.
     for what in (

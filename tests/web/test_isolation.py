@@ -69,7 +69,7 @@ class Stand:
     ran: list[tuple[Role, Query, Any, bool]]  # and whether it was a plain read
 
     async def ask(self, asked: Asked, key: str) -> Any:
-        more = {} if asked.body is None else {"json": asked.body}
+        more: dict[str, Any] = {} if asked.body is None else {"json": asked.body}
         return await self.town.http.request(
             asked.method,
             asked.at,

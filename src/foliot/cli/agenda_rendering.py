@@ -9,18 +9,21 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from foliot.cli.looks import QUIET, SOON, STRONG, cell, columns, stacked
-from foliot.cli.times import lasting, relative, wall, zone_named
+from foliot.cli.output import counted
+from foliot.cli.times import lasting, relative, wall, walls, zone_named
 from foliot.wire.agenda import AgendaItemOut, AgendaOut
 
 
 def agenda_page(plans: AgendaOut, zone: str, now: datetime) -> RenderableType:
     there = zone_named(zone)
-    span = f"{wall(plans.start, zone)} to {wall(plans.end, zone)}"
+    span = " to ".join(walls((plans.start, plans.end), zone))
     if not plans.items:
         return Text(f"Nothing is planned from {span}.")
+    in_seconds = any(each.starts_at.second for each in plans.items)
+    clock_face = "%H:%M:%S" if in_seconds else "%H:%M"
     parts: list[RenderableType] = [Text(f"Planned from {span}:", style=STRONG)]
     for day, items in groupby(plans.items, lambda each: each.starts_at.astimezone(there).date()):
-        rows = [_row(each, zone, now) for each in items]
+        rows = [_row(each, zone, now, clock_face) for each in items]
         parts.append(Text(f"{day:%A %d %B %Y}", style=STRONG))
         parts.append(
             columns(
@@ -39,11 +42,11 @@ def agenda_page(plans: AgendaOut, zone: str, now: datetime) -> RenderableType:
     return stacked(*parts)
 
 
-def _row(item: AgendaItemOut, zone: str, now: datetime) -> tuple[Text, ...]:
+def _row(item: AgendaItemOut, zone: str, now: datetime, clock_face: str) -> tuple[Text, ...]:
     local = item.starts_at.astimezone(zone_named(zone))
     takes = "" if item.expected_duration_ms is None else f"~{_lasting(item.expected_duration_ms)}"
     return (
-        cell(f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"),
+        cell(local.strftime(clock_face)),
         cell(relative(item.starts_at - now), QUIET),
         Text.assemble(cell(item.job_name), _several(item, zone)),
         cell(takes, QUIET),
@@ -58,7 +61,8 @@ def _several(item: AgendaItemOut, zone: str) -> Text:
     if item.last_for is not None:
         first, last = (each.astimezone(zone_named(zone)) for each in (item.starts_at, item.last_for))
         until = f" until {last:%H:%M}" if first.date() == last.date() else f" until {last:%a %H:%M}"
-    return Text(f" ({item.count if item.count is not None else 'many'} times{until})", style=QUIET)
+    times = "many times" if item.count is None else counted(item.count, "time")
+    return Text(f" ({times}{until})", style=QUIET)
 
 
 def _fate(item: AgendaItemOut) -> tuple[str, ...]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
 
 import typer
 
 from foliot.cli.output import clean
 from foliot.domain.errors import Invalid, NotFound
+from foliot.domain.ids import made_at
 
 if TYPE_CHECKING:
     from foliot.sdk import Client
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 SHORTEST_PREFIX = 4
 MOST_NAMED = 10
+SLACK = timedelta(minutes=1)  # between the time in an id and the time of its record
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _PREFIX = re.compile(r"[0-9a-f][0-9a-f-]*", re.ASCII)
 
@@ -53,9 +57,7 @@ def job_called(client: Client, called: str) -> JobOut:
         return client.jobs.get(low)
     named = [job for job in client.jobs.each(name=[called]) if job.name == called] if called.strip() else []
     if not named and len(low) >= SHORTEST_PREFIX and _PREFIX.fullmatch(low):
-        named = list(
-            islice((job for job in client.jobs.each() if str(job.id).startswith(low)), MOST_NAMED + 1)
-        )
+        named = _beginning_with(client, low)
     if len(named) > 1:
         raise _ambiguous(called, named)
     if named:
@@ -74,6 +76,22 @@ def who_is_who(client: Client) -> dict[str, str]:
     """Names for the ids of principals, as far as they can be seen."""
     me = client.me().principal
     return {str(me.id): me.name} | {str(member.id): member.name for member in client.members.each()}
+
+
+def _beginning_with(client: Client, prefix: str) -> list[JobOut]:
+    try:
+        then = _made_then(prefix)
+    except OverflowError:  # a time so far ahead that no id begins so
+        return []
+    found = (job for job in client.jobs.each(q=then) if str(job.id).startswith(prefix))
+    return list(islice(found, MOST_NAMED + 1))
+
+
+def _made_then(prefix: str) -> str:
+    """An id begins with the time of its making, so its beginning names a stretch of time: the server looks there alone."""
+    digits = prefix.replace("-", "")
+    first, last = (made_at(UUID(digits[:32].ljust(32, filler))) for filler in "0f")
+    return f"since:{first - SLACK:%Y-%m-%dT%H:%M:%SZ} until:{last + SLACK:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _ambiguous(called: str, jobs: list[JobOut]) -> Invalid:

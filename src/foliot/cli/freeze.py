@@ -10,6 +10,7 @@ import typer
 
 from foliot.cli.finding import job_called
 from foliot.cli.here import DryRun, Here, Yes, asking, confirm
+from foliot.cli.output import counted
 from foliot.cli.paging import All, Cursor, Limit, gathered
 from foliot.cli.times import local_zone, read_moment
 from foliot.domain.errors import Conflict, Invalid, NotFound
@@ -90,7 +91,10 @@ def on(
         return
     if not yes:
         seen = here.client.freezes.preview(body)
-        confirm(f"This holds {seen.jobs} jobs, with {seen.running} runs under way. Go on?", yes=False)
+        confirm(
+            f"This holds {counted(seen.jobs, 'job')}, with {counted(seen.running, 'run')} under way. Go on?",
+            yes=False,
+        )
     made = here.client.freezes.turn_on(body)
     here.show(made, lambda: freeze_line(made, zone, here.now))
     here.note(f"Turn it off: foliot freeze off {made.id}")

@@ -9,7 +9,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from foliot.cli.looks import QUIET, SOON, STRONG, cell, columns, facts, stacked
-from foliot.cli.times import relative, wall, when
+from foliot.cli.output import counted
+from foliot.cli.times import relative, walls, when
 from foliot.wire.calendars import AbsoluteRule, CalendarOut, CalendarUser, CronRule, WeeklyRule
 from foliot.wire.durations import write_duration
 from foliot.wire.freezes import FreezeOut, FreezePreviewOut, FreezeScope
@@ -22,13 +23,15 @@ AFTER = {"skip": "skipped", "latest": "the latest of each job runs once", "all":
 def freeze_list(freezes: Sequence[FreezeOut], zone: str, now: datetime) -> RenderableType:
     if not freezes:
         return Text("No freezes: nothing is held.")
+    named = (moment for each in freezes for moment in (each.start_at, each.end_at) if moment is not None)
+    at = iter(walls(named, zone))
     rows = [
         (
             cell(each.status.replace("_", " "), SOON if each.status == "in_force" else QUIET),
             cell(each.reason),
             cell(scope_in_short(each.scope)),
-            cell(wall(each.start_at, zone)),
-            cell(wall(each.end_at, zone) if each.end_at else "until turned off"),
+            cell(next(at)),
+            cell(next(at) if each.end_at else "until turned off"),
             cell(str(each.id)[:ENOUGH], QUIET),
         )
         for each in freezes
@@ -57,15 +60,16 @@ def would_hold(seen: FreezePreviewOut, running: str, zone: str, now: datetime) -
     least = "" if seen.is_exact else "at least "
     under_way = "would finish" if running == "drain" else "would be cancelled"
     return Text(
-        f"Would hold {least}{seen.planned_times} planned times of {seen.jobs} jobs until {when(seen.until, zone, now)}. "
-        f"{seen.running} runs under way {under_way}, {seen.ready} that are ready would wait. Nothing was done."
+        f"Would hold {least}{counted(seen.planned_times, 'planned time')} of {counted(seen.jobs, 'job')}"
+        f" until {when(seen.until, zone, now)}. {counted(seen.running, 'run')} under way {under_way},"
+        f" {seen.ready:,} that are ready would wait. Nothing was done."
     )
 
 
 def scope_in_short(scope: FreezeScope) -> str:
     if scope.everything:
         return "everything"
-    told = [f"{len(scope.jobs)} job{'s' if len(scope.jobs) > 1 else ''}"] if scope.jobs else []
+    told = [counted(len(scope.jobs), "job")] if scope.jobs else []
     told += [f"tag {each}" for each in scope.tags] + [f"queue {each}" for each in scope.queues]
     return cell(", ".join(told)).plain
 
@@ -108,7 +112,7 @@ def calendar_page(calendar: CalendarOut, users: Sequence[CalendarUser], now: dat
                     (("rules" if not place else ""), rule_in_short(each))
                     for place, each in enumerate(calendar.rules)
                 ),
-                ("jobs", f"{calendar.job_count}: {used}" if users else "none"),
+                ("jobs", f"{calendar.job_count:,}: {used}" if users else "none"),
                 ("changed", f"{relative(calendar.updated_at - now)}, revision {calendar.revision}"),
             )
         ),

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from foliot.cli.looks import BAD, GOOD, QUIET, SOON, STRONG, cell, columns, facts, stacked
+from foliot.cli.output import counted
 from foliot.cli.times import local_zone, relative, when
 from foliot.wire.identity import KeyOut, MeOut
 
@@ -16,7 +17,7 @@ from foliot.wire.identity import KeyOut, MeOut
 def me_page(me: MeOut, url: str, now: datetime) -> RenderableType:
     role = "system administrator" if me.is_system else me.role
     limits = [
-        f"{me.jobs} jobs" + (f" of {me.limits.jobs}" if me.limits.jobs is not None else ""),
+        counted(me.jobs, "job") + (f" of {me.limits.jobs:,}" if me.limits.jobs is not None else ""),
         f"no oftener than every {me.limits.min_interval} s",
     ]
     return stacked(

@@ -107,6 +107,11 @@ def clean(text: str) -> str:
     )
 
 
+def counted(count: int, noun: str, nouns: str | None = None) -> str:
+    """1 run, 43,200 runs."""
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+
+
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns as wide as their widest value, two blanks between; the heading is bold on a terminal."""
     rows = [[clean(cell) for cell in row] for row in rows]

@@ -10,7 +10,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from foliot.cli.looks import BAD, GOOD, QUIET, RUN_MARKS, SOON, STRONG, cell, columns, facts, marked, stacked
-from foliot.cli.times import lasting, relative, wall, when
+from foliot.cli.output import counted
+from foliot.cli.times import lasting, relative, walls, when
 from foliot.wire.explaining import ExplanationOut
 from foliot.wire.runs import AttemptOut, RunOut
 
@@ -29,10 +30,11 @@ def run_list(runs: Sequence[RunOut], now: datetime, *, of_one_job: bool = False)
     """Newest first: which, when it was planned on its job's wall clock, what came of it, how long it took."""
     if not runs:
         return Text("No runs.")
+    in_seconds = any(run.planned_local.second for run in runs)
     rows = [
         (
             cell(f"#{run.number}" if of_one_job else called(run)),
-            cell(_planned(run)),
+            cell(run.planned_local.strftime("%a %d %b %H:%M:%S" if in_seconds else "%a %d %b %H:%M")),
             cell(relative(run.planned_for - now), QUIET),
             outcome(run),
             cell(took(run)),
@@ -72,7 +74,8 @@ def run_page(run: RunOut, zone: str, now: datetime) -> RenderableType:
             ("job", str(run.job_id)),
         )
     )
-    tries = [_try(each, zone) for each in run.attempts or ()]
+    at = walls([each.started_at for each in run.attempts or ()], zone)
+    tries = [_try(each, began) for each, began in zip(run.attempts or (), at, strict=True)]
     table = (
         columns(("ATTEMPT", "STATUS", "STARTED", "TOOK", "WHAT"), tries, wraps=("WHAT",))
         if len(tries) > 1
@@ -90,7 +93,14 @@ def run_line(run: RunOut, what: str, now: datetime) -> Text:
 
 
 def explanation(told: ExplanationOut) -> RenderableType:
-    """The sentence, what else is known, and what to do next."""
+    """The sentence, what else is known, and what to do next. Where all is well, the sentence alone."""
+    if (
+        told.verdict == "ran"
+        and told.run is not None
+        and told.run.status == "succeeded"
+        and not told.what_next
+    ):
+        return Text.assemble(outcome(told.run), "  ", cell(told.sentence))
     place = None
     if told.place is not None and told.place.position is not None:
         place = f"It is number {told.place.position} of {told.place.of} in line."
@@ -129,27 +139,22 @@ def _said(run: RunOut) -> Text:
         return cell(f"{_count(run)} planned times")
     if run.note:
         return cell(run.note)
-    return cell(f"{run.attempt_count} attempts") if run.attempt_count > 1 else Text("")
+    return cell(counted(run.attempt_count, "attempt")) if run.attempt_count > 1 else Text("")
 
 
-def _try(attempt: AttemptOut, zone: str) -> tuple[Text, ...]:
+def _try(attempt: AttemptOut, began: str) -> tuple[Text, ...]:
     status = "failed" if attempt.status == "lost" else attempt.status
     return (
         cell(attempt.number),
         Text.assemble(marked(status, RUN_MARKS), " (lost)" if attempt.status == "lost" else ""),
-        cell(wall(attempt.started_at, zone)),
+        cell(began),
         cell(took(attempt)),
         cell(f"{attempt.error.code}: {attempt.error.message}", BAD) if attempt.error else Text(""),
     )
 
 
 def _count(run: RunOut) -> str:
-    return "over 10,000" if run.count is None else str(run.count)
-
-
-def _planned(run: RunOut) -> str:
-    local = run.planned_local
-    return local.strftime("%a %d %b %H:%M:%S" if local.second else "%a %d %b %H:%M")
+    return "over 10,000" if run.count is None else f"{run.count:,}"
 
 
 def _json(value: object) -> str | None:

@@ -26,6 +26,9 @@ Several = list[str] | None
 RunRef = Annotated[
     str, typer.Argument(metavar="RUN", help="Its id, or its job and number: hello#12.", show_default=False)
 ]
+NO_LINES = """It wrote no lines. A python job writes them with its context:
+  def sync(input, ctx):
+      ctx.log("1,200 rows copied")"""
 _NUMBERED = re.compile(r"(.+)#(\d{1,12})", re.DOTALL | re.ASCII)
 
 
@@ -94,6 +97,7 @@ def logs(
 ) -> None:
     """What a run wrote. With -f as it comes; the exit code is then 1 where the run did not succeed."""
     from foliot.cli.log_rendering import log_line
+    from foliot.cli.run_rendering import called
     from foliot.wire.logs import LogEndOut
 
     found = run_called(here.client, run)
@@ -110,18 +114,22 @@ def logs(
             if cursor is None:
                 break
         if not wrote:
-            here.note("It wrote nothing.")
+            here.note(NO_LINES)
         if page.truncated:
             here.note("It wrote more than is kept.")
         if found.status in {"ready", "waiting", "running"}:
             here.note(f"It is {found.status}: -f waits for more.")
         return
+    wrote = 0
     for each in here.client.runs.follow_logs(found.id):
         if isinstance(each, LogEndOut):
-            here.note(f"{found.job_name} #{found.number}: {each.status}")
+            if not wrote:
+                here.note(NO_LINES)
+            here.note(f"{called(found)}: {each.status}")
             if each.status != "succeeded":
                 raise typer.Exit(1)
         else:
+            wrote += 1
             here.show_line(each, lambda line=each: log_line(line, zone if times else None))  # type: ignore[misc]
 
 
@@ -177,9 +185,8 @@ def run_called(client: Client, called: str) -> RunOut:
     if named is None:
         return client.runs.get(called.strip())
     job, number = job_called(client, named[1]), int(named[2])
-    for run in client.jobs.each_run(job.id):
-        if run.number == number:
-            return client.runs.get(run.id)
+    for run in client.jobs.each_run(job.id, q=f"number:{number}"):
+        return client.runs.get(run.id)
     raise NotFound(
         f'"{job.name}" has no run #{number}.', hint=f'See them with foliot jobs history "{job.name}".'
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -59,8 +60,14 @@ def about(instant: datetime, now: datetime) -> str:
 
 def wall(instant: datetime, zone: str) -> str:
     """Sat 13 Mar 2027 09:00 EST; seconds only where there are some."""
-    local = instant.astimezone(zone_named(zone))
-    return local.strftime("%a %d %b %Y %H:%M:%S %Z" if local.second else "%a %d %b %Y %H:%M %Z")
+    return walls([instant], zone)[0]
+
+
+def walls(instants: Iterable[datetime], zone: str) -> list[str]:
+    """Of one table: seconds everywhere, or nowhere."""
+    local = [instant.astimezone(zone_named(zone)) for instant in instants]
+    form = "%a %d %b %Y %H:%M:%S %Z" if any(each.second for each in local) else "%a %d %b %Y %H:%M %Z"
+    return [each.strftime(form) for each in local]
 
 
 def when(instant: datetime, zone: str, now: datetime) -> str:

@@ -84,11 +84,21 @@ def wait_before_retry(ask: Ask, attempt: int, came: httpx2.Response | httpx2.Tra
     """Seconds until it is sent again; None where the answer stands. `attempt` counts from 1."""
     backoff = FIRST_WAIT * float(2 ** (attempt - 1)) * (1 + _chance.random())
     if isinstance(came, httpx2.Response):
-        if came.status_code not in NOT_NOW or not (ask.is_repeatable or came.status_code == 429):
+        if not _is_passing(ask, came):
             return None
         asked = retry_after(came) or 0.0
         return None if asked > LONGEST_WAIT else max(asked, backoff)
     return backoff if ask.is_repeatable or isinstance(came, NEVER_SENT) else None
+
+
+def _is_passing(ask: Ask, came: httpx2.Response) -> bool:
+    """Would the same request fare better in a while? A 409 says so where our own first try is still under way."""
+    if came.status_code == 429:
+        return True
+    is_in_flight = (
+        came.status_code == 409 and "Idempotency-Key" in ask.headers and "Retry-After" in came.headers
+    )
+    return ask.is_repeatable and (came.status_code in NOT_NOW or is_in_flight)
 
 
 def wait_before_resuming(tries: int, came: httpx2.Response | httpx2.TransportError | None) -> float | None:

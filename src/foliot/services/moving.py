@@ -14,7 +14,6 @@ from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.planning import plan_resume
 from foliot.services.dependencies import release_upstream
-from foliot.services.editing import check_revision
 from foliot.services.firing import fire_one, status_after
 from foliot.services.in_hand import InHand, note, take
 from foliot.services.loading import look_around
@@ -58,16 +57,23 @@ async def pause_in(
     reason: str | None = None,
     until: datetime | None = None,
     only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> Moved:
-    hand = await take(tx, job_id, only_owner=only_owner)
+    hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
     await stop(tx, [hand.row], Stop(JobEvent.PAUSE, reason, until), by)
     return Moved(JobStatus.PAUSED)
 
 
 async def disable_in(
-    tx: Tx, job_id: JobId, by: Actor, *, reason: str | None = None, only_owner: PrincipalId | None = None
+    tx: Tx,
+    job_id: JobId,
+    by: Actor,
+    *,
+    reason: str | None = None,
+    only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> Moved:
-    hand = await take(tx, job_id, only_owner=only_owner)
+    hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
     await stop(tx, [hand.row], Stop(JobEvent.DISABLE, reason), by)
     return Moved(JobStatus.DISABLED)
 
@@ -112,9 +118,15 @@ async def _let_pass(tx: Tx, rows: Sequence[TimerRow], held: Mapping[JobId, int])
 
 
 async def resume_in(
-    tx: Tx, job_id: JobId, by: Actor, *, catch_up: bool = False, only_owner: PrincipalId | None = None
+    tx: Tx,
+    job_id: JobId,
+    by: Actor,
+    *,
+    catch_up: bool = False,
+    only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> Moved:
-    hand = await take(tx, job_id, dependents=True, only_owner=only_owner)
+    hand = await take(tx, job_id, dependents=True, only_owner=only_owner, expected_revision=expected_revision)
     return await resume_hand(tx, hand, by, catch_up=catch_up)
 
 
@@ -128,8 +140,7 @@ async def archive_in(
     only_owner: PrincipalId | None = None,
 ) -> Moved:
     await release_upstream(tx, job_id, by, detach=detach, only_owner=only_owner)
-    hand = await take(tx, job_id, only_owner=only_owner)
-    await _check_revision(tx, job_id, expected_revision)
+    hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
     row = hand.row
     status = advance(row.status, JobEvent.ARCHIVE)
     await timer_moves.halt(tx, job_id)
@@ -159,8 +170,7 @@ async def purge_in(
     only_owner: PrincipalId | None = None,
 ) -> int:
     await release_upstream(tx, job_id, by, detach=detach, only_owner=only_owner)
-    hand = await take(tx, job_id, only_owner=only_owner)
-    await _check_revision(tx, job_id, expected_revision)
+    hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
     leased = await standing.leased(tx, hand.row)
     if leased and not force:
         raise Conflict(
@@ -173,11 +183,6 @@ async def purge_in(
     before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
     await note(tx, "job.purged", ("job", job_id), by, before=before)
     return gone
-
-
-async def _check_revision(tx: Tx, job_id: JobId, expected: int | None) -> None:
-    if expected is not None and (stored := await jobs.get(tx, job_id)) is not None:
-        await check_revision(tx, stored, expected)
 
 
 async def resume_hand(tx: Tx, hand: InHand, by: Actor, *, catch_up: bool) -> Moved:

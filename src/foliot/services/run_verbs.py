@@ -52,11 +52,20 @@ async def run_now(
     input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
     override: bool = False,
     only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> RunId:
     """A run whatever the schedule says; the job keeps its status and its next time. Given `input` overlays the payload."""
     check_size(by.quotas, "input", input)
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await run_in(tx, job_id, by, input=input, override=override, only_owner=only_owner)
+        return await run_in(
+            tx,
+            job_id,
+            by,
+            input=input,
+            override=override,
+            only_owner=only_owner,
+            expected_revision=expected_revision,
+        )
 
 
 async def run_in(
@@ -67,8 +76,9 @@ async def run_in(
     input: Mapping[str, Any] | None = None,  # noqa: A002
     override: bool = False,
     only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> RunId:
-    hand = await take(tx, job_id, only_owner=only_owner)
+    hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
     _check_may_run(tx, hand, override=override)
     given = None
     if input is not None:
@@ -174,10 +184,11 @@ async def skip_next(
     n: int = 1,
     until: datetime | None = None,
     only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> SkipNext:
     """The next `n` planned times, or those up to `until`, are recorded as skipped (operator) instead of running."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        hand = await take(tx, job_id, only_owner=only_owner)
+        hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
         row = hand.row
         if row.timer.next_at is None or row.status not in (JobStatus.ACTIVE, JobStatus.PENDING):
             raise Conflict(
@@ -205,9 +216,10 @@ async def undo_skip_next(
     by: Actor,
     *,
     only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> None:
     async with database.tx(Role.APP, workspace_id) as tx:
-        row = (await take(tx, job_id, only_owner=only_owner)).row
+        row = (await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)).row
         if row.skip_next is None:
             raise Conflict(
                 "No planned time of this job is to be skipped.", hint="It may have passed already."

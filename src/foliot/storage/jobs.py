@@ -129,6 +129,12 @@ async def owner(tx: Tx, job_id: JobId) -> PrincipalId | None:
     return None if row is None else row["owner_id"]
 
 
+async def owned(tx: Tx, job_ids: Sequence[JobId], by: PrincipalId) -> frozenset[JobId]:
+    """Those of them that belong to this principal."""
+    rows = await tx.fetch(sql.jobs.owned, {"ids": list(job_ids), "owner_id": by})
+    return frozenset(row["id"] for row in rows)
+
+
 async def redefine(tx: Tx, job_id: JobId, changed: Definition, author: Author) -> None:
     """A new revision of what follows from a change elsewhere: schedule and zone stay. Needs the timer's lock."""
     params = {"id": job_id, "definition": Jsonb(definition_json(changed)), "now": tx.now}

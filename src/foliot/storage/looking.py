@@ -59,6 +59,7 @@ _COLUMNS: Mapping[str, Column] = {
     "id": one_of("runs.id", "uuid"),
     "worker": _by_worker,
     "planned": within("runs.planned_for", "timestamptz"),
+    "number": within("runs.number", "bigint"),
     "attempts": within(_ATTEMPTS, "bigint"),
 }
 _OF_JOBS = frozenset(("tag", "type", "queue", "name"))

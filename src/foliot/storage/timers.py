@@ -111,7 +111,7 @@ class Told:
         self.failures_in_a_row += counters.failures_in_a_row
         self.timer = settlement.timer or self.timer
         self.last_run = settlement.last_run or self.last_run
-        # What dependents read later is what they would have been woken by: a run that never began leaves no end behind.
+        # What dependents read later is what they were woken by.
         if On.SUCCESS in settlement.wakes:
             self.success_id = settlement.run_id
         if On.FAILURE in settlement.wakes:

@@ -168,6 +168,8 @@ class SkipNextOut(Shape):
 
 
 class BackfillIn(Shape):
+    """There is no `override`: runs of a backfill wait for the end of a freeze, whenever they were asked for."""
+
     start: Instant = Field(alias="from", description="Planned times from here on.")
     to: Instant = Field(description="Up to here, not included.")
     order: Literal["oldest_first", "newest_first"] = "oldest_first"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from pydantic import TypeAdapter
+from fastapi.exceptions import RequestValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from foliot.clock import SystemClock
 from foliot.domain.access import Actor
@@ -22,6 +23,7 @@ from foliot.web.translate import Ground, definition_of, schedule_of
 from foliot.wire.jobs import JobIn, JobOut
 from foliot.wire.problems import FieldProblem
 from foliot.wire.schedules import ScheduleIn
+from foliot.wire.shape import pointer
 
 A_PAGE = 200
 _SCHEDULE: TypeAdapter[ScheduleIn] = TypeAdapter(ScheduleIn)
@@ -59,9 +61,9 @@ class ServiceBooks:
         return schedule_out(whole).model_dump(mode="json")
 
     async def create(self, job: Mapping[str, Any]) -> JobOut:
-        wanted = JobIn.model_validate(dict(job))
         ground = Ground(SystemClock().now(), self.workspace.default_timezone, None)
         try:
+            wanted = JobIn.model_validate(dict(job))
             made = await jobs.create(
                 self.database,
                 self.workspace.id,
@@ -70,6 +72,8 @@ class ServiceBooks:
                 enabled=wanted.enabled,
             )
             return job_out(await listing.job(self.database, self.workspace.id, made.id))
+        except ValidationError as error:
+            raise _unfit(error.errors(include_url=False)) from error
         except FoliotError as error:
             raise _answered(error) from error
 
@@ -97,6 +101,8 @@ class ServiceBooks:
                 force=True,
             )
             return job_out(await listing.job(self.database, self.workspace.id, job_id))
+        except RequestValidationError as error:
+            raise _unfit(error.errors()) from error
         except FoliotError as error:
             raise _answered(error) from error
 
@@ -112,3 +118,8 @@ def _answered(error: FoliotError) -> sdk.FoliotApiError:
         FieldProblem(pointer=each.pointer or "", message=each.message, hint=each.hint) for each in error.parts
     )
     return kind(error.message, code=error.code, hint=error.hint, errors=told)
+
+
+def _unfit(found: Sequence[Any]) -> sdk.Invalid:
+    told = "; ".join(f"{pointer(each['loc'])}: {each['msg']}" for each in found)
+    return sdk.Invalid(f"This is no job: {told}", code="invalid")

@@ -148,12 +148,12 @@ class Worker:
     async def _attempt(self, attempt: Attempt) -> None:
         work = attempt.work
         try:
-            write = self._logbook.writer(work.claimed.run_id, work.claimed.attempt)
+            write = self._logbook.writer(*_key(work), work.claimed.attempt)
             done = await perform(self._handlers[work.claimed.type], work, write)
         except asyncio.CancelledError:
             done = Done(attempt.why or HandedBack())
         attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
-        await self._logbook.finish(work.claimed.run_id, work.claimed.attempt)
+        await self._logbook.finish(*_key(work))
         del self._attempts[_key(work)]
         self._report(attempt, done)
         self.wake()

@@ -8,13 +8,14 @@ import typer
 
 from foliot.cli.here import DryRun, Here, asking
 from foliot.cli.jobs import drafting
-from foliot.cli.jobs.drafting import Rules, Timing, Work, draft
+from foliot.cli.jobs.drafting import Rules, Timing, Work, draft, one_name
 from foliot.cli.times import local_zone
 
 
 @asking
 def create(
     here: Here,
+    name_first: drafting.NameFirst = None,
     name: drafting.Name = None,
     schedule: drafting.Cron = None,
     seconds: drafting.Seconds = False,
@@ -57,7 +58,7 @@ def create(
         Timing(schedule, every, at, when, manual, timezone, seconds),
         Work(type, config, http, method, python),
         Rules(
-            name,
+            one_name(name_first, name),
             description,
             payload,
             timeout,

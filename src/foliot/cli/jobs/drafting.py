@@ -148,7 +148,7 @@ class Rules:
 def draft(timing: Timing, work: Work, rules: Rules, now: datetime, zone: str) -> dict[str, Any]:
     """A new job. Name, work and schedule must be there; the rest is the server's to fill in."""
     if not rules.name:
-        raise Invalid("A job needs a name.", hint='Add --name "Email check".')
+        raise Invalid("A job needs a name.", hint='Such as foliot jobs create "Email check", or --name.')
     what = work.body()
     if "type" not in what:
         raise Invalid(
@@ -156,6 +156,16 @@ def draft(timing: Timing, work: Work, rules: Rules, now: datetime, zone: str) ->
             hint="Add --http URL, --python module:function, or --type TYPE with --config JSON.",
         )
     return {**what, **rules.body(now, zone), "schedule": timing.body(now, zone)}
+
+
+def one_name(first: str | None, flag: str | None) -> str | None:
+    """The name, said before the flags or by one."""
+    if first is not None and flag is not None and first != flag:
+        raise Invalid(
+            f'Two names: "{first}" and "{flag}".',
+            hint="Give one of them, before the flags or with --name; a name with blanks needs quotes.",
+        )
+    return flag if first is None else first
 
 
 def patch(timing: Timing, work: Work, rules: Rules, now: datetime, zone: str) -> dict[str, Any]:
@@ -194,7 +204,11 @@ Timezone = Annotated[
         "--timezone", "--tz", help="IANA zone of the schedule. Default: the workspace's.", metavar="ZONE"
     ),
 ]
-Name = Annotated[str | None, typer.Option(help="What people call it.", metavar="NAME")]
+Name = Annotated[str | None, typer.Option("--name", help="What people call it.", metavar="NAME")]
+NameFirst = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME]", help="What people call it; --name says the same.", show_default=False),
+]
 Description = Annotated[str | None, typer.Option(help="What it is for.", metavar="TEXT")]
 Type = Annotated[str | None, typer.Option(help="Which handler does the work.", metavar="TYPE")]
 Config = Annotated[str | None, typer.Option(help="JSON object for the handler, or @FILE.", metavar="JSON")]

@@ -12,6 +12,8 @@ from foliot.cli.paging import All, Cursor, Limit, gathered
 from foliot.cli.words import JobStatus
 
 Several = list[str] | None
+ILL = "failures:>0 status:active,paused,failed"  # what somebody should look at
+MOST_ILL = 20  # of those that are shown one by one
 
 
 @asking
@@ -125,21 +127,14 @@ def status(here: Here) -> None:
     if here.form is not Form.TABLE:
         here.show(stats, lambda: "")
         return
-    ill = here.client.jobs.list(status=["failed"], limit=20).items
-    stopped = [
-        job for job in here.client.jobs.list(status=["paused"], limit=50).items if job.consecutive_failures
-    ]
-    failing = [
-        job
-        for job in here.client.jobs.list(status=["active"], limit=200).items
-        if job.consecutive_failures and job.last_run_status in {"failed", "timed_out", "interrupted"}
-    ]
+    ill = here.client.jobs.list(q=ILL, limit=MOST_ILL, count=True)
     here.draw(
         overview(
             stats,
-            [*ill, *stopped, *failing],
+            ill.items,
             here.client.workers().items,
             here.client.freezes.list().items,
             here.now,
+            more_ill=getattr(ill, "total", len(ill.items)) - len(ill.items),
         )
     )

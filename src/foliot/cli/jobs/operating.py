@@ -8,6 +8,7 @@ import typer
 
 from foliot.cli.finding import JobRef, job_called
 from foliot.cli.here import DryRun, Here, Yes, asking, confirm
+from foliot.cli.output import counted
 from foliot.cli.reading import object_in
 from foliot.cli.times import local_zone, read_moment
 
@@ -129,7 +130,7 @@ def delete(
         )
         return
     what = "Remove it with its whole history" if purge else "Archive it"
-    confirm(f'"{found.name}" ({found.schedule.words}, {found.run_count} runs). {what}?', yes=yes)
+    confirm(f'"{found.name}" ({found.schedule.words}, {counted(found.run_count, "run")}). {what}?', yes=yes)
     here.client.jobs.delete(found.id, purge=purge, detach=detach, force=force)
     said = "Removed" if purge else "Archived"
     here.show({"id": str(found.id), "deleted": True, "purged": purge}, lambda: cell(f"{said} {found.name}."))

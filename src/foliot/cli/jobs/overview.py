@@ -12,6 +12,7 @@ from rich.text import Text
 from foliot.cli.holding_rendering import scope_in_short
 from foliot.cli.jobs.rendering import counts, job_list
 from foliot.cli.looks import BAD, GOOD, SOON, STRONG, facts, stacked
+from foliot.cli.output import counted
 from foliot.cli.times import lasting, relative
 from foliot.wire.fleet import WorkerOut
 from foliot.wire.freezes import FreezeOut
@@ -25,6 +26,8 @@ def overview(
     workers: Sequence[WorkerOut],
     freezes: Sequence[FreezeOut],
     now: datetime,
+    *,
+    more_ill: int = 0,
 ) -> RenderableType:
     """One sentence first: is it well? Then the figures behind it, and the jobs that need somebody."""
     alive = sum(each.status == "alive" for each in workers)
@@ -36,39 +39,41 @@ def overview(
     rate = "" if totals.success_rate is None else f", {totals.success_rate} % succeeded"
     p95 = stats.newest.lag_ms
     return stacked(
-        _verdict(stats, ill, alive, held),
+        _verdict(stats, len(ill) + more_ill, alive, held),
         facts(
             (
                 ("jobs", ", ".join(counts(by_status)) or "none"),
-                ("now", f"{open_now.running} running, {open_now.ready} ready, {open_now.waiting} waiting"),
-                ("late", f"{open_now.late} jobs" if open_now.late else None),
+                (
+                    "now",
+                    f"{open_now.running:,} running, {open_now.ready:,} ready, {open_now.waiting:,} waiting",
+                ),
+                ("late", counted(open_now.late, "job") if open_now.late else None),
                 (
                     "next",
                     relative(open_now.next_due_at - now) if open_now.next_due_at else "nothing is planned",
                 ),
                 (
                     "last 7 days",
-                    f"{totals.runs} runs{rate}, {totals.failures} failed, {totals.skips} skipped",
+                    f"{counted(totals.runs, 'run')}{rate}, {totals.failures:,} failed, {totals.skips:,} skipped",
                 ),
                 ("start lag", None if p95 is None else f"p95 {lasting(timedelta(milliseconds=p95.p95))}"),
                 ("workers", f"{alive} alive"),
                 *(("held", f"{scope_in_short(each.scope)}: {each.reason}") for each in held),
             )
         ),
-        job_list(ill, now) if ill else None,
+        job_list(ill, now, total=len(ill) + more_ill) if ill else None,
     )
 
 
-def _verdict(stats: StatsOut, ill: Sequence[JobOut], alive: int, held: Sequence[FreezeOut]) -> Text:
+def _verdict(stats: StatsOut, ill: int, alive: int, held: Sequence[FreezeOut]) -> Text:
     if not alive and sum(stats.jobs.model_dump().values()):
         return Text("Nothing runs: no worker is alive.", style=f"{BAD} {STRONG}")
     if stats.now.late:
         return Text(
-            f"Behind: {stats.now.late} jobs are late. No scheduler keeps up.", style=f"{BAD} {STRONG}"
+            f"Behind: {counted(stats.now.late, 'job')} late. No scheduler keeps up.", style=f"{BAD} {STRONG}"
         )
     if ill:
-        several = f"{len(ill)} jobs need" if len(ill) > 1 else "1 job needs"
-        return Text(f"{several} a look.", style=f"{BAD} {STRONG}")
+        return Text(f"{counted(ill, 'job needs', 'jobs need')} a look.", style=f"{BAD} {STRONG}")
     if held:
         return Text("Held by a freeze.", style=f"{SOON} {STRONG}")
     return Text("All is well.", style=f"{GOOD} {STRONG}")

@@ -8,6 +8,7 @@ import typer
 
 from foliot.cli.finding import JobRef, job_called
 from foliot.cli.here import DryRun, Here, Yes, asking, confirm
+from foliot.cli.output import counted
 from foliot.cli.times import read_moment
 from foliot.domain.errors import Invalid
 
@@ -83,6 +84,6 @@ def backfill(
         if dry_run or not seen.count:
             here.show(seen, lambda: filled(seen, found.name, zone, here.now))
             return
-        confirm(f'Make {seen.count} runs of "{found.name}"?', yes=False)
+        confirm(f'Make {counted(seen.count, "run")} of "{found.name}"?', yes=False)
     made = asked(trying=False)
     here.show(made, lambda: filled(made, found.name, zone, here.now))

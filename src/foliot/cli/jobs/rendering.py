@@ -12,7 +12,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from foliot.cli.looks import BAD, GOOD, JOB_MARKS, QUIET, STRONG, cell, columns, facts, mark, marked, stacked
-from foliot.cli.times import about, relative, wall, when
+from foliot.cli.output import counted
+from foliot.cli.times import about, relative, wall, walls, when
 from foliot.wire.durations import write_duration
 from foliot.wire.jobs import JobFields, JobOut
 from foliot.wire.schedules import CronOut, IntervalOut, OnceOut, PlannedOut, ScheduleOut
@@ -46,7 +47,7 @@ def job_list(jobs: Sequence[JobOut], now: datetime, *, total: int | None = None)
         indent=2,
         headed=False,
     )
-    more = [f"first {len(jobs)} of {total}"] if total is not None and total > len(jobs) else []
+    more = [f"first {len(jobs):,} of {total:,}"] if total is not None and total > len(jobs) else []
     heading = Text(
         f"Jobs ({', '.join([*counts(Counter(job.status for job in jobs)), *more])}):", style=STRONG
     )
@@ -55,7 +56,7 @@ def job_list(jobs: Sequence[JobOut], now: datetime, *, total: int | None = None)
 
 def counts(by_status: Counter[str]) -> list[str]:
     """7 active, 1 paused."""
-    return [f"{by_status[status]} {status}" for status in ORDER if by_status[status]]
+    return [f"{by_status[status]:,} {status}" for status in ORDER if by_status[status]]
 
 
 def job_page(job: JobOut, now: datetime, times: Sequence[PlannedOut] = ()) -> RenderableType:
@@ -64,7 +65,8 @@ def job_page(job: JobOut, now: datetime, times: Sequence[PlannedOut] = ()) -> Re
     last = None
     if job.last_run_at is not None:
         last = f"{job.last_run_status} {when(job.last_run_at, zone, now)}"
-    ran = f"{job.run_count} runs: {job.success_count} succeeded, {job.failure_count} failed; {job.skip_count} skipped"
+    ran = f"{counted(job.run_count, 'run')}: {job.success_count:,} succeeded, {job.failure_count:,} failed"
+    ran += f"; {job.skip_count:,} skipped"
     return stacked(
         cell(job.name, STRONG),
         facts(
@@ -83,6 +85,7 @@ def job_page(job: JobOut, now: datetime, times: Sequence[PlannedOut] = ()) -> Re
                 ("payload", _json(job.payload)),
                 *policies(job),
                 ("tags", ", ".join(job.tags) or None),
+                ("managed by", f"code, the app {job.managed_by}" if job.managed_by else None),
                 ("revision", f"{job.revision}, created {relative(job.created_at - now)}"),
             )
         ),
@@ -109,6 +112,7 @@ def policies(job: JobOut) -> list[tuple[str, str | None]]:
         "schedule",
         "owner",
         "tags",
+        *(("external_ref",) if job.managed_by else ()),
     }
     plain = job.model_dump(mode="json")
     told += [
@@ -150,14 +154,15 @@ def created(job: JobOut, now: datetime) -> RenderableType:
 def next_times(times: Sequence[PlannedOut], zone: str, now: datetime) -> RenderableType:
     if not times:
         return Text("It has no next time.")
+    in_utc = "%Y-%m-%d %H:%M:%SZ" if any(each.planned_for.second for each in times) else "%Y-%m-%d %H:%MZ"
     rows = [
         (
-            cell(wall(each.planned_for, zone)),
+            cell(shown),
             cell(relative(each.planned_for - now)),
-            cell(each.planned_for.strftime("%Y-%m-%dT%H:%M:%SZ").replace(":00Z", "Z"), QUIET),
+            cell(each.planned_for.strftime(in_utc), QUIET),
             cell("; ".join(each.notes)),
         )
-        for each in times
+        for shown, each in zip(walls([each.planned_for for each in times], zone), times, strict=True)
     ]
     headers = (
         ("NEXT", "IN", "UTC", "NOTE") if any(each.notes for each in times) else ("NEXT", "IN", "UTC", "")
@@ -199,7 +204,7 @@ def _next(job: JobOut, now: datetime) -> Text:
 def _reason(job: JobOut) -> str | None:
     """The breaker's sentence is told as lists tell it; others as they were given."""
     if job.status_reason and "failures in a row" in job.status_reason:
-        return f"{job.consecutive_failures} consecutive failures"
+        return f"{job.consecutive_failures:,} consecutive failures"
     return job.status_reason
 
 

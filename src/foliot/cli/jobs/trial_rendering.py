@@ -9,7 +9,8 @@ from rich.text import Text
 
 from foliot.cli.jobs.rendering import next_times
 from foliot.cli.looks import BAD, GOOD, SOON, STRONG, cell, columns, stacked
-from foliot.cli.times import relative, wall
+from foliot.cli.output import counted
+from foliot.cli.times import relative, wall, walls
 from foliot.wire.trying import DryRunOut
 
 MOST = 5  # of each kind of difference
@@ -33,22 +34,24 @@ def difference(tried: DryRunOut, zone: str, now: datetime) -> RenderableType | N
     told = tried.difference
     if not (told.added or told.removed or told.moved):
         return Text(
-            f"The {told.unchanged} runs ahead stay as they are."
+            f"The {counted(told.unchanged, 'run')} ahead stay{'s' if told.unchanged == 1 else ''} as before."
             if told.unchanged
             else "No run ahead changes."
         )
-    rows = [_row("-", BAD, wall(each, zone), relative(each - now)) for each in told.removed[:MOST]]
-    rows += [_row("+", GOOD, wall(each, zone), relative(each - now)) for each in told.added[:MOST]]
-    rows += [
-        _row("~", SOON, wall(each.before, zone), f"-> {wall(each.after, zone)}") for each in told.moved[:MOST]
-    ]
+    removed, added, moved = told.removed[:MOST], told.added[:MOST], told.moved[:MOST]
+    at = iter(
+        walls([*removed, *added, *(each for move in moved for each in (move.before, move.after))], zone)
+    )
+    rows = [_row("-", BAD, next(at), relative(each - now)) for each in removed]
+    rows += [_row("+", GOOD, next(at), relative(each - now)) for each in added]
+    rows += [_row("~", SOON, next(at), f"-> {next(at)}") for _ in moved]
     counts = (
         (len(told.removed), "removed"),
         (len(told.added), "added"),
         (len(told.moved), "moved"),
         (told.unchanged, "as before"),
     )
-    summed = ", ".join(f"{count} {what}" for count, what in counts if count)
+    summed = ", ".join(f"{count:,} {what}" for count, what in counts if count)
     table = columns(("", "when", "how"), rows, indent=2, headed=False)
     return stacked(Text(f"Runs ahead, up to {wall(told.until, zone)}: {summed}."), table)
 

@@ -44,6 +44,7 @@ RUNS = Fields(
         Field("id", Kind.ID, "Its id."),
         Field("worker", Kind.TEXT, "Who did it."),
         *times_of("planned", "planned for"),
+        Field("number", Kind.NUMBER, "Its number within its job."),
         Field("attempts", Kind.NUMBER, "How many attempts it took."),
     ),
 )

@@ -22,16 +22,21 @@ class AsyncDryRuns:
         return await self._http.ask(DryRunOut, ask)
 
     async def replace(
-        self, job_id: Ref, job: JobIn | JobOut | Mapping[str, Any], *, revision: int | None = None
+        self,
+        job_id: Ref,
+        job: JobIn | JobOut | Mapping[str, Any],
+        *,
+        revision: int | None = None,
+        force: bool = False,
     ) -> DryRunOut:
-        query = {"dry_run": True}
+        query = {"dry_run": True, "force": force}
         ask = Ask("PUT", "/jobs/{job_id}", {"job_id": job_id}, query, job, seen(revision))
         return await self._http.ask(DryRunOut, ask)
 
     async def patch(
-        self, job_id: Ref, changes: Mapping[str, Any], *, revision: int | None = None
+        self, job_id: Ref, changes: Mapping[str, Any], *, revision: int | None = None, force: bool = False
     ) -> DryRunOut:
-        query = {"dry_run": True}
+        query = {"dry_run": True, "force": force}
         ask = Ask("PATCH", "/jobs/{job_id}", {"job_id": job_id}, query, changes, seen(revision))
         return await self._http.ask(DryRunOut, ask)
 

@@ -117,12 +117,19 @@ class AsyncSync:
             self._refused[entry.name] = "these words mean another time on each day; name it with at=."
 
     async def _create(self, entry: Entry, writing: Writing) -> None:
+        if lacking := [each for each in entry.upstreams if each in self._refused]:
+            self._refused[entry.name] = f"it depends on {lacking[0]}, which was refused."
+            return
         try:
             writing.created(entry, (await self._books.create(writing.creation(entry))).id)
         except Conflict as error:
-            if error.code != "managed_by_code":  # that is: another worker of this app was faster
+            if error.code != "managed_by_code":
                 self._refuse(entry, error)
-            self._met.add(entry.name)
+                return
+            self._met.add(entry.name)  # another worker of this app was faster
+            for job in await self._books.jobs():
+                if job.name == entry.name and job.managed_by == self._app:
+                    writing.created(entry, job.id)
         except FoliotApiError as error:
             self._refuse(entry, error)
 

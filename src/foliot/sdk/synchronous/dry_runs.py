@@ -23,14 +23,21 @@ class DryRuns:
         return self._http.ask(DryRunOut, ask)
 
     def replace(
-        self, job_id: Ref, job: JobIn | JobOut | Mapping[str, Any], *, revision: int | None = None
+        self,
+        job_id: Ref,
+        job: JobIn | JobOut | Mapping[str, Any],
+        *,
+        revision: int | None = None,
+        force: bool = False,
     ) -> DryRunOut:
-        query = {"dry_run": True}
+        query = {"dry_run": True, "force": force}
         ask = Ask("PUT", "/jobs/{job_id}", {"job_id": job_id}, query, job, seen(revision))
         return self._http.ask(DryRunOut, ask)
 
-    def patch(self, job_id: Ref, changes: Mapping[str, Any], *, revision: int | None = None) -> DryRunOut:
-        query = {"dry_run": True}
+    def patch(
+        self, job_id: Ref, changes: Mapping[str, Any], *, revision: int | None = None, force: bool = False
+    ) -> DryRunOut:
+        query = {"dry_run": True, "force": force}
         ask = Ask("PATCH", "/jobs/{job_id}", {"job_id": job_id}, query, changes, seen(revision))
         return self._http.ask(DryRunOut, ask)
 

@@ -52,6 +52,9 @@ SELECT EXISTS (SELECT FROM jobs
 -- name: owner
 SELECT owner_id FROM jobs WHERE id = %(id)s;
 
+-- name: owned
+SELECT id FROM jobs WHERE id = ANY (%(ids)s) AND owner_id = %(owner_id)s;
+
 -- name: edit
 WITH made AS (
     UPDATE jobs

@@ -41,9 +41,7 @@ def _asked() -> tuple[Size, int]:
     parser.add_argument("--mix", type=Mix, choices=list(Mix), default=Mix.LIGHT)
     parser.add_argument("--start", type=datetime.fromisoformat, default=SPRING, help="an aware instant")
     parser.add_argument("--no-faults", action="store_true")
-    parser.add_argument(
-        "--caps", action="store_true", help="workspaces with caps; the history is then not repeatable"
-    )
+    parser.add_argument("--no-caps", action="store_true", help="no workspace has a limit on its runs")
     parser.add_argument(
         "--processes", type=int, default=os.cpu_count() or 1, help="the history is the same for any number"
     )
@@ -59,7 +57,7 @@ def _asked() -> tuple[Size, int]:
         mix=given.mix,
         start=given.start,
         with_faults=not given.no_faults,
-        with_caps=given.caps,
+        with_caps=not given.no_caps,
     )
     slices = size.slices()
     if given.slice is not None and not 1 <= given.slice <= len(slices):

@@ -62,12 +62,12 @@ CHECKS = {
           LEFT JOIN dependencies ON dependencies.job_id = downstream.job_id AND dependencies.upstream_id = upstream.job_id
          WHERE downstream.trigger = 'dependency' AND downstream.created_at >= %(since)s
            AND (upstream.id IS NULL OR upstream.finished_at IS NULL OR upstream.finished_at > downstream.created_at
-                OR upstream.status <> ALL ({_MATCHING}) OR upstream.attempt_count = 0)""",
+                OR upstream.status <> ALL ({_MATCHING}))""",
     "I7 dependency order: each end triggers once": f"""
         SELECT dependencies.job_id, upstream.id, upstream.status FROM dependencies
           JOIN jobs ON jobs.id = dependencies.job_id AND jobs.status = 'active' AND jobs.status_at = jobs.created_at
           JOIN runs AS upstream ON upstream.job_id = dependencies.upstream_id AND upstream.status = ANY ({_MATCHING})
-         WHERE dependencies.mode = 'trigger' AND upstream.finished_at >= %(since)s AND upstream.attempt_count > 0
+         WHERE dependencies.mode = 'trigger' AND upstream.finished_at >= %(since)s
            AND NOT EXISTS (SELECT FROM runs WHERE runs.job_id = dependencies.job_id AND runs.upstream_run_id = upstream.id)""",
     "I7 dependency order: one run for each success at a gate": """
         SELECT dependencies.job_id, count(*) AS ran, successes FROM dependencies

@@ -118,7 +118,8 @@ async def delete_job(
     workspace_id, by, only_owner = caller.workspace_id, caller.actor, caller.only_owner
 
     async def act(db: Database) -> JobId:
-        seen = seen_revision(if_match, await listing.job(db, workspace_id, job_id, only_owner))
+        found = await listing.job(db, workspace_id, job_id, only_owner)
+        seen = seen_revision(if_match, found.revision)
         if purge:
             await job_moves.purge(
                 db, workspace_id, job_id, by, seen, force=force, detach=detach, only_owner=only_owner
@@ -156,19 +157,28 @@ async def revert_job(
     response: Response,
     if_match: IfMatch = None,
     force: Force = False,
-) -> JobOut:
+    dry_run: DryRun = False,
+) -> JobOut | DryRunOut:
     """Put an old revision in force again, as a new one."""
-    record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
-    await revisions.revert(
-        db,
-        caller.workspace_id,
-        job_id,
-        asked.revision,
-        caller.actor,
-        seen_revision(if_match, record),
-        note=asked.note,
-        force=force,
-    )
+
+    async def act(db: Database) -> JobId:
+        record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
+        await revisions.revert(
+            db,
+            caller.workspace_id,
+            job_id,
+            asked.revision,
+            caller.actor,
+            seen_revision(if_match, record.revision),
+            note=asked.note,
+            only_owner=caller.only_owner,
+            force=force,
+        )
+        return job_id
+
+    if dry_run:
+        return await tried(db, caller, act, job_id)
+    await act(db)
     tell(Hint.TIMERS)
     return await as_it_stands(db, caller, job_id, response)
 
@@ -227,7 +237,7 @@ class _Write:
         caller = self.caller
         for looks in range(1, MOST_LOOKS + 1):
             record = await listing.job(self.db, caller.workspace_id, self.job_id, caller.only_owner)
-            seen = seen_revision(if_match, record)
+            seen = seen_revision(if_match, record.revision)
             if seen is None and isinstance(given.get("revision"), int):
                 seen = given["revision"]
             try:
@@ -267,5 +277,6 @@ class _Write:
             caller.actor,
             expected,
             note=self.note,
+            only_owner=caller.only_owner,
             force=self.force,
         )
