@@ -1,14 +1,16 @@
-"""Writes docs/reference/ from the code: settings, commands and errors. `./dev docs` runs it, tests/docs checks it."""
+"""Writes docs/reference/ from the code: settings, commands, errors and the API. `./dev docs` runs it, tests/docs checks it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import typer.main
 from typer.testing import CliRunner
 
+from docs import api_reference
 from foliot.cli.exits import CODES, MEANINGS, Exit
 from foliot.cli.main import app
 from foliot.domain.errors import FoliotError
@@ -21,7 +23,12 @@ MADE = "<!-- Made by `./dev docs` from the code; edit the code instead. -->"
 
 
 def pages() -> dict[str, str]:
-    return {"settings.md": settings(), "cli.md": cli(), "errors.md": errors()}
+    return {
+        "settings.md": settings(),
+        "cli.md": cli(),
+        "errors.md": errors(),
+        "api.md": api_reference.page(MADE),
+    }
 
 
 def settings() -> str:
@@ -72,6 +79,7 @@ def shown(default: object) -> str:
     return ",".join(default) if isinstance(default, tuple) else str(default)
 
 
+@cache
 def cli() -> str:
     """The help of each command, as the terminal shows it."""
     lines = ["# Commands", MADE, ""]

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from random import Random
 from struct import pack
 from typing import Any, cast
-from uuid import UUID
 
 import psycopg
 from psycopg import Connection
@@ -20,15 +19,13 @@ from bench.engine.fires import LONGEST, population
 from bench.engine.population import DUE
 from bench.engine.processes import Measured, Signal, together
 from bench.engine.setup import Bench
-from foliot.domain.ids import uuid7
-from foliot.domain.planning import plan
-from foliot.domain.records import DueJob
+from foliot.domain.ids import raw_uuid7s
 from foliot.domain.schedule import ZONE_DATA_VERSION
 from foliot.services.tick import BATCH
-from foliot.storage import arrays, timers
+from foliot.storage import arrays
 from foliot.storage.arrays import Packed
+from foliot.storage.due import fire_plainly, split
 from foliot.storage.queries import Query, sql
-from foliot.storage.timers import Planned
 from foliot.storage.tx import Database, Role, Tx
 
 _PIECE = 20  # bytes of an array's head; what follows is its values
@@ -58,7 +55,7 @@ def firing(signal: Signal, url: str) -> tuple[int, float, float, Any]:
                 name: Packed(head + size + b"".join(column))
                 for (name, head), column in zip(heads.items(), columns, strict=True)
             }
-            answer = connection.execute(sql.timers.fire.text, {**params, "now": now}).fetchone()
+            answer = connection.execute(sql.timers.fire_plainly.text, {**params, "now": now}).fetchone()
             assert answer == (len(keys), len(keys))
             connection.execute("COMMIT")
             fired += len(keys)
@@ -79,16 +76,20 @@ async def _prepared(url: str) -> dict[bytes, dict[str, bytes]]:
     """What the real `fire` would send for each due job, one by one."""
     prepared: dict[bytes, dict[str, bytes]] = {}
     async with Database(url) as database, database.tx(Role.ENGINE) as tx:
-        await tx.execute(Query("bench.no_hurry", b"SET LOCAL statement_timeout TO 0"))
+        await tx.execute(
+            Query(
+                "bench.no_hurry",
+                b"SET LOCAL statement_timeout TO 0; SET LOCAL idle_in_transaction_session_timeout TO 0",
+            )
+        )
         unlocked = Query("bench.due", sql.timers.take_due.text.replace(b"FOR UPDATE SKIP LOCKED", b""))
-        rows = await tx.fetch_tuples(unlocked, {"now": DUE, "limit": None, "zone_data": ZONE_DATA_VERSION})
-    for place, columns in enumerate(rows):
-        row = timers.timer_row(*columns)
-        job = row.rules.job(row.job_id, row.workspace_id, row.schedule_rev)
-        planned = plan(DueJob(job, row.status, row.timer), DUE)
+        rows = await tx.fetch_raw(unlocked, {"now": DUE, "limit": None, "zone_data": ZONE_DATA_VERSION})
+    plain, others = split(rows, DUE)
+    assert not others, "every job of the population fires the plain way"
+    for place, each in enumerate(plain):
         kept = _Kept(DUE + timedelta(milliseconds=place / 20))
-        await timers.fire(cast("Tx", kept), [Planned(row, planned, 0)])
-        prepared[row.job_id.bytes] = kept.arrays
+        await fire_plainly(cast("Tx", kept), [each])
+        prepared[each.job_id] = kept.arrays
     return prepared
 
 
@@ -101,8 +102,8 @@ class _Kept:
         self.now = now
         self.arrays: dict[str, bytes] = {}
 
-    def new_ids(self, count: int) -> list[UUID]:
-        return [uuid7(self.now, self.chance.randbytes(10)) for _ in range(count)]
+    def new_raw_ids(self, count: int) -> list[bytes]:
+        return raw_uuid7s(self.now, self.chance.randbytes(10 * count))
 
     async def fetch_one(self, _: Query, params: Mapping[str, Any]) -> dict[str, int]:
         self.arrays = {name: value for name, value in params.items() if isinstance(value, Packed)}

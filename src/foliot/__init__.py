@@ -4,14 +4,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from foliot.sdk import AsyncClient, Client
+    from foliot.sdk import AsyncClient, Client, Foliot
+    from foliot.sdk.app.job import Job
+    from foliot.sdk.context import Context
+    from foliot.sdk.raising import Fail, Retry, Skip
 
 __version__ = "0.1.0"
-__all__ = ["AsyncClient", "Client", "__version__"]
+__all__ = ["AsyncClient", "Client", "Context", "Fail", "Foliot", "Job", "Retry", "Skip", "__version__"]
+_HOMES = {
+    "AsyncClient": "foliot.sdk",
+    "Client": "foliot.sdk",
+    "Context": "foliot.sdk.context",
+    "Fail": "foliot.sdk.raising",
+    "Foliot": "foliot.sdk",
+    "Job": "foliot.sdk.app.job",
+    "Retry": "foliot.sdk.raising",
+    "Skip": "foliot.sdk.raising",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """The client is loaded when it is asked for: importing a room of the server must not cost it, nor the reverse."""
-    if name in {"AsyncClient", "Client"}:
-        return getattr(import_module("foliot.sdk"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Each is loaded when it is asked for: importing a room of the server must not cost the client, nor the reverse."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

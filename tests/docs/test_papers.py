@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from docs import references
 from foliot.domain.errors import FoliotError
 from foliot.settings import TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLIOT = Path(sys.executable).with_name("foliot")
-
-
-def load_references() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("references", ROOT / "docs" / "references.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def own_files() -> Iterator[Path]:
@@ -49,17 +39,17 @@ def own_files() -> Iterator[Path]:
         )
 
 
-@pytest.mark.parametrize("page", ["settings.md", "cli.md", "errors.md"])
+@pytest.mark.parametrize("page", ["settings.md", "cli.md", "errors.md", "api.md"])
 def test_the_reference_is_what_the_code_says(page: str) -> None:
     written = (ROOT / "docs" / "reference" / page).read_text()
-    assert written == load_references().pages()[page], "run ./dev docs"
+    assert written == references.pages()[page], "run ./dev docs"
 
 
 def test_every_setting_and_error_code_is_documented() -> None:
     settings = (ROOT / "docs" / "reference" / "settings.md").read_text()
     assert [row.env for row in TABLE if f"## {row.env}\n" not in settings] == []
     errors = (ROOT / "docs" / "reference" / "errors.md").read_text()
-    codes = [error.code for error in load_references().tree(FoliotError)]
+    codes = [error.code for error in references.tree(FoliotError)]
     assert len(set(codes)) == len(codes), "two errors share a code"
     assert [code for code in codes if f"| `{code}` |" not in errors] == []
 
@@ -69,7 +59,7 @@ def test_the_tree_drawn_in_errors_is_the_tree() -> None:
 
     drawn = re.findall(r"^[│├└─ ]*([A-Z]\w+)", (room.__doc__ or "").partition("\n\n")[2], flags=re.MULTILINE)
     assert drawn == [
-        error.__name__ for error in load_references().tree(FoliotError) if error.__module__ == room.__name__
+        error.__name__ for error in references.tree(FoliotError) if error.__module__ == room.__name__
     ]
 
 

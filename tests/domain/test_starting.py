@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from foliot.domain.dependencies import On
 from foliot.domain.freezing import Freeze, freeze_holding
 from foliot.domain.ids import FreezeId, JobId, RunId, WorkspaceId, made_at, uuid7
 from foliot.domain.job import Job, Timer
@@ -109,10 +110,10 @@ def test_an_id_tells_when_it_was_made() -> None:
     assert asked_at(run_id, Trigger.SCHEDULE) is None
 
 
-def test_what_ended_before_it_began_wakes_nobody() -> None:
+@pytest.mark.parametrize("attempts", [0, 1])
+def test_a_cancelled_run_wakes_who_waits_for_any_end_whether_it_had_begun_or_not(attempts: int) -> None:
     job = a_job()
     facts = JobFacts(job, JobStatus.ACTIVE, Timer(NOON, None, None))
-    for attempts, wakes in ((0, 0), (1, 1)):
-        status = RunStatus.RUNNING if attempts else RunStatus.READY
-        run = RunFacts(RUN, job.id, status=status, attempt_count=attempts)
-        assert len(settle(run, Cancelled(), facts, NOON, 0.0).wakes) == wakes
+    status = RunStatus.RUNNING if attempts else RunStatus.READY
+    run = RunFacts(RUN, job.id, status=status, attempt_count=attempts)
+    assert settle(run, Cancelled(), facts, NOON, 0.0).wakes == (On.ANY,)

@@ -8,10 +8,10 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from foliot.domain.ids import WorkerId
 from foliot.services.claim import Turns, claim
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
+from tests.services.given import WORKER, enlist
 
 pytestmark = pytest.mark.anyio
 
@@ -26,10 +26,13 @@ def put(owner: psycopg.Connection[Any], workspace: int, available_at: object) ->
     return run_id
 
 
+@pytest.fixture(autouse=True)
+def worker(owner: psycopg.Connection[Any]) -> None:
+    enlist(owner, WORKER)
+
+
 async def claimed(database: Database, permits: int, turns: Turns) -> list[UUID]:
-    return [
-        run.run_id for run in await claim(database, WorkerId(uuid4()), "default", ["python"], permits, turns)
-    ]
+    return [run.run_id for run in await claim(database, WORKER, "default", ["python"], permits, turns)]
 
 
 @pytest.mark.parametrize("permits", [1, 3, 500])

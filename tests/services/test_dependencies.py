@@ -10,12 +10,16 @@ import pytest
 from foliot.domain.dependencies import Edge, Mode, On, When
 from foliot.domain.errors import Conflict, Invalid, NotFound
 from foliot.domain.ids import JobId
-from foliot.domain.outcomes import AskedSkip, Cancelled, Succeeded
+from foliot.domain.outcomes import AskedRetry, AskedSkip, Cancelled, Succeeded
 from foliot.domain.policy import Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, SkipReason
 from foliot.services.dependencies import release_upstream, set_edges
+from foliot.services.dependents import wake_dependents
 from foliot.services.expiry import answer_gates, expire
+from foliot.services.loading import look_around
 from foliot.services.report import Report, report
+from foliot.services.settling import Settling
+from foliot.storage import timers
 from foliot.storage.tx import Role
 from foliot.testing.actors import TEST
 from tests.services.staging import BROKE_FOR_GOOD, MANUAL, Stage
@@ -67,6 +71,40 @@ async def test_a_skipped_upstream_starts_nothing(stage: Stage) -> None:
     await stage.job("any", MANUAL, [Edge(sync, On.ANY)])
     await stage.end(sync, AskedSkip(SkipReason.OPERATOR))
     assert await stage.claim() == []
+
+
+async def test_runs_cancelled_before_they_began_are_ends_of_which_each_triggers(stage: Stage) -> None:
+    concurrent = Overlap(OverlapRule.CONCURRENT)
+    sync = await stage.job("sync", MANUAL)
+    after = await stage.job("after", MANUAL, [Edge(sync, On.ANY)], overlap=concurrent)
+    runs = [await stage.by_hand(sync), await stage.by_hand(sync)]
+    async with stage.database.tx(Role.ENGINE) as tx:  # together, so that only one of them can be the newest
+        rows = await timers.lock_with_dependents(tx, [sync])
+        settling = Settling(tx, rows, await look_around(tx, rows.values()))
+        assert await settling.end_standing(runs, Cancelled()) == set(runs)
+        await settling.write()
+        await wake_dependents(settling)
+    assert stage.runs(sync, "status, attempt_count") == [("cancelled", 0)] * 2
+    assert sorted(stage.runs(after, "upstream_run_id")) == sorted((run_id,) for run_id in runs)
+
+
+async def test_a_retry_that_a_triggered_run_puts_an_end_to_triggers_those_behind_it(stage: Stage) -> None:
+    """Far down a chain, too: each link cancels what stands of the next."""
+    replaced = Overlap(OverlapRule.CANCEL_RUNNING)
+    first = await stage.job("first", MANUAL)
+    second = await stage.job("second", MANUAL, [Edge(first, On.ANY)], overlap=replaced)
+    third = await stage.job("third", MANUAL, [Edge(second, On.ANY)], overlap=replaced)
+    fourth = await stage.job("fourth", MANUAL, [Edge(third, On.ANY)])
+    for job_id in (second, third):  # one attempt each, and an hour to wait for the next
+        await stage.by_hand(job_id)
+        [mine] = await stage.claim()
+        assert await stage.report(mine, AskedRetry(HOUR))
+    stage.clock.advance(MINUTE)
+    await stage.end(first)
+    assert stage.runs(second, "status, attempt_count") == [("cancelled", 1), (None, 0)]
+    assert stage.runs(third, "status, attempt_count") == [("cancelled", 1), (None, 0)]
+    [(stopped, _), _] = stage.runs(third, "id, number")
+    assert stage.runs(fourth, "status, upstream_run_id") == [(None, stopped)]
 
 
 async def test_a_join_of_all_starts_once_per_run_that_completes_it(stage: Stage) -> None:

@@ -68,6 +68,18 @@ async def test_an_instant_between_planned_times_names_the_nearest(
     )
 
 
+async def test_a_time_within_a_gap_is_not_taken_for_the_run_behind_it(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    beat = timedelta(seconds=2)
+    job_id = await job(database, workspace, Interval(beat))
+    await ticked(database, clock, timedelta(seconds=80))  # of the late ones, the newest runs
+    late = await explain_instant(database, workspace, job_id, NOON + timedelta(seconds=18))
+    assert late.verdict is Verdict.WAITING
+    missed = await explain_instant(database, workspace, job_id, NOON + timedelta(seconds=10))
+    assert missed.verdict is Verdict.SKIPPED
+
+
 async def test_a_time_within_a_gap_is_told_from_the_gap_record(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:

@@ -12,7 +12,7 @@ from foliot.testing.database import Databases
 from foliot.testing.simulation.run import simulate
 from foliot.testing.simulation.world import Size
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]
 WORLD = Size(workspaces=5, days=2, seed=7)
 
 

@@ -9,7 +9,7 @@ import pytest
 from foliot.testing.simulation.expectation import may_begin
 from foliot.testing.simulation.run import Run
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]
 
 SOME = "(SELECT id FROM foliot.runs WHERE {} ORDER BY id LIMIT 1)"
 STARTED = "started_at IS NOT NULL AND trigger = 'schedule' AND attempt_count = 1 AND status = 'succeeded'"

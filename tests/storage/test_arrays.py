@@ -65,3 +65,16 @@ def test_rows_become_columns_by_name(owner: psycopg.Connection[Any]) -> None:
         (UUID(int=1), None),
     ]
     assert owner.execute(asked, arrays.packed(columns, [])).fetchall() == []
+
+
+def test_rows_packed_one_by_one_stand_side_by_side(owner: psycopg.Connection[Any]) -> None:
+    arrays.register(owner.adapters)
+    columns: dict[str, Packer] = {"name": arrays.texts, "at": arrays.instants, "fold": arrays.smallints}
+    rows = [("one", AT, 1), (None, AT + timedelta(days=1), None)]
+    for some in (rows, rows[:1], []):
+        made = arrays.assembled(columns, [arrays.pieces(columns, row) for row in some])
+        assert made == arrays.packed(columns, some)
+    alone = (arrays.instant_piece(arrays.raw_instant(AT)), arrays.smallint_piece(1))
+    assert alone == arrays.pieces({"at": arrays.instants, "fold": arrays.smallints}, (AT, 1))
+    assert arrays.instant_of(arrays.raw_instant(AT)) == AT
+    assert arrays.raw_uuids([ID.bytes, UUID(int=0).bytes]) == arrays.uuids([ID, UUID(int=0)])

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-import signal
-import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from foliot.domain.ids import WorkspaceId
 from foliot.services import hints, setup
-from foliot.storage.patience import Patience
 from foliot.storage.queries import Query
 from foliot.storage.server import inspect
 from foliot.storage.tx import Database, PoolSize, Role
-from foliot.testing.database import as_unprivileged, unprivileged_user
-
-PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+from tests.bouncer import PGBOUNCER, Bouncer
 
 pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
 
@@ -31,30 +21,8 @@ pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not inst
 @pytest.fixture
 def pooled_url(login_url: str) -> Iterator[str]:
     """Two server sessions for any number of clients."""
-    server = conninfo_to_dict(login_url)
-    with tempfile.TemporaryDirectory(prefix="foliot-bouncer-") as folder:
-        os.chown(folder, *unprivileged_user())
-        target = " ".join(
-            f"{name}={server[name]}" for name in ("host", "port", "dbname", "user") if name in server
-        )
-        Path(folder, "users").write_text(f'"{server["user"]}" "{server["password"]}"\n')
-        Path(folder, "ini").write_text(
-            f"[databases]\npooled = {target}\n[pgbouncer]\nlisten_addr =\nlisten_port = 6432\nunix_socket_dir = {folder}\n"
-            f"auth_type = trust\nauth_file = {folder}/users\npool_mode = transaction\ndefault_pool_size = 2\n"
-        )
-        bouncer = subprocess.Popen(
-            as_unprivileged(Path(str(PGBOUNCER)), "-q", f"{folder}/ini"), stderr=subprocess.DEVNULL
-        )
-        url = make_conninfo(host=folder, port=6432, dbname="pooled", user=server["user"])
-        try:
-            waiting = Patience(20)
-            while not Path(folder, ".s.PGSQL.6432").exists():
-                assert bouncer.poll() is None
-                assert waiting.again()
-            yield url
-        finally:
-            bouncer.send_signal(signal.SIGTERM)
-            bouncer.wait(timeout=10)
+    with Bouncer(login_url) as bouncer:
+        yield bouncer.url
 
 
 async def test_workspaces_stay_apart_while_sessions_are_shared(

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from foliot.clock import pause
-from foliot.handlers.context import Ctx
+from foliot.sdk.context import Context
 
 
-def note(given: dict[str, Any], ctx: Ctx, what: str = "done") -> None:
+def note(given: dict[str, Any], ctx: Context, what: str = "done") -> None:
     """On the disk before anything else happens: the sink is the witness, whatever is killed next."""
     descriptor = os.open(given["sink"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(descriptor, f"{what} {ctx.run_id} {ctx.attempt} {ctx.fence}\n".encode())
@@ -19,25 +19,30 @@ def note(given: dict[str, Any], ctx: Ctx, what: str = "done") -> None:
     os.close(descriptor)
 
 
-async def quickly(given: dict[str, Any], ctx: Ctx) -> dict[str, int]:
+async def quickly(given: dict[str, Any], ctx: Context) -> dict[str, int]:
     await asyncio.sleep(0)
     note(given, ctx)
     return {"fence": ctx.fence}
 
 
-def gated(given: dict[str, Any], ctx: Ctx) -> None:
+def gated(given: dict[str, Any], ctx: Context) -> None:
     note(given, ctx, "began")
     while not Path(given["gate"]).exists():
         pause(0.01)
     note(given, ctx, "ended")
 
 
-async def blocking(given: dict[str, Any], ctx: Ctx) -> None:
+async def blocking(given: dict[str, Any], ctx: Context) -> None:
     """What an async function should never do: hold up the whole loop."""
     gated(given, ctx)
 
 
-def talking(given: dict[str, Any], ctx: Ctx) -> str:
+def telling_its_pid(given: dict[str, Any], ctx: Context) -> None:
+    ctx.log(str(os.getpid()))
+    gated(given, ctx)
+
+
+def talking(given: dict[str, Any], ctx: Context) -> str:
     ctx.log("before the gate")
     gated(given, ctx)
     ctx.log("behind the gate")

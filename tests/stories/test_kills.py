@@ -19,6 +19,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from foliot.domain.access import Actor
 from foliot.domain.definition import Definition, Spec
@@ -31,6 +32,7 @@ from foliot.embedded.server import start as start_postgres
 from foliot.services import jobs
 from foliot.services.hints import Hint, say
 from foliot.storage.tx import Database
+from tests.bouncer import PGBOUNCER, Bouncer
 from tests.stories.serving import STOP_WITHIN, Serving, ask, wait_until
 
 SECOND = timedelta(seconds=1)
@@ -121,9 +123,15 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def begin(serve: Any, stage: Stage, **environ: str) -> Serving:
-    serving: Serving = serve(FOLIOT_DATABASE_URL=stage.url, **{**FAST, **environ})
+    serving: Serving = serve(**{"FOLIOT_DATABASE_URL": stage.url, **FAST, **environ})
     serving.wait_for(r'"worker.registered"')
     return serving
+
+
+def as_address(conninfo: str) -> str:
+    """The same in the form that settings take."""
+    given = conninfo_to_dict(conninfo)
+    return f"postgresql://{given['user']}@/{given['dbname']}?host={given['host']}&port={given['port']}"
 
 
 def worker_of(serving: Serving) -> int:
@@ -275,6 +283,24 @@ def test_postgresql_restarted_under_load_costs_time_and_nothing_else(
     stage.wait_for_successes(before + 60)
     assert serving.stop() < STOP_WITHIN
     assert stage.rows("SELECT count(*) FROM foliot.leases") == [(0,)]
+    stage.check_every_second_has_its_record()
+    stage.check_every_success_was_witnessed()
+
+
+@pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
+def test_behind_a_pooler_that_is_killed_under_load_nothing_is_lost(serve: Any, stage: Stage) -> None:
+    """In transaction mode, where no two transactions need share a session; hints come by a line of their own."""
+    with Bouncer(stage.url) as bouncer:
+        urls = {"FOLIOT_DATABASE_URL": as_address(bouncer.url), "FOLIOT_MIGRATE_URL": stage.url}
+        serving = begin(serve, stage, FOLIOT_WORKER_LEASE="10", FOLIOT_LISTEN_URL=stage.url, **urls)
+        stage.create("quickly", EVERY_SECOND, 10)
+        stage.wait_for_successes(20)
+        os.kill(worker_of(serving), signal.SIGKILL)
+        bouncer.kill()
+        bouncer.start()
+        before = stage.statuses()["succeeded"]
+        stage.wait_for_successes(before + 30)
+        assert serving.stop() < STOP_WITHIN
     stage.check_every_second_has_its_record()
     stage.check_every_success_was_witnessed()
 

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.request import Request, urlopen
 
+from foliot.clock import monotonic, pause
+from foliot.services.workers import BEATS_PER_LEASE, LEASE
+
 TESTS = str(Path(__file__).resolve().parents[2])
 
 
@@ -74,6 +77,28 @@ def test_a_run_is_followed_to_its_end_and_its_story_survives_a_restart(serve: An
     with client.listen("/events", **{"Last-Event-ID": heard[-1][1]}) as events:
         kind, _, told = next(events)
         assert (kind, told["run_id"], told["job_name"]) == ("run.succeeded", run["id"], "talker")
+
+
+def test_a_run_cancelled_by_force_is_stopped_where_it_works_without_waiting_for_a_heartbeat(
+    serve: Any, data_dir: Path
+) -> None:
+    client = Client(serve(PYTHONPATH=TESTS).wait_for_url(), data_dir)
+    body = talker(data_dir) | {"config": {"call": "tests.stories.errands:telling_its_pid"}}
+    run = client.post(f"/jobs/{client.post('/jobs', **body)['id']}/run")
+    with client.listen(f"/runs/{run['id']}/logs?follow=true") as lines:
+        pid = int(next(lines)[2]["text"])
+    began = monotonic()
+    assert client.post(f"/runs/{run['id']}/cancel", force=True)["status"] == "cancelled"
+    while is_alive(pid):
+        assert monotonic() - began < LEASE.total_seconds() / BEATS_PER_LEASE / 2, "it works on"
+        pause(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_open_streams_do_not_hold_up_the_end_of_a_server(serve: Any, data_dir: Path) -> None:

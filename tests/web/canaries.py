@@ -88,7 +88,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         await tick(town.database)
         for run in await claim(town.database, worker, CANARY, ["http"], 10, Turns()):
             line = LogLine(clock.now(), LogStream.LOG, f"{CANARY} line")
-            await logs.append(town.database, [LogChunk(run.run_id, 1, [line])])
+            await logs.append(town.database, [LogChunk(run.run_id, 1, run.fence, 1, [line])])
             broke = Failed(RunError("boom", f"{CANARY} error"), permanent=True)
             await report(town.database, [Report(run.run_id, run.job_id, run.fence, worker, broke)])
             nest.ids["run_id"] = str(run.run_id)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from secrets import token_bytes
 from typing import Any
 from uuid import uuid4
@@ -14,17 +15,19 @@ import httpx2 as httpx
 import pytest
 
 from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Principal, PrincipalKind
-from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
+from foliot.domain.ids import KeyId, PrincipalId, WorkerId, WorkspaceId
 from foliot.services.access import Door
 from foliot.services.setup import first_start
-from foliot.storage import keys, workspaces
+from foliot.storage import keys, workers, workspaces
 from foliot.storage.tx import Database, Role
+from foliot.storage.workers import WorkerRow
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
 from foliot.web.rates import Rates
 
+FOR_EVER = datetime(9999, 1, 1, tzinfo=UTC)
 WORKSPACES = ("acme", "globex", "outsider")
 
 
@@ -51,6 +54,13 @@ class Town:
         assert answer.status_code == 201, answer.text
         made: dict[str, Any] = answer.json()
         return made
+
+    async def employ(self, worker_id: WorkerId) -> WorkerId:
+        """A worker that lives for ever and, by the books, serves nothing: what it claims is the test's affair."""
+        async with self.database.tx(Role.ENGINE) as tx:
+            if not await workers.beat(tx, worker_id, FOR_EVER, is_draining=False):
+                await workers.register(tx, worker_id, WorkerRow("test", [], [], 100, "0"), FOR_EVER)
+        return worker_id
 
     async def enrol(
         self,

@@ -26,7 +26,7 @@ MANUAL = {"kind": "manual"}
 
 
 async def work(town: Town, clock: ManualClock, took: timedelta) -> None:
-    runs = await claim(town.database, WORKER, "default", ["http"], 100, Turns())
+    runs = await claim(town.database, await town.employ(WORKER), "default", ["http"], 100, Turns())
     clock.advance(took)
     reports = [Report(run.run_id, run.job_id, run.fence, WORKER, Succeeded()) for run in runs]
     assert len(await report(town.database, reports)) == len(runs)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind
+from foliot.domain.bulk import Action, Outcome
+from foliot.domain.errors import DatabaseUnavailable
+from foliot.domain.ids import JobId, PrincipalId
+from foliot.services import bulk as services_bulk
+from foliot.services.bulk_pieces import do_piece
+from foliot.services.wanting import Asker
+from foliot.storage.tx import Database, Role
+from foliot.testing.actors import TEST
+from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, job, problems
 
 pytestmark = pytest.mark.anyio
@@ -194,3 +204,95 @@ async def test_a_wrong_order_is_refused_where_it_is_wrong(quiet_town: Town, body
     answer = await quiet_town.ask("POST", "/jobs/bulk", json=body)
     assert answer.status_code == 422, answer.text
     assert pointer in problems(answer)
+
+
+async def many(town: Town, count: int) -> list[str]:
+    return [(await town.make(name=f"job {n}", schedule={"kind": "manual"}))["id"] for n in range(count)]
+
+
+async def test_what_the_time_does_not_allow_remains_and_is_done_behind_the_last(
+    town: Town, monkeypatch: pytest.MonkeyPatch, owner: Any
+) -> None:
+    monkeypatch.setattr(services_bulk, "PIECE", 2)
+    monkeypatch.setattr(services_bulk.act, "__kwdefaults__", {"dry_run": False, "lasts": 0.0})
+    ids, counted = await many(town, 5), 5
+    after, dones = None, []
+    while True:
+        done = await bulk(town, "run", q="", expected_count=counted, after=after)
+        dones.append((done["found"], done["done"], done["remaining"]))
+        after, counted = done["next_after"], done["remaining"]
+        if not counted:
+            break
+    assert dones == [(5, 2, 3), (3, 2, 1), (1, 1, 0)]
+    assert after is None
+    assert owner.execute("SELECT count(*), count(DISTINCT job_id) FROM foliot.runs").fetchone() == (5, 5)
+    assert len(ids) == 5
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("action", ["run", "pause", "tag"])
+async def test_a_repeat_after_a_death_midway_goes_on_behind_what_was_done(
+    town: Town, monkeypatch: pytest.MonkeyPatch, owner: Any, action: str, named: bool
+) -> None:
+    monkeypatch.setattr(services_bulk, "PIECE", 2)
+    monkeypatch.setattr(services_bulk, "LARGE_PIECE", 2)
+    ids = await many(town, 5)
+    target = {"ids": ids} if named else {"q": "status:active", "expected_count": 5}
+    body = {"action": action, "args": {"tags": ["x"]}, **target}
+    asked: dict[str, Any] = {"json": body, "headers": {"Idempotency-Key": "many"}}
+    keep = services_bulk._keep
+
+    async def die(tx: Any, by: Any, order: Any, tally: Any, *, is_over: bool) -> None:
+        if tally.passed > 2:
+            raise DatabaseUnavailable("The database went away.")
+        await keep(tx, by, order, tally, is_over=is_over)
+
+    monkeypatch.setattr(services_bulk, "_keep", die)
+    assert (await town.ask("POST", "/jobs/bulk", **asked)).status_code == 503
+    monkeypatch.setattr(services_bulk, "_keep", keep)
+    again = await town.ask("POST", "/jobs/bulk", **asked)
+    assert again.status_code == 200, again.text
+    told = again.json()
+    assert (told["found"], told["done"] + told["already"], told["failed"]) == (5, 5, 0)
+    assert (await town.ask("POST", "/jobs/bulk", **asked)).json() == told
+    actions = owner.execute(
+        "SELECT count(*), count(DISTINCT object_id) FROM foliot.audit WHERE action = ANY (%s)",
+        [["run.requested", "job.paused", "job.edited"]],
+    ).fetchone()
+    assert actions == (5, 5), "each was done once"
+
+
+async def test_where_only_the_answer_was_lost_the_repeat_tells_how_it_went(
+    town: Town, owner: Any, clock: ManualClock
+) -> None:
+    asked: dict[str, Any] = {
+        "json": {"action": "run", "ids": [*await many(town, 2), str(uuid4())]},
+        "headers": {"Idempotency-Key": "many"},
+    }
+    await town.ask("POST", "/jobs/bulk", **asked)
+    owner.execute("UPDATE foliot.idempotency_keys SET status = NULL, headers = NULL, body = NULL")
+    clock.advance(timedelta(seconds=5))
+    again = await town.ask("POST", "/jobs/bulk", **asked)
+    assert (again.status_code, again.json()["code"]) == (409, "idempotency_answer_lost")
+    assert "run of many jobs: 2 done, 0 so already, 1 failed" in again.json()["detail"]
+
+
+async def test_a_pause_of_many_must_end_in_the_future(town: Town) -> None:
+    body = {"action": "pause", "ids": await many(town, 1), "args": {"until": "2020-01-01T00:00:00Z"}}
+    answer = await town.ask("POST", "/jobs/bulk", json=body)
+    assert (answer.status_code, list(problems(answer))) == (422, ["/args/until"])
+
+
+async def test_a_job_given_away_since_it_was_found_is_not_stopped(
+    town: Town, database: Database, owner: Any
+) -> None:
+    key = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    town.keys["acme", "agent"] = key
+    made = (await town.ask("POST", "/jobs", role="agent", json=job())).json()
+    agent = PrincipalId(UUID(made["owner"]))
+    owner.execute("UPDATE foliot.jobs SET owner_id = NULL WHERE id = %s", [made["id"]])
+    async with database.tx(Role.APP, town.ids["acme"]) as tx:
+        asker = Asker(agent, only_own=True)
+        order = services_bulk.Order(Action.PAUSE)
+        [told] = await do_piece(tx, [JobId(UUID(made["id"]))], order, TEST, asker, dry_run=False)
+    assert told.outcome is Outcome.NOT_FOUND

@@ -68,6 +68,19 @@ async def test_a_change_moves_the_jobs_that_use_it_at_once(town: Town) -> None:
     assert back["next_run_at"] == "2027-01-16T12:00:00Z"
 
 
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+async def test_one_that_was_changed_since_it_was_read_is_left_alone(town: Town, method: str) -> None:
+    found = await made(town)
+    path = f"/calendars/{found['id']}"
+    assert (await town.ask("PATCH", path, json={"name": "evenings"})).status_code == 200
+    more: dict[str, Any] = {} if method == "DELETE" else {"json": calendar()}
+    stale = await town.ask(method, path, headers={"If-Match": '"1"'}, **more)
+    assert (stale.status_code, stale.json()["code"]) == (412, "stale_revision")
+    assert (await town.ask("GET", path)).json()["name"] == "evenings"
+    fine = await town.ask(method, path, headers={"If-Match": '"2"'}, **more)
+    assert fine.is_success, fine.text
+
+
 async def test_one_in_use_goes_only_by_force_and_the_refusal_names_its_jobs(town: Town) -> None:
     used = await made(town)
     job = await town.make(name="nightly report", calendars=[used["id"]])

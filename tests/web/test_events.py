@@ -34,7 +34,7 @@ async def edge(town: Town) -> AsyncIterator[Served]:
 
 
 async def worked(town: Town, outcome: Any = None) -> None:
-    claimed = await claim(town.database, WORKER, "default", ["http"], 10, Turns())
+    claimed = await claim(town.database, await town.employ(WORKER), "default", ["http"], 10, Turns())
     reports = [
         Report(each.run_id, each.job_id, each.fence, WORKER, outcome or Succeeded()) for each in claimed
     ]

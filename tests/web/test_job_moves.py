@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 
+from foliot.domain.errors import NotFound, StaleRevision
+from foliot.domain.ids import JobId, PrincipalId
+from foliot.services import editing, job_moves, jobs, revisions, run_verbs
+from foliot.services.backfill import backfill
 from foliot.services.tick import tick
+from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, problems
 
@@ -126,3 +134,45 @@ async def test_what_was_done_is_in_the_audit(town: Town, owner: Any) -> None:
     assert [row[0] for row in found] == ["job.created", "job.paused"]
     prefix = town.keys["acme", "editor"].split("_")[1]
     assert found[1][1:] == (made["owner"], "127.0.0.1", paused.headers["X-Request-Id"], prefix)
+
+
+Verb = Callable[..., Awaitable[object]]
+DAY_BEFORE = datetime(2027, 1, 14, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        job_moves.pause,
+        job_moves.disable,
+        job_moves.resume,
+        run_verbs.run_now,
+        partial(run_verbs.skip_next, reason="holiday"),
+        run_verbs.undo_skip_next,
+        partial(backfill, start=DAY_BEFORE, end=DAY_BEFORE + timedelta(hours=1), dry_run=False),
+    ],
+)
+async def test_a_verb_looks_under_its_lock_whether_the_job_is_as_it_was_seen(
+    town: Town, owner: Any, verb: Verb
+) -> None:
+    made = await town.make()
+    edited = await town.ask("PATCH", f"/jobs/{made['id']}", json={"name": "two"})
+    before = owner.execute("SELECT count(*) FROM foliot.audit").fetchone()
+    job_id, acme = JobId(UUID(made["id"])), town.ids["acme"]
+    with pytest.raises(StaleRevision, match=r"editor-\w+ \([0-9a-f-]+\) changed it") as stale:
+        await verb(town.database, acme, job_id, by=TEST, expected_revision=1)
+    assert (stale.value.revision, edited.json()["revision"]) == (2, 2)
+    assert owner.execute("SELECT count(*) FROM foliot.audit").fetchone() == before
+
+
+async def test_an_agent_cannot_edit_what_is_no_longer_its_own(town: Town, owner: Any) -> None:
+    made = await town.make()
+    job_id, acme = JobId(UUID(made["id"])), town.ids["acme"]
+    stranger = PrincipalId(uuid4())
+    definition = (await jobs.get(town.database, acme, job_id)).definition
+    for act in (
+        editing.edit(town.database, acme, job_id, definition, TEST, only_owner=stranger),
+        revisions.revert(town.database, acme, job_id, 1, TEST, only_owner=stranger),
+    ):
+        with pytest.raises(NotFound):
+            await act

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import count
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -25,19 +26,20 @@ from tests.web.streaming import served
 
 pytestmark = pytest.mark.anyio
 WORKER = WorkerId(uuid4())
+FENCES = count(1)  # each delivery is a holder's first
 
 
 async def running(town: Town, clock: ManualClock, **fields: Any) -> Claimed:
     await town.make(**fields)
     clock.advance(timedelta(minutes=10))
     await tick(town.database)
-    [claimed] = await claim(town.database, WORKER, "default", ["http"], 1, Turns())
+    [claimed] = await claim(town.database, await town.employ(WORKER), "default", ["http"], 1, Turns())
     return claimed
 
 
 async def write(town: Town, clock: ManualClock, run_id: UUID, *texts: str, attempt: int = 1) -> None:
     lines = [LogLine(clock.now(), LogStream.LOG, text) for text in texts]
-    await logs.append(town.database, [LogChunk(RunId(run_id), attempt, lines)])
+    await logs.append(town.database, [LogChunk(RunId(run_id), attempt, next(FENCES), 1, lines)])
 
 
 async def ended(town: Town, run: Claimed) -> None:

@@ -27,7 +27,7 @@ BROKE = Failed(RunError("boom", "It broke."), permanent=True)
 
 
 async def taken(town: Town) -> list[Claimed]:
-    return await claim(town.database, WORKER, "default", ["http"], 10, Turns())
+    return await claim(town.database, await town.employ(WORKER), "default", ["http"], 10, Turns())
 
 
 async def ended(town: Town, runs: list[Claimed], outcome: Any) -> frozenset[Any]:

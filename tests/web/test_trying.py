@@ -95,3 +95,14 @@ async def test_a_deletion_is_tried_by_what_it_would_take(town: Town, owner: Any)
     gone = await town.ask("DELETE", f"/jobs/{made['id']}", role="admin", params={**DRY, "purge": "true"})
     assert (gone.status_code, gone.json()["job"]) == (200, None)
     assert everything(owner) == before
+
+
+async def test_a_return_to_an_old_revision_is_tried_too(town: Town, owner: Any) -> None:
+    made = await town.make(schedule=DAILY)
+    path = f"/jobs/{made['id']}"
+    await town.ask("PATCH", path, json={"schedule": {"expr": "0 7 * * *"}})
+    before = everything(owner)
+    told = (await town.ask("POST", f"{path}/revert", params=DRY, json={"revision": 1})).json()
+    assert (told["job"]["revision"], told["job"]["schedule"]["expr"]) == (3, made["schedule"]["expr"])
+    assert len(told["difference"]["moved"]) == 30
+    assert everything(owner) == before

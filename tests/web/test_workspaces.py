@@ -66,7 +66,7 @@ async def test_a_workspace_that_is_put_away_takes_everything_with_it(
     others = await town.make(who="globex", schedule=EVERY_SECOND)
     clock.set(clock.now().replace(second=5))
     await tick(town.database)
-    worker = WorkerId(uuid4())
+    worker = await town.employ(WorkerId(uuid4()))
     claimed = await claim(town.database, worker, "default", ["http"], 10, Turns())
     mine = next(each for each in claimed if str(each.job_id) == running["id"])
     clock.set(clock.now().replace(second=9))

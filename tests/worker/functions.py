@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from foliot.handlers.context import Ctx
+from foliot import Context, Fail, Foliot, Retry, Skip
 
 
 def add(given: dict[str, int]) -> int:
@@ -22,11 +22,11 @@ def nothing() -> None:
     print("said to nobody in particular")
 
 
-def told(given: dict[str, Any], ctx: Ctx) -> list[Any]:
+def told(given: dict[str, Any], ctx: Context) -> list[Any]:
     return [given, ctx.run_id, ctx.fence, ctx.planned_for.year, os.getpid()]
 
 
-def only_ctx(ctx: Ctx) -> int:
+def only_ctx(ctx: Context) -> int:
     return ctx.attempt
 
 
@@ -64,7 +64,7 @@ async def soon(given: dict[str, Any]) -> dict[str, Any]:
 THING = "not a function"
 
 
-def chatty(given: dict[str, Any], ctx: Ctx) -> str:
+def chatty(given: dict[str, Any], ctx: Context) -> str:
     ctx.log("begin", given["a"])
     thread = threading.Thread(target=ctx.log, args=("from a thread\nin two lines",))
     thread.start()
@@ -72,11 +72,65 @@ def chatty(given: dict[str, Any], ctx: Ctx) -> str:
     return "said"
 
 
-async def chatty_soon(ctx: Ctx) -> None:
+async def chatty_soon(ctx: Context) -> None:
     ctx.log("on the loop")
     await asyncio.to_thread(ctx.log, "from a thread")
 
 
-def endless(ctx: Ctx) -> None:
+def endless(ctx: Context) -> None:
     for number in range(20_000):
         ctx.log(number)
+
+
+app = Foliot("tests")
+
+
+@app.job
+def by_name(ctx: Context, a: int, *, b: int = 2) -> list[Any]:
+    ctx.progress(1, 2)
+    return [a, b, ctx.run_id]
+
+
+@app.job
+async def by_name_soon(a: int, context: Context) -> list[Any]:
+    await asyncio.sleep(0)
+    return [a, context.attempt]
+
+
+@app.job
+def asks(how: str) -> None:
+    raise ENDS[how]
+
+
+@app.job
+async def asks_soon(how: str) -> None:
+    raise ENDS[how]
+
+
+ENDS: dict[str, Exception] = {
+    "retry": Retry("later", after="5m"),
+    "retry by policy": Retry("some time"),
+    "skip": Skip("nothing to do"),
+    "fail": Fail("no use"),
+    "fail once": Fail("try again", permanent=False, code="bank_closed"),
+}
+
+
+async def notices(given: dict[str, str], ctx: Context) -> None:
+    try:
+        _write(given["began"])
+        await asyncio.Event().wait()
+    finally:
+        _write(given["told"], str(ctx.cancelled))
+
+
+def notices_by_hand(given: dict[str, str], ctx: Context) -> None:
+    try:
+        _write(given["began"])
+        signal.pause()
+    finally:
+        _write(given["told"], str(ctx.cancelled))
+
+
+def _write(path: str, text: str = "") -> None:
+    Path(path).write_text(text)

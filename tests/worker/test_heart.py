@@ -30,7 +30,7 @@ class Line:
     answer: Beat | Exception
     beats: list[WorkerId] = field(default_factory=list)
 
-    async def beat(self, worker_id: WorkerId, *, draining: bool) -> Beat:
+    async def beat(self, worker_id: WorkerId, working_on: object, *, draining: bool) -> Beat:
         self.beats.append(worker_id)
         if isinstance(self.answer, Exception):
             raise self.answer
@@ -49,6 +49,9 @@ class Body:
 
     def stop_all(self, why: str) -> None:
         self.told.append(why)
+
+    def working_on(self) -> list[tuple[RunId, int]]:
+        return []
 
     def first_due(self) -> float | None:
         return None
@@ -85,6 +88,18 @@ async def test_a_worker_that_was_struck_off_learns_it_and_beats_no_more() -> Non
     line, body = await live(struck_off, lambda line, body: body.told)
     assert body.told == [struck_off]
     assert len(line.beats) == 1
+
+
+async def test_a_hint_makes_it_beat_before_its_time() -> None:
+    line, body = Line(Beat(is_alive=True)), Body()
+    heart = Heart(line, body, asyncio.get_running_loop(), timedelta(hours=1))  # type: ignore[arg-type]
+    heart.follow(ME, monotonic())
+    await heart.step()
+    assert line.beats == []
+    heart.beat_soon()
+    await heart.step()
+    await heart.step()
+    assert line.beats == [ME]
 
 
 async def test_cancels_come_with_the_beat() -> None:

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from foliot.domain.outcomes import Failed, Succeeded
-from foliot.handlers.context import Ctx
 from foliot.handlers.http import KEPT, HttpHandler
 from foliot.handlers.registry import Assignment, Done
+from foliot.sdk.context import Context
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
-CTX = Ctx("w", "j", "job", "run-1", 2, 3, "schedule", datetime(2027, 1, 15, tzinfo=UTC))
+CTX = Context("w", "j", "job", "run-1", 2, 3, "schedule", datetime(2027, 1, 15, tzinfo=UTC))
 
 
 @asynccontextmanager

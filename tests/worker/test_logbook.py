@@ -111,13 +111,46 @@ async def test_a_database_that_is_away_loses_no_line(
     assert logbook._pages == {}
 
 
+async def test_a_delivery_whose_answer_was_lost_is_kept_once_and_what_follows_it_too(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Any
+) -> None:
+    class Deaf(LocalLink):
+        """Its first delivery is kept, and nobody hears of it."""
+
+        deaf = True
+
+        async def log(self, chunks: Sequence[LogChunk]) -> None:
+            await super().log(chunks)
+            if self.deaf:
+                self.deaf = False
+                raise DatabaseUnavailable("The connection broke during the commit.")
+
+    await make_ready(database, clock, workspace)
+    link = Deaf(database, "test")
+    logbook = Logbook(link, clock)
+    write = logbook.writer(run_of(owner)[0], 1, 1)
+    write("log", "one")
+    with pytest.raises(DatabaseUnavailable):
+        await logbook.step()
+    write("log", "two")
+    await logbook.step()
+    logbook.writer(run_of(owner)[0], 2, 1)("log", "of the next holder")
+    await logbook.step()
+    page = await logs.read(database, workspace, run_of(owner)[0])
+    assert [(each.seq, each.line.text) for each in page.lines] == [
+        (1, "one"),
+        (2, "two"),
+        (3, "of the next holder"),
+    ]
+
+
 async def test_a_line_from_a_thread_wakes_the_delivery(database: Database, clock: ManualClock) -> None:
     link = LocalLink(database, "test")
     logbook, woken = Logbook(link, clock), asyncio.Event()
     logbook.wake = woken.set
     await logbook.step()
-    await asyncio.to_thread(logbook.writer, None, 1)  # type: ignore[arg-type]
+    await asyncio.to_thread(logbook.writer, None, 1, 1)  # type: ignore[arg-type]
     assert not woken.is_set()
-    await asyncio.to_thread(logbook.writer(None, 1), "log", "hello")  # type: ignore[arg-type]
+    await asyncio.to_thread(logbook.writer(None, 1, 1), "log", "hello")  # type: ignore[arg-type]
     async with asyncio.timeout(20):
         await woken.wait()

@@ -6,21 +6,22 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from foliot.domain.logs import MOST_LINES
-from foliot.domain.outcomes import Failed, Succeeded
-from foliot.handlers.context import Ctx
+from foliot.domain.outcomes import AskedRetry, AskedSkip, Failed, Succeeded
+from foliot.domain.schedule import SkipReason
 from foliot.handlers.python import PythonHandler
 from foliot.handlers.registry import Assignment, Done, load
+from foliot.sdk.context import Context
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
-CTX = Ctx("w", "j", "job", "r", 2, 3, "schedule", datetime(2027, 1, 15, tzinfo=UTC))
+CTX = Context("w", "j", "job", "r", 2, 3, "schedule", datetime(2027, 1, 15, tzinfo=UTC))
 
 
 @pytest.fixture
@@ -130,3 +131,40 @@ async def test_an_endless_talker_is_heard_up_to_a_bound(python: PythonHandler) -
     done = await python.run(Assignment(ctx, {"call": "functions:endless"}, {}))
     assert isinstance(done.outcome, Succeeded)
     assert len(lines) == MOST_LINES + 1
+
+
+async def test_a_decorated_function_gets_its_input_by_name_and_the_context_it_asks_for(
+    python: PythonHandler,
+) -> None:
+    assert (await call(python, "by_name", a=1)).output == [1, 2, "r"]
+    assert (await call(python, "by_name", a=1, b=3)).output == [1, 3, "r"]
+    assert (await call(python, "by_name_soon", a=4)).output == [4, 2]
+
+
+@pytest.mark.parametrize("name", ["by_name", "by_name_soon"])
+async def test_input_that_does_not_fit_is_refused_for_good(python: PythonHandler, name: str) -> None:
+    code, message, permanent = error(await call(python, name, a=1, c=2))
+    assert (code, permanent) == ("input_invalid", True)
+    assert f"{name} has no parameter c" in message
+    assert error(await call(python, name))[1] == f"{name} needs a, which the input does not have."
+
+
+@pytest.mark.parametrize("name", ["asks", "asks_soon"])
+async def test_what_a_function_asks_for_by_raising_is_done(python: PythonHandler, name: str) -> None:
+    assert (await call(python, name, how="retry")).outcome == AskedRetry(timedelta(minutes=5))
+    assert error(await call(python, name, how="retry by policy")) == ("retry", "some time", False)
+    assert (await call(python, name, how="skip")).outcome == AskedSkip(SkipReason.OPERATOR, "nothing to do")
+    assert error(await call(python, name, how="fail")) == ("failed", "no use", True)
+    assert error(await call(python, name, how="fail once")) == ("bank_closed", "try again", False)
+
+
+@pytest.mark.parametrize("name", ["notices", "notices_by_hand"])
+async def test_a_function_that_is_told_to_end_can_see_it(
+    python: PythonHandler, tmp_path: Path, name: str
+) -> None:
+    began, told = tmp_path / "began", tmp_path / "told"
+    task = asyncio.create_task(call(python, name, began=str(began), told=str(told)))
+    await until(began.exists)
+    task.cancel()
+    await asyncio.wait([task])
+    assert told.read_text() == "True"

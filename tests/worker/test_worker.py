@@ -7,17 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
 
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.errors import DatabaseUnavailable
-from foliot.domain.ids import WorkerId, WorkspaceId
+from foliot.domain.ids import RunId, WorkerId, WorkspaceId
 from foliot.domain.policy import Limits
 from foliot.domain.schedule import Interval
 from foliot.handlers.registry import Assignment, Done, succeeded
 from foliot.services import jobs, workers
+from foliot.services.run_verbs import cancel_run
 from foliot.services.tick import tick
 from foliot.services.work import Work
 from foliot.storage.tx import Database
@@ -145,9 +147,30 @@ async def test_a_cancel_heard_with_a_beat_ends_the_attempt(
     owner.execute("UPDATE foliot.leases SET cancel_requested_at = %s", [clock.now()])
     assert desk.worker.id is not None
     await until(lambda: desk.gate.begun)
-    desk.worker.heard(await desk.link.beat(desk.worker.id, draining=False))
+    desk.worker.heard(await desk.link.beat(desk.worker.id, [], draining=False))
     await desk.work_off(1)
     assert statuses(owner) == ["cancelled"]
+
+
+async def test_an_attempt_whose_lease_was_taken_away_ends_with_the_next_beat_and_the_others_go_on(
+    desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    await make_ready(database, clock, workspace, 2)
+    await desk.worker.step()
+    await until(lambda: len(desk.gate.begun) == 2)
+    taken = RunId(UUID(desk.gate.begun[0].ctx.run_id))
+    await cancel_run(database, workspace, taken, TEST, force=True)
+    assert desk.worker.id is not None
+    beat = await desk.link.beat(desk.worker.id, desk.worker.working_on(), draining=False)
+    assert beat.gone == [(taken, 1)]
+    desk.worker.heard(beat)
+    await desk.work_off(1)
+    assert [run_id for run_id, _ in desk.worker.working_on()] == [
+        RunId(UUID(desk.gate.begun[1].ctx.run_id))
+    ], "only the one that was taken away has ended"
+    desk.gate.opened.set()
+    await desk.work_off(1)
+    assert sorted(statuses(owner)) == ["cancelled", "succeeded"]
 
 
 async def test_draining_finishes_what_it_can_and_hands_the_rest_back(
@@ -173,7 +196,7 @@ async def test_a_worker_given_up_for_lost_stops_and_comes_again_under_a_new_id(
     first = desk.worker.id
     assert first is not None
     clock.advance(workers.LEASE + MINUTE)
-    desk.worker.heard(await desk.link.beat(first, draining=False))
+    desk.worker.heard(await desk.link.beat(first, [], draining=False))
     await desk.work_off(1)
     await desk.worker.step()
     assert desk.worker.id not in (None, first)

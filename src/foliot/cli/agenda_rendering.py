@@ -54,7 +54,10 @@ def _row(item: AgendaItemOut, zone: str, now: datetime) -> tuple[Text, ...]:
 def _several(item: AgendaItemOut, zone: str) -> Text:
     if item.count == 1:
         return Text("")
-    until = "" if item.last_for is None else f" until {item.last_for.astimezone(zone_named(zone)):%H:%M}"
+    until = ""
+    if item.last_for is not None:
+        first, last = (each.astimezone(zone_named(zone)) for each in (item.starts_at, item.last_for))
+        until = f" until {last:%H:%M}" if first.date() == last.date() else f" until {last:%a %H:%M}"
     return Text(f" ({item.count if item.count is not None else 'many'} times{until})", style=QUIET)
 
 

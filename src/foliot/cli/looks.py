@@ -95,7 +95,7 @@ class Columns:
             )
         for row in self.rows:
             table.add_row(*(row[at] for at in kept))
-        yield Padding(table, (0, 0, 0, self.indent), expand=False) if self.indent else table
+        yield Padding(table, (0, 0, 0, self.indent)) if self.indent else table
 
 
 def columns(

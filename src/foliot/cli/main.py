@@ -8,7 +8,21 @@ from typing import Annotated
 import typer
 
 from foliot import __version__
-from foliot.cli import agenda, calendars, db, fleet, freeze, jobs, keys, preview, runs, serve, whoami, why
+from foliot.cli import (
+    agenda,
+    calendars,
+    db,
+    fleet,
+    freeze,
+    jobs,
+    keys,
+    preview,
+    runs,
+    serve,
+    whoami,
+    why,
+    worker,
+)
 from foliot.cli import settings as settings_command
 from foliot.cli.code import commands as code
 from foliot.cli.exits import MEANINGS, Exit
@@ -44,6 +58,7 @@ def foliot(
 
 
 app.command("serve")(serve.serve)
+app.command("worker")(worker.worker)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(runs.app, name="runs")
 app.command("why")(why.why)

@@ -28,6 +28,7 @@ Port = Annotated[str | None, flag("port")]
 PgBindir = Annotated[str | None, flag("pg_bindir")]
 LogFormat = Annotated[str | None, flag("log_format")]
 LogLevel = Annotated[str | None, flag("log_level")]
+App = Annotated[str | None, flag("app")]
 ShutdownGrace = Annotated[str | None, flag("shutdown_grace")]
 
 

@@ -15,6 +15,7 @@ def serve(
     log_format: options.LogFormat = None,
     log_level: options.LogLevel = None,
     shutdown_grace: options.ShutdownGrace = None,
+    app: options.App = None,
 ) -> None:
     """Run Foliot on this machine until Ctrl-C or SIGTERM.
 
@@ -30,6 +31,7 @@ def serve(
         log_format=log_format,
         log_level=log_level,
         shutdown_grace=shutdown_grace,
+        app=app,
     )
     from foliot.wiring import node
 

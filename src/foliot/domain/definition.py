@@ -63,6 +63,13 @@ class Definition:
     owner_id: PrincipalId | None = None
     external_ref: Json | None = None
 
+    @property
+    def managed_by(self) -> str | None:
+        """The app in whose code this job is written; None where people write it."""
+        ref = self.external_ref or {}
+        app = ref.get("app") if ref.get("source") == "code" else None
+        return app if isinstance(app, str) and app else None
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -78,6 +85,11 @@ class Rules:
     @cached_property
     def is_exclusive(self) -> bool:
         return self.spec.overlap.rule is not OverlapRule.CONCURRENT
+
+    @property
+    def cancels_running(self) -> bool:
+        """Whether a new run of it may put an end to another."""
+        return self.spec.overlap.rule is OverlapRule.CANCEL_RUNNING
 
     @cached_property
     def is_seeded(self) -> bool:

@@ -9,6 +9,7 @@ FoliotError
 ├── NotFound                no such thing, or not yours: 404
 ├── Conflict                it is not in a state that allows this: 409
 │   ├── IllegalMove         a job or run cannot make that move from where it is
+│   ├── ManagedByCode       the job is written in the code of an app, which would undo the change
 │   ├── StaleRevision       somebody else has edited it since it was read: 412
 │   ├── UnexpectedCount     a filter finds more or fewer than whoever asks has seen
 │   ├── LeaseLost           the report came under a fence that is no longer valid
@@ -121,6 +122,12 @@ class IllegalMove(Conflict):
     """A job or run cannot make that move from where it is."""
 
     code = "illegal_move"
+
+
+class ManagedByCode(Conflict):
+    """This job is written in the code of an app, which would undo the change."""
+
+    code = "managed_by_code"
 
 
 class StaleRevision(Conflict):

@@ -36,4 +36,20 @@ def uuid7s(at: datetime, entropy: bytes) -> list[UUID]:
     return ids
 
 
+def raw_uuid7s(at: datetime, entropy: bytes) -> list[bytes]:
+    """The same as bytes, for batches: a column of bytes at a time, since a step for each id would cost more than all else about it."""
+    count = len(entropy) // 10
+    made = bytearray(16 * count)
+    for place, byte in enumerate(int(at.timestamp() * 1000).to_bytes(6, "big")):
+        made[place::16] = bytes((byte,)) * count
+    for place in range(10):
+        made[6 + place :: 16] = entropy[place::10]
+    made[6::16] = made[6::16].translate(_VERSION)
+    made[8::16] = made[8::16].translate(_VARIANT)
+    ids = bytes(made)
+    return [ids[place : place + 16] for place in range(0, len(ids), 16)]
+
+
+_VERSION = bytes(0x70 | byte & 0x0F for byte in range(256))
+_VARIANT = bytes(0x80 | byte & 0x3F for byte in range(256))
 _LOW = (1 << 62) - 1  # the bits of chance that stand behind those of time and version

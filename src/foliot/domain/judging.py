@@ -84,6 +84,9 @@ def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitte
             )
         case Lost():
             return _lost(run, facts, now + LOST_JITTER * jitter)
+        case HandedBack() if facts.status is JobStatus.ARCHIVED:
+            note = GiveUp(NoRetry.ARCHIVED).sentence
+            return Judgement(RunEvent.CANCEL, AttemptEvent.CANCEL, run.last_error, note=note)
         case HandedBack():
             allowed = may_start_by(run.trigger, facts.job.timetable, now)
             if isinstance(allowed, MayNot):
@@ -121,6 +124,8 @@ def _lost(run: RunFacts, facts: JobFacts, at: datetime) -> Judgement:
     over = Judgement(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
     if facts.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MOST_LOSSES:
         return over
+    if facts.status is JobStatus.ARCHIVED:
+        return replace(over, note=GiveUp(NoRetry.ARCHIVED).sentence)
     allowed = may_start_by(run.trigger, facts.job.timetable, at)
     if isinstance(allowed, MayNot):
         return replace(over, note=GiveUp(NoRetry.CLOSED).sentence)
@@ -133,6 +138,8 @@ def _retry(
 ) -> MayStart | GiveUp:
     """When the next attempt may start, by the retry policy and then by window and calendars."""
     job, next_at = facts.job, facts.timer.next_at
+    if facts.status is JobStatus.ARCHIVED:
+        return GiveUp(NoRetry.ARCHIVED)
     answer = after_failure(
         job.retry, run.retries_used, now, jitter, interval=job.interval, next_planned_at=next_at, asked=asked
     )

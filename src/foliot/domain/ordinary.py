@@ -22,15 +22,17 @@ def ordinary_plan(rules: Rules, cursor: datetime, now: datetime) -> Plan | None:
     """The plan of an active job that is due, has no live, waiting or unwanted run, and neither gate nor freeze; None where not even
     that makes it ordinary.
     """
-    known = rules.steps
-    step = known[cursor] if cursor in known else _remembered(rules, cursor)
+    step = ordinary_step(rules, cursor)
     if step is not None and step.due_at <= now <= step.late_after and now < step.following_at:
         return step.plan
     return None
 
 
-def _remembered(rules: Rules, cursor: datetime) -> Step | None:
+def ordinary_step(rules: Rules, cursor: datetime) -> Step | None:
+    """That plan and when it holds: what is left to ask is whether it is time."""
     known = rules.steps
+    if cursor in known:
+        return known[cursor]
     if len(known) >= _REMEMBERED:
         known.clear()
     step = known[cursor] = _step(rules, cursor) if rules.are_ordinary else None

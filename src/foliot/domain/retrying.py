@@ -25,6 +25,7 @@ class NoRetry(StrEnum):
     PAST_NEXT = "past_next"
     PERMANENT = "permanent"
     CLOSED = "closed"
+    ARCHIVED = "archived"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ _SENTENCES = {
     NoRetry.PAST_NEXT: "The next retry would not start before the next planned time, which goes on instead.",
     NoRetry.PERMANENT: "The failure was reported as permanent, so retrying would not help.",
     NoRetry.CLOSED: "Window or calendars leave no time for the next attempt.",
+    NoRetry.ARCHIVED: "The job was archived, so nothing of it starts any more.",
 }
 
 

@@ -116,8 +116,7 @@ def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitt
         event=event,
         timer=timer,
         promotes=_promotion(run, facts, stopped),
-        # What ended before it began did nothing that another job could build on.
-        wakes=kinds_matched(status) if run.attempt_count else (),
+        wakes=kinds_matched(status),
         notices=_notices(status, judged, event, facts),
     )
 

@@ -170,8 +170,11 @@ class Walk:
         left = leftover(self.timetable, self.cursor, last, chosen, reason)
         if left is not None:
             self.records.append(left)
+        if catch_up and self.due.skip_until is None and first not in chosen:
+            self.skip_next = False  # the one time that was to pass has gone by, and is recorded here
         for place, planned in enumerate(chosen):
-            not_before = self.now + pace * place if pace else None
+            # What comes late stands behind what is on time.
+            not_before = self.now + pace * place if catch_up else None
             self._decide(planned, catch_up=catch_up, patient=patient, not_before=not_before)
         self.cursor = last.planned_for
 

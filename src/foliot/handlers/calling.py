@@ -1,14 +1,16 @@
-"""`package.module:function` -> the function, and what to call it with. Standard library only: child processes load this."""
+"""`package.module:function` -> the function, and what to call it with. No heavy imports: child processes load this."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from importlib import import_module
 from typing import Any
 
-from foliot.handlers.context import Ctx
+from foliot.sdk.app.job import Job
+from foliot.sdk.context import Context
+from foliot.sdk.raising import Fail
 
 
 class NotCallable(Exception):
@@ -25,10 +27,20 @@ def resolve(call: object) -> Callable[..., Any]:
     return found
 
 
-def arguments(function: Callable[..., Any], given: dict[str, Any], ctx: Ctx) -> tuple[Any, ...]:
-    """(input, ctx), (input) or (), as many as the function takes; a single one named ctx gets that."""
+def is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function.function if isinstance(function, Job) else function)
+
+
+def prepared(function: Callable[..., Any], given: dict[str, Any], ctx: Context) -> Callable[[], Any]:
+    """Ready to be called. A decorated function gets the input by the names of its parameters; any other gets
+    (input, ctx), (input) or (), as many as it takes, and a single one named ctx gets that.
+    """
+    if isinstance(function, Job):
+        if problem := function.inputs.misfit(given):
+            raise Fail(f"{function.name} {problem}", code="input_invalid")
+        return function.inputs.bound(function.function, given, ctx)
     wanted = _wanted(function)
-    return (ctx,) if wanted == ("ctx",) else (given, ctx)[: len(wanted)]
+    return partial(function, *((ctx,) if wanted == ("ctx",) else (given, ctx)[: len(wanted)]))
 
 
 @lru_cache(maxsize=1_000)

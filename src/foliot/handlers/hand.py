@@ -16,8 +16,11 @@ from types import FrameType
 from typing import Any, BinaryIO
 
 from foliot.domain.logs import MOST_BYTES, MOST_LINES
-from foliot.handlers.calling import arguments, resolve
-from foliot.handlers.context import Ctx, Write
+from foliot.handlers.calling import prepared, resolve
+from foliot.handlers.endings import raised
+from foliot.sdk.context import Context, Write
+
+_stopped = threading.Event()
 
 
 def main() -> None:
@@ -68,16 +71,17 @@ def _listen(questions: BinaryIO, asked: SimpleQueue[bytes]) -> None:
 def _answer(question: dict[str, Any], write: Write) -> dict[str, Any]:
     try:
         function = resolve(question["call"])
-        ctx = Ctx.of_json(question["ctx"], write)
-        output = function(*arguments(function, question["input"], ctx))
+        ctx = Context.of_json(question["ctx"], write, _stopped.is_set)
+        output = prepared(function, question["input"], ctx)()
         json.dumps(output, allow_nan=False)
     except BaseException as error:  # noqa: BLE001  # sys.exit() in a function ends the attempt, not the hand
-        return {"error": type(error).__name__, "message": str(error)}
+        return raised(error)
     return {"output": output}
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
     """The function's own `finally` still runs; soon after comes a signal that nothing survives."""
+    _stopped.set()
     raise SystemExit("the attempt was stopped")
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from foliot.handlers.context import Write, to_nowhere
+from foliot.sdk.context import Write, to_nowhere
 
 STOPS_WITHIN = 1.0  # seconds between the polite signal and the other one
 

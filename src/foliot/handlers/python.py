@@ -7,14 +7,15 @@ function runs on the worker's loop; a plain one runs in a process of its own, wh
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from foliot.handlers.calling import NotCallable, arguments, resolve
+from foliot.handlers.calling import NotCallable, is_async, prepared, resolve
 from foliot.handlers.configs import PythonConfig
+from foliot.handlers.endings import done_of, raised
 from foliot.handlers.hands import Hand, HandDied
-from foliot.handlers.registry import Assignment, Done, failed, succeeded
+from foliot.handlers.registry import Assignment, Done, failed
 
 
 class PythonHandler:
@@ -31,10 +32,12 @@ class PythonHandler:
             function = self._known.get(str(call)) or await self._find(call)
         except NotCallable as error:
             return failed("call_invalid", str(error), permanent=True)
-        if inspect.iscoroutinefunction(function):
-            given = arguments(function, dict(assignment.input), assignment.ctx)
-            return succeeded(await function(*given))
-        return await self._by_hand(assignment)
+        answer = await (
+            _on_the_loop(function, assignment) if is_async(function) else self._by_hand(assignment)
+        )
+        if "retry_after" in answer:
+            assignment.ctx.write("system", f"Asked to be called again: {answer['message']}")
+        return done_of(answer)
 
     async def close(self) -> None:
         for hand in self._idle:
@@ -46,7 +49,7 @@ class PythonHandler:
         self._known[str(call)] = found
         return found
 
-    async def _by_hand(self, assignment: Assignment) -> Done:
+    async def _by_hand(self, assignment: Assignment) -> dict[str, Any]:
         hand = await self._hand()
         question = {
             "call": assignment.config["call"],
@@ -57,14 +60,12 @@ class PythonHandler:
             answer = await hand.ask(question, assignment.ctx.write)
         except HandDied as error:
             hand.kill()  # what it had started may live on
-            return failed("process_died", str(error))
+            return {"error": "process_died", "message": str(error)}
         except BaseException:
             await hand.end()
             raise
         self._idle.append(hand)
-        if "error" in answer:
-            return failed(answer["error"], answer["message"])
-        return succeeded(answer["output"])
+        return answer
 
     async def _hand(self) -> Hand:
         while self._idle:
@@ -72,3 +73,13 @@ class PythonHandler:
             if hand.is_alive:
                 return hand
         return await Hand.start()
+
+
+async def _on_the_loop(function: Callable[..., Any], assignment: Assignment) -> dict[str, Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    ctx = replace(assignment.ctx, is_stopping=lambda: task.cancelling() > 0)
+    try:
+        return {"output": await prepared(function, dict(assignment.input), ctx)()}
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
+        return raised(error)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from foliot.domain.outcomes import Failed, Outcome, Succeeded
 from foliot.domain.run import RunError
-from foliot.handlers.context import Ctx
+from foliot.sdk.context import Context
 from foliot.wire.shape import Shape
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ GROUP = "foliot.handlers"
 class Assignment:
     """One attempt: the job's configuration and the run's input."""
 
-    ctx: Ctx
+    ctx: Context
     config: Mapping[str, Any]
     input: Mapping[str, Any]
 

@@ -48,13 +48,14 @@ async def backfill(
     oldest_first: bool = True,
     skipped: bool = False,
     only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> Backfill:
     """Runs for the planned times from `start` up to `end`. `skipped` takes those too that are recorded as skipped.
 
     The dry run answers with the exact count, and how far over `most` it would be.
     """
     async with database.tx(Role.APP, workspace_id) as tx:
-        hand = await take(tx, job_id, only_owner=only_owner)
+        hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
         row = hand.row
         refuse_archived(row, "be backfilled")
         end = _checked_end(row, start, end, tx.now)

@@ -61,11 +61,7 @@ async def change(
         found = await calendars.lock(tx, calendar_id)
         if found is None:
             raise no_such("calendar")
-        if expected_revision not in (None, found.revision):
-            raise StaleRevision(
-                f"This calendar is at revision {found.revision} by now.",
-                hint="Read it again, and repeat the change on what you find.",
-            )
+        _check_revision(found, expected_revision)
         calendar = replace(found.calendar, **changes)
         check_calendar(calendar)
         await calendars.update(tx, calendar_id, calendar)
@@ -86,7 +82,13 @@ async def replan_users(database: Database, workspace_id: WorkspaceId, calendar_i
 
 
 async def delete(
-    database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, by: Actor, *, detach: bool = False
+    database: Database,
+    workspace_id: WorkspaceId,
+    calendar_id: CalendarId,
+    by: Actor,
+    expected_revision: int | None = None,
+    *,
+    detach: bool = False,
 ) -> None:
     """Refused while jobs use it; with `detach` it is taken out of their definitions first."""
     while True:
@@ -94,6 +96,7 @@ async def delete(
             found = await calendars.get(tx, calendar_id)
             if found is None:
                 raise no_such("calendar")
+            _check_revision(found, expected_revision)
             users = await calendars.users(tx, calendar_id, FIRST, BATCH)
             if users and not detach:
                 raise _in_use(found, [name for _, name in users])
@@ -101,7 +104,9 @@ async def delete(
                 await _detach(tx, found, [job_id for job_id, _ in users], by)
                 continue
             # From here on no job can begin to use it. Not before: who edits a job locks its timer first.
-            await calendars.lock(tx, calendar_id)
+            if (found := await calendars.lock(tx, calendar_id)) is None:
+                raise no_such("calendar")
+            _check_revision(found, expected_revision)
             if not await calendars.users(tx, calendar_id, FIRST, 1):
                 await calendars.delete(tx, calendar_id)
                 await _note(tx, "calendar.deleted", calendar_id, by, found.calendar.name)
@@ -149,6 +154,15 @@ async def _detach(tx: Tx, found: CalendarRow, job_ids: list[JobId], by: Actor) -
         await jobs.redefine(tx, job_id, changed, author)
         await calendars.link(tx, job_id, left)
     await replan(tx, (await timers.lock(tx, job_ids)).values())
+
+
+def _check_revision(found: CalendarRow, expected: int | None) -> None:
+    if expected not in (None, found.revision):
+        raise StaleRevision(
+            f"This calendar is at revision {found.revision} by now.",
+            hint="Read it again, and repeat the change on what you find.",
+            revision=found.revision,
+        )
 
 
 def _in_use(found: CalendarRow, names: list[str]) -> Conflict:

@@ -15,6 +15,7 @@ from foliot.storage.jobs import Move
 from foliot.storage.tx import Database, Role, Tx
 
 BATCH = 100  # jobs in one transaction
+MOST_LOOKS = 3
 JANITOR = Actor("engine")
 
 
@@ -53,8 +54,11 @@ async def _close(tx: Tx, wanted: list[JobId], by: Actor) -> None:
     await jobs.move(tx, [Move(job_id, row.status) for job_id, row in rows.items()], by.name)
     # Archived first: the ends of their runs then neither promote nor complete anything, and nobody is left to wake.
     settling = Settling(tx, rows, await look_around(tx, rows.values()))
-    waiting = [run_id for row in rows.values() for run_id in await standing.of_job(tx, row)]
-    await settling.end_standing(waiting, Cancelled())
+    for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
+        found = [run_id for row in rows.values() for run_id in await standing.of_job(tx, row)]
+        if not found:
+            break
+        await settling.end_standing(found, Cancelled())
     # After those: what a worker claims meanwhile is no longer standing, and is found among the leases.
     for lease in (await leases.lock(tx, await closing.leased(tx, list(rows)))).values():
         settling.end_leased(lease, Cancelled(), None)

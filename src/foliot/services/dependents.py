@@ -33,19 +33,14 @@ _MOST_LOOKS = 3
 
 
 async def wake_dependents(settling: Settling) -> None:
-    """After the ends are written: evaluate every edge that leads away from them, under the dependents' locks."""
-    ended = tuple(settling.ended)
-    upstreams = {run.job_id for run, _ in ended if settling.rows[run.job_id].has_dependents}
-    if not upstreams:
-        return
-    whens = {row.job_id: row.rules.spec.depends_when for row in settling.rows.values()}
-    for job_id, edges in (await dependencies.facts(settling.tx, whens)).items():
-        if any(edge.edge.upstream in upstreams for edge in edges.edges):
-            dependent = _Dependent(settling, job_id, edges)
-            if settling.status_of(job_id) is JobStatus.ACTIVE:
-                await dependent.wake(ended)
-            await dependent.ask_gate()
-    await settling.write()
+    """After the ends are written: evaluate every edge that leads away from them, under the dependents' locks.
+
+    A dependent that cancels what it has for what it gets makes an end of its own, and those behind it are asked in turn.
+    """
+    told = 0
+    while told < len(settling.ended):
+        ended, told = tuple(settling.ended[told:]), len(settling.ended)
+        await _wake_behind(settling, ended)
 
 
 async def ask_gates(settling: Settling, job_ids: Sequence[JobId]) -> None:
@@ -63,6 +58,20 @@ async def cancel_live(settling: Settling, run_id: RunId) -> None:
             return
         if await settling.end_standing([run_id], Cancelled()):
             return
+
+
+async def _wake_behind(settling: Settling, ended: Sequence[tuple[RunFacts, Settlement]]) -> None:
+    upstreams = {run.job_id for run, _ in ended if settling.rows[run.job_id].has_dependents}
+    if not upstreams:
+        return
+    whens = {row.job_id: row.rules.spec.depends_when for row in settling.rows.values()}
+    for job_id, edges in (await dependencies.facts(settling.tx, whens)).items():
+        if any(edge.edge.upstream in upstreams for edge in edges.edges):
+            dependent = _Dependent(settling, job_id, edges)
+            if settling.status_of(job_id) is JobStatus.ACTIVE:
+                await dependent.wake(ended)
+            await dependent.ask_gate()
+    await settling.write()
 
 
 class _Dependent:

@@ -10,9 +10,9 @@ from foliot.domain.access import Actor
 from foliot.domain.definition import Definition, Rules
 from foliot.domain.dependencies import Edge
 from foliot.domain.editing import edited_schedule, moves_of_edit
-from foliot.domain.errors import StaleRevision
+from foliot.domain.errors import ManagedByCode
 from foliot.domain.freezing import After
-from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.planning import STOPPED, plan_closing, plan_start
@@ -23,10 +23,10 @@ from foliot.domain.schedule.reading import check_schedule
 from foliot.services.dependencies import write_edges
 from foliot.services.dependents import ask_gates, wake_dependents
 from foliot.services.firing import fire_one, reason_for, status_after
-from foliot.services.in_hand import InHand, no_such, note, refuse_archived, take
+from foliot.services.in_hand import InHand, check_owner, check_revision, no_such, note, refuse_archived, take
 from foliot.services.jobs import first_cursor
 from foliot.services.loading import look_around
-from foliot.storage import calendars, jobs, revisions, standing, timer_moves
+from foliot.storage import calendars, jobs, standing, timer_moves
 from foliot.storage.definitions import definition_json
 from foliot.storage.jobs import Author, Move, StoredJob
 from foliot.storage.timers import Planned, TimerRow
@@ -52,6 +52,8 @@ class _Change:
     by: Actor
     expected_revision: int | None = None
     note: str | None = None
+    only_owner: PrincipalId | None = None
+    force: bool = False
 
 
 async def edit(
@@ -63,10 +65,15 @@ async def edit(
     expected_revision: int | None = None,
     *,
     note: str | None = None,
+    only_owner: PrincipalId | None = None,
+    force: bool = False,
 ) -> Edited:
-    """Put a whole new definition in place. One that changes nothing makes no revision. `note` says why, for whoever looks back."""
+    """Put a whole new definition in place. One that changes nothing makes no revision. `note` says why, for whoever looks back.
+
+    A job that is managed by code is edited only by `force`, which is how the code itself does it.
+    """
     check_schedule(definition.spec.schedule)
-    change = _Change(definition, by, expected_revision, note)
+    change = _Change(definition, by, expected_revision, note, only_owner, force)
     try:
         return await _edit(database, workspace_id, job_id, change)
     except _EdgesMovedError:
@@ -84,19 +91,6 @@ async def check_seen(
         await check_revision(tx, stored, expected)
 
 
-async def check_revision(tx: Tx, stored: StoredJob, expected: int | None) -> None:
-    """Refuses a change to what its author has not seen. It holds under the lock on the job's timer."""
-    if expected not in (None, stored.revision):
-        last = await revisions.get(tx, stored.id, stored.revision)
-        who = "somebody" if last is None else last.actor
-        raise StaleRevision(
-            f"This job is at revision {stored.revision}, not {expected}: {who} changed it"
-            f" at {stored.updated_at.isoformat(timespec='seconds')}.",
-            hint="Read it again and repeat the change.",
-            revision=stored.revision,
-        )
-
-
 class _EdgesMovedError(RuntimeError):
     """Somebody changed what this job depends on between our first look and our lock."""
 
@@ -112,13 +106,14 @@ async def _edit(
     definition = change.definition
     async with database.tx(Role.APP, workspace_id) as tx:
         # Edges have one editor in a workspace and are locked before any timer; most edits do not touch them.
+        await check_owner(tx, job_id, change.only_owner)
         seen = await jobs.get(tx, job_id)
         if seen is None:
             raise no_such("job")
         if with_edges or _edges(seen.definition) != _edges(definition):
             await write_edges(tx, job_id, definition.spec.schedule, definition.depends_on)
             with_edges = True
-        hand = await take(tx, job_id, dependents=True)
+        hand = await take(tx, job_id, dependents=True, only_owner=change.only_owner)
         before = await jobs.get(tx, job_id)
         assert before is not None, "a timer has its job"
         await check_revision(tx, before, change.expected_revision)
@@ -131,6 +126,8 @@ async def _edit(
         old, new = definition_json(before.definition), definition_json(definition)
         if old == new:
             return Edited(before.revision, before.status, before.next_at, has_changed=False)
+        if before.definition.managed_by is not None and not change.force:
+            raise _managed(before.definition.managed_by)
         edited = await _Edit(tx, hand, before, replace(change, definition=definition)).write()
         if with_edges:
             settling = (await take(tx, job_id, dependents=True)).settling(tx)
@@ -143,6 +140,14 @@ async def _edit(
         )
         await note(tx, "job.edited", ("job", job_id), change.by, before=shown[0], after=shown[1])
         return edited
+
+
+def _managed(app: str) -> ManagedByCode:
+    return ManagedByCode(
+        f'This job is managed by code: the app "{app}" says what it is.',
+        hint=f"Change it in the code of {app}. With force=true it is changed all the same, until the code is loaded again. "
+        "It can always be paused, disabled, run and deleted.",
+    )
 
 
 def _edges(definition: Definition) -> tuple[tuple[Edge, ...], bool]:
@@ -202,7 +207,8 @@ class _Edit:
         """Where the new rules begin to count."""
         row, now = self.hand.row, self.tx.now
         if self.is_rescheduled:
-            return Timer(first_cursor(self.definition, now), None, None)
+            # A tick that we waited for may have consumed a time that our `now` lies before: it has had its record.
+            return Timer(max(first_cursor(self.definition, now), row.timer.cursor), None, None)
         return Timer(now, None, None) if row.status in _OVER else row.timer
 
     async def _replan(self, row: TimerRow) -> tuple[tuple[JobEvent, ...], Timer]:

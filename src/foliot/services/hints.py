@@ -1,5 +1,5 @@
-"""Hints between processes: `timers` (a planned time may have come nearer), `ready` (there may be work) and `keys` (who may
-enter has changed).
+"""Hints between processes: `timers` (a planned time may have come nearer), `ready` (there may be work), `keys` (who may
+enter has changed) and `cancels` (a run was cancelled or taken from its worker).
 
 A hint only shortens a wait. Who misses one finds out by itself a little later.
 """
@@ -26,6 +26,7 @@ class Hint(StrEnum):
     TIMERS = "timers"
     READY = "ready"
     KEYS = "keys"
+    CANCELS = "cancels"
 
 
 Announce = Callable[[Hint], None]

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from foliot.domain.access import Actor
-from foliot.domain.errors import Conflict, NotFound
+from foliot.domain.errors import Conflict, NotFound, StaleRevision
 from foliot.domain.ids import JobId, PrincipalId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus
 from foliot.services.loading import Around, look_around
 from foliot.services.settling import Settling
-from foliot.storage import audit, jobs, timers
+from foliot.storage import audit, jobs, members, revisions, timers
 from foliot.storage.audit import AuditEntry
+from foliot.storage.jobs import StoredJob
 from foliot.storage.timers import TimerRow
 from foliot.storage.tx import Tx
 
@@ -37,14 +38,24 @@ class InHand:
 
 
 async def take(
-    tx: Tx, job_id: JobId, *, dependents: bool = False, only_owner: PrincipalId | None = None
+    tx: Tx,
+    job_id: JobId,
+    *,
+    dependents: bool = False,
+    only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> InHand:
-    """Lock it. In another workspace it is as little there as anywhere; for `only_owner`, among the jobs of others too."""
-    await check_owner(tx, job_id, only_owner)
+    """Lock it. In another workspace it is as little there as anywhere; for `only_owner`, among the jobs of others too.
+
+    Refused where it is not at `expected_revision`, which its caller has seen: under the lock nobody edits it any more.
+    """
     rows = await (timers.lock_with_dependents if dependents else timers.lock)(tx, [job_id])
     row = rows.get(job_id)
     if row is None or row.workspace_id != tx.workspace_id:
         raise no_such("job")
+    await check_owner(tx, job_id, only_owner)
+    if expected_revision is not None and (stored := await jobs.get(tx, job_id)) is not None:
+        await check_revision(tx, stored, expected_revision)
     return InHand(row, rows, await look_around(tx, rows.values(), gates=True))
 
 
@@ -52,6 +63,19 @@ async def check_owner(tx: Tx, job_id: JobId, only_owner: PrincipalId | None) -> 
     """To whoever may touch only its own jobs, those of others are not there."""
     if only_owner is not None and await jobs.owner(tx, job_id) != only_owner:
         raise no_such("job")
+
+
+async def check_revision(tx: Tx, stored: StoredJob, expected: int | None) -> None:
+    """Refuses a change to what its author has not seen. It holds under the lock on the job's timer."""
+    if expected not in (None, stored.revision):
+        last = await revisions.get(tx, stored.id, stored.revision)
+        who = "somebody" if last is None else await members.called(tx, last.actor)
+        raise StaleRevision(
+            f"This job is at revision {stored.revision}, not {expected}: {who} changed it"
+            f" at {stored.updated_at.isoformat(timespec='seconds')}.",
+            hint="Read it again and repeat the change.",
+            revision=stored.revision,
+        )
 
 
 def no_such(noun: str) -> NotFound:

@@ -39,10 +39,19 @@ async def pause(
     reason: str | None = None,
     until: datetime | None = None,
     only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> Moved:
     """No run starts by schedule until somebody resumes it, or `until` has come. What runs now runs on."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await pause_in(tx, job_id, by, reason=reason, until=until, only_owner=only_owner)
+        return await pause_in(
+            tx,
+            job_id,
+            by,
+            reason=reason,
+            until=until,
+            only_owner=only_owner,
+            expected_revision=expected_revision,
+        )
 
 
 async def disable(
@@ -53,10 +62,13 @@ async def disable(
     *,
     reason: str | None = None,
     only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> Moved:
     """As a pause without an end: switched off until somebody resumes it."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await disable_in(tx, job_id, by, reason=reason, only_owner=only_owner)
+        return await disable_in(
+            tx, job_id, by, reason=reason, only_owner=only_owner, expected_revision=expected_revision
+        )
 
 
 async def resume(
@@ -67,10 +79,13 @@ async def resume(
     *,
     catch_up: bool = False,
     only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> Moved:
     """Back to work: what went by meanwhile becomes one record, and only `catch_up` runs any of it."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await resume_in(tx, job_id, by, catch_up=catch_up, only_owner=only_owner)
+        return await resume_in(
+            tx, job_id, by, catch_up=catch_up, only_owner=only_owner, expected_revision=expected_revision
+        )
 
 
 async def archive(

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from foliot.domain.access import Actor
 from foliot.domain.definition import Definition, Rules
-from foliot.domain.errors import ScheduleInvalid
+from foliot.domain.errors import ManagedByCode, ScheduleInvalid
 from foliot.domain.gaps import TICK
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
@@ -42,6 +42,12 @@ async def create(
         spec = replace(definition.spec, schedule=anchored(definition.spec.schedule, tx.now))
         definition = replace(definition, spec=spec)
         check_definition(by.quotas, definition, tx.now)
+        app = definition.managed_by
+        if app is not None and await jobs.is_in_app(tx, app, definition.name):
+            raise ManagedByCode(
+                f'The app "{app}" has a job "{definition.name}" already.',
+                hint="Another worker may just have made it.",
+            )
         job_id = JobId(tx.new_id())
         status, timer = _first_status(definition, tx.now, enabled=enabled), Timer(tx.now, None, None)
         if enabled:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from foliot.domain.dependencies import Dependencies
@@ -54,13 +54,18 @@ class Around:
         )
 
 
-async def look_around(tx: Tx, rows: Iterable[TimerRow], *, gates: bool = False) -> Around:
+async def look_around(
+    tx: Tx, rows: Iterable[TimerRow], *, gates: bool = False, frozen: Sequence[Scoped] | None = None
+) -> Around:
+    """`frozen` are the freezes since the earliest cursor, where they are known already."""
     rows = list(rows)
     named = {calendar for row in rows for calendar in row.rules.spec.calendars}
     gated = {row.job_id: row.rules.spec.depends_when for row in rows if row.has_gate} if gates else {}
-    earliest = min((row.timer.cursor for row in rows), default=tx.now)
+    if frozen is None:
+        earliest = min((row.timer.cursor for row in rows), default=tx.now)
+        frozen = await freezes.since(tx, min(earliest, tx.now))
     return Around(
         calendars=await calendars.by_ids(tx, named) if named else {},
-        freezes=tuple(await freezes.since(tx, min(earliest, tx.now))),
+        freezes=tuple(frozen),
         gates=await dependencies.facts(tx, gated),
     )

@@ -14,7 +14,7 @@ from foliot.services.limits import give_back
 from foliot.services.loading import look_around
 from foliot.services.settling import Settling
 from foliot.storage import leases, timers
-from foliot.storage.leases import Held, Lease
+from foliot.storage.leases import Held, Lease, Settled
 from foliot.storage.limits import Permit
 from foliot.storage.tx import Database, Role, Tx
 
@@ -85,7 +85,7 @@ async def _settle_orphans(tx: Tx, orphans: Sequence[tuple[Report, Lease]]) -> No
     """Runs of jobs whose timer is gone, by whatever accident: their ends are written, and the others of the batch are not held up."""
     if not orphans:
         return
-    ends = [(settle_orphan(lease.facts, each.outcome, tx.now), each.output) for each, lease in orphans]
+    ends = [Settled(settle_orphan(lease.facts, each.outcome, tx.now), each.output) for each, lease in orphans]
     await leases.settle(tx, ends)
     await give_back(
         tx, [Permit(lease.workspace_id, lease.concurrency_key) for _, lease in orphans if lease.is_limited]

@@ -63,10 +63,13 @@ async def revert(
     expected_revision: int | None = None,
     *,
     note: str | None = None,
+    only_owner: PrincipalId | None = None,
+    force: bool = False,
 ) -> Edited:
     """An edit that puts an old definition in force again: history is added to and never rewritten."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        if await jobs.get(tx, job_id) is None:
+        found = await jobs.get(tx, job_id)
+        if found is None or only_owner not in (None, found.definition.owner_id):
             raise no_such("job")
         old = await revisions.get(tx, job_id, revision)
     if old is None:
@@ -84,6 +87,8 @@ async def revert(
         by,
         expected_revision,
         note=f"{said} {note}" if note else said,
+        only_owner=only_owner,
+        force=force,
     )
 
 

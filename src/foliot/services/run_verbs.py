@@ -25,6 +25,7 @@ from foliot.storage.runs import RunRecord
 from foliot.storage.tx import Database, Role, Tx
 
 MOST_SKIPPED = 1_000
+MOST_LOOKS = 3
 
 
 class Cancelling(StrEnum):
@@ -51,11 +52,20 @@ async def run_now(
     input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
     override: bool = False,
     only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> RunId:
     """A run whatever the schedule says; the job keeps its status and its next time. Given `input` overlays the payload."""
     check_size(by.quotas, "input", input)
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await run_in(tx, job_id, by, input=input, override=override, only_owner=only_owner)
+        return await run_in(
+            tx,
+            job_id,
+            by,
+            input=input,
+            override=override,
+            only_owner=only_owner,
+            expected_revision=expected_revision,
+        )
 
 
 async def run_in(
@@ -66,8 +76,9 @@ async def run_in(
     input: Mapping[str, Any] | None = None,  # noqa: A002
     override: bool = False,
     only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> RunId:
-    hand = await take(tx, job_id, only_owner=only_owner)
+    hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
     _check_may_run(tx, hand, override=override)
     given = None
     if input is not None:
@@ -136,10 +147,17 @@ async def cancel_run(
     """A run that no worker has ends at once; one that is under way is asked to stop, or taken from its worker by `force`."""
     async with database.tx(Role.APP, workspace_id) as tx:
         hand, run = await _take_run(tx, run_id, only_owner, dependents=True)
-        settling, outcome = hand.settling(tx), Cancelled(reason or "")
-        if await settling.end_standing([run_id], outcome):
+        settling, outcome, held = hand.settling(tx), Cancelled(reason or ""), None
+        for _ in range(
+            MOST_LOOKS
+        ):  # between two looks a claim may put it in line at a cap, or a cap let it go
+            ended = await settling.end_standing([run_id], outcome)
+            held = None if ended else await leases.of_run(tx, run_id)
+            if ended or held is not None or run.status is not None:
+                break
+        if ended:
             answer = Cancelling.ENDED
-        elif (held := await leases.of_run(tx, run_id)) is None:
+        elif held is None:
             advance(run.status or RunStatus.RUNNING, RunEvent.CANCEL)
             raise Conflict("This run is on no list and has no end; the sweeper will look after it.")
         elif force:
@@ -166,10 +184,11 @@ async def skip_next(
     n: int = 1,
     until: datetime | None = None,
     only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> SkipNext:
     """The next `n` planned times, or those up to `until`, are recorded as skipped (operator) instead of running."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        hand = await take(tx, job_id, only_owner=only_owner)
+        hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
         row = hand.row
         if row.timer.next_at is None or row.status not in (JobStatus.ACTIVE, JobStatus.PENDING):
             raise Conflict(
@@ -197,9 +216,10 @@ async def undo_skip_next(
     by: Actor,
     *,
     only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
 ) -> None:
     async with database.tx(Role.APP, workspace_id) as tx:
-        row = (await take(tx, job_id, only_owner=only_owner)).row
+        row = (await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)).row
         if row.skip_next is None:
             raise Conflict(
                 "No planned time of this job is to be skipped.", hint="It may have passed already."

@@ -17,15 +17,16 @@ from foliot.domain.ids import JobId, RunId
 from foliot.domain.judging import JobFacts
 from foliot.domain.lifecycle import JobStatus, advance
 from foliot.domain.outcomes import AskedSkip, Expired, Outcome
+from foliot.domain.planning import STOPPED
 from foliot.domain.run import RunFacts, Trigger, WaitsFor, asked_at
 from foliot.domain.schedule import planned_after
 from foliot.domain.settlement import Promotion, Settlement, settle, then
 from foliot.domain.starting import MayNot, may_start_by, why_expired, without_closing
 from foliot.services.limits import give_back
 from foliot.services.loading import Around
-from foliot.storage import dependencies, jobs, leases, runs, timers, waiting
+from foliot.storage import dependencies, jobs, leases, runs, standing, timers, waiting
 from foliot.storage.jobs import Move
-from foliot.storage.leases import Lease
+from foliot.storage.leases import Lease, Settled
 from foliot.storage.limits import Permit
 from foliot.storage.runs import Standing
 from foliot.storage.timers import TimerRow, Told
@@ -45,9 +46,10 @@ class Settling:
         self._live_runs: dict[JobId, RunId] = {}
         self._numbers: dict[JobId, int] = {}
         self._told: dict[JobId, Told] = {}
-        self._leased: list[tuple[Settlement, Any]] = []
+        self._leased: list[Settled] = []
         self._permits: list[Permit] = []
         self._frozen: list[RunId] = []
+        self._put_back_runs: list[RunId] = []
         self._standing: list[tuple[Standing, Settlement]] = []
         self._promotions: dict[JobId, Promotion] = {}
         self._moves: list[Move] = []
@@ -56,18 +58,23 @@ class Settling:
         """A run that a worker had."""
         run = lease.facts
         settlement = self._settle(run, outcome)
-        self._leased.append((settlement, output))
+        spec = None if settlement.is_final else self.rows[run.job_id].rules.spec
+        self._leased.append(Settled(settlement, output, spec))
         if lease.is_limited:
             self._permits.append(Permit(lease.workspace_id, lease.concurrency_key))
-        if not settlement.is_final and self.freeze_of(run.job_id, run.id, run.trigger) is not None:
+        if settlement.is_final:
+            return
+        if run.trigger is Trigger.SCHEDULE and self.status_of(run.job_id) in STOPPED:
+            self._put_back(run)
+        elif self.freeze_of(run.job_id, run.id, run.trigger) is not None:
             self._frozen.append(run.id)
 
     async def end_standing(self, run_ids: Sequence[RunId], outcome: Outcome) -> frozenset[RunId]:
         """Runs that no worker has; answers with those that were ended. The others have been claimed or ended meanwhile."""
         taken = await runs.take_standing(self.tx, run_ids)
-        for standing in taken:
-            self._standing.append((standing, self._settle(standing.facts, outcome)))
-        return frozenset(standing.facts.id for standing in taken)
+        for each in taken:
+            self._standing.append((each, self._settle(each.facts, outcome)))
+        return frozenset(each.facts.id for each in taken)
 
     def add_run(self, job_id: JobId, run_id: RunId, *, waits_for: WaitsFor | None, skipped: bool) -> None:
         """A run that was made beside the schedule."""
@@ -90,6 +97,12 @@ class Settling:
         self._told_of(job_id).numbers += 1
         number = self._numbers[job_id] = self._numbers.get(job_id, self.rows[job_id].number) + 1
         return number
+
+    def promote_by_hand(self, job_id: JobId) -> None:
+        """Of a stopped job whose line nobody leads: the oldest that somebody asked for."""
+        facts = self.facts_of(job_id)
+        if facts.live == 0 and facts.waiting > 0:
+            self._promotions.setdefault(job_id, Promotion.BY_HAND)
 
     def promote(self, job_id: JobId) -> None:
         """The oldest of its line, though no end of a run asks for it."""
@@ -136,11 +149,13 @@ class Settling:
         if leased:
             await leases.settle(self.tx, leased)
         await waiting.hold_ready(self.tx, self._frozen, WaitsFor.FREEZE)
+        await standing.put_back(self.tx, self._put_back_runs)
         await runs.end_standing(self.tx, self._standing)
         await timers.settle(self.tx, self._told)
         await jobs.move(self.tx, self._moves, BY)
         await give_back(self.tx, self._permits)
         self._told, self._frozen, self._standing, self._moves, self._permits = {}, [], [], [], []
+        self._put_back_runs = []
 
     def freeze_of(self, job_id: JobId, run_id: RunId, trigger: Trigger) -> Freeze | None:
         """The freeze that holds this run now. One that was asked for during a freeze, and so in spite of it, goes on."""
@@ -223,9 +238,17 @@ class Settling:
             self._facts[run.job_id] = replace(facts, live=facts.live + 1, waiting=facts.waiting - 1)
 
     async def _end_released(self, run: Waiting, outcome: Outcome) -> None:
-        for standing in await runs.take_standing(self.tx, [run.run_id]):
-            live = replace(standing, facts=replace(standing.facts, is_live=True))
+        for each in await runs.take_standing(self.tx, [run.run_id]):
+            live = replace(each, facts=replace(each.facts, is_live=True))
             self._standing.append((live, self._settle(live.facts, outcome)))
+
+    def _put_back(self, run: RunFacts) -> None:
+        """Its job was stopped while it ran: the next attempt waits for the resume, as what was ready at the stop does."""
+        told, facts = self._told_of(run.job_id), self.facts_of(run.job_id)
+        told.live, told.waiting = told.live - 1, told.waiting + 1
+        self._facts[run.job_id] = replace(facts, live=facts.live - 1, waiting=facts.waiting + 1)
+        self._put_back_runs.append(run.id)
+        self.promote_by_hand(run.job_id)
 
     def _told_of(self, job_id: JobId) -> Told:
         return self._told.setdefault(job_id, Told())

@@ -13,7 +13,7 @@ from foliot.domain.planning import plan, plan_error
 from foliot.domain.schedule import ZONE_DATA_VERSION
 from foliot.services.firing import ends_runs, fire, fire_one
 from foliot.services.loading import Around, look_around
-from foliot.storage import timers
+from foliot.storage import due, freezes, timers
 from foliot.storage.timers import Planned, PlannedTwice, TimerRow
 from foliot.storage.tx import Database, Role
 
@@ -39,20 +39,26 @@ async def tick(database: Database, limit: int = BATCH) -> Ticked:
 
 async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> Ticked:
     async with database.tx(Role.ENGINE) as tx:
-        rows = await timers.take_due(tx, limit, ZONE_DATA_VERSION)
-        if not rows:
+        taken = await due.take_due(tx, limit, ZONE_DATA_VERSION)
+        if not taken:
             return Ticked()
-        around = await look_around(tx, rows, gates=True)
+        # Asked once the timers are locked: a freeze that comes later waits for them.
+        frozen = await freezes.since(tx, min(due.earliest_cursor(taken), tx.now))
+        plain, rows = due.split(taken, tx.now, may_be_plain=not (frozen or is_careful))
+        recorded = await due.fire_plainly(tx, plain)
+        if not rows:
+            return Ticked(len(taken), recorded)
+        around = await look_around(tx, rows, gates=True, frozen=frozen)
         planned = [_planned(row, around, tx.now) for row in rows]
         if is_careful:
             planned = await timers.without_recorded(tx, planned)
         # The end of a run is told to dependents under their locks, which are taken before any other timer's.
         alone = {each.row.job_id for each in planned if each.row.has_dependents and ends_runs(each.plan)}
         together = [each for each in planned if each.row.job_id not in alone] if alone else planned
-        recorded = await fire(tx, around, together) if together else 0
+        recorded += await fire(tx, around, together) if together else 0
     for job_id in sorted(alone):
         recorded += await _tick_alone(database, job_id)
-    return Ticked(len(rows), recorded)
+    return Ticked(len(taken), recorded)
 
 
 async def _tick_alone(database: Database, job_id: JobId) -> int:

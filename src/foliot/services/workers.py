@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -18,10 +18,11 @@ BEATS_PER_LEASE = 3
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What a heartbeat learns: whether this worker still counts, and which of its runs are to be cancelled."""
+    """What a heartbeat learns: whether this worker still counts, which of its runs are to be cancelled, which were taken from it."""
 
     is_alive: bool
     cancels: Sequence[tuple[RunId, int]] = field(default_factory=list)  # with the fence
+    gone: Sequence[tuple[RunId, int]] = field(default_factory=list)
 
 
 async def register(
@@ -43,12 +44,19 @@ async def register(
 
 
 async def beat(
-    database: Database, worker_id: WorkerId, *, draining: bool = False, lease: timedelta = LEASE
+    database: Database,
+    worker_id: WorkerId,
+    *,
+    draining: bool = False,
+    working_on: Collection[tuple[RunId, int]] = (),
+    lease: timedelta = LEASE,
 ) -> Beat:
+    """`working_on` are runs whose claim was answered before this was asked: one that has no lease by now is its worker's no more."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         if not await workers.beat(tx, worker_id, tx.now + lease, is_draining=draining):
             return Beat(is_alive=False)
-        return Beat(is_alive=True, cancels=await workers.cancels(tx, worker_id))
+        cancels = await workers.cancels(tx, worker_id)
+        return Beat(is_alive=True, cancels=cancels, gone=await workers.gone(tx, worker_id, working_on))
 
 
 async def leave(database: Database, worker_id: WorkerId) -> None:

@@ -165,6 +165,13 @@ class Settings:
             unit="seconds",
         ),
     )
+    app: str | None = field(
+        default=None,
+        metadata=as_row(
+            Text(),
+            "App whose decorated functions the worker runs, as module:app; its jobs are made what its code says at each start.",
+        ),
+    )
     worker_concurrency: int = field(
         default=10,
         metadata=as_row(

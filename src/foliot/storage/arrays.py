@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from struct import Struct, pack
 from typing import Any, TypeVar
 from uuid import UUID
@@ -16,14 +17,18 @@ from uuid import UUID
 import psycopg
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
+from psycopg.types.numeric import Int8BinaryLoader
+from psycopg.types.string import ByteaBinaryLoader
 
 T = TypeVar("T")
 
+_HEAD = 20  # bytes of an array in front of its values
 _NULL = b"\xff\xff\xff\xff"  # the length of what is not there
 _DAY = 86_400_000_000
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _WALL_EPOCH = datetime(2000, 1, 1)  # noqa: DTZ001  # wall-clock times carry no zone
 _SMALLINT, _INT, _BIGINT = Struct(">h"), Struct(">i"), Struct(">q")
+_SIZED_SMALLINT, _SIZED_BIGINT = Struct(">ih"), Struct(">iq")
 _UUID_LENGTH = _INT.pack(16)
 
 
@@ -86,8 +91,56 @@ def packed(columns: Mapping[str, Packer], rows: Sequence[tuple[Any, ...]]) -> di
     return {name: packer(column) for (name, packer), column in zip(columns.items(), values, strict=True)}
 
 
+def pieces(columns: Mapping[str, Packer], row: Sequence[Any]) -> tuple[bytes, ...]:
+    """One row of a batch, ready to be put beside others by `assembled`: what many rows share is packed once."""
+    return tuple(packer((value,))[_HEAD:] for packer, value in zip(columns.values(), row, strict=True))
+
+
+def instant_piece(raw: int) -> bytes:
+    """Of an instant or a wall-clock time, counted as PostgreSQL does."""
+    return _SIZED_BIGINT.pack(8, raw)
+
+
+def smallint_piece(value: int) -> bytes:
+    return _SIZED_SMALLINT.pack(2, value)
+
+
+def assembled(columns: Mapping[str, Packer], rows: Sequence[tuple[bytes, ...]]) -> dict[str, Packed]:
+    values: Iterable[Sequence[bytes]] = zip(*rows, strict=True) if rows else ((),) * len(columns)
+    return {
+        name: _array(_type_of(packer), len(rows), b"".join(column))
+        for (name, packer), column in zip(columns.items(), values, strict=True)
+    }
+
+
+def raw_uuids(values: Sequence[bytes]) -> Packed:
+    """From sixteen bytes each."""
+    return _array(2950, len(values), _UUID_LENGTH + _UUID_LENGTH.join(values))
+
+
+def raw_instant(value: datetime) -> int:
+    """As PostgreSQL counts: microseconds since the year 2000."""
+    since = value - _EPOCH
+    return since.days * _DAY + since.seconds * 1_000_000 + since.microseconds
+
+
+def raw_wall_time(value: datetime) -> int:
+    since = value - _WALL_EPOCH
+    return since.days * _DAY + since.seconds * 1_000_000 + since.microseconds
+
+
+def instant_of(raw: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=raw)
+
+
 def register(adapters: psycopg.adapt.AdaptersMap) -> None:
     adapters.register_dumper(Packed, _PackedDumper)
+
+
+def read_raw(adapters: psycopg.adapt.AdaptersMap) -> None:
+    """Ids stay bytes and instants numbers (`instant_of`): making a value of each costs more than reading it."""
+    adapters.register_loader("uuid", ByteaBinaryLoader)
+    adapters.register_loader("timestamptz", Int8BinaryLoader)
 
 
 class _PackedDumper(Dumper):
@@ -119,18 +172,22 @@ def _array(oid: int, length: int, data: bytes) -> Packed:
     return Packed(pack(">iiiii", 1, 1, oid, length, 1) + data)
 
 
+@cache
+def _type_of(packer: Packer) -> int:
+    oid: int = _INT.unpack(packer(())[8:12])[0]
+    return oid
+
+
 def _sized(data: bytes) -> bytes:
     return _INT.pack(len(data)) + data
 
 
 def _instant(value: datetime) -> bytes:
-    since = value - _EPOCH
-    return _BIGINT.pack(since.days * _DAY + since.seconds * 1_000_000 + since.microseconds)
+    return _BIGINT.pack(raw_instant(value))
 
 
 def _wall_time(value: datetime) -> bytes:
-    since = value - _WALL_EPOCH
-    return _BIGINT.pack(since.days * _DAY + since.seconds * 1_000_000 + since.microseconds)
+    return _BIGINT.pack(raw_wall_time(value))
 
 
 def _duration(value: timedelta) -> bytes:

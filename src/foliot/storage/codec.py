@@ -9,10 +9,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
@@ -54,32 +54,60 @@ def loads(kind: type[T], text: str) -> T:
 
 def decode(kind: Any, data: Any) -> Any:
     """The value of type `kind` that `data` is the JSON of. What it cannot read, it refuses with ValueError or TypeError."""
+    return None if data is None else _reader(kind)(data)
+
+
+Reader = Callable[[Any], Any]
+
+
+@lru_cache(maxsize=512)
+def _reader(kind: Any) -> Reader:
+    """How a declared type is read, found out once. None is None wherever it stands, and is not asked about."""
     if isinstance(kind, NewType):
-        kind = kind.__supertype__
-    if data is None or kind is Any:
-        return data
+        return _reader(kind.__supertype__)
+    if kind is Any:
+        return _as_it_is
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         members = [member for member in args if member is not types.NoneType]
-        return decode(members[0] if len(members) == 1 else _member(members, data), data)
-    if origin is tuple:
-        return tuple(decode(args[0], item) for item in data)
-    if origin is frozenset:
-        return frozenset(decode(args[0], item) for item in data)
+        return _reader(members[0]) if len(members) == 1 else partial(_read_member, members)
+    if origin in (tuple, frozenset):
+        return partial(_read_items, origin, args[0])
     if origin is not None and issubclass(origin, Mapping):
-        return dict(data)
+        return dict
     if dataclasses.is_dataclass(kind):
-        if not isinstance(data, dict):
-            raise TypeError(f"an object is expected, not {type(data).__name__}")
         make: Any = kind
-        hints = _hints(make)
-        names = data.keys() if "kind" in hints else data.keys() - {"kind"}  # a tag, unless it is a field
-        return make(**{name: decode(hints[name], data[name]) for name in names})
+        return partial(_read_object, make, _hints(make))
     if kind is timedelta:
-        return timedelta(seconds=data)
+        return _seconds
     if kind in (datetime, date, time):
-        return kind.fromisoformat(data)
-    return kind(data)
+        reader: Reader = kind.fromisoformat
+        return reader
+    made: Reader = kind
+    return made
+
+
+def _as_it_is(data: Any) -> Any:
+    return data
+
+
+def _seconds(data: float) -> timedelta:
+    return timedelta(seconds=data)
+
+
+def _read_member(members: list[Any], data: Any) -> Any:
+    return decode(_member(members, data), data)
+
+
+def _read_items(make: Any, kind: Any, data: Any) -> Any:
+    return make(decode(kind, item) for item in data)
+
+
+def _read_object(make: Any, hints: Mapping[str, Any], data: Any) -> Any:
+    if not isinstance(data, dict):
+        raise TypeError(f"an object is expected, not {type(data).__name__}")
+    names = data.keys() if "kind" in hints else data.keys() - {"kind"}  # a tag, unless it is a field
+    return make(**{name: decode(hints[name], data[name]) for name in names})
 
 
 def _encode_object(value: Any, kind: Any) -> dict[str, Any]:

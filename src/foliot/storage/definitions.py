@@ -27,19 +27,27 @@ def rules_of(text: str) -> Rules:
 
     An interval counts from its own creation, so hardly two are the same: they share all but the anchor, and are not remembered.
     """
-    if '"kind":"interval"' not in text or _ANCHOR not in text:
+    apart = apart_from_anchor(text)
+    if apart is None:
         return _remembered_rules(text)
-    head, _, rest = text.partition(_ANCHOR)
-    anchor, _, tail = rest.partition('"')
-    shared = _remembered_rules(f'{head}{_ANCHOR}{_SOME_DAY}"{tail}')
+    others, anchor = apart
+    shared = _remembered_rules(others)
     schedule = shared.spec.schedule
-    try:
-        at = datetime.fromisoformat(anchor)
-    except ValueError:
-        return _remembered_rules(text)
     if not isinstance(schedule, Interval):
         return _remembered_rules(text)
-    return shared.on(replace(schedule, anchor=at))
+    return shared.on(replace(schedule, anchor=anchor))
+
+
+def apart_from_anchor(text: str) -> tuple[str, datetime] | None:
+    """Of the rules of an interval: the text that it shares with others, and its anchor. None of all other rules."""
+    if '"kind":"interval"' not in text or _ANCHOR not in text:
+        return None
+    head, _, rest = text.partition(_ANCHOR)
+    anchor, _, tail = rest.partition('"')
+    try:
+        return f'{head}{_ANCHOR}{_SOME_DAY}"{tail}', datetime.fromisoformat(anchor)
+    except ValueError:
+        return None
 
 
 _SOME_DAY = "2000-01-01T00:00:00+00:00"

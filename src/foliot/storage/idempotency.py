@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -71,10 +72,20 @@ async def close(tx: Tx, claim_id: UUID, thing: tuple[str, str]) -> None:
     kind, thing_id = thing
     params = {"claim": claim_id, "kind": kind, "id": thing_id, "now": tx.now}
     if await tx.execute(sql.idempotency.close, params) != 1:
-        raise Conflict(
-            "This took so long that another request with the same Idempotency-Key has taken over.",
-            hint="Repeat it with the same key to get that one's answer.",
-        )
+        raise _taken_over()
+
+
+async def progress(tx: Tx, claim_id: UUID) -> dict[str, Any] | None:
+    """How far what was asked for had come under this key, where it is done in pieces."""
+    row = await tx.fetch_one(sql.idempotency.progress, {"claim": claim_id})
+    return None if row is None else row["progress"]
+
+
+async def advance(tx: Tx, claim_id: UUID, progress: Mapping[str, Any]) -> None:
+    """In the transaction of a piece: a repeat goes on behind it. `close` belongs to the last one."""
+    params = {"claim": claim_id, "progress": Jsonb(dict(progress)), "now": tx.now}
+    if await tx.execute(sql.idempotency.advance, params) != 1:
+        raise _taken_over()
 
 
 async def answered(tx: Tx, claim_id: UUID, answer: Answer) -> None:
@@ -88,9 +99,19 @@ async def answered(tx: Tx, claim_id: UUID, answer: Answer) -> None:
 
 
 async def release(tx: Tx, claim_id: UUID) -> None:
-    """The key may be used anew, unless something was done under it. Waits for a commit that is under way."""
+    """The key may be used anew, unless something was done under it. Waits for a commit that is under way.
+
+    Where only some pieces were done, the next request with the key goes on behind them.
+    """
     await tx.execute(sql.idempotency.release, {"claim": claim_id})
 
 
 async def forget(tx: Tx, before: datetime, limit: int) -> int:
     return await tx.execute(sql.idempotency.forget, {"before": before, "limit": limit})
+
+
+def _taken_over() -> Conflict:
+    return Conflict(
+        "This took so long that another request with the same Idempotency-Key has taken over.",
+        hint="Repeat it with the same key to get that one's answer.",
+    )

@@ -72,6 +72,14 @@ class Move:
     reason: str | None = None
 
 
+async def is_in_app(tx: Tx, app: str, name: str) -> bool:
+    """Whether the app has a job of this name. Until the end of the transaction nobody else gets an answer about it."""
+    named = {"workspace_id": tx.workspace_id, "app": app, "name": name}
+    await tx.execute(sql.jobs.lock_name_in_app, named)
+    found = await tx.fetch_one(sql.jobs.is_in_app, named)
+    return bool(found and found["is_there"])
+
+
 async def insert(
     tx: Tx, job_id: JobId, definition: Definition, status: JobStatus, timer: Timer, by: str
 ) -> None:
@@ -119,6 +127,12 @@ async def definition(tx: Tx, job_id: JobId) -> Definition | None:
 async def owner(tx: Tx, job_id: JobId) -> PrincipalId | None:
     row = await tx.fetch_one(sql.jobs.owner, {"id": job_id})
     return None if row is None else row["owner_id"]
+
+
+async def owned(tx: Tx, job_ids: Sequence[JobId], by: PrincipalId) -> frozenset[JobId]:
+    """Those of them that belong to this principal."""
+    rows = await tx.fetch(sql.jobs.owned, {"ids": list(job_ids), "owner_id": by})
+    return frozenset(row["id"] for row in rows)
 
 
 async def redefine(tx: Tx, job_id: JobId, changed: Definition, author: Author) -> None:

@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from foliot.domain.definition import Spec
 from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import RunError, RunFacts, Trigger
 from foliot.domain.settlement import Settlement
-from foliot.storage.arrays import Packer, instants, ints, jsons, packed, texts, uuids
+from foliot.storage.arrays import Packer, durations, instants, ints, jsons, packed, smallints, texts, uuids
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -22,7 +23,8 @@ _HELD_COLUMNS: Mapping[str, Packer] = {"run_ids": uuids, "fences": ints, "worker
 _SUCCEEDED_COLUMNS: Mapping[str, Packer] = {**_HELD_COLUMNS, "outputs": jsons}
 _SETTLED_COLUMNS: Mapping[str, Packer] = {
     "run_ids": uuids, "statuses": texts, "skip_reasons": texts, "notes": texts, "attempts": texts, "errors": jsons,
-    "retry_ats": instants, "retries": ints, "losses": ints, "expires_ats": instants, "outputs": jsons,
+    "retry_ats": instants, "retries": ints, "losses": ints, "expires_ats": instants, "queues": texts, "types": texts,
+    "priorities": smallints, "timeouts": durations, "concurrency_keys": texts, "outputs": jsons,
 }  # fmt: skip
 
 
@@ -54,6 +56,14 @@ class Lease(NamedTuple):
     workspace_id: WorkspaceId
     concurrency_key: str | None
     is_limited: bool  # some cap is set in its workspace
+
+
+class Settled(NamedTuple):
+    """The end of an attempt, with the output it reported. `spec` says where another attempt goes; an end needs none."""
+
+    settlement: Settlement
+    output: Any = None
+    spec: Spec | None = None
 
 
 class Served(NamedTuple):
@@ -123,9 +133,8 @@ async def succeed(tx: Tx, done: Sequence[tuple[Held, Any]]) -> set[RunId]:
     return {run_id for (run_id,) in await tx.fetch_tuples(sql.leases.succeed, {**arrays, "now": tx.now})}
 
 
-async def settle(tx: Tx, settled: Sequence[tuple[Settlement, Any]]) -> None:
-    """Each settlement with the output its run reported."""
-    rows = [(*_settled(settlement), output) for settlement, output in settled]
+async def settle(tx: Tx, settled: Sequence[Settled]) -> None:
+    rows = [(*_settled(each.settlement), *_place(each.spec), each.output) for each in settled]
     await tx.execute(sql.leases.settle, {**packed(_SETTLED_COLUMNS, rows), "now": tx.now})
 
 
@@ -153,6 +162,12 @@ def _facts(
         cancel_requested=cancel_requested_at is not None,
         last_error=None if last_error is None else RunError(**last_error),
     )
+
+
+def _place(spec: Spec | None) -> tuple[Any, ...]:
+    if spec is None:
+        return (None,) * 5
+    return (spec.queue, spec.type, spec.priority, spec.limits.timeout, spec.concurrency_key)
 
 
 def _settled(settlement: Settlement) -> tuple[Any, ...]:

@@ -121,8 +121,11 @@ async def payloads(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, Payloads]:
 async def near(tx: Tx, job_id: JobId, at: datetime, within: timedelta) -> Entry | None:
     """The record of the planned time that `at` means, or the gap record that covers it."""
     row = await tx.fetch_one(sql.ledger.near, {"job_id": job_id, "at": at, "before": at + within})
-    if row is None:
-        row = await tx.fetch_one(sql.ledger.gap_over, {"job_id": job_id, "at": at})
+    if row is None or row["planned_for"] > at:
+        gap = await tx.fetch_one(sql.ledger.gap_over, {"job_id": job_id, "at": at})
+        # Of a job that beats often, the next record within the minute may lie behind the gap, and is not what was asked for.
+        if gap is not None and (row is None or row["planned_for"] > gap["planned_until"]):
+            row = gap
     return None if row is None else _entry(row)
 
 

@@ -74,9 +74,11 @@ async def jobs(tx: Tx, wanted: Wanted, order: JobOrder, after: Place | None, lim
     return JobPage(items, None if last is None else Place(last["key"], last["id"]))
 
 
-async def ids(tx: Tx, wanted: Wanted, limit: int) -> list[JobId]:
-    """Oldest first."""
+async def ids(tx: Tx, wanted: Wanted, limit: int, after: JobId | None = None) -> list[JobId]:
+    """Oldest first; those behind `after`."""
     conditions = _conditions(wanted)
+    if after is not None:
+        conditions.add(f"jobs.id > {conditions.put(after)}")
     statement = filled(sql.listing.job_ids, join=_join(wanted), conditions=str(conditions))
     return [row["id"] for row in await tx.fetch(statement, _params(tx, conditions, limit))]
 

@@ -16,9 +16,17 @@ from foliot.storage.tx import Tx
 
 @dataclass(frozen=True, slots=True)
 class LogChunk:
+    """Lines as their writer counts them: `first` is the number of the first one among all that it wrote under this fence."""
+
     run_id: RunId
     attempt: int
+    fence: int
+    first: int
     lines: Sequence[LogLine]
+
+    def behind(self, fence: int, written: int) -> Sequence[LogLine]:
+        """Those that are new to a log that has so many of this fence: a delivery whose answer was lost comes again."""
+        return self.lines[max(0, written + 1 - self.first) :] if fence == self.fence else self.lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +38,15 @@ class NumberedLine:
 
 async def append(tx: Tx, chunks: Sequence[LogChunk]) -> int:
     """Answers with how many lines were kept; the heads say where lines were left out."""
-    ids = {"run_ids": sorted({chunk.run_id for chunk in chunks})}
-    heads = {
-        row["run_id"]: LogHead(row["lines"], row["bytes"], row["truncated"])
-        for row in await tx.fetch(sql.logs.heads, ids)
-    }
+    rows = await tx.fetch(sql.logs.heads, {"run_ids": sorted({chunk.run_id for chunk in chunks})})
+    heads = {row["run_id"]: LogHead(row["lines"], row["bytes"], row["truncated"]) for row in rows}
+    marks = {row["run_id"]: (row["fence"], row["written"]) for row in rows}
     written: list[tuple[LogChunk, int, list[LogLine]]] = []
     for chunk in chunks:
         if chunk.run_id in heads:
-            kept, head = fitting(heads[chunk.run_id], chunk.lines)
+            mark = marks[chunk.run_id]
+            kept, head = fitting(heads[chunk.run_id], chunk.behind(*mark))
+            marks[chunk.run_id] = max(mark, (chunk.fence, chunk.first - 1 + len(chunk.lines)))
             heads[chunk.run_id] = head
             if kept:
                 written.append((chunk, head.lines, kept))
@@ -49,6 +57,8 @@ async def append(tx: Tx, chunks: Sequence[LogChunk]) -> int:
             "lines": [head.lines for head in heads.values()],
             "bytes": [head.bytes for head in heads.values()],
             "truncateds": [head.truncated for head in heads.values()],
+            "fences": [marks[run_id][0] for run_id in heads],
+            "writtens": [marks[run_id][1] for run_id in heads],
             "chunk_run_ids": [chunk.run_id for chunk, _, _ in written],
             "last_seqs": [last for _, last, _ in written],
             "attempts": [chunk.attempt for chunk, _, _ in written],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from psycopg.errors import UniqueViolation
 
@@ -103,3 +104,12 @@ def _taken(error: UniqueViolation) -> Conflict:
         pointer="/name",
         hint="Choose another name: the audit speaks of it.",
     )
+
+
+async def called(tx: Tx, actor: str) -> str:
+    """An actor of the audit for people to read: by name where it is a principal that this transaction may see, with its id."""
+    try:
+        found = await find(tx, PrincipalId(UUID(actor)))
+    except ValueError:  # a word for Foliot's own doing
+        return actor
+    return actor if found is None else f"{found[0].name} ({actor})"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from foliot.domain.definition import Spec
 from foliot.domain.ids import RunId
 from foliot.storage.queries import sql
 from foliot.storage.timers import TimerRow
 from foliot.storage.tx import Params, Tx
+
+_LOOKS = 2  # between two of them a claim may put a run in line at a cap, or a cap let one go
 
 
 async def of_job(tx: Tx, row: TimerRow) -> list[RunId]:
@@ -26,14 +30,22 @@ async def redirect(tx: Tx, row: TimerRow, spec: Spec) -> None:
         "timeout": spec.limits.timeout,
         "concurrency_key": spec.concurrency_key,
     }
-    await tx.execute(sql.standing.redirect, {**_place(row), **follows})
+    for _ in range(_LOOKS):
+        await tx.execute(sql.standing.redirect, {**_place(row), **follows})
 
 
 async def hold_back(tx: Tx, row: TimerRow) -> int:
-    """Scheduled ones that were ready wait in line again; answers with how many."""
+    """Scheduled ones wait in line again, whatever they were waiting for; answers with how many."""
     if not row.live:
         return 0
-    return len(await tx.fetch(sql.standing.hold_back, _place(row)))
+    params = {**_place(row), "deadline": row.rules.spec.limits.start_deadline}
+    return sum([len(await tx.fetch(sql.standing.hold_back, params)) for _ in range(_LOOKS)])
+
+
+async def put_back(tx: Tx, run_ids: Sequence[RunId]) -> None:
+    """Ready again though their jobs are stopped: they wait at the head of the line."""
+    if run_ids:
+        await tx.execute(sql.standing.put_back, {"run_ids": list(run_ids)})
 
 
 async def leased(tx: Tx, row: TimerRow) -> list[RunId]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from foliot.domain.definition import Rules
+from foliot.domain.dependencies import On
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.job import Timer
-from foliot.domain.lifecycle import FAILURES, JobEvent, JobStatus, RunStatus
+from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.records import COUNTED_TO, Gap, NewRun, Plan, Record, Skip
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, SkipReason
@@ -110,11 +111,12 @@ class Told:
         self.failures_in_a_row += counters.failures_in_a_row
         self.timer = settlement.timer or self.timer
         self.last_run = settlement.last_run or self.last_run
-        if settlement.status is RunStatus.SUCCEEDED:
+        # What dependents read later is what they were woken by.
+        if On.SUCCESS in settlement.wakes:
             self.success_id = settlement.run_id
-        elif settlement.status in FAILURES:
+        if On.FAILURE in settlement.wakes:
             self.failure_id = settlement.run_id
-        if settlement.status is not RunStatus.SKIPPED:
+        if On.ANY in settlement.wakes:
             self.end_id = settlement.run_id
 
 
@@ -128,11 +130,6 @@ class Planned(NamedTuple):
 
 class PlannedTwice(RuntimeError):
     """Some planned times have their record already: new zone data, a timer set back. Nothing was written."""
-
-
-async def take_due(tx: Tx, limit: int, zone_data: str) -> list[TimerRow]:
-    params = {"now": tx.now, "limit": limit, "zone_data": zone_data}
-    return [timer_row(*row) for row in await tx.fetch_tuples(sql.timers.take_due, params)]
 
 
 async def take_missed(tx: Tx, limit: int) -> list[TimerRow]:
@@ -206,7 +203,9 @@ async def read(tx: Tx, job_ids: Iterable[JobId]) -> list[TimerRow]:
     return [timer_row(*row) for row in rows]
 
 
-async def lock(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:
+async def lock(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, TimerRow]:
+    if not job_ids:
+        return {}
     rows = await tx.fetch_tuples(sql.timers.lock, {"job_ids": uuids(list(job_ids))})
     return {row.job_id: row for row in (timer_row(*row) for row in rows)}
 
@@ -215,11 +214,14 @@ async def lock_with_dependents(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, 
     job_ids = list(job_ids)
     rows = await tx.fetch_tuples(sql.timers.lock_with_dependents, {"job_ids": uuids(job_ids)})
     found = {row.job_id: row for row in (timer_row(*row) for row in rows)}
-    if any(row.has_dependents for row in found.values()):
+    while any(row.has_dependents for row in found.values()):
         # An edge may have been made while we waited for a lock. It counts, though its job comes late in the order of locks.
-        known = await tx.fetch(sql.dependencies.of_upstreams, {"job_ids": job_ids})
-        if missing := {row["job_id"] for row in known} - found.keys():
-            found |= await lock(tx, missing)
+        ending = {*job_ids, *(row.job_id for row in found.values() if row.rules.cancels_running)}
+        known = await tx.fetch(sql.dependencies.of_upstreams, {"job_ids": list(ending)})
+        missing = await lock(tx, {row["job_id"] for row in known} - found.keys())
+        if not missing:
+            break
+        found |= missing
     return found
 
 

@@ -24,7 +24,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from foliot.clock import Clock
 from foliot.domain.errors import DatabaseUnavailable
-from foliot.domain.ids import WorkspaceId, uuid7, uuid7s
+from foliot.domain.ids import WorkspaceId, raw_uuid7s, uuid7, uuid7s
 from foliot.storage import arrays
 from foliot.storage.errors import is_lost, is_retryable, may_retry, unavailable
 from foliot.storage.queries import Query
@@ -80,6 +80,15 @@ class Tx:
     def new_ids(self, count: int) -> list[UUID]:
         """Asking for chance once: for a batch, asking for each id is a call of the kernel for each."""
         return uuid7s(self.now, self.chance.randbytes(10 * count))
+
+    def new_raw_ids(self, count: int) -> list[bytes]:
+        return raw_uuid7s(self.now, self.chance.randbytes(10 * count))
+
+    async def fetch_raw(self, query: Query, params: Params | None = None) -> list[tuple[Any, ...]]:
+        """As `fetch_tuples`, with ids as bytes and instants as PostgreSQL counts them: for rows that are mostly passed on."""
+        async with self._open(query).cursor(binary=True, row_factory=tuple_row) as cursor:
+            arrays.read_raw(cursor.adapters)
+            return await (await cursor.execute(query.text, params)).fetchall()
 
     async def fetch_tuples(self, query: Query, params: Params | None = None) -> list[tuple[Any, ...]]:
         """The columns in their order, read in binary: for the batches of the engine, where a row is a few microseconds."""

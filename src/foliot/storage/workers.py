@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -63,6 +63,17 @@ async def leave(tx: Tx, worker_id: WorkerId) -> None:
 async def cancels(tx: Tx, worker_id: WorkerId) -> list[tuple[RunId, int]]:
     rows = await tx.fetch(sql.workers.cancels, {"id": worker_id})
     return [(row["run_id"], row["fence"]) for row in rows]
+
+
+async def gone(
+    tx: Tx, worker_id: WorkerId, working_on: Collection[tuple[RunId, int]]
+) -> list[tuple[RunId, int]]:
+    """Which of these it does not hold any more."""
+    if not working_on:
+        return []
+    run_ids, fences = zip(*working_on, strict=True)
+    params = {"id": worker_id, "run_ids": list(run_ids), "fences": list(fences)}
+    return [(row["run_id"], row["fence"]) for row in await tx.fetch(sql.workers.gone, params)]
 
 
 async def strike_off(tx: Tx) -> list[tuple[WorkerId, str]]:

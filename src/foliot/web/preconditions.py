@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from fastapi import Header, Request
+from fastapi import Depends, Header, Request
 
 from foliot.domain.ids import JobId
 from foliot.services.editing import check_seen
@@ -27,12 +27,12 @@ NEVER = 0  # a revision that no job has
 _REVISION = re.compile(r'\s*"([0-9]{1,9})(?:-[0-9a-f]{1,16})?"\s*')
 
 
-def seen_revision(if_match: str | None, record: StoredJob) -> int | None:
-    """The revision that the caller goes by; None where any will do."""
+def seen_revision(if_match: str | None, current: int) -> int | None:
+    """The revision that the caller goes by, of what is at `current` now; None where any will do."""
     if if_match is None or if_match.strip() == "*":
         return None
     named = [int(found[1]) for part in if_match.split(",") if (found := _REVISION.fullmatch(part))]
-    return record.revision if record.revision in named else next(iter(named), NEVER)
+    return current if current in named else next(iter(named), NEVER)
 
 
 def is_known(if_none_match: str | None, record: StoredJob) -> bool:
@@ -44,10 +44,19 @@ def is_known(if_none_match: str | None, record: StoredJob) -> bool:
 
 
 async def check_if_match(request: Request) -> None:
-    """For every verb on a job: refused where the job is not as its caller has seen it. Edits look again under their lock."""
+    """For every verb on a job: refused where the job is not as its caller has seen it. The verbs look again under their lock."""
     if_match, found = request.headers.get("if-match"), read_id(request.path_params.get("job_id", ""))
     if if_match is None or found is None:
         return
     db, caller, job_id = request.app.state.database, request.state.caller, JobId(found)
     record = await job(db, caller.workspace_id, job_id, caller.only_owner)
-    await check_seen(db, caller.workspace_id, job_id, seen_revision(if_match, record))
+    request.state.seen_revision = seen = seen_revision(if_match, record.revision)
+    await check_seen(db, caller.workspace_id, job_id, seen)
+
+
+def _seen(request: Request, if_match: IfMatch = None) -> int | None:  # named here for the description
+    seen: int | None = getattr(request.state, "seen_revision", None)
+    return seen
+
+
+Seen = Annotated[int | None, Depends(_seen)]  # the revision of the job that the caller goes by

@@ -92,6 +92,7 @@ def job_out(record: StoredJob) -> wire.JobOut:
         status_reason=record.status_reason,
         status_at=record.status_at,
         paused_until=record.paused_until,
+        managed_by=record.definition.managed_by,
         next_run_at=record.next_at,
         fire_count=record.fire_count,
         run_count=record.run_count,

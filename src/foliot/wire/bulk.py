@@ -43,6 +43,10 @@ class Targeted(Shape):
     expected_count: int | None = Field(
         default=None, ge=0, le=MOST_IDS, description="With `q`: refused (409) where it finds another number."
     )
+    after: Id | None = Field(
+        default=None,
+        description="Only those behind this one: `next_after` of an answer that left some. With `q`, `expected_count` counts only them.",
+    )
     dry_run: bool = Field(default=False, description="Only say what would become of them.")
 
     @model_validator(mode="after")
@@ -93,4 +97,8 @@ class BulkOut(Shape):
     done: int = Field(description="How many it was done to, or would be.")
     already: int = Field(description="How many were so already.")
     failed: int
+    remaining: int = Field(
+        description="How many were not looked at, since the call had lasted long enough. Send it again with `after`."
+    )
+    next_after: Id | None = Field(description="Where some remain: what to send as `after`.")
     results: list[BulkResult] = Field(description="Those it was not done to, and why.")

@@ -116,6 +116,9 @@ class JobOut(JobDefinition, JobHead):
     status_reason: str | None
     status_at: Instant
     paused_until: Instant | None
+    managed_by: str | None = Field(
+        default=None, description="The app in whose code this job is written; edits of it need force."
+    )
     fire_count: int = Field(description="Runs made by the schedule.")
     run_count: int = Field(description="Runs that ended after at least one attempt.")
     success_count: int
@@ -165,6 +168,8 @@ class SkipNextOut(Shape):
 
 
 class BackfillIn(Shape):
+    """There is no `override`: runs of a backfill wait for the end of a freeze, whenever they were asked for."""
+
     start: Instant = Field(alias="from", description="Planned times from here on.")
     to: Instant = Field(description="Up to here, not included.")
     order: Literal["oldest_first", "newest_first"] = "oldest_first"

@@ -44,7 +44,7 @@ from foliot.wiring.home import (
     restart_postgres,
 )
 from foliot.wiring.limits import failures_of, quotas_of
-from foliot.wiring.worker import Orders
+from foliot.wiring.worker import orders_of
 
 log = logging.getLogger(__name__)
 Say = Callable[[str], None]
@@ -203,23 +203,6 @@ class Node:
         except FoliotError as error:
             self._broken = error
             self.stop("PostgreSQL died")
-
-
-def orders_of(settings: Settings, url: str) -> Orders | None:
-    """For the worker of this node; None where the settings want none."""
-    if settings.worker_concurrency == 0:
-        return None
-    return Orders(
-        url=url,
-        listen_url=settings.listen_url or url,
-        secrets=(url, *settings.secrets()),
-        permits=settings.worker_concurrency,
-        queues=settings.worker_queues,
-        grace=settings.worker_grace,
-        lease=settings.worker_lease,
-        log_format=settings.log_format,
-        log_level=settings.log_level,
-    )
 
 
 class Http(uvicorn.Server):

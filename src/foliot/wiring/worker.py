@@ -27,6 +27,7 @@ from foliot.engine.hints import Listening
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
 from foliot.services.hints import Announcer, Hint
+from foliot.settings import Settings
 from foliot.storage.tx import Database, PoolSize
 from foliot.wiring.collecting import collect_seldom
 from foliot.worker.heart import STUCK, Heart
@@ -52,9 +53,28 @@ class Orders:
     lease: float
     log_format: str
     log_level: str
+    app: str | None = None  # module:app, whose jobs are brought up to date before any run starts
 
     def as_line(self) -> bytes:
         return json.dumps(asdict(self)).encode() + b"\n"
+
+
+def orders_of(settings: Settings, url: str) -> Orders | None:
+    """For the worker of this node; None where the settings want none."""
+    if settings.worker_concurrency == 0:
+        return None
+    return Orders(
+        url=url,
+        listen_url=settings.listen_url or url,
+        secrets=(url, *settings.secrets()),
+        permits=settings.worker_concurrency,
+        queues=settings.worker_queues,
+        grace=settings.worker_grace,
+        lease=settings.worker_lease,
+        log_format=settings.log_format,
+        log_level=settings.log_level,
+        app=settings.app,
+    )
 
 
 def main() -> None:
@@ -71,17 +91,20 @@ def main() -> None:
     try:
         asyncio.run(run(orders))
     except FoliotError as error:
-        log.error("worker.failed", extra={"reason": error.message})  # noqa: TRY400  # the sentence says it all
+        log.error("worker.failed", extra={"reason": error.message, "hint": error.hint})  # noqa: TRY400  # the sentence says it all
         sys.exit(1)
 
 
-async def run(orders: Orders) -> None:
+async def run(orders: Orders, *, is_child: bool = True) -> None:
     stopping, loop = asyncio.Event(), asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stopping.set)
-    _watch_the_parent(lambda: _soon(loop, stopping.set), orders.grace + HARD_END)
+    if is_child:
+        _watch_the_parent(lambda: _soon(loop, stopping.set), orders.grace + HARD_END)
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(orders.url, size=PoolSize(1, 4)))
+        if orders.app is not None:
+            await _load(orders.app, database)
         name, lease = f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease)
         link = LocalLink(database, name, lease, orders.queues)
         reporter = Reporter(link)
@@ -90,7 +113,12 @@ async def run(orders: Orders) -> None:
         announcer = Announcer(database, TIMERS_PAUSE)
         stack.push_async_callback(announcer.close)
         claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)
-        listening = Listening(database, orders.listen_url, {Hint.READY: claims.wake})
+
+        def taken_away() -> None:
+            worker.beat_soon()
+
+        wakes = {Hint.READY: claims.wake, Hint.CANCELS: taken_away}
+        listening = Listening(database, orders.listen_url, wakes)
         hints = Loop("hints", listening.step, within=None)
         lines = Loop("logs", logbook.step)
         worker.wake, reporter.wake, logbook.wake = claims.wake, reports.wake, lines.wake
@@ -117,6 +145,14 @@ async def run(orders: Orders) -> None:
                 task.cancel()
             await asyncio.wait(tasks)
     log.info("worker.stopped", extra={"owed": reporter.owed})
+
+
+async def _load(address: str, database: Database) -> None:
+    # With it comes much of the edge, which a worker without an app does not need.
+    from foliot.wiring import apps  # noqa: PLC0415
+
+    app = await asyncio.to_thread(apps.load_app, address)
+    await apps.bring_up_to_date(database, app)
 
 
 class Beating:
@@ -152,6 +188,12 @@ class Beating:
             heart = Heart(LocalLink(database, "", lease), self._worker, self._body, lease)
             beats, here = Loop("heart", heart.step), asyncio.get_running_loop()
             self._worker.when_registered = heart.follow
+
+            def beat_soon() -> None:
+                heart.beat_soon()
+                _soon(here, beats.wake)
+
+            self._worker.beat_soon = beat_soon
             self._stop.set_result(lambda: _soon(here, beats.stop))
             await beats.run()
 

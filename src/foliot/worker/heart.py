@@ -28,7 +28,7 @@ SLACK = 5.0  # seconds an attempt may outlast its deadline on a stuck loop; the 
 
 
 class Heart:
-    """Lives in the heart's thread, apart from `follow`, which the worker calls. Its step is run by a loop there."""
+    """Lives in the heart's thread, apart from `follow` and `beat_soon`, which others call. Its step is run by a loop there."""
 
     def __init__(self, link: Link, worker: Worker, body: asyncio.AbstractEventLoop, lease: timedelta) -> None:
         self._link = link
@@ -38,6 +38,7 @@ class Heart:
         self._worker_id: WorkerId | None = None
         self._renewed_at = 0.0
         self._beat_at = 0.0
+        self._is_hurried = False
         self._asked_at: float | None = None  # since when the body owes us a sign of life
 
     def follow(self, worker_id: WorkerId, registered_at: float) -> None:
@@ -45,9 +46,14 @@ class Heart:
         self._beat_at = registered_at + self._lease / BEATS_PER_LEASE
         self._worker_id = worker_id
 
+    def beat_soon(self) -> None:
+        """Some worker's run was cancelled or taken away; it may be one of ours."""
+        self._is_hurried = True
+
     async def step(self) -> timedelta:
         if (worker_id := self._worker_id) is not None:
-            if monotonic() >= self._beat_at:
+            if self._is_hurried or monotonic() >= self._beat_at:
+                self._is_hurried = False
                 await self._beat(worker_id)
             if monotonic() - self._renewed_at > self._lease * 2 / 3 and self._worker_id == worker_id:
                 self._tell(lambda: self._worker.stop_all("cannot renew"))
@@ -59,7 +65,8 @@ class Heart:
         began = monotonic()
         try:
             async with asyncio.timeout(min(BEAT_WITHIN, self._lease / BEATS_PER_LEASE)):
-                beat = await self._link.beat(worker_id, draining=self._worker.is_draining)
+                working_on = self._worker.working_on()
+                beat = await self._link.beat(worker_id, working_on, draining=self._worker.is_draining)
         except (FoliotError, TimeoutError) as error:
             self._beat_at = monotonic() + self._lease / 20
             log.warning("heartbeat.missed", extra={"worker": str(worker_id), "reason": str(error)})
@@ -69,7 +76,7 @@ class Heart:
         self._renewed_at, self._beat_at = began, began + self._lease / BEATS_PER_LEASE
         if not beat.is_alive:
             self._worker_id = None
-        if beat.cancels or not beat.is_alive:
+        if beat.cancels or beat.gone or not beat.is_alive:
             self._tell(lambda: self._worker.heard(beat))
 
     def _tell(self, what: Callable[[], None]) -> None:

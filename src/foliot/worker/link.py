@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
@@ -23,7 +23,9 @@ log = logging.getLogger(__name__)
 class Link(Protocol):
     async def register(self, types: Sequence[str], capacity: int) -> WorkerId: ...
 
-    async def beat(self, worker_id: WorkerId, *, draining: bool) -> Beat: ...
+    async def beat(
+        self, worker_id: WorkerId, working_on: Collection[tuple[RunId, int]], *, draining: bool
+    ) -> Beat: ...
 
     async def leave(self, worker_id: WorkerId) -> None: ...
 
@@ -51,8 +53,12 @@ class LocalLink:
             self.database, self.name, self.queues, types, capacity, lease=self.lease
         )
 
-    async def beat(self, worker_id: WorkerId, *, draining: bool) -> Beat:
-        return await workers.beat(self.database, worker_id, draining=draining, lease=self.lease)
+    async def beat(
+        self, worker_id: WorkerId, working_on: Collection[tuple[RunId, int]], *, draining: bool
+    ) -> Beat:
+        return await workers.beat(
+            self.database, worker_id, draining=draining, working_on=working_on, lease=self.lease
+        )
 
     async def leave(self, worker_id: WorkerId) -> None:
         await workers.leave(self.database, worker_id)

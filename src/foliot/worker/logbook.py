@@ -14,7 +14,7 @@ from foliot.clock import Clock, SystemClock
 from foliot.domain.errors import Unavailable
 from foliot.domain.ids import RunId
 from foliot.domain.logs import LogHead, LogLine, LogStream, fitting, lines_of
-from foliot.handlers.context import Write
+from foliot.sdk.context import Write
 from foliot.services.logs import LogChunk
 from foliot.worker.link import Link
 
@@ -23,15 +23,20 @@ log = logging.getLogger(__name__)
 SOON, IDLE = timedelta(seconds=0.25), timedelta(seconds=30)
 LARGEST_CHUNK = 500  # lines
 FINISH_WITHIN = 1.0  # seconds that the end of an attempt waits for its last lines to be kept
-Key = tuple[RunId, int]  # a run, and the number of the attempt
+Key = tuple[RunId, int]  # a run under its fence
 
 
 @dataclass(slots=True)
 class Page:
-    """What one attempt wrote. One line beyond what is kept is passed on, so that the head says that there were more."""
+    """What one attempt wrote. One line beyond what is kept is passed on, so that the head says that there were more.
 
+    Lines are numbered: of a delivery whose answer was lost, and which comes again with more behind it, each is kept once.
+    """
+
+    attempt: int
     head: LogHead = field(default_factory=LogHead)
     lines: list[LogLine] = field(default_factory=list)
+    delivered: int = 0
     is_over: bool = False  # nobody writes here any more
 
 
@@ -48,18 +53,17 @@ class Logbook:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_warm = False  # the next delivery comes soon, without being asked for
 
-    def writer(self, run_id: RunId, attempt: int) -> Write:
-        return partial(self._write, (run_id, attempt))
+    def writer(self, run_id: RunId, fence: int, attempt: int) -> Write:
+        return partial(self._write, (run_id, fence), attempt)
 
     async def step(self) -> timedelta:
         self._loop = asyncio.get_running_loop()
         self._is_warm = await self._deliver()
         return SOON if self._is_warm else IDLE
 
-    async def finish(self, run_id: RunId, attempt: int) -> None:
+    async def finish(self, run_id: RunId, fence: int) -> None:
         """Before the end of an attempt is reported: whoever follows the run stops at its end."""
-        key = (run_id, attempt)
-        page = self._pages.get(key)
+        page = self._pages.get((run_id, fence))
         if page is None:
             return
         page.is_over = True
@@ -69,10 +73,10 @@ class Logbook:
         except (Unavailable, TimeoutError) as error:
             log.warning("lines.late", extra={"run": str(run_id), "reason": str(error)})
 
-    def _write(self, key: Key, stream: str, text: str) -> None:
+    def _write(self, key: Key, attempt: int, stream: str, text: str) -> None:
         now, kind = self._clock.now(), LogStream(stream)
         with self._writing:
-            page = self._pages.setdefault(key, Page())
+            page = self._pages.setdefault(key, Page(attempt))
             if page.head.truncated:
                 return
             lines = [LogLine(now, kind, line) for line in lines_of(text)]
@@ -89,8 +93,8 @@ class Logbook:
                 for key in taken:
                     self._pages[key].lines = []
             chunks = [
-                LogChunk(run_id, attempt, lines[start : start + LARGEST_CHUNK])
-                for (run_id, attempt), lines in taken.items()
+                self._chunk(key, lines, start)
+                for key, lines in taken.items()
                 for start in range(0, len(lines), LARGEST_CHUNK)
             ]
             try:
@@ -104,6 +108,13 @@ class Logbook:
             except Exception:
                 log.exception("lines.dropped", extra={"runs": len(taken)})
             with self._writing:
+                for key, lines in taken.items():
+                    self._pages[key].delivered += len(lines)
                 for key in [key for key, page in self._pages.items() if page.is_over and not page.lines]:
                     del self._pages[key]
             return bool(chunks)
+
+    def _chunk(self, key: Key, lines: list[LogLine], start: int) -> LogChunk:
+        page, (run_id, fence) = self._pages[key], key
+        first = page.delivered + start + 1
+        return LogChunk(run_id, page.attempt, fence, first, lines[start : start + LARGEST_CHUNK])

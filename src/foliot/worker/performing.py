@@ -8,10 +8,10 @@ import re
 from datetime import timedelta
 from typing import Any
 
-from foliot.domain.outcomes import Failed, TimedOut
+from foliot.domain.outcomes import AskedSkip, Failed, TimedOut
 from foliot.domain.run import RunError
-from foliot.handlers.context import Ctx, Write, to_nowhere
 from foliot.handlers.registry import Assignment, Done, Handler, failed
+from foliot.sdk.context import Context, Write, to_nowhere
 from foliot.services.work import Work
 
 MOST_OUTPUT = 1024 * 1024  # bytes of JSON
@@ -34,7 +34,7 @@ async def perform(handler: Handler, work: Work, write: Write = to_nowhere) -> Do
 
 def assignment_of(work: Work, write: Write = to_nowhere) -> Assignment:
     claimed = work.claimed
-    ctx = Ctx(
+    ctx = Context(
         workspace_id=str(claimed.workspace_id),
         job_id=str(claimed.job_id),
         job=work.job,
@@ -54,6 +54,8 @@ def storable(done: Done) -> Done:
         error = done.outcome.error
         clean = RunError(_clean(error.code)[:100], _clean(error.message)[:MOST_MESSAGE])
         done = Done(Failed(clean, done.outcome.permanent), done.output)
+    if isinstance(done.outcome, AskedSkip):
+        done = Done(AskedSkip(done.outcome.reason, _clean(done.outcome.note)[:MOST_MESSAGE]), done.output)
     if done.output is None or (problem := _problem(done.output)) is None:
         return done
     if isinstance(done.outcome, Failed):

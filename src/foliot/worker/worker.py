@@ -53,6 +53,7 @@ class Worker:
         logbook: Logbook | None = None,
     ) -> None:
         self.wake: Callable[[], None] = lambda: None
+        self.beat_soon: Callable[[], None] = lambda: None
         self.when_registered: Callable[[WorkerId, float], None] = lambda worker_id, at: None
         self.id: WorkerId | None = None
         self.is_draining = False
@@ -88,7 +89,7 @@ class Worker:
         if not beat.is_alive:
             self.stop_all("given up for lost")
             return
-        for key in beat.cancels:
+        for key in (*beat.cancels, *beat.gone):  # what is reported of those that are gone is refused
             if attempt := self._attempts.get(key):
                 self._end(attempt, Cancelled())
 
@@ -101,6 +102,10 @@ class Worker:
         for attempt in list(self._attempts.values()):
             self._end(attempt, HandedBack())
         self.wake()
+
+    def working_on(self) -> list[Key]:
+        """Called from the heart's thread; making a list of a dictionary is one step that no other thread can interrupt."""
+        return list(self._attempts)
 
     def first_due(self) -> float | None:
         """The earliest moment by which some attempt should have ended. Called from the heart's thread."""
@@ -143,12 +148,12 @@ class Worker:
     async def _attempt(self, attempt: Attempt) -> None:
         work = attempt.work
         try:
-            write = self._logbook.writer(work.claimed.run_id, work.claimed.attempt)
+            write = self._logbook.writer(*_key(work), work.claimed.attempt)
             done = await perform(self._handlers[work.claimed.type], work, write)
         except asyncio.CancelledError:
             done = Done(attempt.why or HandedBack())
         attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
-        await self._logbook.finish(work.claimed.run_id, work.claimed.attempt)
+        await self._logbook.finish(*_key(work))
         del self._attempts[_key(work)]
         self._report(attempt, done)
         self.wake()

@@ -17,9 +17,9 @@ from foliot.cli.reading import text_of
 from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
-    from foliot.cli.code.plan import Plan
-    from foliot.cli.code.sheet import Entry, Sheet
-    from foliot.wire.jobs import JobOut
+    from foliot.cli.code.sheet import Sheet
+    from foliot.sdk.code.plan import Plan
+    from foliot.sdk.code.writing import Writing
 
 Thing = TypeVar("Thing")
 WORTH_A_BAR = 5
@@ -47,15 +47,22 @@ def apply(
 
     A job is known by its name. Applying the same file again changes nothing. Paused jobs stay paused.
     """
-    from foliot.cli.code.plan import plan
     from foliot.cli.code.rendering import as_json, plan_page
     from foliot.cli.code.sheet import read_sheet
+    from foliot.sdk.code.plan import plan
+    from foliot.sdk.code.writing import Writing, names_of
 
     sheet = read_sheet(text_of(file, "--file"), "standard input" if file == "-" else file)
     jobs = list(counted("reading", here.client.jobs.each()))
     names, calendars = names_of(jobs), _calendars(here)
-    settle = _settler(here)
-    found = plan(sheet, jobs, names, calendars, settle)
+    found = plan(
+        sheet.entries,
+        jobs,
+        names,
+        calendars,
+        settle=_settler(here),
+        is_mine=lambda job: sheet.marker in job.tags,
+    )
     if plan_only:
         here.show(
             as_json(found, applied=False, prune=prune), lambda: plan_page(found, prune=prune, applied=False)
@@ -64,7 +71,7 @@ def apply(
     if prune and found.gone:
         listed = ", ".join(f'"{job.name}"' for job in found.gone[:10])
         confirm(f"{len(found.gone)} jobs are no longer in the file: {listed}. Archive them?", yes=yes)
-    _carry_out(here, sheet, found, names, calendars, note)
+    _carry_out(here, sheet, found, Writing(names, calendars), note)
     if prune:
         for job in counted("archiving", found.gone):
             here.client.jobs.delete(job.id)
@@ -88,6 +95,7 @@ def export(
 
     from foliot.cli.code.sheet import sheet_of
     from foliot.cli.code.yaml_text import write_yaml
+    from foliot.sdk.code.writing import names_of
 
     jobs = sorted(
         counted("reading", here.client.jobs.each(q=" ".join(q) if q else None)), key=lambda job: job.name
@@ -112,14 +120,6 @@ def export(
     tell(f"Wrote {len(jobs)} jobs to {file}.")
 
 
-def names_of(jobs: Iterable[JobOut]) -> dict[UUID, str]:
-    """Only names that mean one job: others stay ids."""
-    by_name: dict[str, list[UUID]] = {}
-    for job in jobs:
-        by_name.setdefault(job.name, []).append(job.id)
-    return {ids[0]: name for name, ids in by_name.items() if len(ids) == 1}
-
-
 def counted(what: str, things: Iterable[Thing]) -> Iterator[Thing]:
     """The same, with a bar for whoever watches and has a few seconds to wait."""
     total = len(things) if isinstance(things, list | tuple) else None
@@ -135,34 +135,12 @@ def counted(what: str, things: Iterable[Thing]) -> Iterator[Thing]:
     yield from track(left, what, total=total, console=Console(stderr=True), transient=True)
 
 
-def _carry_out(
-    here: Here,
-    sheet: Sheet,
-    found: Plan,
-    names: dict[UUID, str],
-    calendars: Mapping[UUID, str],
-    note: str | None,
-) -> None:
-    ids = {name: job_id for job_id, name in names.items()}
-    places = {name: calendar_id for calendar_id, name in calendars.items()}
-
-    def body(entry: Entry, schedule: Mapping[str, Any]) -> dict[str, Any]:
-        edges = [{**edge, "job": ids.get(edge["job"], edge["job"])} for edge in entry.wanted["depends_on"]]
-        rooms = [places.get(each, each) for each in entry.wanted["calendars"]]
-        return {**entry.wanted, "depends_on": edges, "calendars": rooms, "schedule": dict(schedule)}
-
+def _carry_out(here: Here, sheet: Sheet, found: Plan, writing: Writing, note: str | None) -> None:
     for entry in counted("creating", found.create):
-        job = body(entry, entry.schedule)
-        made = here.client.jobs.create(
-            {**job, "tags": [*job["tags"], sheet.marker], "enabled": entry.enabled}
-        )
-        ids[entry.name] = made.id
+        writing.created(entry, here.client.jobs.create(writing.creation(entry, [sheet.marker])).id)
     for update in counted("changing", found.update):
-        kept = update.job.schedule.model_dump(mode="json")
-        job = body(update.entry, kept if update.keeps_schedule else update.entry.schedule)
-        marks = [tag for tag in update.job.tags if tag.startswith("file:")]
         here.client.jobs.replace(
-            update.job.id, {**job, "tags": [*job["tags"], *marks]}, revision=update.job.revision, note=note
+            update.job.id, writing.replacement(update), revision=update.job.revision, note=note
         )
 
 

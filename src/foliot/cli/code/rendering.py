@@ -7,9 +7,9 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.code.plan import Plan
 from foliot.cli.jobs.change_rendering import change_list
 from foliot.cli.looks import BAD, GOOD, QUIET, SOON, STRONG, cell, stacked
+from foliot.sdk.code.plan import Plan
 
 MOST_NAMED = 10
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from foliot.cli import why
-from foliot.cli.jobs import creating, editing, looking, operating
+from foliot.cli.jobs import creating, editing, looking, operating, planned
 
 app = typer.Typer(
     help="Jobs: define them, look at them, operate them. JOB is an id, the beginning of one, or a name.",
@@ -17,11 +17,14 @@ app.command("create")(creating.create)
 app.command("edit")(editing.edit)
 app.command("pause")(operating.pause)
 app.command("resume")(operating.resume)
+app.command("disable")(operating.disable)
 app.command("run")(operating.run)
 app.command("history")(looking.history)
 app.command("status")(looking.status)
 app.command("next")(looking.next_times)
 app.command("why")(why.why)
+app.command("skip-next")(planned.skip_next)
+app.command("backfill")(planned.backfill)
 app.command("revisions")(editing.revisions)
 app.command("revert")(editing.revert)
 app.command("delete")(operating.delete)

@@ -10,49 +10,29 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.code.plan import Change, differences
-from foliot.cli.jobs.rendering import next_times
+from foliot.cli.jobs.trial_rendering import trial
 from foliot.cli.looks import BAD, GOOD, QUIET, STRONG, cell, columns, stacked
 from foliot.cli.times import relative, when
+from foliot.sdk.code.plan import Change, differences
 from foliot.wire.jobs import JobFields, JobOut
 from foliot.wire.revisions import RevisionOut
-from foliot.wire.schedules import PreviewOut
+from foliot.wire.trying import DryRunOut
 
 
 def changed(before: JobOut, after: JobOut, now: datetime) -> RenderableType:
     """What a change did: the fields, old and new, and the next time."""
     if before.revision == after.revision:
         return Text(f"{cell(after.name).plain} is as it was.")
-    old, new = (
-        each.model_dump(mode="json", include={*JobFields.model_fields, "schedule"})
-        for each in (before, after)
-    )
     head = Text.assemble(("Changed", STRONG), f" {cell(after.name).plain}: revision {after.revision}.")
     if after.next_run_at is not None:
         head.append(f" Next: {when(after.next_run_at, after.schedule.timezone, now)}.")
-    return stacked(head, change_list(differences(old, new)))
+    return stacked(head, change_list(differences(_fields(before), _fields(after))))
 
 
-def would_change(
-    job: JobOut, changes: dict[str, Any], seen: PreviewOut | None, now: datetime
-) -> RenderableType:
-    old = job.model_dump(mode="json")
-    named = {name: old.get(name) for name in changes}
-    lines = change_list(
-        each
-        for name, value in changes.items()
-        if name != "schedule"
-        for each in differences(named[name], value, f"/{name}")
-    )
-    times = None
-    if seen is not None:
-        times = stacked(
-            Text.assemble(cell(job.schedule.words, BAD), " becomes ", cell(seen.words, GOOD)),
-            next_times(seen.items, seen.schedule.timezone, now),
-            *(cell(f"Note: {each}") for each in (*seen.notes, *seen.warnings)),
-        )
-    head = Text.assemble(("Would change", STRONG), f" {cell(job.name).plain}:")
-    return stacked(head, lines, times, Text("Nothing was done."))
+def would_change(job: JobOut, tried: DryRunOut, now: datetime) -> RenderableType:
+    """What a dry run of an edit says: the fields first, then the runs ahead."""
+    lines = None if tried.job is None else change_list(differences(_fields(job), _fields(tried.job)))
+    return stacked(lines, trial(f"Would change {job.name}", tried, now))
 
 
 def change_list(changes: Iterable[Change]) -> RenderableType:
@@ -86,6 +66,10 @@ def revision_list(
         )
         parts += [head, change_list(Change(one.path, one.before, one.after) for one in each.changes)]
     return stacked(*parts)
+
+
+def _fields(job: JobOut) -> dict[str, Any]:
+    return job.model_dump(mode="json", include={*JobFields.model_fields, "schedule"})
 
 
 def _short(value: object) -> str:

@@ -17,6 +17,7 @@ def create(
     here: Here,
     name: drafting.Name = None,
     schedule: drafting.Cron = None,
+    seconds: drafting.Seconds = False,
     every: drafting.Every = None,
     at: drafting.At = None,
     when: drafting.When = None,
@@ -49,10 +50,11 @@ def create(
     """Make a job. Say when with exactly one of --schedule, --every, --at, --when or --manual, and what with --http,
     --python or --type.
     """
-    from foliot.cli.jobs.rendering import created, would_be
+    from foliot.cli.jobs.rendering import created
+    from foliot.cli.jobs.trial_rendering import trial
 
     job = draft(
-        Timing(schedule, every, at, when, manual, timezone),
+        Timing(schedule, every, at, when, manual, timezone, seconds),
         Work(type, config, http, method, python),
         Rules(
             name,
@@ -77,8 +79,8 @@ def create(
     if disabled:
         job["enabled"] = False
     if dry_run:
-        seen = here.client.preview(job["schedule"])
-        here.show(seen, lambda: would_be(str(job["name"]), seen, here.now))
+        tried = here.client.jobs.dry_run.create(job)
+        here.show(tried, lambda: trial(f"Would create {job['name']}", tried, here.now, is_new=True))
         return
     made = here.client.jobs.create(job)
     here.show(made, lambda: created(made, here.now))

@@ -28,13 +28,14 @@ class Timing:
     when: str | None = None
     manual: bool = False
     timezone: str | None = None
+    seconds: bool = False
 
     @property
     def said(self) -> list[str]:
         return [
             f"--{each.name}"
             for each in fields(self)
-            if each.name != "timezone" and getattr(self, each.name) not in {None, False}
+            if each.name not in {"timezone", "seconds"} and getattr(self, each.name) not in {None, False}
         ]
 
     def body(self, now: datetime, zone: str) -> dict[str, Any]:
@@ -42,9 +43,14 @@ class Timing:
         if len(self.said) != 1:
             wrong = f"Not both: {', '.join(self.said)}." if self.said else "When does it run?"
             raise Invalid(wrong, hint=f"Give exactly one of {ONE_SCHEDULE}.")
+        if self.seconds and self.schedule is None:
+            raise Invalid(
+                "--seconds is for cron alone.", hint='Such as --schedule "*/10 * * * * *" --seconds.'
+            )
         named = {} if self.timezone is None else {"timezone": self.timezone}
         if self.schedule is not None:
-            return {"kind": "cron", "expr": self.schedule, **named}
+            fine = {"seconds": True} if self.seconds else {}
+            return {"kind": "cron", "expr": self.schedule, **fine, **named}
         if self.every is not None:
             return {"kind": "interval", "every": _duration(self.every), **named}
         if self.at is not None:
@@ -155,7 +161,7 @@ def draft(timing: Timing, work: Work, rules: Rules, now: datetime, zone: str) ->
 def patch(timing: Timing, work: Work, rules: Rules, now: datetime, zone: str) -> dict[str, Any]:
     """Only what the flags speak of."""
     body = {**work.body(), **rules.body(now, zone)}
-    if timing.said:
+    if timing.said or timing.seconds:
         body["schedule"] = timing.body(now, zone)
     elif timing.timezone is not None:
         body["schedule"] = {"timezone": timing.timezone}
@@ -172,6 +178,9 @@ def _given(**fields: Any) -> dict[str, Any]:
 
 
 Cron = Annotated[str | None, typer.Option(help='Cron, in quotes: "*/30 * * * *".', metavar="CRON")]
+Seconds = Annotated[
+    bool, typer.Option("--seconds", help="With --schedule: six cron fields; the first is seconds.")
+]
 Every = Annotated[str | None, typer.Option(help="A pace: 30s, 10m, 1h30m.", metavar="DURATION")]
 At = Annotated[
     str | None,

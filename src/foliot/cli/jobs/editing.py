@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from foliot.wire.jobs import JobOut
 
 Note = Annotated[str | None, typer.Option(help="Why, for whoever reads its revisions.", metavar="TEXT")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Even if the job is managed by code, which may change it back.")
+]
 
 
 @asking
@@ -25,6 +28,7 @@ def edit(
     job: JobRef,
     name: drafting.Name = None,
     schedule: drafting.Cron = None,
+    seconds: drafting.Seconds = False,
     every: drafting.Every = None,
     at: drafting.At = None,
     when: drafting.When = None,
@@ -50,6 +54,7 @@ def edit(
     end_at: drafting.EndAt = None,
     tag: drafting.Tags = None,
     note: Note = None,
+    force: Force = False,
     dry_run: DryRun = False,
 ) -> None:
     """Change what the flags name; without any, the whole job in $EDITOR, as YAML.
@@ -60,7 +65,7 @@ def edit(
 
     found = job_called(here.client, job)
     changes = patch(
-        Timing(schedule, every, at, when, manual, timezone),
+        Timing(schedule, every, at, when, manual, timezone, seconds),
         Work(type, config, http, method, python),
         Rules(
             name,
@@ -83,13 +88,13 @@ def edit(
         local_zone(),
     )
     if not changes:
-        _in_editor(here, found, note)
+        _in_editor(here, found, note, force=force)
         return
     if dry_run:
-        seen = here.client.preview(changes["schedule"]) if "schedule" in changes else None
-        here.show({"changes": _plain(changes)}, lambda: would_change(found, _plain(changes), seen, here.now))
+        tried = here.client.jobs.dry_run.patch(found.id, changes, revision=found.revision, force=force)
+        here.show(tried, lambda: would_change(found, tried, here.now))
         return
-    after = here.client.jobs.patch(found.id, changes, revision=found.revision, note=note)
+    after = here.client.jobs.patch(found.id, changes, revision=found.revision, note=note, force=force)
     here.show(after, lambda: changed(found, after, here.now))
 
 
@@ -119,6 +124,7 @@ def revert(
     job: JobRef,
     revision: Annotated[int, typer.Argument(min=1, help="Which, as `foliot jobs revisions` lists them.")],
     note: Note = None,
+    force: Force = False,
     yes: Yes = False,
 ) -> None:
     """Put an old revision in force again, as a new one."""
@@ -126,11 +132,11 @@ def revert(
 
     found = job_called(here.client, job)
     confirm(f'Put revision {revision} of "{found.name}" in place of {found.revision}?', yes=yes)
-    after = here.client.jobs.revert(found.id, revision, note=note)
+    after = here.client.jobs.revert(found.id, revision, note=note, force=force)
     here.show(after, lambda: changed(found, after, here.now))
 
 
-def _in_editor(here: Here, job: JobOut, note: str | None) -> None:
+def _in_editor(here: Here, job: JobOut, note: str | None, *, force: bool) -> None:
     """Refusals come back on top of the text, until it is right or left as it was."""
     from foliot.cli.editor import edited
     from foliot.cli.jobs.change_rendering import changed
@@ -139,7 +145,9 @@ def _in_editor(here: Here, job: JobOut, note: str | None) -> None:
     before = to_text(job)
 
     def save(text: str) -> JobOut:
-        return here.client.jobs.replace(job.id, from_text(text, job), revision=job.revision, note=note)
+        return here.client.jobs.replace(
+            job.id, from_text(text, job), revision=job.revision, note=note, force=force
+        )
 
     after = edited(before, save)
     if after is None:
@@ -147,11 +155,3 @@ def _in_editor(here: Here, job: JobOut, note: str | None) -> None:
         after = job
     saved = after
     here.show(saved, lambda: changed(job, saved, here.now))
-
-
-def _plain(changes: dict[str, Any]) -> Any:
-    import json
-
-    from foliot.sdk.asking import to_json
-
-    return json.loads(to_json(changes))

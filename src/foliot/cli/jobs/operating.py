@@ -1,4 +1,4 @@
-"""`foliot jobs pause|resume|run|delete`: what people do with a job that is there."""
+"""`foliot jobs pause|resume|disable|run|delete`: what people do with a job that is there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from foliot.cli.finding import JobRef, job_called
-from foliot.cli.here import Here, Yes, asking, confirm
+from foliot.cli.here import DryRun, Here, Yes, asking, confirm
 from foliot.cli.reading import object_in
 from foliot.cli.times import local_zone, read_moment
 
@@ -22,12 +22,18 @@ def pause(
     until: Annotated[
         str | None, typer.Option(help="Resume by itself then: 2h, 18:00, tomorrow at 9am.", metavar="TIME")
     ] = None,
+    dry_run: DryRun = False,
 ) -> None:
     """No run starts by schedule until it is resumed. What runs now runs on."""
     from foliot.cli.jobs.rendering import moved
+    from foliot.cli.jobs.trial_rendering import trial
 
     found = job_called(here.client, job)
     at = None if until is None else read_moment(until, here.now, local_zone(), flag="--until")
+    if dry_run:
+        tried = here.client.jobs.dry_run.pause(found.id, reason=reason, until=at)
+        here.show(tried, lambda: trial(f"Would pause {found.name}", tried, here.now))
+        return
     paused = here.client.jobs.pause(found.id, reason=reason, until=at)
     here.show(paused, lambda: moved(paused, "Paused", here.now))
     if until is None:
@@ -41,13 +47,34 @@ def resume(
     catch_up: Annotated[
         bool, typer.Option("--catch-up", help="Run what went by meanwhile, as its misfire policy says.")
     ] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Back to work, from paused, disabled or failed."""
     from foliot.cli.jobs.rendering import moved
+    from foliot.cli.jobs.trial_rendering import trial
 
     found = job_called(here.client, job)
+    if dry_run:
+        tried = here.client.jobs.dry_run.resume(found.id, catch_up=catch_up)
+        here.show(tried, lambda: trial(f"Would resume {found.name}", tried, here.now))
+        return
     resumed = here.client.jobs.resume(found.id, catch_up=catch_up)
     here.show(resumed, lambda: moved(resumed, "Resumed", here.now))
+
+
+@asking
+def disable(here: Here, job: JobRef, reason: Reason = None, dry_run: DryRun = False) -> None:
+    """Switch it off until somebody resumes it."""
+    from foliot.cli.jobs.rendering import moved
+    from foliot.cli.jobs.trial_rendering import trial
+
+    found = job_called(here.client, job)
+    if dry_run:
+        tried = here.client.jobs.dry_run.disable(found.id, reason=reason)
+        here.show(tried, lambda: trial(f"Would disable {found.name}", tried, here.now))
+        return
+    off = here.client.jobs.disable(found.id, reason=reason)
+    here.show(off, lambda: moved(off, "Disabled", here.now))
 
 
 @asking
@@ -88,11 +115,19 @@ def delete(
         bool, typer.Option("--force", help="With --purge: even while runs are under way.")
     ] = False,
     yes: Yes = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Archive it: nothing of it runs again, and its history stays. --purge removes that too."""
+    from foliot.cli.jobs.trial_rendering import trial
     from foliot.cli.looks import cell
 
     found = job_called(here.client, job)
+    if dry_run:
+        tried = here.client.jobs.dry_run.delete(found.id, purge=purge, detach=detach, force=force)
+        here.show(
+            tried, lambda: trial(f"Would {'remove' if purge else 'archive'} {found.name}", tried, here.now)
+        )
+        return
     what = "Remove it with its whole history" if purge else "Archive it"
     confirm(f'"{found.name}" ({found.schedule.words}, {found.run_count} runs). {what}?', yes=yes)
     here.client.jobs.delete(found.id, purge=purge, detach=detach, force=force)

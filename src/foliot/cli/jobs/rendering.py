@@ -15,7 +15,7 @@ from foliot.cli.looks import BAD, GOOD, JOB_MARKS, QUIET, STRONG, cell, columns,
 from foliot.cli.times import about, relative, wall, when
 from foliot.wire.durations import write_duration
 from foliot.wire.jobs import JobFields, JobOut
-from foliot.wire.schedules import CronOut, IntervalOut, OnceOut, PlannedOut, PreviewOut, ScheduleOut
+from foliot.wire.schedules import CronOut, IntervalOut, OnceOut, PlannedOut, ScheduleOut
 
 SHORTEST_ID = 8
 ORDER = ("active", "pending", "paused", "disabled", "failed", "completed", "expired", "archived")
@@ -83,6 +83,7 @@ def job_page(job: JobOut, now: datetime, times: Sequence[PlannedOut] = ()) -> Re
                 ("payload", _json(job.payload)),
                 *policies(job),
                 ("tags", ", ".join(job.tags) or None),
+                ("managed by", f"code, the app {job.managed_by}" if job.managed_by else None),
                 ("revision", f"{job.revision}, created {relative(job.created_at - now)}"),
             )
         ),
@@ -109,6 +110,7 @@ def policies(job: JobOut) -> list[tuple[str, str | None]]:
         "schedule",
         "owner",
         "tags",
+        *(("external_ref",) if job.managed_by else ()),
     }
     plain = job.model_dump(mode="json")
     told += [
@@ -145,17 +147,6 @@ def created(job: JobOut, now: datetime) -> RenderableType:
         ("status", None if job.status == "active" else status_line(job, now)),
     ]
     return stacked(Text.assemble(("Created", STRONG), f" {cell(job.name).plain}."), facts(rows))
-
-
-def would_be(name: str, seen: PreviewOut, now: datetime) -> RenderableType:
-    """What a dry run says."""
-    notes = [*seen.notes, *seen.warnings]
-    return stacked(
-        Text.assemble(("Would create", STRONG), f" {cell(name).plain}: ", cell(seen.words), "."),
-        next_times(seen.items, seen.schedule.timezone, now),
-        *(cell(f"Note: {note}") for note in notes),
-        Text("Nothing was done."),
-    )
 
 
 def next_times(times: Sequence[PlannedOut], zone: str, now: datetime) -> RenderableType:

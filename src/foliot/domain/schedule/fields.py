@@ -82,8 +82,22 @@ class Field:
 
 
 def parse_field(kind: Kind, token: Token, seed: str) -> Field:
+    """Expressions differ less in their fields than as a whole, so a field is read once. Where it stands matters to errors alone."""
     if token.text == "*":
         return _EVERY[kind.name]
+    known = _read.get((kind.name, token.text, seed))
+    if known is None:
+        if len(_read) >= _REMEMBERED:
+            _read.clear()
+        known = _read[kind.name, token.text, seed] = _parse_field(kind, token, seed)
+    return known
+
+
+_REMEMBERED = 4_096
+_read: dict[tuple[str, str, str], Field] = {}
+
+
+def _parse_field(kind: Kind, token: Token, seed: str) -> Field:
     numbers: set[int] = set()
     nth: set[tuple[int, int]] = set()
     last: set[int] = set()

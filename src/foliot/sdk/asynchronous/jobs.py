@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 from foliot.sdk.asking import Ask, Ref, given, post, seen
+from foliot.sdk.asynchronous.dry_runs import AsyncDryRuns
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
 from foliot.sdk.keywords import JobFilters, JobKeywords, RunFilters, job_body
+from foliot.wire.bulk import BulkAction, BulkArgs, BulkOut
 from foliot.wire.explaining import ExplanationOut
-from foliot.wire.jobs import JobIn, JobOut
+from foliot.wire.jobs import BackfillOut, JobIn, JobOut, SkipNextOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, CountedPage, Page
 from foliot.wire.revisions import RevisionOut
 from foliot.wire.runs import RunOut
@@ -22,6 +24,7 @@ from foliot.wire.stats import JobStatsOut
 class AsyncJobs:
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
+        self.dry_run = AsyncDryRuns(http)
 
     async def list(
         self,
@@ -93,9 +96,13 @@ class AsyncJobs:
         *,
         revision: int | None = None,
         note: str | None = None,
+        force: bool = False,
     ) -> JobOut:
-        """Put a whole definition in place. `revision`: only if it is still at that one; `note`: why, for its history."""
-        query = {"revision_note": note}
+        """Put a whole definition in place. `revision`: only if it is still at that one; `note`: why, for its history.
+
+        `force`: even if it is managed by code.
+        """
+        query = {"revision_note": note, "force": force}
         ask = Ask("PUT", "/jobs/{job_id}", {"job_id": job_id}, query, job, seen(revision))
         return await self._http.ask(JobOut, ask)
 
@@ -106,9 +113,10 @@ class AsyncJobs:
         *,
         revision: int | None = None,
         note: str | None = None,
+        force: bool = False,
     ) -> JobOut:
-        """Change what is named; None gives a field its default. `revision` and `note` as in `replace`."""
-        query = {"revision_note": note}
+        """Change what is named; None gives a field its default. `revision`, `note` and `force` as in `replace`."""
+        query = {"revision_note": note, "force": force}
         ask = Ask("PATCH", "/jobs/{job_id}", {"job_id": job_id}, query, changes, seen(revision))
         return await self._http.ask(JobOut, ask)
 
@@ -136,10 +144,17 @@ class AsyncJobs:
             Page[RevisionOut], Ask("GET", "/jobs/{job_id}/revisions", {"job_id": job_id}, query)
         )
 
-    async def revert(self, job_id: Ref, revision: int, *, note: str | None = None) -> JobOut:
+    async def revert(
+        self, job_id: Ref, revision: int, *, note: str | None = None, force: bool = False
+    ) -> JobOut:
         """Put an old revision in force again, as a new one."""
-        body = given(revision=revision, note=note)
-        return await self._http.ask(JobOut, post("/jobs/{job_id}/revert", {"job_id": job_id}, body=body))
+        ask = post(
+            "/jobs/{job_id}/revert",
+            {"job_id": job_id},
+            body=given(revision=revision, note=note),
+            query={"force": force},
+        )
+        return await self._http.ask(JobOut, ask)
 
     async def run(
         self,
@@ -165,6 +180,83 @@ class AsyncJobs:
         """Back to work; `catch_up` runs what went by meanwhile, as the job's misfire policy says."""
         ask = post("/jobs/{job_id}/resume", {"job_id": job_id}, body=given(catch_up=catch_up))
         return await self._http.ask(JobOut, ask)
+
+    async def disable(self, job_id: Ref, *, reason: str | None = None) -> JobOut:
+        """Switch it off: a pause without an end. `resume` switches it on again."""
+        ask = post("/jobs/{job_id}/disable", {"job_id": job_id}, body=given(reason=reason))
+        return await self._http.ask(JobOut, ask)
+
+    async def skip_next(
+        self,
+        job_id: Ref,
+        *,
+        n: int | None = None,
+        until: datetime | str | None = None,
+        reason: str | None = None,
+    ) -> SkipNextOut:
+        """Let the next planned time pass, the next `n`, or all `until` an instant."""
+        body = given(n=n, until=until, reason=reason)
+        ask = post("/jobs/{job_id}/skip-next", {"job_id": job_id}, body=body)
+        return await self._http.ask(SkipNextOut, ask)
+
+    async def undo_skip_next(self, job_id: Ref) -> JobOut:
+        """No planned time is to pass after all."""
+        return await self._http.ask(JobOut, Ask("DELETE", "/jobs/{job_id}/skip-next", {"job_id": job_id}))
+
+    async def backfill(
+        self,
+        job_id: Ref,
+        start: datetime | str,
+        end: datetime | str,
+        *,
+        order: Literal["oldest_first", "newest_first"] | None = None,
+        max: int | None = None,  # noqa: A002  # the name on the wire
+        skipped: bool = False,
+        dry_run: bool = False,
+    ) -> BackfillOut:
+        """Runs for planned times of the past that have no record. With `dry_run` they are only counted."""
+        body = {"from": start, "to": end, "skipped": skipped, "dry_run": dry_run} | given(
+            order=order, max=max
+        )
+        ask = post("/jobs/{job_id}/backfill", {"job_id": job_id}, body=body)
+        return await self._http.ask(BackfillOut, ask)
+
+    async def bulk(
+        self,
+        action: BulkAction,
+        *,
+        ids: Sequence[Ref] | None = None,
+        q: str | None = None,
+        expected_count: int | None = None,
+        dry_run: bool = False,
+        args: BulkArgs | Mapping[str, Any] | None = None,
+    ) -> BulkOut:
+        """Pause, resume, disable, enable, archive, run, tag or untag many: by ids, or by a filter and how many it should find."""
+        body = given(action=action, ids=ids, q=q, expected_count=expected_count, dry_run=dry_run, args=args)
+        return await self._http.ask(BulkOut, post("/jobs/bulk", body=body))
+
+    async def batch_delete(
+        self,
+        *,
+        ids: Sequence[Ref] | None = None,
+        q: str | None = None,
+        expected_count: int | None = None,
+        dry_run: bool = False,
+        purge: bool = False,
+        detach: bool = False,
+        force: bool = False,
+    ) -> BulkOut:
+        """Archive many, or remove them with their history (`purge`)."""
+        body = given(
+            ids=ids,
+            q=q,
+            expected_count=expected_count,
+            dry_run=dry_run,
+            purge=purge,
+            detach=detach,
+            force=force,
+        )
+        return await self._http.ask(BulkOut, post("/jobs/batch-delete", body=body))
 
     async def next(self, job_id: Ref, n: int = 5) -> TimesOut:
         """When it runs next."""

@@ -1,8 +1,16 @@
 -- name: append_many
-INSERT INTO audit (workspace_id, id, at, actor, key_id, address, action, object_kind, object_id, before, after, request_id)
-SELECT %(workspace_id)s, entry.id, %(now)s, %(actor)s, %(key_id)s, %(address)s, %(action)s, %(object_kind)s, entry.object_id,
-       entry.before::jsonb, %(after)s, %(request_id)s
-  FROM unnest(%(ids)s::uuid[], %(object_ids)s::text[], %(before)s::text[]) AS entry (id, object_id, before);
+-- The same thing done to many jobs; each is told to whoever listens, as below.
+WITH entries AS MATERIALIZED (
+    SELECT * FROM unnest(%(ids)s::uuid[], %(object_ids)s::text[], %(before)s::text[]) AS entry (id, object_id, before)),
+noted AS (
+    INSERT INTO audit (workspace_id, id, at, actor, key_id, address, action, object_kind, object_id, before, after, request_id)
+    SELECT %(workspace_id)s, entries.id, %(now)s, %(actor)s, %(key_id)s, %(address)s, %(action)s, %(object_kind)s, entries.object_id,
+           entries.before::jsonb, %(after)s, %(request_id)s
+      FROM entries)
+INSERT INTO events (workspace_id, at, kind, object_id, job_id, actor)
+SELECT watches.workspace_id, %(now)s, %(action)s, entries.object_id, entries.object_id::uuid, %(actor)s
+  FROM entries JOIN watches ON watches.workspace_id = %(workspace_id)s AND watches.until > %(now)s
+ WHERE %(object_kind)s = 'job';
 
 -- name: append
 -- What concerns the work is told to whoever listens; keys, members and the like are not theirs to hear. The end of a cancelled run

@@ -5,7 +5,8 @@ SELECT dependencies.job_id, dependencies.upstream_id, dependencies."on", depende
        timers.last_success_run_id, timers.last_success_at, timers.last_failure_run_id, timers.last_failure_at, timers.last_end_run_id,
        timers.last_end_at
   FROM dependencies JOIN timers ON timers.job_id = dependencies.upstream_id
- WHERE dependencies.job_id = ANY (%(job_ids)s);
+ WHERE dependencies.job_id = ANY (%(job_ids)s)
+ ORDER BY dependencies.job_id, dependencies.upstream_id;
 
 -- name: consume
 UPDATE dependencies SET consumed_run_id = used.run_id

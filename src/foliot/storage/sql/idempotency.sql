@@ -3,10 +3,12 @@
 INSERT INTO idempotency_keys AS held (workspace_id, principal_id, key, fingerprint, claim, created_at)
 VALUES (%(workspace_id)s, %(principal_id)s, %(key)s, %(fingerprint)s, %(claim)s, %(now)s)
     ON CONFLICT (workspace_id, principal_id, key) DO UPDATE
-   SET fingerprint = EXCLUDED.fingerprint, claim = EXCLUDED.claim, created_at = EXCLUDED.created_at, done_at = NULL, object_kind = NULL,
-       object_id = NULL, status = NULL, headers = NULL, body = NULL
+   SET fingerprint = EXCLUDED.fingerprint, claim = EXCLUDED.claim, created_at = EXCLUDED.created_at, moved_at = NULL, done_at = NULL,
+       object_kind = NULL, object_id = NULL, status = NULL, headers = NULL, body = NULL,
+       progress = CASE WHEN held.created_at > %(forgotten)s THEN held.progress END
  WHERE held.created_at <= %(forgotten)s
-    OR (held.created_at <= %(given_up)s AND held.done_at IS NULL AND held.status IS NULL AND held.fingerprint = EXCLUDED.fingerprint);
+    OR (COALESCE(held.moved_at, held.created_at) <= %(given_up)s AND held.done_at IS NULL AND held.status IS NULL
+        AND held.fingerprint = EXCLUDED.fingerprint);
 
 -- name: held
 SELECT fingerprint, done_at, object_kind, object_id, status, headers, body
@@ -19,11 +21,21 @@ UPDATE idempotency_keys
    SET done_at = COALESCE(done_at, %(now)s), object_kind = COALESCE(object_kind, %(kind)s), object_id = COALESCE(object_id, %(id)s)
  WHERE claim = %(claim)s;
 
+-- name: progress
+SELECT progress FROM idempotency_keys WHERE claim = %(claim)s;
+
+-- name: advance
+UPDATE idempotency_keys SET progress = %(progress)s, moved_at = %(now)s WHERE claim = %(claim)s AND done_at IS NULL;
+
 -- name: answered
 UPDATE idempotency_keys SET status = %(status)s, headers = %(headers)s, body = %(body)s WHERE claim = %(claim)s;
 
 -- name: release
-DELETE FROM idempotency_keys WHERE claim = %(claim)s AND done_at IS NULL AND status IS NULL;
+-- With some of it done, the key stays, to be taken over by the next.
+WITH begun AS (
+    UPDATE idempotency_keys SET moved_at = '-infinity'
+     WHERE claim = %(claim)s AND done_at IS NULL AND status IS NULL AND progress IS NOT NULL)
+DELETE FROM idempotency_keys WHERE claim = %(claim)s AND done_at IS NULL AND status IS NULL AND progress IS NULL;
 
 -- name: forget
 DELETE FROM idempotency_keys

@@ -40,8 +40,20 @@ SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, %(note)s, defi
 -- name: definition
 SELECT definition FROM jobs WHERE id = %(id)s AND purged_at IS NULL;
 
+-- name: lock_name_in_app
+-- Two workers that load one app at the same time must not both make its jobs.
+SELECT pg_advisory_xact_lock(hashtextextended('foliot.app:' || %(workspace_id)s::uuid || ':' || %(app)s || ':' || %(name)s, 0));
+
+-- name: is_in_app
+SELECT EXISTS (SELECT FROM jobs
+                WHERE workspace_id = %(workspace_id)s AND name = %(name)s AND status <> 'archived'
+                  AND definition -> 'external_ref' ->> 'source' = 'code' AND definition -> 'external_ref' ->> 'app' = %(app)s) AS is_there;
+
 -- name: owner
 SELECT owner_id FROM jobs WHERE id = %(id)s;
+
+-- name: owned
+SELECT id FROM jobs WHERE id = ANY (%(ids)s) AND owner_id = %(owner_id)s;
 
 -- name: edit
 WITH made AS (

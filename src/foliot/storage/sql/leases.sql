@@ -24,12 +24,15 @@ SELECT leases.run_id, leases.job_id, leases.fence, leases.worker_id
 SELECT run_id, job_id, fence, worker_id FROM leases WHERE deadline_at < %(by)s LIMIT %(limit)s;
 
 -- name: settle
--- A whole batch in one statement: leases go, ends are written, attempts kept, timers told, retries made ready again.
+-- A whole batch in one statement: leases go, ends are written, attempts kept, retries made ready again, by the rules of their job as
+-- they are now: it may have been edited since they were leased. One handed back keeps the error of the attempt before it.
 WITH settled AS MATERIALIZED (
     SELECT * FROM unnest(%(run_ids)s::uuid[], %(statuses)s::text[], %(skip_reasons)s::text[], %(notes)s::text[], %(attempts)s::text[],
                          %(errors)s::jsonb[], %(outputs)s::jsonb[], %(retry_ats)s::timestamptz[], %(retries)s::int[],
-                         %(losses)s::int[], %(expires_ats)s::timestamptz[])
-             AS settled (run_id, status, skip_reason, note, attempt, error, output, retry_at, retries, losses, expires_at)),
+                         %(losses)s::int[], %(expires_ats)s::timestamptz[], %(queues)s::text[], %(types)s::text[],
+                         %(priorities)s::smallint[], %(timeouts)s::interval[], %(concurrency_keys)s::text[])
+             AS settled (run_id, status, skip_reason, note, attempt, error, output, retry_at, retries, losses, expires_at, queue, type,
+                         priority, timeout, concurrency_key)),
 gone AS (
     DELETE FROM leases USING settled WHERE leases.run_id = settled.run_id
  RETURNING leases.*),
@@ -50,9 +53,9 @@ tried AS (
 again AS (
     INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
                        host_id, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
-    SELECT gone.workspace_id, gone.run_id, gone.job_id, gone.queue, gone.type, gone.priority, settled.retry_at, gone.planned_for,
-           gone.exclusive, gone.concurrency_key, gone.host_id, gone.timeout, settled.expires_at, gone.trigger, gone.fence, gone.attempts,
-           settled.retries, settled.losses, gone.started_at, settled.error
+    SELECT gone.workspace_id, gone.run_id, gone.job_id, settled.queue, settled.type, settled.priority, settled.retry_at,
+           gone.planned_for, gone.exclusive, settled.concurrency_key, gone.host_id, settled.timeout, settled.expires_at, gone.trigger,
+           gone.fence, gone.attempts, settled.retries, settled.losses, gone.started_at, COALESCE(settled.error, gone.last_error)
       FROM settled JOIN gone USING (run_id)
      WHERE settled.retry_at IS NOT NULL),
 told AS (

@@ -2,7 +2,8 @@
 -- A loose scan: one index probe per workspace that has something ready, however much it has. Starts behind the workspace that was
 -- served last, so that each gets its turn. A restored database that waits for its operator has no work for anybody, and nobody has
 -- work for a worker that has left or was struck off: it has lost its runs and must come again under a new id. A workspace in which
--- a freeze has begun waits until the sweeper has put in line what may not start.
+-- a freeze has begun waits until the sweeper has put in line what may not start. In the order of turns, which the planner would not keep:
+-- the last one tells where the next claim goes on.
 WITH RECURSIVE found AS (
     (SELECT workspace_id, 1 AS n FROM ready WHERE queue = %(queue)s AND workspace_id > %(after)s
         AND NOT EXISTS (SELECT FROM installation WHERE held_at IS NOT NULL)
@@ -16,7 +17,8 @@ SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = foun
   FROM found
  WHERE workspace_id IS NOT NULL
    AND NOT EXISTS (SELECT FROM freezes WHERE freezes.workspace_id = found.workspace_id AND is_to_begin
-                      AND start_at <= %(now)s AND (end_at IS NULL OR end_at > %(now)s));
+                      AND start_at <= %(now)s AND (end_at IS NULL OR end_at > %(now)s))
+ ORDER BY n;
 
 -- name: queues_with_work
 -- The same loose scan over queues, for workers that serve them all.
@@ -25,7 +27,7 @@ WITH RECURSIVE found AS (
     UNION ALL
     SELECT (SELECT ready.queue FROM ready WHERE ready.queue > found.queue ORDER BY ready.queue LIMIT 1), found.n + 1
       FROM found WHERE found.queue IS NOT NULL AND found.n < %(limit)s)
-SELECT queue FROM found WHERE queue IS NOT NULL;
+SELECT queue FROM found WHERE queue IS NOT NULL ORDER BY n;
 
 -- name: take
 -- An equal share of each workspace. MATERIALIZED keeps the planner from running the LIMIT again and taking too many; SKIP LOCKED lets

@@ -14,20 +14,45 @@ UPDATE waiting
  WHERE job_id = %(job_id)s;
 
 -- name: hold_back
--- Scheduled runs that no worker has yet go back in line, before those that wait already: they were ahead of them.
+-- Scheduled runs that no worker has go back in line, before those that wait for their turn already: they were ahead of them. Gate,
+-- window, freeze and caps are asked again when their turn comes; the end of a gate's patience goes with the gate.
 WITH gone AS (
     DELETE FROM ready
      WHERE queue = %(queue)s AND workspace_id = %(workspace_id)s AND job_id = %(job_id)s AND trigger = 'schedule'
  RETURNING *),
+stopped AS (
+    DELETE FROM waiting
+     WHERE job_id = %(job_id)s AND trigger = 'schedule' AND waits_for <> 'turn'
+ RETURNING *),
+held AS (
+    SELECT workspace_id, run_id, job_id, position, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
+           host_id, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error FROM gone
+     UNION ALL
+    SELECT workspace_id, run_id, job_id, position, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
+           host_id, timeout, CASE WHEN waits_for = 'upstream' THEN available_at + %(deadline)s ELSE expires_at END, trigger, fence,
+           attempts, retries, losses, started_at, last_error FROM stopped),
 line AS (SELECT COALESCE(min(position), 1) AS head FROM waiting WHERE job_id = %(job_id)s)
 INSERT INTO waiting (workspace_id, run_id, job_id, waits_for, position, queue, type, priority, available_at, planned_for, exclusive,
                      concurrency_key, host_id, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
 OVERRIDING SYSTEM VALUE
-SELECT workspace_id, run_id, job_id, 'turn', line.head - row_number() OVER (ORDER BY gone.position DESC), queue, type, priority,
-       available_at, planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, fence, attempts, retries, losses,
-       started_at, last_error
-  FROM gone CROSS JOIN line
+SELECT workspace_id, run_id, job_id, 'turn', line.head - row_number() OVER (ORDER BY planned_for DESC, held.position DESC), queue, type,
+       priority, available_at, planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, fence, attempts, retries,
+       losses, started_at, last_error
+  FROM held CROSS JOIN line
 RETURNING run_id;
+
+-- name: put_back
+-- Attempts that are to be repeated though their jobs are stopped: each goes before all that wait in the line of its job.
+WITH gone AS (DELETE FROM ready WHERE run_id = ANY (%(run_ids)s) RETURNING *)
+INSERT INTO waiting (workspace_id, run_id, job_id, waits_for, position, queue, type, priority, available_at, planned_for, exclusive,
+                     concurrency_key, host_id, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
+OVERRIDING SYSTEM VALUE
+SELECT workspace_id, run_id, job_id, 'turn',
+       COALESCE((SELECT min(waiting.position) FROM waiting WHERE waiting.job_id = gone.job_id), 1)
+           - row_number() OVER (PARTITION BY job_id ORDER BY planned_for DESC, gone.position DESC),
+       queue, type, priority, available_at, planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, fence,
+       attempts, retries, losses, started_at, last_error
+  FROM gone;
 
 -- name: in_line
 SELECT run_id, job_id, available_at, expires_at, trigger, waits_for

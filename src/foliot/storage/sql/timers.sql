@@ -5,10 +5,12 @@ VALUES (%(workspace_id)s, %(job_id)s, %(status)s, %(spec)s, %(schedule_rev)s, %(
 
 -- name: take_due
 -- SKIP LOCKED lets two ticking nodes pass each other. Nothing is due while a restored database waits for its operator, nor for a
--- node whose zone data is older than what planned times were last computed with.
+-- node whose zone data is older than what planned times were last computed with. Nothing but its rules, and freezes, can stand in
+-- the way of a timer that is free.
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
        NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, skip_until, errors, has_gate, number,
-       failures_in_a_row, has_dependents
+       failures_in_a_row, has_dependents,
+       status = 'active' AND live = 0 AND waiting = 0 AND live_until IS NULL AND skip_next IS NULL AND NOT has_gate AS is_free
   FROM timers
  WHERE due_at <= %(now)s
    AND NOT EXISTS (SELECT FROM installation WHERE held_at IS NOT NULL OR tzdata_version > %(zone_data)s)
@@ -46,30 +48,44 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
    FOR UPDATE;
 
 -- name: lock_with_dependents
--- The end of a run may start runs of the jobs that depend on its job: all of them are locked at once, in the order of ids.
-WITH wanted AS (
-    SELECT unnest(%(job_ids)s::uuid[]) AS id
-    UNION
-    SELECT dependencies.job_id FROM dependencies WHERE dependencies.upstream_id = ANY (%(job_ids)s::uuid[]))
+-- The end of a run may start runs of the jobs that depend on its job: all of them are locked at once, in the order of ids. So are those
+-- behind a dependent that cancels its live run for the new one, since that is an end as well. A level is one row of
+-- arrays: of a recursion over rows the planner believes that it finds thousands, and reads all timers there are for them.
+WITH RECURSIVE wanted (ids, ending) AS (
+    SELECT %(job_ids)s::uuid[], %(job_ids)s::uuid[]
+    UNION ALL
+    SELECT behind.ids, behind.ending
+      FROM wanted CROSS JOIN LATERAL (
+           SELECT array_agg(job_id) AS ids, array_agg(job_id) FILTER (WHERE (
+                  SELECT position('"cancel_running"' IN spec) > 0 FROM timers WHERE timers.job_id = dependencies.job_id)) AS ending
+             FROM dependencies WHERE upstream_id = ANY (wanted.ending)) AS behind
+     WHERE behind.ids IS NOT NULL)
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
        NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, skip_until, errors,
        has_gate, number, failures_in_a_row, has_dependents
-  FROM wanted JOIN timers ON timers.job_id = wanted.id
- ORDER BY timers.job_id
-   FOR UPDATE OF timers;
+  FROM timers
+ WHERE job_id = ANY (ARRAY(SELECT unnest(ids) FROM wanted))
+ ORDER BY job_id
+   FOR UPDATE;
 
 -- name: lock_for_reports
 -- The same locks, for reports: all they read of most timers is whether a success changes nothing but counters and the ledger. A
 -- fixed delay counts on from the end of its run; `spec` is canonical text, and inside a string of it the quotes would be escaped.
-WITH wanted AS (
-    SELECT unnest(%(job_ids)s::uuid[]) AS id
-    UNION
-    SELECT dependencies.job_id FROM dependencies WHERE dependencies.upstream_id = ANY (%(job_ids)s::uuid[]))
+WITH RECURSIVE wanted (ids, ending) AS (
+    SELECT %(job_ids)s::uuid[], %(job_ids)s::uuid[]
+    UNION ALL
+    SELECT behind.ids, behind.ending
+      FROM wanted CROSS JOIN LATERAL (
+           SELECT array_agg(job_id) AS ids, array_agg(job_id) FILTER (WHERE (
+                  SELECT position('"cancel_running"' IN spec) > 0 FROM timers WHERE timers.job_id = dependencies.job_id)) AS ending
+             FROM dependencies WHERE upstream_id = ANY (wanted.ending)) AS behind
+     WHERE behind.ids IS NOT NULL)
 SELECT job_id, status = 'active' AND waiting = 0 AND ending IS NULL AND failures_in_a_row = 0 AND NOT has_dependents
        AND position('"mode":"fixed_delay"' IN spec) = 0 AS is_quiet
-  FROM wanted JOIN timers ON timers.job_id = wanted.id
- ORDER BY timers.job_id
-   FOR UPDATE OF timers;
+  FROM timers
+ WHERE job_id = ANY (ARRAY(SELECT unnest(ids) FROM wanted))
+ ORDER BY job_id
+   FOR UPDATE;
 
 -- name: fire
 -- A whole batch in one statement: the timers move on, and what they planned is recorded. Either all of it is there or none. The
@@ -126,6 +142,36 @@ told AS (
     SELECT made.workspace_id, %(now)s, 'run.' || made.status, made.job_id, made.id
       FROM made JOIN recorded USING (id) JOIN watches ON watches.workspace_id = made.workspace_id AND watches.until > %(now)s
      WHERE made.status IS NOT NULL)
+SELECT (SELECT count(*) FROM moved) AS moved, (SELECT count(*) FROM recorded) AS recorded;
+
+-- name: fire_plainly
+-- The same for timers that are free and plan one run now and another to follow: most of what is ever fired. Whatever the timer
+-- knows itself is not sent.
+WITH moved AS (
+    UPDATE timers
+       SET cursor_at = new.planned_for, due_at = new.due_at, next_at = new.due_at, ending = NULL, version = timers.version + 1,
+           live = 1, live_run_id = new.run_id, errors = 0, runs_created = timers.runs_created + 1, number = timers.number + 1,
+           fire_count = timers.fire_count + 1, last_fire_at = %(now)s
+      FROM unnest(%(job_id)s::uuid[], %(version)s::bigint[], %(run_id)s::uuid[], %(due_at)s::timestamptz[],
+                  %(planned_for)s::timestamptz[], %(planned_key)s::timestamp[], %(fold)s::smallint[], %(available_at)s::timestamptz[],
+                  %(queue)s::text[], %(type)s::text[], %(priority)s::smallint[], %(exclusive)s::boolean[], %(concurrency_key)s::text[],
+                  %(timeout)s::interval[])
+           AS new (job_id, version, run_id, due_at, planned_for, planned_key, fold, available_at, queue, type, priority, exclusive,
+                   concurrency_key, timeout)
+     WHERE timers.job_id = new.job_id AND timers.version = new.version
+ RETURNING timers.workspace_id, new.run_id, timers.job_id, timers.number, timers.schedule_rev, new.planned_for, new.planned_key,
+           new.fold, new.available_at, new.queue, new.type, new.priority, new.exclusive, new.concurrency_key, new.timeout),
+recorded AS (
+    INSERT INTO runs (workspace_id, id, job_id, number, trigger, planned_for, planned_key, fold, schedule_rev, created_at)
+    SELECT workspace_id, run_id, job_id, number, 'schedule', planned_for, planned_key, fold, schedule_rev, %(now)s FROM moved
+        ON CONFLICT (planned_key, fold, schedule_rev, job_id) WHERE trigger = 'schedule' DO NOTHING
+ RETURNING id),
+readied AS (
+    INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
+                       timeout, trigger)
+    SELECT workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, timeout,
+           'schedule'
+      FROM moved)
 SELECT (SELECT count(*) FROM moved) AS moved, (SELECT count(*) FROM recorded) AS recorded;
 
 -- name: recorded_already

@@ -13,6 +13,12 @@ DELETE FROM workers WHERE id = %(id)s;
 -- name: cancels
 SELECT run_id, fence FROM leases WHERE worker_id = %(id)s AND cancel_requested_at IS NOT NULL;
 
+-- name: gone
+SELECT known.run_id, known.fence
+  FROM unnest(%(run_ids)s::uuid[], %(fences)s::bigint[]) AS known (run_id, fence)
+ WHERE NOT EXISTS (SELECT FROM leases
+                    WHERE leases.run_id = known.run_id AND leases.fence = known.fence AND leases.worker_id = %(id)s);
+
 -- name: strike_off
 -- Heartbeat and strike-off meet on the worker's own row, so exactly one of them wins.
 WITH silent AS (DELETE FROM workers WHERE alive_until < %(now)s RETURNING *),

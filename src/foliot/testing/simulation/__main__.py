@@ -41,11 +41,12 @@ def _asked() -> tuple[Size, int]:
     parser.add_argument("--mix", type=Mix, choices=list(Mix), default=Mix.LIGHT)
     parser.add_argument("--start", type=datetime.fromisoformat, default=SPRING, help="an aware instant")
     parser.add_argument("--no-faults", action="store_true")
-    parser.add_argument(
-        "--caps", action="store_true", help="workspaces with caps; the history is then not repeatable"
-    )
+    parser.add_argument("--no-caps", action="store_true", help="no workspace has a limit on its runs")
     parser.add_argument(
         "--processes", type=int, default=os.cpu_count() or 1, help="the history is the same for any number"
+    )
+    parser.add_argument(
+        "--slice", type=int, help="this one alone, counted from 1: to see again what broke in it"
     )
     given = parser.parse_args()
     size = Size(
@@ -56,9 +57,12 @@ def _asked() -> tuple[Size, int]:
         mix=given.mix,
         start=given.start,
         with_faults=not given.no_faults,
-        with_caps=given.caps,
+        with_caps=not given.no_caps,
     )
-    return size, max(1, given.processes)
+    slices = size.slices()
+    if given.slice is not None and not 1 <= given.slice <= len(slices):
+        parser.error(f"--slice goes from 1 to {len(slices)} for a world of this size")
+    return slices[given.slice - 1] if given.slice else size, max(1, given.processes)
 
 
 if __name__ == "__main__":

@@ -94,13 +94,15 @@ class Drive:
                 self._at(self.size.start + day * DAY, self._on_day)
             for day in range(1, self.size.days, UPGRADES):
                 self._at(self.size.start + day * DAY + HOUR, self._upgrade)
-            for number, node in enumerate(self.nodes):
-                await node.start()
-                self._at(self.size.start + GRAIN, partial(self._beat, node, number))
-            await self._until(self.size.end)
-            await self._calm()
-            for node in self.nodes:
-                await node.die()
+            try:
+                for number, node in enumerate(self.nodes):
+                    await node.start()
+                    self._at(self.size.start + GRAIN, partial(self._beat, node, number))
+                await self._until(self.size.end)
+                await self._calm()
+            finally:  # a pool that stays open holds the event loop, and whatever went wrong would never be told
+                for node in self.nodes:
+                    await node.die()
 
     async def _calm(self) -> None:
         for node in self.nodes:

@@ -16,7 +16,7 @@ from foliot.services.expiry import answer_gates, expire, open_windows
 from foliot.services.repair import refresh_zone_data
 from foliot.services.report import Report, report
 from foliot.services.sweep import sweep
-from foliot.services.tick import BATCH, tick
+from foliot.services.tick import tick
 from foliot.storage.leases import Claimed
 from foliot.storage.tx import PoolSize
 from foliot.testing.clock import ManualClock
@@ -26,6 +26,7 @@ from foliot.testing.simulation.world import MINUTE, TYPE, Behaviour
 
 QUEUE = "default"
 MOST_CLAIMS = 20
+ALL_DUE = 20_000  # at once, so that which of them make a batch hangs on no order
 FEW = 50  # with fewer in its hands, a claim has found nearly all there was
 # Every instant costs transactions, so what need not have its own shares one: workers look up and beat on the whole grain.
 # Leases are longer than in life for it; nothing that is checked hangs on their length.
@@ -92,15 +93,16 @@ class Node:
         self.database = FaultyDatabase(
             self.stage.url, clock=self.stage.clock, size=PoolSize(most=1), chance=chance
         )
-        await self.database.open()
         self.is_up, self.is_frozen = True, False
+        await self.database.open()
         await self._register()
 
     async def die(self) -> None:
         """Whatever it held is remembered by the leases alone."""
-        self.is_up = self.is_frozen = False
+        was_up, self.is_up, self.is_frozen = self.is_up, False, False
         self._forget()
-        await self.database.close()
+        if was_up:
+            await self.database.close()
 
     async def drain(self) -> None:
         await self._report({run_id: HandedBack() for run_id in self.held})
@@ -112,8 +114,8 @@ class Node:
         """Whether nothing that was due is left."""
         while True:
             self.stage.count("ticks")
-            ticked = await tick(self.database)
-            if ticked.looked_at < BATCH:
+            ticked = await tick(self.database, ALL_DUE)
+            if ticked.looked_at < ALL_DUE:
                 return True
 
     async def claim(self) -> list[Claimed]:

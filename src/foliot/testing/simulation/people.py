@@ -23,6 +23,7 @@ from foliot.domain.schedule.reading import anchored
 from foliot.services import editing, freezes, job_moves, jobs, limits, run_verbs
 from foliot.services.backfill import backfill
 from foliot.services.freezes import NewFreeze
+from foliot.services.workspaces import archive as close_workspace
 from foliot.storage import workspaces
 from foliot.storage.codec import encode
 from foliot.storage.tx import Database, Role
@@ -89,7 +90,7 @@ class People:
             (0.01, partial(self._archive, story)),
             (0.02, partial(self._freeze, story)),
             (0.03, partial(self._backfill, story)),
-            (0.0005, partial(self._archive_all, story)),
+            (0.002, partial(self._close, story)),
         )
 
     def _moment(self, length: timedelta) -> datetime:
@@ -190,12 +191,10 @@ class People:
         )
         self.stage.count("people backfilled", made.count)
 
-    async def _archive_all(self, story: Story) -> None:
-        """The whole workspace is put away."""
-        for each in self.chronicle.stories.values():
-            if each.workspace_id == story.workspace_id:
-                await self._try(partial(self._archive, each))
-        self.stage.count("people archived a workspace")
+    async def _close(self, story: Story) -> None:
+        """The whole workspace is put away: what its workers still report is refused."""
+        await close_workspace(self.database, BY, story.workspace_id)
+        self.stage.count("people closed a workspace")
 
     async def _archive(self, story: Story) -> None:
         await job_moves.archive(self.database, story.workspace_id, story.id, BY, detach=True)

@@ -81,7 +81,7 @@ class Size:
     mix: Mix = Mix.LIGHT
     start: datetime = SPRING
     with_faults: bool = True
-    with_caps: bool = False  # who comes first at a cap is no part of a seed: such a history is not repeated
+    with_caps: bool = True
     first: int = 0  # the number of its first workspace: a slice of a larger world
 
     @property

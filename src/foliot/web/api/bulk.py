@@ -24,8 +24,10 @@ _STARTING = frozenset((Action.RESUME, Action.ENABLE, Action.RUN))
 async def act_on_many(asked: BulkIn, caller: Operator, db: Db, tell: Tell) -> BulkOut:
     """Pause, resume, disable, enable, archive, run, tag or untag many jobs, named by their ids or found by a filter.
 
-    By filter it needs `expected_count`, so that nothing is done to jobs you have not seen. In one call at most 10,000. Tags and
-    archiving need an editor. A job that cannot is reported and stops no other.
+    By filter it needs `expected_count`, so that nothing is done to jobs you have not seen. In one call at most 10,000, and as many as ten
+    seconds allow: what `remaining` counts is done by sending it again with `after`. Tags and archiving need an editor. A job that cannot
+    is reported and stops no other. A repeat with the same `Idempotency-Key` after a crash goes on where the first one stopped; it counts
+    all, and its `results` name only those it looked at itself.
     """
     action, args = Action(asked.action), asked.args
     if action in EDITS:
@@ -47,12 +49,15 @@ async def act_on_many(asked: BulkIn, caller: Operator, db: Db, tell: Tell) -> Bu
 
 
 @routes.post("/jobs/batch-delete", responses=REFUSALS)
-async def delete_many(asked: BatchDeleteIn, caller: Editor, db: Db) -> BulkOut:
+async def delete_many(asked: BatchDeleteIn, caller: Editor, db: Db, tell: Tell) -> BulkOut:
     """Archive many jobs, or remove them with their history (`purge`: administrators)."""
     if asked.purge:
         admit(caller, Permission.ADMIN)
     action = Action.PURGE if asked.purge else Action.ARCHIVE
-    return await _acted(db, caller, asked, bulk.Order(action, detach=asked.detach, force=asked.force))
+    answer = await _acted(db, caller, asked, bulk.Order(action, detach=asked.detach, force=asked.force))
+    if asked.force:
+        tell(Hint.CANCELS)
+    return answer
 
 
 async def _acted(db: Database, caller: Caller, asked: Targeted, order: bulk.Order) -> BulkOut:
@@ -61,7 +66,7 @@ async def _acted(db: Database, caller: Caller, asked: Targeted, order: bulk.Orde
     done = await bulk.act(
         db,
         caller.workspace_id,
-        bulk.Target(ids, query, asked.expected_count),
+        bulk.Target(ids, query, asked.expected_count, None if asked.after is None else JobId(asked.after)),
         order,
         caller.actor,
         asker_of(caller),
@@ -70,10 +75,12 @@ async def _acted(db: Database, caller: Caller, asked: Targeted, order: bulk.Orde
     return BulkOut(
         action=order.action.value,
         dry_run=asked.dry_run,
-        found=done.found,
-        done=done.done,
-        already=done.already,
-        failed=done.failed,
+        found=done.tally.found,
+        done=done.tally.done,
+        already=done.tally.already,
+        failed=done.tally.failed,
+        remaining=done.remaining,
+        next_after=done.tally.reached if done.remaining else None,
         results=[_result(each) for each in done.told],
     )
 

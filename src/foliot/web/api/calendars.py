@@ -15,7 +15,8 @@ from foliot.services.paging import read_place, write_place
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, Tell
 from foliot.web.auth import SharedEditor, Viewer
 from foliot.web.holding import calendar_of, calendar_out, changes_of
-from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
+from foliot.web.preconditions import IfMatch, seen_revision
+from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.calendars import CalendarChange, CalendarIn, CalendarOut, CalendarUser
 from foliot.wire.instants import read_id
 from foliot.wire.pages import Page
@@ -72,7 +73,7 @@ async def list_jobs_of_calendar(
     return Page[CalendarUser](items=items, next_cursor=place)
 
 
-@routes.put("/calendars/{calendar_id}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
+@routes.put("/calendars/{calendar_id}", responses={**NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY})
 async def replace_calendar(
     calendar_id: CalendarIdIn,
     calendar: CalendarIn,
@@ -80,15 +81,17 @@ async def replace_calendar(
     db: Db,
     tell: Tell,
     response: Response,
+    if_match: IfMatch = None,
 ) -> CalendarOut:
     """Put another in its place; the times of the jobs that use it are planned anew at once."""
     new = calendar_of(calendar, caller.workspace.default_timezone)
-    await calendars.edit(db, caller.workspace_id, calendar_id, new, caller.actor)
+    seen = await _seen(db, caller, calendar_id, if_match)
+    await calendars.edit(db, caller.workspace_id, calendar_id, new, caller.actor, seen)
     tell(Hint.TIMERS)
     return await _as_it_stands(db, caller, calendar_id, response)
 
 
-@routes.patch("/calendars/{calendar_id}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
+@routes.patch("/calendars/{calendar_id}", responses={**NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY})
 async def change_calendar(
     calendar_id: CalendarIdIn,
     change: CalendarChange,
@@ -96,23 +99,27 @@ async def change_calendar(
     db: Db,
     tell: Tell,
     response: Response,
+    if_match: IfMatch = None,
 ) -> CalendarOut:
     """Change the fields that are named; `rules` is one field."""
-    await calendars.change(db, caller.workspace_id, calendar_id, changes_of(change), caller.actor)
+    seen = await _seen(db, caller, calendar_id, if_match)
+    await calendars.change(db, caller.workspace_id, calendar_id, changes_of(change), caller.actor, seen)
     tell(Hint.TIMERS)
     return await _as_it_stands(db, caller, calendar_id, response)
 
 
-@routes.delete("/calendars/{calendar_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT})
+@routes.delete("/calendars/{calendar_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT, **STALE})
 async def delete_calendar(
     calendar_id: CalendarIdIn,
     caller: SharedEditor,
     db: Db,
     tell: Tell,
     force: Annotated[bool, Query(description="Take it out of the jobs that use it.")] = False,
+    if_match: IfMatch = None,
 ) -> None:
     """Refused while jobs use it, unless `force` takes it out of them."""
-    await calendars.delete(db, caller.workspace_id, calendar_id, caller.actor, detach=force)
+    seen = await _seen(db, caller, calendar_id, if_match)
+    await calendars.delete(db, caller.workspace_id, calendar_id, caller.actor, seen, detach=force)
     tell(Hint.TIMERS)
 
 
@@ -122,3 +129,10 @@ async def _as_it_stands(
     row = await calendars.get(db, caller.workspace_id, calendar_id)
     response.headers["ETag"] = f'"{row.revision}"'
     return calendar_out(row)
+
+
+async def _seen(db: Database, caller: Caller, calendar_id: CalendarId, if_match: str | None) -> int | None:
+    """The revision that the caller goes by; the verb looks under its lock whether the calendar is still at it."""
+    if if_match is None:
+        return None
+    return seen_revision(if_match, (await calendars.get(db, caller.workspace_id, calendar_id)).revision)

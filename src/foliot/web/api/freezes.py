@@ -32,9 +32,12 @@ FreezeIdIn = Annotated[FreezeId, Depends(_freeze_id)]
 
 
 @routes.post("/freezes", status_code=201, responses=WITH_BODY)
-async def turn_freeze_on(freeze: FreezeIn, caller: SharedOperator, db: Db, response: Response) -> FreezeOut:
+async def turn_freeze_on(
+    freeze: FreezeIn, caller: SharedOperator, db: Db, tell: Tell, response: Response
+) -> FreezeOut:
     """Hold everything, or the jobs that it names or that have its tags or queues. No job is edited by it."""
     freeze_id = await freezes.turn_on(db, caller.workspace_id, freeze_of(freeze), caller.actor)
+    tell(Hint.CANCELS)
     response.headers["Location"] = f"/api/v1/freezes/{freeze_id}"
     seen = await frozen.one(db, caller.workspace_id, freeze_id)
     return freeze_out(seen.items[0], seen.at)

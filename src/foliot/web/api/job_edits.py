@@ -37,6 +37,7 @@ RevisionNote = Annotated[
     str | None,
     Query(min_length=1, max_length=1_000, description="Why, for whoever reads the revisions."),
 ]
+Force = Annotated[bool, Query(description="Even if the job is managed by code, which may change it back.")]
 Given = Annotated[dict[str, Any], Body(description="The job as a GET answers with it.")]
 Patch = Annotated[
     dict[str, Any],
@@ -58,9 +59,10 @@ async def replace_job(
     revision_note: RevisionNote = None,
     if_match: IfMatch = None,
     dry_run: DryRun = False,
+    force: Force = False,
 ) -> JobOut | DryRunOut:
     """Put a whole definition in place; what is left out is its default. Read-only fields may come along as they are."""
-    write = _Write(db, caller, tell, job_id, revision_note)
+    write = _Write(db, caller, tell, job_id, revision_note, force=force)
     if dry_run:
         return await write.tried(job, replaced, if_match)
     return await write.edit(job, replaced, if_match, response)
@@ -77,9 +79,10 @@ async def patch_job(
     revision_note: RevisionNote = None,
     if_match: IfMatch = None,
     dry_run: DryRun = False,
+    force: Force = False,
 ) -> JobOut | DryRunOut:
     """Change some fields. A schedule in other words or of another kind takes the place of the old one, in its zone."""
-    write = _Write(db, caller, tell, job_id, revision_note)
+    write = _Write(db, caller, tell, job_id, revision_note, force=force)
     if dry_run:
         return await write.tried(patch, patched, if_match)
     return await write.edit(patch, patched, if_match, response)
@@ -100,6 +103,7 @@ async def delete_job(
     job_id: JobIdIn,
     caller: Editor,
     db: Db,
+    tell: Tell,
     purge: Annotated[
         bool, Query(description="Remove it with its history, for good: administrators.")
     ] = False,
@@ -114,7 +118,8 @@ async def delete_job(
     workspace_id, by, only_owner = caller.workspace_id, caller.actor, caller.only_owner
 
     async def act(db: Database) -> JobId:
-        seen = seen_revision(if_match, await listing.job(db, workspace_id, job_id, only_owner))
+        found = await listing.job(db, workspace_id, job_id, only_owner)
+        seen = seen_revision(if_match, found.revision)
         if purge:
             await job_moves.purge(
                 db, workspace_id, job_id, by, seen, force=force, detach=detach, only_owner=only_owner
@@ -126,6 +131,8 @@ async def delete_job(
     if dry_run:
         return JSONResponse((await tried(db, caller, act, job_id)).model_dump(mode="json"))
     await act(db)
+    if force:
+        tell(Hint.CANCELS)
     return None
 
 
@@ -149,18 +156,29 @@ async def revert_job(
     tell: Tell,
     response: Response,
     if_match: IfMatch = None,
-) -> JobOut:
+    force: Force = False,
+    dry_run: DryRun = False,
+) -> JobOut | DryRunOut:
     """Put an old revision in force again, as a new one."""
-    record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
-    await revisions.revert(
-        db,
-        caller.workspace_id,
-        job_id,
-        asked.revision,
-        caller.actor,
-        seen_revision(if_match, record),
-        note=asked.note,
-    )
+
+    async def act(db: Database) -> JobId:
+        record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
+        await revisions.revert(
+            db,
+            caller.workspace_id,
+            job_id,
+            asked.revision,
+            caller.actor,
+            seen_revision(if_match, record.revision),
+            note=asked.note,
+            only_owner=caller.only_owner,
+            force=force,
+        )
+        return job_id
+
+    if dry_run:
+        return await tried(db, caller, act, job_id)
+    await act(db)
     tell(Hint.TIMERS)
     return await as_it_stands(db, caller, job_id, response)
 
@@ -178,12 +196,22 @@ def _say_nothing(_hint: str) -> None:
 class _Write:
     """One request to change a job."""
 
-    def __init__(self, db: Database, caller: Caller, tell: Announce, job_id: JobId, note: str | None) -> None:
+    def __init__(
+        self,
+        db: Database,
+        caller: Caller,
+        tell: Announce,
+        job_id: JobId,
+        note: str | None,
+        *,
+        force: bool = False,
+    ) -> None:
         self.db = db
         self.caller = caller
         self.tell = tell
         self.job_id = job_id
         self.note = note
+        self.force = force
 
     async def tried(
         self,
@@ -192,7 +220,7 @@ class _Write:
         if_match: str | None,
     ) -> DryRunOut:
         async def act(stage: Database) -> JobId:
-            rehearsed = _Write(stage, self.caller, _say_nothing, self.job_id, self.note)
+            rehearsed = _Write(stage, self.caller, _say_nothing, self.job_id, self.note, force=self.force)
             await rehearsed.edit(given, write, if_match, Response())
             return self.job_id
 
@@ -209,7 +237,7 @@ class _Write:
         caller = self.caller
         for looks in range(1, MOST_LOOKS + 1):
             record = await listing.job(self.db, caller.workspace_id, self.job_id, caller.only_owner)
-            seen = seen_revision(if_match, record)
+            seen = seen_revision(if_match, record.revision)
             if seen is None and isinstance(given.get("revision"), int):
                 seen = given["revision"]
             try:
@@ -249,4 +277,6 @@ class _Write:
             caller.actor,
             expected,
             note=self.note,
+            only_owner=caller.only_owner,
+            force=self.force,
         )

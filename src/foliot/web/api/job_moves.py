@@ -13,8 +13,9 @@ from foliot.services.hints import Hint
 from foliot.web.api.params import Db, JobIdIn, Tell
 from foliot.web.api.trying import DryRun, tried
 from foliot.web.auth import Operator
+from foliot.web.preconditions import Seen
 from foliot.web.present import etag, job_out, run_out
-from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
+from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.jobs import DisableIn, JobOut, PauseIn, ResumeIn, RunIn
 from foliot.wire.runs import RunOut
 from foliot.wire.trying import DryRunOut
@@ -26,7 +27,7 @@ JUST_RUN, JUST_PAUSE, JUST_RESUME, JUST_DISABLE = (
     ResumeIn(),
     DisableIn(),
 )  # none is needed
-REFUSALS = {**NOT_FOUND, **CONFLICT, **WITH_BODY}
+REFUSALS = {**NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY}
 
 
 @routes.post("/jobs/{job_id}/run", status_code=201, responses=REFUSALS)
@@ -34,6 +35,7 @@ async def run_job(
     job_id: JobIdIn,
     caller: Operator,
     db: Db,
+    seen: Seen,
     tell: Tell,
     response: Response,
     asked: Annotated[RunIn, Body()] = JUST_RUN,
@@ -47,6 +49,7 @@ async def run_job(
         input=asked.input,
         override=asked.override,
         only_owner=caller.only_owner,
+        expected_revision=seen,
     )
     tell(Hint.READY)
     response.headers["Location"] = f"/api/v1/runs/{run_id}"
@@ -58,6 +61,7 @@ async def pause_job(
     job_id: JobIdIn,
     caller: Operator,
     db: Db,
+    seen: Seen,
     response: Response,
     asked: Annotated[PauseIn, Body()] = JUST_PAUSE,
     dry_run: DryRun = False,
@@ -73,6 +77,7 @@ async def pause_job(
             reason=asked.reason,
             until=asked.until,
             only_owner=caller.only_owner,
+            expected_revision=seen,
         )
         return job_id
 
@@ -87,6 +92,7 @@ async def disable_job(
     job_id: JobIdIn,
     caller: Operator,
     db: Db,
+    seen: Seen,
     response: Response,
     asked: Annotated[DisableIn, Body()] = JUST_DISABLE,
     dry_run: DryRun = False,
@@ -95,7 +101,13 @@ async def disable_job(
 
     async def act(db: Database) -> JobId:
         await job_moves.disable(
-            db, caller.workspace_id, job_id, caller.actor, reason=asked.reason, only_owner=caller.only_owner
+            db,
+            caller.workspace_id,
+            job_id,
+            caller.actor,
+            reason=asked.reason,
+            only_owner=caller.only_owner,
+            expected_revision=seen,
         )
         return job_id
 
@@ -110,6 +122,7 @@ async def resume_job(
     job_id: JobIdIn,
     caller: Operator,
     db: Db,
+    seen: Seen,
     tell: Tell,
     response: Response,
     asked: Annotated[ResumeIn, Body()] = JUST_RESUME,
@@ -125,6 +138,7 @@ async def resume_job(
             caller.actor,
             catch_up=asked.catch_up,
             only_owner=caller.only_owner,
+            expected_revision=seen,
         )
         return job_id
 

@@ -10,19 +10,20 @@ from foliot.services import backfill, listing, run_verbs
 from foliot.services.hints import Hint
 from foliot.web.api.params import Db, JobIdIn, Tell
 from foliot.web.auth import Operator
+from foliot.web.preconditions import Seen
 from foliot.web.present import etag, job_out, times_out
-from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
+from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.jobs import BackfillIn, BackfillOut, JobOut, SkipNextIn, SkipNextOut
 
 routes = api_router("jobs")
 JUST_ONE = SkipNextIn()
 SHOWN = 100
-REFUSALS = {**NOT_FOUND, **CONFLICT, **WITH_BODY}
+REFUSALS = {**NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY}
 
 
 @routes.post("/jobs/{job_id}/skip-next", responses=REFUSALS)
 async def skip_next_times(
-    job_id: JobIdIn, caller: Operator, db: Db, asked: Annotated[SkipNextIn, Body()] = JUST_ONE
+    job_id: JobIdIn, caller: Operator, db: Db, seen: Seen, asked: Annotated[SkipNextIn, Body()] = JUST_ONE
 ) -> SkipNextOut:
     """Let the next planned time pass, the next `n`, or all `until` an instant. Each is recorded as skipped when it comes."""
     found = await run_verbs.skip_next(
@@ -34,6 +35,7 @@ async def skip_next_times(
         n=asked.n,
         until=asked.until,
         only_owner=caller.only_owner,
+        expected_revision=seen,
     )
     record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
     return SkipNextOut(
@@ -44,11 +46,11 @@ async def skip_next_times(
     )
 
 
-@routes.delete("/jobs/{job_id}/skip-next", responses={**NOT_FOUND, **CONFLICT})
-async def undo_skip_next(job_id: JobIdIn, caller: Operator, db: Db, response: Response) -> JobOut:
+@routes.delete("/jobs/{job_id}/skip-next", responses={**NOT_FOUND, **CONFLICT, **STALE})
+async def undo_skip_next(job_id: JobIdIn, caller: Operator, db: Db, seen: Seen, response: Response) -> JobOut:
     """No planned time is to pass after all."""
     await run_verbs.undo_skip_next(
-        db, caller.workspace_id, job_id, caller.actor, only_owner=caller.only_owner
+        db, caller.workspace_id, job_id, caller.actor, only_owner=caller.only_owner, expected_revision=seen
     )
     record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
     response.headers["ETag"] = etag(record)
@@ -57,7 +59,7 @@ async def undo_skip_next(job_id: JobIdIn, caller: Operator, db: Db, response: Re
 
 @routes.post("/jobs/{job_id}/backfill", responses=REFUSALS)
 async def backfill_job(
-    job_id: JobIdIn, asked: Annotated[BackfillIn, Body()], caller: Operator, db: Db, tell: Tell
+    job_id: JobIdIn, asked: Annotated[BackfillIn, Body()], caller: Operator, db: Db, seen: Seen, tell: Tell
 ) -> BackfillOut:
     """Runs for planned times of the past that have no record. `dry_run` counts them and names the first and the last."""
     made = await backfill.backfill(
@@ -72,6 +74,7 @@ async def backfill_job(
         oldest_first=asked.order == "oldest_first",
         skipped=asked.skipped,
         only_owner=caller.only_owner,
+        expected_revision=seen,
     )
     if made.run_ids:
         tell(Hint.READY)

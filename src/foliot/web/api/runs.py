@@ -76,7 +76,9 @@ async def cancel_run(
     asked: Annotated[CancelIn, Body()] = JUST_CANCEL,
 ) -> RunOut:
     """End it. One that no worker has ends at once. One that is running is asked to stop: it shows `cancel_requested_at`, and is ended
-    for it after half a minute where it does not. `force` does not wait.
+    for it after half a minute where it does not. `force` does not wait: the run ends at once and its worker is told to drop it, usually
+    within a second. Whether it has, and what the work had done by then, cannot be known: the job's next run may begin before the work
+    of this one has stopped, or beside it where its worker hangs.
     """
     await run_verbs.cancel_run(
         db,
@@ -87,6 +89,7 @@ async def cancel_run(
         force=asked.force,
         only_owner=caller.only_owner,
     )
+    tell(Hint.CANCELS)
     tell(Hint.READY)
     return run_out(await history.run(db, caller.workspace_id, run_id))
 

@@ -8,7 +8,8 @@ from fastapi import Path, Query, Response
 
 from foliot.domain.ids import WorkspaceId
 from foliot.services import Database, workspaces
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit
+from foliot.services.hints import Hint
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, Tell
 from foliot.web.api.params_identity import Changed
 from foliot.web.auth import System
 from foliot.web.present_identity import workspace_out
@@ -66,13 +67,14 @@ async def change_workspace(
 
 
 @routes.delete("/workspaces/{workspace}", status_code=204, responses={**NOT_FOUND, **CONFLICT})
-async def archive_workspace(workspace: NamedIn, caller: System, db: Db, changed: Changed) -> None:
+async def archive_workspace(workspace: NamedIn, caller: System, db: Db, changed: Changed, tell: Tell) -> None:
     """Put it away: its keys end, its jobs are archived, its runs are cancelled, and workers' results for them are refused."""
     found = await _named(db, workspace)
     try:
         await workspaces.archive(db, caller.actor, found.id)
     finally:
         changed()  # the door is shut by the first of its commits
+        tell(Hint.CANCELS)
 
 
 async def _named(db: Database, text: str) -> workspaces.Workspace:

@@ -1,4 +1,4 @@
-"""A file against what is there: what to create, what to change and how, what to leave, what to archive. Pure."""
+"""What is wanted against what is there: what to create, what to change and how, what to leave, what to archive. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from foliot.cli.code.sheet import Entry, Sheet, definition_of
-from foliot.domain.errors import Invalid
+from foliot.sdk.code.entries import Entry, definition_of
+from foliot.sdk.errors import Invalid
 from foliot.wire.jobs import JobOut
 
 Settle = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -36,7 +36,7 @@ class Plan:
     create: tuple[Entry, ...]  # upstreams before those that depend on them
     update: tuple[Update, ...]
     same: tuple[JobOut, ...]
-    gone: tuple[JobOut, ...]  # made from this file once, and no longer in it
+    gone: tuple[JobOut, ...]  # made from this file or app once, and no longer in it
     untouched: tuple[JobOut, ...]
 
     @property
@@ -45,36 +45,46 @@ class Plan:
 
 
 def plan(
-    sheet: Sheet,
+    entries: Sequence[Entry],
     jobs: Sequence[JobOut],
     names: Mapping[UUID, str],
     calendars: Mapping[UUID, str],
+    *,
     settle: Settle,
+    is_mine: Callable[[JobOut], bool],
 ) -> Plan:
-    """`settle` says what a schedule in words, or one without a zone, is in full. Raises Invalid for names that mean nothing."""
+    """`settle` says what a schedule is in full that must be settled; `is_mine` which jobs were made from the same source.
+
+    Raises Invalid for names that mean nothing.
+    """
     by_name: defaultdict[str, list[JobOut]] = defaultdict(list)
     for job in jobs:
         by_name[job.name].append(job)
-    _check_names(sheet, by_name, set(calendars.values()) | {str(each) for each in calendars})
+    _check_names(entries, by_name, set(calendars.values()) | {str(each) for each in calendars})
     create: list[Entry] = []
     update: list[Update] = []
     same: list[Update] = []
-    for entry in sheet.entries:
+    for entry in entries:
         found = by_name.get(entry.name)
         if not found:
             create.append(entry)
             continue
         changed = _compared(entry, found[0], names, calendars, settle)
         (update if changed.changes else same).append(changed)
-    wanted = {entry.name for entry in sheet.entries}
+    wanted = {entry.name for entry in entries}
     others = [job for job in jobs if job.name not in wanted]
     return Plan(
         tuple(_upstreams_first(create)),
         tuple(update),
         tuple(each.job for each in same),
-        tuple(job for job in others if sheet.marker in job.tags),
-        tuple(job for job in others if sheet.marker not in job.tags),
+        tuple(job for job in others if is_mine(job)),
+        tuple(job for job in others if not is_mine(job)),
     )
+
+
+def must_be_settled(schedule: Mapping[str, Any]) -> bool:
+    """Whether only the server knows what it is: words, and cron in the zone of the workspace."""
+    return "words" in schedule or (schedule["kind"] == "cron" and "timezone" not in schedule)
 
 
 def differences(before: Any, after: Any, at: str = "") -> Iterator[Change]:
@@ -91,13 +101,14 @@ def _compared(
 ) -> Update:
     is_now = job.schedule.model_dump(mode="json", exclude={"words"})
     wanted = dict(entry.schedule)
-    if "words" in wanted or (wanted["kind"] == "cron" and "timezone" not in wanted):
+    if must_be_settled(wanted):
         settled = dict(settle(wanted))
         settled.pop("words", None)
         if "words" in wanted and settled["kind"] == "once":
             raise Invalid(
                 f'"{entry.name}" /schedule: these words mean another time on each day.',
-                hint='In a file a single time is written {"kind": "once", "at": "2027-01-02T18:00:00Z"}.',
+                code="invalid",
+                hint='In code a single time is written {"kind": "once", "at": "2027-01-02T18:00:00Z"}.',
             )
         settled.pop("anchor", None)
         if settled["kind"] == "interval":
@@ -111,11 +122,13 @@ def _compared(
     return Update(entry, job, (*of_schedule, *of_others), keeps_schedule=not of_schedule)
 
 
-def _check_names(sheet: Sheet, by_name: Mapping[str, Sequence[JobOut]], calendars: set[str]) -> None:
-    known = {entry.name for entry in sheet.entries}
+def _check_names(
+    entries: Sequence[Entry], by_name: Mapping[str, Sequence[JobOut]], calendars: set[str]
+) -> None:
+    known = {entry.name for entry in entries}
     ids = {str(job.id) for several in by_name.values() for job in several}
     problems = []
-    for entry in sheet.entries:
+    for entry in entries:
         if len(by_name.get(entry.name, ())) > 1:
             problems.append(f'"{entry.name}" is the name of several jobs there: rename all but one.')
         problems += [
@@ -129,7 +142,7 @@ def _check_names(sheet: Sheet, by_name: Mapping[str, Sequence[JobOut]], calendar
             if each not in calendars
         ]
     if problems:
-        raise Invalid("The file does not fit what is there.", hint="\n  ".join(problems))
+        raise Invalid("This does not fit what is there.", code="invalid", hint="\n  ".join(problems))
 
 
 def _upstreams_first(entries: Iterable[Entry]) -> list[Entry]:
@@ -139,7 +152,11 @@ def _upstreams_first(entries: Iterable[Entry]) -> list[Entry]:
     while waiting:
         free = [entry for entry in waiting.values() if not any(each in waiting for each in entry.upstreams)]
         if not free:
-            raise Invalid(f"These jobs wait for each other: {', '.join(waiting)}.", hint="Break the circle.")
+            raise Invalid(
+                f"These jobs wait for each other: {', '.join(waiting)}.",
+                code="invalid",
+                hint="Break the circle.",
+            )
         for entry in free:
             ordered.append(entry)
             del waiting[entry.name]

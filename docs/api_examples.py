@@ -1,0 +1,79 @@
+"""What the reference of the API sends, by operation: a query, a body. tests/docs sends each of them to a real app.
+
+`$job_id` and its like stand for objects that must be there; the page shows them as variables of the shell.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+CALENDAR = {
+    "name": "holidays",
+    "kind": "blackout",
+    "timezone": "Europe/Paris",
+    "rules": [{"kind": "absolute", "start": "2027-12-24T23:00:00Z", "end": "2027-12-26T23:00:00Z"}],
+}
+JOB = {
+    "name": "daily sync",
+    "type": "http",
+    "config": {"url": "https://example.test/hook"},
+    "payload": {"full": True},
+    "schedule": {"kind": "cron", "expr": "0 6 * * *", "timezone": "Europe/Paris"},
+    "retry": {"max": 3, "strategy": "list", "delays": ["5m", "15m", "30m"]},
+    "tags": ["billing"],
+}
+QUERIES: dict[str, str] = {
+    "list_jobs": "q=status:active%20tag:billing&sort=next_run_at",
+    "next_times": "n=3",
+    "list_runs": "q=status:failed%20since:24h",
+    "list_job_runs": "status=skipped",
+    "explain_job": "at=2035-01-02T18:00:00Z",
+    "job_stats": "days=7",
+    "workspace_stats": "days=7",
+    "list_agenda": "tag=billing",
+    "preview_schedule": "n=3",
+    "stream_events": "types=run.failed,freeze",
+    "read_logs": "limit=200",
+    "list_freezes": "ended=true",
+    "list_audit": "action=job.paused&limit=20",
+    "list_members": "kind=agent",
+    "patch_job": "revision_note=slower",
+}
+BODIES: dict[str, dict[str, Any]] = {
+    "create_job": JOB,
+    "replace_job": {**JOB, "overlap": "queue_one"},
+    "patch_job": {"schedule": {"kind": "interval", "every": "30m"}, "timeout": None},
+    "revert_job": {"revision": 1, "note": "the new time was wrong"},
+    "run_job": {"input": {"full": False}},
+    "pause_job": {"reason": "database upgrade", "until": "2035-01-02T18:00:00Z"},
+    "disable_job": {"reason": "no longer needed"},
+    "resume_job": {"catch_up": False},
+    "skip_next_times": {"n": 2, "reason": "the office is closed"},
+    "backfill_job": {"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z", "dry_run": True},
+    "act_on_many": {
+        "action": "pause",
+        "q": "tag:billing status:active",
+        "expected_count": 1,
+        "args": {"reason": "database upgrade"},
+    },
+    "delete_many": {"ids": ["$job_id"]},
+    "cancel_run": {"reason": "wrong month"},
+    "retry_run": {"input": {"full": True}},
+    "preview_schedule": {"words": "every other tuesday at 14:30", "timezone": "Europe/Paris"},
+    "create_calendar": CALENDAR,
+    "replace_calendar": {**CALENDAR, "name": "closing days", "otherwise": "defer"},
+    "change_calendar": {"timezone": "America/Argentina/Buenos_Aires"},
+    "turn_freeze_on": {"scope": {"tags": ["billing"]}, "reason": "database upgrade", "after": "latest"},
+    "preview_freeze": {"scope": {"everything": True}, "reason": "database upgrade"},
+    "create_key": {"name": "deploys", "scopes": ["operator"], "expires_at": "2035-12-31T00:00:00Z"},
+    "change_key": {"name": "deploys of 2027"},
+    "create_member": {"kind": "agent", "name": "assistant", "role": "editor"},
+    "change_member": {"role": "viewer"},
+    "create_workspace": {
+        "slug": "initech",
+        "name": "Initech",
+        "default_timezone": "America/Chicago",
+        "quotas": {"jobs": 100, "min_interval": 60},
+    },
+    "change_workspace": {"quotas": {"jobs": 500}},
+}

@@ -1,0 +1,88 @@
+"""`foliot jobs skip-next|backfill`: planned times that shall pass, and those of the past that shall run after all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from foliot.cli.finding import JobRef, job_called
+from foliot.cli.here import DryRun, Here, Yes, asking, confirm
+from foliot.cli.times import read_moment
+from foliot.domain.errors import Invalid
+
+if TYPE_CHECKING:
+    from foliot.wire.jobs import BackfillOut
+
+
+@asking
+def skip_next(
+    here: Here,
+    job: JobRef,
+    n: Annotated[
+        int | None, typer.Option("-n", min=1, max=1000, help="How many. Default: 1.", metavar="N")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="All until then, instead.", metavar="TIME")] = None,
+    reason: Annotated[str | None, typer.Option(help="Why; the records will say so.", metavar="TEXT")] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Let none pass after all.")] = False,
+) -> None:
+    """Let the next planned times pass. Each is recorded as skipped when it comes."""
+    from foliot.cli.jobs.planned_rendering import skipping
+    from foliot.cli.jobs.rendering import moved
+
+    found = job_called(here.client, job)
+    if undo:
+        back = here.client.jobs.undo_skip_next(found.id)
+        here.show(back, lambda: moved(back, "Nothing will be skipped:", here.now))
+        return
+    zone = found.schedule.timezone
+    at = None if until is None else read_moment(until, here.now, zone, flag="--until")
+    told = here.client.jobs.skip_next(found.id, n=n, until=at, reason=reason)
+    here.show(told, lambda: skipping(told, found.name, zone, here.now))
+
+
+@asking
+def backfill(
+    here: Here,
+    job: JobRef,
+    start: Annotated[str, typer.Option("--from", help="Planned times from then on.", metavar="TIME")],
+    until: Annotated[
+        str, typer.Option("--until", "--to", help="Up to then. Default: now.", metavar="TIME")
+    ] = "now",
+    newest_first: Annotated[bool, typer.Option("--newest-first", help="Begin with the newest.")] = False,
+    skipped: Annotated[bool, typer.Option("--skipped", help="Also times recorded as skipped.")] = False,
+    most: Annotated[
+        int | None, typer.Option("--max", min=1, max=10_000, help="Refuse more.", metavar="N")
+    ] = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Make runs for planned times of the past that have none. Counts them first, and asks."""
+    from foliot.cli.jobs.planned_rendering import filled
+
+    found = job_called(here.client, job)
+    zone = found.schedule.timezone
+    begin = read_moment(start, here.now, zone, flag="--from", past=True)
+    end = read_moment(until, here.now, zone, flag="--until", past=True)
+    if end <= begin:
+        raise Invalid("--from must be before --until.")
+
+    def asked(*, trying: bool) -> BackfillOut:
+        return here.client.jobs.backfill(
+            found.id,
+            begin,
+            end,
+            order="newest_first" if newest_first else None,
+            max=most,
+            skipped=skipped,
+            dry_run=trying,
+        )
+
+    if dry_run or not yes:
+        seen = asked(trying=True)
+        if dry_run or not seen.count:
+            here.show(seen, lambda: filled(seen, found.name, zone, here.now))
+            return
+        confirm(f'Make {seen.count} runs of "{found.name}"?', yes=False)
+    made = asked(trying=False)
+    here.show(made, lambda: filled(made, found.name, zone, here.now))

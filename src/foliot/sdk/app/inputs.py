@@ -1,0 +1,69 @@
+"""Which input fits a function: its parameters by name, and the context where it asks for one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+from foliot.sdk.context import Context
+
+_NAMES_OF_CONTEXT = frozenset({"Context", "foliot.Context"})  # where annotations are kept as text
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """`ctx` is the parameter that gets the context, None where there is none."""
+
+    signature: inspect.Signature
+    names: tuple[str, ...]
+    required: tuple[str, ...]
+    takes_any: bool
+    ctx: str | None
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> Inputs:
+        signature = inspect.signature(function)
+        places = [each for each in signature.parameters.values() if each.kind not in _MANY]
+        ctx = next((each.name for each in places if _is_context(each)), None)
+        named = [each for each in places if each.name != ctx]
+        return cls(
+            signature,
+            tuple(each.name for each in named),
+            tuple(each.name for each in named if each.default is inspect.Parameter.empty),
+            any(each.kind is inspect.Parameter.VAR_KEYWORD for each in signature.parameters.values()),
+            ctx,
+        )
+
+    def misfit(self, given: Iterable[str], *, whole: bool = True) -> str | None:
+        """What is wrong with it, in words that follow the function's name; `whole`: nothing that it needs may be missing."""
+        given = list(given)
+        unknown = [] if self.takes_any else [each for each in given if each not in self.names]
+        if unknown:
+            near = get_close_matches(unknown[0], self.names, 1)
+            known = f"did you mean {near[0]}?" if near else f"it takes {', '.join(self.names) or 'nothing'}."
+            return f"has no parameter {', '.join(unknown)}: {known}"
+        missing = [each for each in self.required if each not in given] if whole else []
+        return f"needs {', '.join(missing)}, which the input does not have." if missing else None
+
+    def bound(
+        self, function: Callable[..., Any], given: Mapping[str, Any], ctx: Context
+    ) -> Callable[[], Any]:
+        values = dict(given) if self.ctx is None else {**given, self.ctx: ctx}
+        by_place = []
+        for each in self.signature.parameters.values():
+            if each.kind is not inspect.Parameter.POSITIONAL_ONLY or each.name not in values:
+                break
+            by_place.append(values.pop(each.name))
+        return partial(function, *by_place, **values)
+
+
+_MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _is_context(parameter: inspect.Parameter) -> bool:
+    note = parameter.annotation
+    return parameter.name == "ctx" or note is Context or (isinstance(note, str) and note in _NAMES_OF_CONTEXT)

@@ -1,0 +1,125 @@
+"""The jobs of a workspace as a sync wants them, through the services: for a worker, which has a database and no key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from fastapi.exceptions import RequestValidationError
+from pydantic import TypeAdapter, ValidationError
+
+from foliot.clock import SystemClock
+from foliot.domain.access import Actor
+from foliot.domain.errors import Conflict, FoliotError, Unavailable
+from foliot.domain.ids import JobId
+from foliot.sdk import errors as sdk
+from foliot.services import Database, calendars, editing, jobs, listing
+from foliot.services.workspaces import Workspace
+from foliot.web.merging import replaced
+from foliot.web.present import job_out, schedule_out
+from foliot.web.translate import Ground, definition_of, schedule_of
+from foliot.wire.jobs import JobIn, JobOut
+from foliot.wire.problems import FieldProblem
+from foliot.wire.schedules import ScheduleIn
+from foliot.wire.shape import pointer
+
+A_PAGE = 200
+_SCHEDULE: TypeAdapter[ScheduleIn] = TypeAdapter(ScheduleIn)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceBooks:
+    database: Database
+    workspace: Workspace
+    by: Actor
+
+    async def jobs(self) -> list[JobOut]:
+        page = await listing.jobs(self.database, self.workspace.id, limit=A_PAGE)
+        found = list(page.items)
+        while page.next_cursor is not None:
+            page = await listing.jobs(self.database, self.workspace.id, cursor=page.next_cursor, limit=A_PAGE)
+            found += page.items
+        return [job_out(each) for each in found]
+
+    async def calendars(self) -> Mapping[UUID, str]:
+        found: dict[UUID, str] = {}
+        page = await calendars.page(self.database, self.workspace.id, limit=A_PAGE)
+        while page:
+            found |= {each.id: each.calendar.name for each in page}
+            last = (page[-1].calendar.name, page[-1].id)
+            page = await calendars.page(self.database, self.workspace.id, last, A_PAGE)
+        return found
+
+    async def settle(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
+        read = _SCHEDULE.validate_python(dict(schedule))
+        try:
+            whole = schedule_of(read, SystemClock().now(), self.workspace.default_timezone)
+        except FoliotError as error:
+            raise _answered(error) from error
+        return schedule_out(whole).model_dump(mode="json")
+
+    async def create(self, job: Mapping[str, Any]) -> JobOut:
+        ground = Ground(SystemClock().now(), self.workspace.default_timezone, None)
+        try:
+            wanted = JobIn.model_validate(dict(job))
+            made = await jobs.create(
+                self.database,
+                self.workspace.id,
+                definition_of(wanted, ground),
+                self.by,
+                enabled=wanted.enabled,
+            )
+            return job_out(await listing.job(self.database, self.workspace.id, made.id))
+        except ValidationError as error:
+            raise _unfit(error.errors(include_url=False)) from error
+        except FoliotError as error:
+            raise _answered(error) from error
+
+    async def replace(self, job: JobOut, wanted: Mapping[str, Any], note: str) -> JobOut:
+        job_id = JobId(job.id)
+        try:
+            record = await listing.job(self.database, self.workspace.id, job_id)
+            written, was = replaced(job_out(record), wanted), record.definition
+            ground = Ground(
+                SystemClock().now(),
+                self.workspace.default_timezone,
+                was.owner_id,
+                was,
+                written.keeps_schedule,
+            )
+            definition = definition_of(written.job, ground)
+            await editing.edit(
+                self.database,
+                self.workspace.id,
+                job_id,
+                definition,
+                self.by,
+                job.revision,
+                note=note,
+                force=True,
+            )
+            return job_out(await listing.job(self.database, self.workspace.id, job_id))
+        except RequestValidationError as error:
+            raise _unfit(error.errors()) from error
+        except FoliotError as error:
+            raise _answered(error) from error
+
+
+def _answered(error: FoliotError) -> sdk.FoliotApiError:
+    """As the API would have told it to a client."""
+    kinds: dict[type[FoliotError], type[sdk.FoliotApiError]] = {
+        Unavailable: sdk.Unavailable,
+        Conflict: sdk.Conflict,
+    }
+    kind = next((there for here, there in kinds.items() if isinstance(error, here)), sdk.Invalid)
+    told = tuple(
+        FieldProblem(pointer=each.pointer or "", message=each.message, hint=each.hint) for each in error.parts
+    )
+    return kind(error.message, code=error.code, hint=error.hint, errors=told)
+
+
+def _unfit(found: Sequence[Any]) -> sdk.Invalid:
+    told = "; ".join(f"{pointer(each['loc'])}: {each['msg']}" for each in found)
+    return sdk.Invalid(f"This is no job: {told}", code="invalid")

@@ -1,0 +1,196 @@
+"""What people see, at a fixed width: from shapes made by hand, without a server."""
+
+from __future__ import annotations
+
+import typing
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from rich.text import Text
+
+from foliot.cli.jobs.change_rendering import change_list
+from foliot.cli.jobs.rendering import job_list, next_times
+from foliot.cli.looks import cell, columns, drawn
+from foliot.cli.run_rendering import run_list
+from foliot.cli.times import about, lasting, read_moment, wall
+from foliot.cli.words import JobStatus as JobStatusWord
+from foliot.cli.words import Misfire, OnLost, Overlap
+from foliot.cli.words import RunStatus as RunStatusWord
+from foliot.domain.errors import Invalid
+from foliot.sdk.code.plan import Change
+from foliot.wire.jobs import JobFields, JobOut, JobStatus
+from foliot.wire.runs import RunOut, RunStatus
+from foliot.wire.schedules import PlannedOut
+
+NOW = datetime(2027, 3, 13, 12, 0, tzinfo=UTC)
+CRON = {
+    "kind": "cron",
+    "expr": "*/30 * * * *",
+    "timezone": "UTC",
+    "words": "Every 30 minutes by the clock, UTC",
+}
+EVERY = {"kind": "interval", "every": "5m", "timezone": "UTC", "words": "Every 5 minutes"}
+
+
+def job(number: int, name: str, **fields: Any) -> JobOut:
+    base = {
+        "id": f"0192f0c1-{number:04}-7c4d-8e5f-60718293a4b5",
+        "name": name,
+        "type": "http",
+        "status": "active",
+        "status_reason": None,
+        "status_at": NOW,
+        "paused_until": None,
+        "next_run_at": NOW + timedelta(minutes=28),
+        "schedule": CRON,
+        "owner": None,
+        **dict.fromkeys(("fire_count", "run_count", "success_count", "failure_count"), 1),
+        **dict.fromkeys(("skip_count", "consecutive_failures"), 0),
+        "last_fire_at": None,
+        "last_run_at": NOW - timedelta(minutes=2),
+        "last_run_id": None,
+        "last_run_status": "succeeded",
+        "last_error": None,
+        "revision": 1,
+        "created_by": "x",
+        "created_at": NOW,
+        "updated_at": NOW,
+    }
+    return JobOut.model_validate(base | fields, strict=False)
+
+
+def paused() -> JobOut:
+    return job(
+        2,
+        "Deploy Watch",
+        status="paused",
+        schedule=EVERY,
+        next_run_at=None,
+        status_reason="Paused after 5 failures in a row.",
+        consecutive_failures=5,
+        last_run_status="failed",
+    )
+
+
+def test_the_list_of_jobs_reads_as_a_person_would_tell_it() -> None:
+    assert drawn(job_list([job(1, "Email Check"), paused()], NOW), 110) == (
+        "Jobs (1 active, 1 paused):\n"
+        "  ✓  Email Check   http  */30 * * * *  Last: 2 m ago (succeeded)        Next: in 28 m  0192f0c1-0001\n"
+        "  ‖  Deploy Watch  http  every 5m      Paused (5 consecutive failures)                 0192f0c1-0002"
+    )
+
+
+def test_a_narrow_terminal_loses_columns_before_words_are_broken() -> None:
+    shown = drawn(job_list([job(1, "Email Check"), paused()], NOW), 80)
+    assert "0192f0c1" not in shown
+    assert "  ✓  Email Check   */30 * * * *  Last: 2 m ago (succeeded)" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    jobs = [job(1, "a name that goes on and on, " * 5), paused(), job(3, "界" * 40)]
+    for line in drawn(job_list(jobs, NOW), width).splitlines():
+        assert Text(line).cell_len <= width
+
+
+def test_names_are_never_read_as_markup_or_escapes() -> None:
+    shown = drawn(job_list([job(1, "[red]x[/red] \x1b[2J :smile:")], NOW), 120, colour=True)
+    assert "[red]x[/red] \\x1b[2J :smile:" in shown
+    assert "\x1b[2J" not in shown
+
+
+def test_without_utf_8_the_marks_are_plain() -> None:
+    assert drawn(job_list([job(1, "x")], NOW), 80, plain_marks=True).isascii()
+
+
+def test_next_times_are_told_on_the_jobs_own_clock_from_now_and_in_utc() -> None:
+    at = datetime(2027, 3, 14, 13, 0, tzinfo=UTC)
+    times = [
+        PlannedOut(planned_for=at, planned_local=datetime(2027, 3, 14, 9, 0), notes=["Clocks went forward."])
+    ]
+    assert drawn(next_times(times, "America/New_York", NOW), 110) == (
+        "NEXT                       IN          UTC                NOTE\n"
+        "Sun 14 Mar 2027 09:00 EDT  in 1 d 1 h  2027-03-14T13:00Z  Clocks went forward."
+    )
+
+
+def test_runs_are_called_as_the_commands_take_them() -> None:
+    run = RunOut.model_construct(
+        id=UUID(int=1),
+        job_id=UUID(int=2),
+        job_name="hello",
+        number=12,
+        status="skipped",
+        skip_reason="overlap",
+        note=None,
+        trigger="schedule",
+        planned_for=NOW - timedelta(hours=3),
+        planned_local=datetime(2027, 3, 13, 9, 0),
+        planned_until=None,
+        count=None,
+        duration_ms=None,
+        error=None,
+        attempt_count=0,
+    )
+    last = drawn(run_list([run], NOW), 100).splitlines()[-1]
+    assert last.startswith("hello#12  Sat 13 Mar 09:00  3 h ago  ○ skipped (overlap)")
+
+
+def test_a_change_shows_old_and_new_and_not_what_follows_from_it() -> None:
+    changes = [
+        Change("/schedule/every", "5s", "7s"),
+        Change("/schedule/anchor", "x", "y"),
+        Change("/schedule/words", "x", "y"),
+    ]
+    assert drawn(change_list(changes), 80) == "  /schedule/every  5s  ->  7s"
+
+
+def test_a_list_without_rows_and_columns_that_fit_stay_whole() -> None:
+    table = columns(("NAME", "WHAT"), [(cell("a"), cell("one two three"))], wraps=("WHAT",), drops=("NAME",))
+    assert drawn(table, 40) == "NAME  WHAT\na     one two three"
+
+
+@pytest.mark.parametrize(
+    ("text", "past", "wanted"),
+    [
+        ("2027-01-02T18:00:00-03:00", False, "2027-01-02T21:00:00"),
+        ("2027-07-02 18:00", False, "2027-07-02T16:00:00"),
+        ("2h", False, "2027-03-13T14:00:00"),
+        ("1h30m", True, "2027-03-13T10:30:00"),
+        ("-1d", False, "2027-03-12T12:00:00"),
+        ("2h ago", False, "2027-03-13T10:00:00"),
+        ("09:00", False, "2027-03-14T08:00:00"),
+        ("09:00", True, "2027-03-13T08:00:00"),
+        ("now", False, "2027-03-13T12:00:00"),
+        ("tomorrow at 9am", False, "2027-03-14T08:00:00"),
+    ],
+)
+def test_times_in_flags_are_read_as_people_write_them(text: str, past: bool, wanted: str) -> None:
+    found = read_moment(text, NOW, "Europe/Paris", flag="--at", past=past)
+    assert found.replace(tzinfo=None).isoformat() == wanted
+
+
+@pytest.mark.parametrize("text", ["every day at 9am", "soon", "25:00", ""])
+def test_what_names_no_single_time_is_refused_with_examples(text: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        read_moment(text, NOW, "Europe/Paris", flag="--until")
+    assert caught.value.message.startswith("--until does not name a time.")
+    assert "tomorrow at 9am" in (caught.value.hint or "")
+
+
+def test_distances_are_short_in_lists_and_have_two_units_elsewhere() -> None:
+    assert about(NOW - timedelta(seconds=12), NOW) == "12 s ago"
+    assert about(NOW + timedelta(hours=3, minutes=59), NOW) == "in 3 h"
+    assert lasting(timedelta(hours=4, minutes=12, seconds=9)) == "4 h 12 m"
+    assert wall(NOW, "Europe/Paris") == "Sat 13 Mar 2027 13:00 CET"
+
+
+def test_the_words_of_flags_are_those_of_the_wire() -> None:
+    assert [each.value for each in JobStatusWord] == list(typing.get_args(JobStatus))
+    assert [each.value for each in RunStatusWord] == list(typing.get_args(RunStatus))
+    fields = JobFields.model_fields
+    for name, words in (("overlap", Overlap), ("misfire", Misfire), ("on_lost", OnLost)):
+        assert [each.value for each in words] == list(typing.get_args(fields[name].annotation))

@@ -1,0 +1,90 @@
+"""What the reference of the API tells people to send is sent here, to a real app, and must not be refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from docs.api_examples import BODIES, CALENDAR, QUERIES
+from docs.api_reference import description, operations
+from tests.web.conftest import Town, town
+
+__all__ = ["town"]  # the fixture of the rooms next door
+pytestmark = pytest.mark.anyio
+OPERATIONS = {
+    operation["operationId"]: (method, path, operation)
+    for method, path, operation in operations(description())
+}
+ENDLESS = {"stream_events"}
+
+
+def test_every_operation_with_a_body_has_an_example_and_no_example_is_left_over() -> None:
+    with_body = {name for name, (_, _, operation) in OPERATIONS.items() if "requestBody" in operation}
+    assert set(BODIES) == with_body
+    assert set(QUERIES) <= set(OPERATIONS)
+
+
+async def test_every_example_of_the_reference_is_taken(town: Town) -> None:
+    refused = {}
+    for name in sorted(set(OPERATIONS) - ENDLESS):
+        method, path, _ = OPERATIONS[name]
+        found = await objects(town, name, path + str(BODIES.get(name, "")))
+        for known, value in found.items():
+            path = path.replace(f"{{{known}}}", value)  # the same path, filled in
+        query = f"?{QUERIES[name]}" if name in QUERIES else ""
+        sent = {"json": filled(BODIES[name], found)} if name in BODIES else {}
+        answer = await ask(town, method, f"{path.removeprefix('/api/v1')}{query}", **sent)
+        if answer.status_code >= 400:
+            refused[name] = answer.text
+    assert refused == {}
+
+
+async def ask(town: Town, method: str, path: str, **more: Any) -> Any:
+    return await town.ask(method, path, who="system", headers={"Foliot-Workspace": "acme"}, **more)
+
+
+async def objects(town: Town, name: str, wanted: str) -> dict[str, str]:
+    """What the example speaks of, made for it alone."""
+    found: dict[str, str] = {}
+    if "job_id" in wanted or "run_id" in wanted or name == "act_on_many":
+        tags = ["billing"] if name == "act_on_many" else []
+        found["job_id"] = (await town.make(name=name, tags=tags))["id"]
+    if name == "revert_job":
+        await ask(town, "PATCH", f"/jobs/{found['job_id']}", json={"priority": 1})
+    if name == "resume_job":
+        await ask(town, "POST", f"/jobs/{found['job_id']}/pause")
+    if name == "undo_skip_next":
+        await ask(town, "POST", f"/jobs/{found['job_id']}/skip-next")
+    if "run_id" in wanted:
+        found["run_id"] = await made(town, f"/jobs/{found['job_id']}/run", {})
+    if name == "retry_run":
+        await ask(town, "POST", f"/runs/{found['run_id']}/cancel")
+    if "calendar_id" in wanted:
+        found["calendar_id"] = await made(town, "/calendars", {**CALENDAR, "name": name})
+    if "freeze_id" in wanted:
+        scope = {"tags": ["none has this"]}
+        found["freeze_id"] = await made(town, "/freezes", {"reason": name, "scope": scope})
+    if "key_id" in wanted:
+        found["key_id"] = await made(town, "/keys", {"name": name})
+    if "member_id" in wanted:
+        found["member_id"] = await made(town, "/members", {"name": name, "kind": "user", "role": "editor"})
+    if "{workspace}" in wanted:
+        found["workspace"] = name.replace("_", "-")
+        await made(town, "/workspaces", {"slug": found["workspace"]})
+    return found
+
+
+async def made(town: Town, path: str, body: dict[str, Any]) -> str:
+    answer = await ask(town, "POST", path, json=body)
+    assert answer.status_code == 201, answer.text
+    found: str = answer.json()["id"]
+    return found
+
+
+def filled(body: Any, found: dict[str, str]) -> Any:
+    if isinstance(body, dict):
+        return {field: filled(value, found) for field, value in body.items()}
+    if isinstance(body, list):
+        return [filled(value, found) for value in body]
+    return found[body[1:]] if isinstance(body, str) and body.startswith("$") else body

@@ -1,0 +1,142 @@
+"""Apps without a server: what the decorator takes, refuses and leaves as it was."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import foliot
+from foliot import Context, Foliot
+from foliot.sdk import Misdefined
+from foliot.sdk.code.entries import app_entries
+
+app = Foliot("billing")
+CTX = Context("w", "j", "charge", "r", 1, 1, "manual", datetime(2027, 1, 15, tzinfo=UTC))
+
+
+@app.job(cron="0 6 * * *", timezone="Europe/Paris", timeout=timedelta(minutes=5), retry=2, tags=["money"])
+def charge(ctx: Context, currency: str = "EUR") -> str:
+    """Charge what is open.
+
+    This is for readers of the code.
+    """
+    return f"{ctx.run_id} {currency}"
+
+
+@app.job
+async def report(day: str, *, full: bool = False) -> str:
+    return f"{day} {full}"
+
+
+def takes_nothing() -> None:
+    """For decorating in a test."""
+
+
+def needs_amount(amount: int) -> int:
+    return amount
+
+
+def entry(job: foliot.Job[..., Any]) -> dict[str, Any]:
+    return job.as_json()
+
+
+async def test_a_decorated_function_stays_what_it_was() -> None:
+    assert charge(CTX, currency="USD") == "r USD"
+    assert await report("monday", full=True) == "monday True"
+    assert inspect.signature(charge) == inspect.signature(charge.function)
+    assert charge.name == "charge"
+    assert [job.name for job in app.jobs] == ["charge", "report"]
+
+
+def test_a_job_is_the_json_of_the_api() -> None:
+    told = entry(charge)
+    assert told["schedule"] == {"kind": "cron", "expr": "0 6 * * *", "timezone": "Europe/Paris"}
+    assert told["config"] == {"call": f"{__name__}:charge"}
+    assert (told["timeout"], told["retry"], told["tags"]) == ("5m", {"max": 2}, ["money"])
+    assert told["description"] == "Charge what is open."
+    assert told["external_ref"] == {"source": "code", "app": "billing"}
+    assert [each.name for each in app_entries(app)] == ["charge", "report"]
+
+
+@pytest.mark.parametrize(
+    ("options", "schedule"),
+    [
+        ({"every": "10m"}, {"kind": "interval", "every": "10m"}),
+        ({"every": timedelta(seconds=90)}, {"kind": "interval", "every": "1m30s"}),
+        ({"at": "2027-01-02T18:00:00Z"}, {"kind": "once", "at": "2027-01-02T18:00:00Z"}),
+        ({"at": datetime(2027, 1, 2, tzinfo=UTC)}, {"kind": "once", "at": "2027-01-02T00:00:00+00:00"}),
+        ({"when": "every weekday at 9am"}, {"words": "every weekday at 9am"}),
+        ({"schedule": {"kind": "interval", "every": "1m"}}, {"kind": "interval", "every": "1m"}),
+        ({}, {"kind": "manual"}),
+    ],
+)
+def test_a_schedule_is_named_in_one_way(options: Any, schedule: dict[str, str]) -> None:
+    assert entry(Foliot("a").job(**options)(takes_nothing))["schedule"] == schedule
+
+
+@pytest.mark.parametrize(
+    ("options", "function", "told"),
+    [
+        ({"cron": "0 6 * * *", "every": "1m"}, takes_nothing, "cron and every"),
+        ({"payload": {"x": 1}}, takes_nothing, "has no parameter x"),
+        ({"payload": {"amuont": 1}}, needs_amount, "did you mean amount?"),
+        ({"every": "1m"}, needs_amount, "needs amount"),
+        ({"payload": {"amount": {1}}}, needs_amount, "not JSON"),
+        ({"evry": "1m"}, takes_nothing, "no option evry"),
+        ({}, lambda: None, "top of a module"),
+    ],
+)
+def test_what_cannot_be_is_refused_where_it_is_written(options: Any, function: Any, told: str) -> None:
+    with pytest.raises(Misdefined, match=told.replace("?", r"\?")):
+        Foliot("a").job(**options)(function)
+
+
+def test_what_a_job_needs_may_come_from_its_payload_or_when_it_is_run() -> None:
+    assert Foliot("a").job(every="1m", payload={"amount": 1})(needs_amount)(2) == 2
+    by_hand = Foliot("a").job(needs_amount)
+    with pytest.raises(TypeError, match="needs amount"):
+        by_hand.run_now()
+    with pytest.raises(TypeError, match="did you mean amount"):
+        by_hand.run_now(amuont=1)
+
+
+def test_a_wrong_option_is_told_job_by_job_before_anything_is_sent() -> None:
+    wrong = Foliot("a")
+    wrong.job(every="1 fortnight")(takes_nothing)
+    with pytest.raises(Misdefined, match="takes_nothing /schedule/every"):
+        app_entries(wrong)
+
+
+def test_an_app_has_each_name_once() -> None:
+    twice = Foliot("a")
+    twice.job(takes_nothing)
+    with pytest.raises(Misdefined, match="two jobs called takes_nothing"):
+        twice.job(takes_nothing)
+    assert twice.job(name="again")(takes_nothing).name == "again"
+
+
+def test_progress_keeps_a_line_for_each_percent_at_most() -> None:
+    lines: list[str] = []
+    ctx = Context("w", "j", "n", "r", 1, 1, "manual", CTX.planned_for, lambda _, text: lines.append(text))
+    for done in range(1_000):
+        ctx.progress(done + 1, 1_000, "rows")
+    assert len(lines) == 101
+    assert lines[-1] == "100 % (1000 of 1000): rows"
+
+
+def test_importing_an_app_loads_no_client_and_opens_nothing(tmp_path: Path) -> None:
+    """The processes that functions run in load it too."""
+    module = "from foliot import Context, Fail, Foliot, Retry, Skip\n"
+    module += "app = Foliot('a')\n@app.job(every='1m')\ndef work(ctx: Context) -> None: ...\n"
+    (tmp_path / "work.py").write_text(module)
+    code = "import sys, work; print([m for m in ('httpx2', 'pydantic', 'fastapi', 'psycopg') if m in sys.modules])"
+    done = subprocess.run(
+        (sys.executable, "-c", code), cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,79 @@
+"""What changes while a run is under way, or while nobody looks, is respected by what comes next."""
+
+from __future__ import annotations
+
+from datetime import time, timedelta
+
+import pytest
+
+from foliot.domain.outcomes import Failed, HandedBack
+from foliot.domain.policy import Limits, Misfire, MisfireRule, Retry
+from foliot.domain.run import RunError
+from foliot.domain.schedule import Cron, Interval, Window
+from foliot.services import editing, job_moves, run_verbs
+from foliot.services.tending import tend
+from foliot.testing.actors import BEN
+from tests.services.shop import MINUTE, Shop, definition
+
+pytestmark = pytest.mark.anyio
+HOUR = 60 * MINUTE
+BOOM = Failed(RunError("boom", "It broke."))
+AGAIN = Retry(delays=(MINUTE,), past_next=True)
+
+
+async def test_a_retry_goes_where_an_edit_has_sent_its_job(shop: Shop) -> None:
+    job_id = await shop.job(retry=AGAIN)
+    await shop.tick(MINUTE)
+    [run] = await shop.claim()
+    elsewhere = definition(retry=AGAIN, queue="slow", priority=3, limits=Limits(timeout=HOUR))
+    await editing.edit(shop.database, shop.workspace, job_id, elsewhere, BEN)
+    assert await shop.finish(run, BOOM)
+    assert shop.sql("SELECT queue, priority, timeout FROM foliot.ready") == [("slow", 3, HOUR)]
+    await job_moves.archive(shop.database, shop.workspace, job_id, BEN)
+    shop.balance()
+    assert shop.sql("SELECT FROM foliot.ready") == []
+
+
+async def test_a_run_that_failed_and_was_handed_back_has_failed_where_it_cannot_start_again(
+    shop: Shop,
+) -> None:
+    await shop.job(Cron("0 12 * * *"), window=Window(time(11), time(13)), retry=AGAIN)
+    now = shop.clock.now()
+    await shop.tick(now.replace(hour=12, minute=0) + timedelta(days=1) - now)
+    await shop.tick()
+    for outcome in (BOOM, HandedBack()):
+        [run] = await shop.claim()
+        assert await shop.finish(run, outcome)
+        shop.clock.advance(MINUTE)
+    shop.clock.advance(2 * HOUR)
+    await tend(shop.database)
+    assert [status for _, status, _ in shop.runs()][-1] == "failed"
+
+
+async def test_late_runs_stand_behind_those_that_are_on_time(shop: Shop) -> None:
+    await shop.job(Interval(10 * MINUTE), misfire=Misfire(MisfireRule.ALL), rule="concurrent")
+    await shop.job(Interval(HOUR))
+    start = shop.clock.now()
+    await shop.tick(HOUR + timedelta(seconds=1))
+    claimed = [(run.planned_for - start) // MINUTE for run in await shop.claim(20)]
+    assert claimed == [60, 60, 10, 20, 30, 40, 50]
+
+
+async def test_the_one_time_that_was_to_pass_is_the_one_that_was_named(shop: Shop) -> None:
+    job_id = await shop.job(Interval(10 * MINUTE), misfire=Misfire(MisfireRule.SKIP))
+    await run_verbs.skip_next(shop.database, shop.workspace, job_id, BEN, reason="sale")
+    await shop.tick(12 * MINUTE)
+    await shop.tick(8 * MINUTE)
+    assert shop.runs() == [("schedule", "skipped", "misfire"), ("schedule", "ready", None)]
+
+
+async def test_an_edit_that_waited_for_a_tick_does_not_plan_its_time_again(shop: Shop) -> None:
+    """An edit that began a moment before noon and got the lock after the tick had fired noon."""
+    job_id = await shop.job(Cron("*/5 * * * *"))
+    await shop.tick(5 * MINUTE)
+    await shop.work()
+    moment = timedelta(milliseconds=2)
+    shop.clock.advance(-moment)
+    await editing.edit(shop.database, shop.workspace, job_id, definition(Cron("*/5,1 * * * *")), BEN)
+    await shop.tick(moment)
+    assert len(shop.runs()) == 1

@@ -1,0 +1,131 @@
+"""Nothing that the schedule made starts while its job is stopped, whatever it was doing when that happened."""
+
+from __future__ import annotations
+
+import pytest
+
+from foliot.domain.definition import Definition, Spec
+from foliot.domain.dependencies import Edge, Mode
+from foliot.domain.ids import JobId
+from foliot.domain.outcomes import Failed, HandedBack, Lost, Outcome, TimedOut
+from foliot.domain.policy import Retry
+from foliot.domain.run import RunError, Trigger
+from foliot.domain.schedule import Interval, Manual
+from foliot.services import freezes, job_moves, jobs, limits, run_verbs
+from foliot.services.freezes import NewFreeze
+from foliot.services.tending import tend
+from foliot.testing.actors import ANA, BEN
+from tests.services.shop import MINUTE, Shop
+
+pytestmark = pytest.mark.anyio
+HOUR = 60 * MINUTE
+BOOM = Failed(RunError("boom", "It broke."))
+AGAIN = Retry(delays=(MINUTE,), past_next=True)
+
+
+async def pause(shop: Shop, job_id: JobId) -> None:
+    await job_moves.pause(shop.database, shop.workspace, job_id, BEN)
+
+
+async def resume(shop: Shop, job_id: JobId) -> None:
+    await job_moves.resume(shop.database, shop.workspace, job_id, BEN)
+
+
+async def by_hand(shop: Shop, job_id: JobId) -> None:
+    await run_verbs.run_now(shop.database, shop.workspace, job_id, BEN)
+
+
+async def starts_only_after_its_resume(shop: Shop, job_id: JobId) -> None:
+    await tend(shop.database)
+    assert await shop.claim() == []
+    shop.balance()
+    await resume(shop, job_id)
+    assert [run.trigger for run in await shop.claim()] == [Trigger.SCHEDULE]
+    shop.balance()
+
+
+@pytest.mark.parametrize("outcome", [BOOM, TimedOut(), Lost(), HandedBack()])
+async def test_an_attempt_that_ends_in_a_pause_is_repeated_after_it(shop: Shop, outcome: Outcome) -> None:
+    job_id = await shop.job(Interval(HOUR), retry=AGAIN)
+    await shop.tick(HOUR)
+    [run] = await shop.claim()
+    await pause(shop, job_id)
+    assert await shop.finish(run, outcome)
+    assert shop.timer("live", "waiting") == (0, 1)
+    shop.clock.advance(5 * MINUTE)
+    await starts_only_after_its_resume(shop, job_id)
+
+
+async def test_a_run_at_a_cap_waits_for_the_resume(shop: Shop) -> None:
+    await limits.set_limit(shop.database, shop.workspace, "", 1, BEN)
+    other, job_id = await shop.job(Manual()), await shop.job(Interval(HOUR))
+    await by_hand(shop, other)
+    [run] = await shop.claim()
+    await shop.tick(HOUR)
+    assert await shop.claim() == []
+    await pause(shop, job_id)
+    assert await shop.finish(run)
+    await starts_only_after_its_resume(shop, job_id)
+
+
+async def test_a_run_that_a_freeze_held_waits_for_the_resume(shop: Shop) -> None:
+    job_id = await shop.job(Interval(HOUR))
+    await shop.tick(HOUR)
+    frozen = await freezes.turn_on(shop.database, shop.workspace, NewFreeze("sale", everything=True), BEN)
+    shop.clock.advance(MINUTE)
+    await pause(shop, job_id)
+    await freezes.lift(shop.database, shop.workspace, frozen, BEN)
+    await starts_only_after_its_resume(shop, job_id)
+
+
+async def test_a_run_at_a_gate_waits_for_the_resume(shop: Shop) -> None:
+    upstream = await shop.job(Manual())
+    spec = Spec(Interval(HOUR), "python", retry=Retry(0))
+    gated = Definition("gated", spec, depends_on=(Edge(upstream, mode=Mode.GATE),))
+    job_id = (await jobs.create(shop.database, shop.workspace, gated, ANA)).id
+    await by_hand(shop, upstream)
+    [run] = await shop.claim()
+    await shop.tick(HOUR)
+    await pause(shop, job_id)
+    assert await shop.finish(run)
+    shop.clock.advance(HOUR)  # past the patience of the gate, which is not what it waits for any more
+    await starts_only_after_its_resume(shop, job_id)
+
+
+async def test_what_somebody_asked_for_passes_the_run_that_a_pause_holds(shop: Shop) -> None:
+    job_id = await shop.job(Interval(HOUR))
+    await shop.tick(HOUR)
+    await by_hand(shop, job_id)
+    await pause(shop, job_id)
+    [run] = await shop.claim()
+    assert run.trigger is Trigger.MANUAL
+    shop.balance()
+    assert await shop.finish(run)
+    await starts_only_after_its_resume(shop, job_id)
+
+
+async def test_what_somebody_asked_for_passes_the_attempt_that_failed_in_a_pause(shop: Shop) -> None:
+    job_id = await shop.job(Interval(HOUR), retry=AGAIN)
+    await shop.tick(HOUR)
+    [run] = await shop.claim()
+    await by_hand(shop, job_id)
+    await pause(shop, job_id)
+    assert await shop.finish(run, BOOM)
+    shop.clock.advance(MINUTE)
+    [run] = await shop.claim()
+    assert run.trigger is Trigger.MANUAL
+    shop.balance()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [(BOOM, "failed"), (TimedOut(), "timed_out"), (Lost(), "interrupted"), (HandedBack(), "cancelled")],
+)
+async def test_nothing_of_an_archived_job_is_tried_again(shop: Shop, outcome: Outcome, status: str) -> None:
+    job_id = await shop.job(retry=AGAIN)
+    await shop.tick(MINUTE)
+    [run] = await shop.claim()
+    await job_moves.archive(shop.database, shop.workspace, job_id, BEN)
+    assert await shop.finish(run, outcome)
+    assert shop.runs() == [("schedule", status, None)]
+    shop.balance()

@@ -1,0 +1,98 @@
+"""An app in a folder, a server that loads it, and a worker that dies in the middle of a decorated function."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from foliot import Client
+from tests.stories.serving import Serving, wait_until
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "app.py"
+SLOW = """
+from pathlib import Path
+from foliot import Context, Foliot
+from foliot.clock import pause
+
+app = Foliot("slow")
+
+@app.job(timeout="1m")
+def work(ctx: Context, gate: str) -> dict[str, int]:
+    Path(f"{gate}.{ctx.attempt}").touch()
+    while not Path(gate).exists():
+        pause(0.01)
+    return {"attempt": ctx.attempt, "fence": ctx.fence}
+"""
+
+
+def worker_pid(serving: Serving, past: int = 0) -> int:
+    serving.wait_for(r'"worker.started"')
+    pids = [event["pid"] for event in serving.events() if event.get("event") == "worker.started"]
+    return int(pids[past]) if len(pids) > past else 0
+
+
+def test_the_example_of_an_app_runs_and_a_second_start_changes_nothing(serve: Any, data_dir: Path) -> None:
+    shutil.copy(EXAMPLE, data_dir.parent)
+    told = {"FOLIOT_APP": "app:app", "FOLIOT_LOG_FORMAT": "json"}
+    serving = serve(**told)
+    url = serving.wait_for(r'"server.started".*"url": "([^"]+)"')[1]
+    serving.wait_for(r'"app.synced".*"made": \["charge", "heartbeat", "remind", "refund"\]')
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+    done = subprocess.run(
+        (sys.executable, "app.py"),
+        cwd=data_dir.parent,
+        env=kept | {"FOLIOT_API_URL": url, "FOLIOT_DATA_DIR": str(data_dir)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=90,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("on a worker: succeeded") == 2, done.stdout
+    assert "charged 4 invoices in EUR" in done.stdout
+    serving.stop()
+    again = serve(**told)
+    again.wait_for(r'"app.synced".*"made": \[\], "changed": \[\], "same": 4')
+
+
+def test_a_decorated_function_whose_worker_is_killed_runs_again_under_the_same_run(
+    serve: Any, data_dir: Path
+) -> None:
+    (data_dir.parent / "slow.py").write_text(SLOW)
+    serving = serve(FOLIOT_APP="slow:app", FOLIOT_LOG_FORMAT="json", FOLIOT_WORKER_LEASE="3")
+    url = serving.wait_for(r'"server.started".*"url": "([^"]+)"')[1]
+    serving.wait_for(r'"worker.registered"')
+    gate = data_dir.parent / "gate"
+    with Client(url, (data_dir / "admin.key").read_text().strip()) as client:
+        [job] = client.jobs.each()
+        run = client.jobs.run(job.id, input={"gate": str(gate)})
+        wait_until(Path(f"{gate}.1").exists, "the first attempt")
+        os.kill(worker_pid(serving), signal.SIGKILL)
+        wait_until(Path(f"{gate}.2").exists, "the second attempt")
+        gate.touch()
+        wait_until(lambda: client.runs.get(run.id).status == "succeeded", "the run's end")
+        done = client.runs.get(run.id)
+        assert done.output == {"attempt": 2, "fence": 2}
+        assert [each.status for each in done.attempts or ()] == ["lost", "succeeded"]
+        assert client.jobs.get(job.id).revision == 1
+
+
+def test_an_app_that_cannot_be_loaded_is_told_by_name(serve: Any) -> None:
+    serving = serve(FOLIOT_APP="nowhere:app", FOLIOT_LOG_FORMAT="json")
+    serving.wait_for(r'"worker.failed".*nowhere:app cannot be loaded: ModuleNotFoundError')
+
+
+def test_a_worker_of_its_own_needs_a_database_that_others_can_reach(tmp_path: Path) -> None:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+    command = (Path(sys.executable).with_name("foliot"), "worker", "app:app")
+    done = subprocess.run(
+        command, cwd=tmp_path, env=kept, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 2
+    assert "FOLIOT_DATABASE_URL" in done.stderr
+    assert "foliot serve --app" in done.stderr
