@@ -91,6 +91,9 @@ def main() -> int:
         slug = json.loads(Client(url, key, "default").ask("GET", "/workspaces?limit=2"))["items"]
         workspace = next(each["slug"] for each in slug if each["slug"] != "default")
 
+        quotas = {"jobs": 10_000_000, "requests_per_second": 1_000_000, "key_requests_per_second": 1_000_000}
+        Client(url, key, "default").ask("PATCH", f"/workspaces/{workspace}", {"quotas": quotas})
+
         def client() -> Client:
             return Client(url, key, workspace)
 

@@ -12,7 +12,9 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("words.py", "refused:"), ("planning.py", "misfire: latest")], ids=["words", "planning"]
+    ("name", "says"),
+    [("words.py", "refused:"), ("planning.py", "misfire: latest")],
+    ids=["words", "planning"],
 )
 def test_the_example_runs_by_itself(name: str, says: str) -> None:
     done = subprocess.run(
