@@ -119,7 +119,9 @@ async def test_no_field_of_any_body_breaks_the_server(town: Town) -> None:
             fields = set(shapes["JobIn"]["properties"])
         whole = job() if {"schedule", "config"} <= fields else {}
         for place, field in enumerate(sorted(fields)):
-            for value in ODD if place else ODD + LARGE:
+            for value in (
+                ODD[place % 3 :: 3] if place else ODD + LARGE
+            ):  # each value meets many fields, not all of them
                 body = json.dumps({**(whole if method != "PATCH" else {}), field: value})
                 answer = await sent(town, method, at, content=body, headers=JSON)
                 judged(answer, (method, path, field, str(value)[:40]))
