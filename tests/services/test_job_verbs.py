@@ -31,7 +31,7 @@ from foliot.domain.schedule import (
     Weekly,
     Window,
 )
-from foliot.services import calendars, editing, history, job_moves, jobs, listing, run_verbs
+from foliot.services import calendars, editing, history, job_moves, jobs, listing, moving, run_verbs
 from foliot.testing.actors import ANA, BEN, EVE
 from tests.services.shop import MINUTE, Shop, definition
 
@@ -495,7 +495,7 @@ async def test_a_purge_leaves_nothing_but_its_entry(shop: Shop) -> None:
 async def test_a_long_history_is_purged_in_pieces_and_nobody_sees_what_is_left(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_moves, "PURGED_AT_ONCE", 2)
+    monkeypatch.setattr(moving, "PURGED_AT_ONCE", 2)
     job_id, other = await shop.job(name="long"), await shop.job(name="other")
     for _ in range(5):
         await shop.tick(MINUTE)

@@ -10,7 +10,7 @@ from foliot.domain.outcomes import Failed, HandedBack
 from foliot.domain.policy import Limits, Misfire, MisfireRule, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Cron, Interval, Window
-from foliot.services import editing, job_moves, run_verbs
+from foliot.services import editing, job_moves
 from foliot.services.tending import tend
 from foliot.testing.actors import BEN
 from tests.services.shop import MINUTE, Shop, definition
@@ -57,14 +57,6 @@ async def test_late_runs_stand_behind_those_that_are_on_time(shop: Shop) -> None
     await shop.tick(HOUR + timedelta(seconds=1))
     claimed = [(run.planned_for - start) // MINUTE for run in await shop.claim(20)]
     assert claimed == [60, 60, 10, 20, 30, 40, 50]
-
-
-async def test_the_one_time_that_was_to_pass_is_the_one_that_was_named(shop: Shop) -> None:
-    job_id = await shop.job(Interval(10 * MINUTE), misfire=Misfire(MisfireRule.SKIP))
-    await run_verbs.skip_next(shop.database, shop.workspace, job_id, BEN, reason="sale")
-    await shop.tick(12 * MINUTE)
-    await shop.tick(8 * MINUTE)
-    assert shop.runs() == [("schedule", "skipped", "misfire"), ("schedule", "ready", None)]
 
 
 async def test_an_edit_that_waited_for_a_tick_does_not_plan_its_time_again(shop: Shop) -> None:

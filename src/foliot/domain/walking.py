@@ -170,8 +170,6 @@ class Walk:
         left = leftover(self.timetable, self.cursor, last, chosen, reason)
         if left is not None:
             self.records.append(left)
-        if catch_up and self.due.skip_until is None and first not in chosen:
-            self.skip_next = False  # the one time that was to pass has gone by, and is recorded here
         for place, planned in enumerate(chosen):
             # What comes late stands behind what is on time.
             not_before = self.now + pace * place if catch_up else None

@@ -64,10 +64,6 @@ class AsyncDryRuns:
         return await self._http.ask(DryRunOut, ask)
 
     async def revert(self, job_id: Ref, revision: int, *, force: bool = False) -> DryRunOut:
-        ask = post(
-            "/jobs/{job_id}/revert",
-            {"job_id": job_id},
-            body={"revision": revision},
-            query={"force": force, "dry_run": True},
-        )
+        query = {"dry_run": True, "force": force}
+        ask = post("/jobs/{job_id}/revert", {"job_id": job_id}, body={"revision": revision}, query=query)
         return await self._http.ask(DryRunOut, ask)

@@ -65,10 +65,6 @@ class DryRuns:
         return self._http.ask(DryRunOut, ask)
 
     def revert(self, job_id: Ref, revision: int, *, force: bool = False) -> DryRunOut:
-        ask = post(
-            "/jobs/{job_id}/revert",
-            {"job_id": job_id},
-            body={"revision": revision},
-            query={"force": force, "dry_run": True},
-        )
+        query = {"dry_run": True, "force": force}
+        ask = post("/jobs/{job_id}/revert", {"job_id": job_id}, body={"revision": revision}, query=query)
         return self._http.ask(DryRunOut, ask)
