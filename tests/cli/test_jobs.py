@@ -56,7 +56,8 @@ async def test_the_list_has_the_shape_that_people_know(ask: Ask) -> None:
         "jobs", "create", "--name", "Deploy Watch", "--python", "work:watch", "--schedule", "0 9 * * 1-5"
     )
     await ask("jobs", "pause", "Deploy Watch", "--reason", "too loud")
-    heading, paused, active = (await ask("jobs", "list", "-o", "table")).out.splitlines()
+    listed = await ask("jobs", "list", "--sort", "name", "-o", "table")  # both were made at one instant
+    heading, paused, active = listed.out.splitlines()
     assert heading == "Jobs (1 active, 1 paused):"
     assert paused.split()[:9] == ["‖", "Deploy", "Watch", "python", "0", "9", "*", "*", "1-5"]
     assert "Paused (too loud)" in paused
