@@ -124,6 +124,10 @@ def logs(
             here.note(f"It is {found.status}: -f waits for more.")
         return
     wrote = 0
+    if found.status in {"ready", "waiting"}:
+        here.note(
+            f"{called(found)} is {found.status}. Its lines come when it starts; Ctrl-C leaves it alone."
+        )
     for each in _until_left(here, found):
         if isinstance(each, LogEndOut):
             if not wrote:

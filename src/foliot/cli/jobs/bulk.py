@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from foliot.cli.here import DryRun, Here, Yes, asking, confirm
-from foliot.cli.output import counted
 from foliot.cli.times import local_zone, read_moment
 from foliot.cli.waiting import bar, spinning
-from foliot.domain.errors import Conflict, Invalid
+from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
     from foliot.wire.bulk import BulkOut
-
-PIECE = 500  # jobs in one call; more go in several, with a bar
 
 
 class Action(StrEnum):
@@ -27,6 +25,13 @@ class Action(StrEnum):
     RUN = "run"
     TAG = "tag"
     UNTAG = "untag"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    action: Action
+    q: str
+    args: dict[str, Any]
 
 
 @asking
@@ -70,43 +75,43 @@ def bulk(
         args["reason"] = reason
     if until is not None:
         args["until"] = read_moment(until, here.now, local_zone(), flag="--until")
-    with spinning("Counting"):
-        seen = here.client.jobs.bulk(action.value, q=q, dry_run=True, args=args)
+    asked = Asked(action, q, args)
+    seen = _done(here, asked)
     if dry_run or not seen.done:
         here.show(seen, lambda: bulk_done(seen))
         return
     confirm(question(seen, q), yes=yes)
-    told = _done(here, action, q, seen.found, args)
+    told = _done(here, asked, seen=seen.found)
     here.show(told, lambda: bulk_done(told))
     if told.failed:
         raise typer.Exit(1)
 
 
-def _done(here: Here, action: Action, q: str, count: int, args: dict[str, Any]) -> BulkOut:
-    """In one call under the number that was seen; more than a piece, by their ids, with a bar for whoever watches."""
-    from foliot.wire.bulk import BulkOut
-
-    if count <= PIECE:
-        with spinning(f"{action.value}: {counted(count, 'job')}"):
-            return here.client.jobs.bulk(action.value, q=q, expected_count=count, args=args)
-    with spinning("Looking them up"):
-        ids = [job.id for job in here.client.jobs.each(q=q)]
-    if len(ids) != count:
-        raise Conflict(
-            f"The filter found {count:,} jobs and now finds {len(ids):,}.",
-            hint="Nothing was done. Look again.",
-        )
-    pieces = []
-    with bar(action.value, count) as advance:
-        for at in range(0, count, PIECE):
-            pieces.append(here.client.jobs.bulk(action.value, ids=ids[at : at + PIECE], args=args))
-            advance(pieces[-1].found)
-    return BulkOut(
-        action=action.value,
-        dry_run=False,
-        found=count,
-        done=sum(each.done for each in pieces),
-        already=sum(each.already for each in pieces),
-        failed=sum(each.failed for each in pieces),
-        results=[result for each in pieces for result in each.results],
+def _done(here: Here, asked: Asked, *, seen: int | None = None) -> BulkOut:
+    """Call after call until none remains, each under the number of jobs that was seen; without one, it is only tried."""
+    pieces: list[BulkOut] = []
+    left = seen
+    with spinning("Counting") if seen is None else bar(asked.action.value, seen) as advance:
+        while not pieces or pieces[-1].remaining:
+            told = here.client.jobs.bulk(
+                asked.action.value,
+                q=asked.q,
+                expected_count=left,
+                after=pieces[-1].next_after if pieces else None,
+                dry_run=seen is None,
+                args=asked.args,
+            )
+            pieces.append(told)
+            if left is not None and advance is not None:
+                advance(left - told.remaining)
+                left = told.remaining
+    return pieces[0].model_copy(
+        update={
+            "done": sum(each.done for each in pieces),
+            "already": sum(each.already for each in pieces),
+            "failed": sum(each.failed for each in pieces),
+            "remaining": 0,
+            "next_after": None,
+            "results": [result for each in pieces for result in each.results],
+        }
     )
