@@ -65,15 +65,6 @@ class DryRuns:
         return self._http.ask(DryRunOut, ask)
 
     def revert(self, job_id: Ref, revision: int, *, force: bool = False) -> DryRunOut:
-<<<<<<< HEAD
         query = {"dry_run": True, "force": force}
         ask = post("/jobs/{job_id}/revert", {"job_id": job_id}, body={"revision": revision}, query=query)
-=======
-        ask = post(
-            "/jobs/{job_id}/revert",
-            {"job_id": job_id},
-            body={"revision": revision},
-            query={"force": force, "dry_run": True},
-        )
->>>>>>> cli2
         return self._http.ask(DryRunOut, ask)
