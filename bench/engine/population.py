@@ -63,7 +63,8 @@ EXPRESSIONS = 200
 @dataclass(frozen=True, slots=True)
 class Population:
     jobs: int
-    due: int  # of them, around DUE
+    due: int = 0  # of them, around DUE
+    workspaces: int = WORKSPACES
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def fill(owner_url: str, url: str, wanted: Population) -> None:
     with psycopg.connect(owner_url, autocommit=True, row_factory=dict_row) as connection:
         connection.execute("SET search_path TO foliot, public")
         connection.execute("SET TimeZone TO 'UTC'")
-        connection.execute(_WORKSPACES, {"n": WORKSPACES, "at": CREATED})
+        connection.execute(_WORKSPACES, {"n": wanted.workspaces, "at": CREATED})
         connection.execute(_KINDS)
         _store(connection, due, is_due=True)
         _store(connection, later, is_due=False)

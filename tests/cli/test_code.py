@@ -10,6 +10,9 @@ from foliot.cli.code.sheet import read_sheet
 from foliot.cli.code.yaml_text import read_yaml, write_yaml
 from foliot.domain.errors import Invalid
 from tests.cli.conftest import Ask
+from tests.cli.test_commands import PATIENCE
+
+pytestmark = pytest.mark.timeout(PATIENCE)
 
 SHEET = """
 set: etl

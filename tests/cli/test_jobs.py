@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.conftest import Ask
+from tests.cli.test_commands import PATIENCE
+
+pytestmark = pytest.mark.timeout(PATIENCE)
 
 HELLO = ("jobs", "create", "--name", "hello", "--python", "work:hello")
 
@@ -28,6 +31,18 @@ async def test_a_job_is_made_by_each_of_the_four_ways_to_say_when(ask: Ask) -> N
     assert listed["next_cursor"] is None
 
 
+async def test_the_name_may_stand_first_and_is_said_once(ask: Ask) -> None:
+    flags = ("--python", "work:hello", "--every", "30s")
+    assert (await ask("jobs", "create", "ping", *flags)).json["name"] == "ping"
+    assert (await ask("jobs", "create", "pong", "--name", "pong", *flags)).json["name"] == "pong"
+    both = await ask("jobs", "create", "ping", "--name", "pong", *flags)
+    assert both.code == 2
+    assert 'Two names: "ping" and "pong".' in both.err
+    neither = await ask("jobs", "create", *flags)
+    assert neither.code == 2
+    assert "A job needs a name." in neither.err
+
+
 @pytest.mark.parametrize("flags", [(), ("--every", "5m", "--when", "every day at 9am")])
 async def test_exactly_one_schedule_is_asked_for(ask: Ask, flags: tuple[str, ...]) -> None:
     done = await ask(*HELLO, *flags)
@@ -36,16 +51,17 @@ async def test_exactly_one_schedule_is_asked_for(ask: Ask, flags: tuple[str, ...
 
 
 async def test_the_list_has_the_shape_that_people_know(ask: Ask) -> None:
-    await ask(*HELLO, "--every", "30s")
+    await ask(*HELLO, "--every", "3h")  # far off, however slow the machine
     await ask(
         "jobs", "create", "--name", "Deploy Watch", "--python", "work:watch", "--schedule", "0 9 * * 1-5"
     )
     await ask("jobs", "pause", "Deploy Watch", "--reason", "too loud")
-    heading, paused, active = (await ask("jobs", "list", "-o", "table")).out.splitlines()
+    listed = await ask("jobs", "list", "--sort", "name", "-o", "table")  # both were made at one instant
+    heading, paused, active = listed.out.splitlines()
     assert heading == "Jobs (1 active, 1 paused):"
     assert paused.split()[:9] == ["‖", "Deploy", "Watch", "python", "0", "9", "*", "*", "1-5"]
     assert "Paused (too loud)" in paused
-    assert active.split()[:6] == ["✓", "hello", "python", "every", "30s", "Never"]
+    assert active.split()[:6] == ["✓", "hello", "python", "every", "3h", "Never"]
     assert "Next: in " in active
 
 
@@ -85,6 +101,7 @@ async def test_pause_resume_run_history_and_delete(ask: Ask) -> None:
     assert (run["trigger"], run["status"], run["number"]) == ("manual", "ready", 1)
     assert (await ask("jobs", "history", "hello")).json["items"][0]["id"] == run["id"]
     assert (await ask("runs", "show", "hello#1")).json["id"] == run["id"]
+    assert (await ask("runs", "show", "hello#2")).code == 3
     assert (await ask("runs", "cancel", "hello#1", "--reason", "a test")).json["status"] == "cancelled"
     why = (await ask("why", "hello#1", "-o", "table")).out
     assert "cancelled" in why
@@ -101,6 +118,8 @@ async def test_an_edit_is_a_revision_and_can_be_taken_back(ask: Ask) -> None:
     assert changed.out.splitlines()[1].split() == ["/timeout", "10m", "->", "1m"]
     revisions = (await ask("jobs", "revisions", "hello")).json["items"]
     assert [(each["revision"], each["note"]) for each in revisions] == [(2, "shorter"), (1, None)]
+    tried = await ask("jobs", "revert", "hello", "1", "--dry-run", "-o", "table")
+    assert "Nothing was done." in tried.out
     assert (await ask("jobs", "revert", "hello", "1", "--yes")).json["timeout"] == "10m"
 
 

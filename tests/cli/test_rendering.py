@@ -10,9 +10,11 @@ from uuid import UUID
 import pytest
 from rich.text import Text
 
+from foliot.cli.event_rendering import event_line
 from foliot.cli.jobs.change_rendering import change_list
 from foliot.cli.jobs.rendering import job_list, next_times
 from foliot.cli.looks import cell, columns, drawn
+from foliot.cli.output import counted
 from foliot.cli.run_rendering import run_list
 from foliot.cli.times import about, lasting, read_moment, wall
 from foliot.cli.words import JobStatus as JobStatusWord
@@ -20,6 +22,7 @@ from foliot.cli.words import Misfire, OnLost, Overlap
 from foliot.cli.words import RunStatus as RunStatusWord
 from foliot.domain.errors import Invalid
 from foliot.sdk.code.plan import Change
+from foliot.wire.events import EventOut
 from foliot.wire.jobs import JobFields, JobOut, JobStatus
 from foliot.wire.runs import RunOut, RunStatus
 from foliot.wire.schedules import PlannedOut
@@ -137,6 +140,43 @@ def test_runs_are_called_as_the_commands_take_them() -> None:
     )
     last = drawn(run_list([run], NOW), 100).splitlines()[-1]
     assert last.startswith("hello#12  Sat 13 Mar 09:00  3 h ago  ○ skipped (overlap)")
+
+
+def test_seconds_are_shown_everywhere_in_a_table_or_nowhere() -> None:
+    times = [
+        PlannedOut.model_construct(planned_for=NOW + timedelta(seconds=each), notes=[]) for each in (2, 60)
+    ]
+    uneven = drawn(next_times(times, "UTC", NOW), 100)
+    assert "12:00:02 UTC" in uneven
+    assert "12:01:00 UTC" in uneven
+    assert "12:01:00Z" in uneven
+    even = drawn(next_times(times[1:], "UTC", NOW), 100)
+    assert "12:01 UTC" in even
+    assert "12:01Z" in even
+
+
+def test_an_event_is_one_line() -> None:
+    event = EventOut.model_construct(
+        id="1",
+        kind="run.failed",
+        at=NOW,
+        object_id=None,
+        job_id=None,
+        job_name="hello",
+        run_id=None,
+        number=12,
+        planned_for=None,
+        attempt=2,
+        skip_reason=None,
+        error_code="http_status",
+        actor="7",
+    )
+    shown = drawn(event_line(event, {"7": "Ada"}, "UTC"), 80)
+    assert shown == "12:00:00  run.failed         hello#12  (http_status, attempt 2, by Ada)"
+
+
+def test_numbers_have_separators_and_one_is_not_several() -> None:
+    assert [counted(each, "run") for each in (0, 1, 43_200)] == ["0 runs", "1 run", "43,200 runs"]
 
 
 def test_a_change_shows_old_and_new_and_not_what_follows_from_it() -> None:

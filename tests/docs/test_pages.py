@@ -79,7 +79,7 @@ def test_every_request_on_the_page_exists_and_has_a_body_of_its_shape(page: Path
     schema = description()
     for verb, where, body in requests(page):
         path = re.sub(r"\$\w+", "{}", f"/api/v1{where}").replace("/workspaces/acme", "/workspaces/{}")
-        item = next(
+        item: dict[str, Any] = next(
             (item for known, item in schema["paths"].items() if re.sub(r"\{\w+\}", "{}", known) == path), {}
         )
         assert verb.lower() in item, f"{verb} {where}"

@@ -70,14 +70,14 @@ def test_the_commands_in_the_papers_exist() -> None:
         assert set(re.findall(r"\./dev (\w+)", text)) <= helps, paper
         for command in set(re.findall(r"foliot (serve|preview|migrate|settings|db \w+|keys \w+)", text)):
             done = subprocess.run(
-                (FOLIOT, *command.split(), "--help"), capture_output=True, check=False, timeout=60
+                (FOLIOT, *command.split(), "--help"), capture_output=True, check=False, timeout=600
             )
             assert done.returncode == 0, command
 
 
 def dev(*args: str) -> str:
     return subprocess.run(
-        (sys.executable, ROOT / "dev", *args), capture_output=True, text=True, check=True, timeout=60
+        (sys.executable, ROOT / "dev", *args), capture_output=True, text=True, check=True, timeout=600
     ).stdout
 
 

@@ -58,7 +58,16 @@ def fuzz(url: str, key: str, options: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="foliot-fuzz-") as folder, urlopen(asking, timeout=30) as answer:
         described = Path(folder) / "openapi.json"
         described.write_bytes(answer.read())
-        asked = (SCHEMATHESIS, "--config-file", CONFIG, "run", described, "--url", url, *options)
+        asked: tuple[str | Path, ...] = (
+            SCHEMATHESIS,
+            "--config-file",
+            CONFIG,
+            "run",
+            described,
+            "--url",
+            url,
+            *options,
+        )
         return subprocess.call(asked, cwd=HERE.parent.parent, env=os.environ | {"FOLIOT_FUZZ_KEY": key})
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from foliot.sdk import Client, Invalid, RateLimited, Unavailable, Unreachable, Unreadable
+from foliot.sdk import Client, Conflict, Invalid, RateLimited, Unavailable, Unreachable, Unreadable
 from tests.sdk.conftest import Scripted
 
 BUSY: dict[str, Any] = {
@@ -83,6 +83,22 @@ def test_a_refusal_is_not_repeated(scripted: Scripted) -> None:
     scripted.answers = [(422, {}, {**BUSY, "status": 422, "code": "invalid"})]
     with Client(scripted.url, "key") as client, pytest.raises(Invalid):
         client.runs.get("a")
+    assert len(scripted.got) == 1
+
+
+def test_what_is_still_under_way_under_its_key_is_asked_for_again(scripted: Scripted) -> None:
+    in_flight = {**BUSY, "status": 409, "code": "idempotency_in_flight"}
+    scripted.answers = [None, (409, {"Retry-After": "1"}, in_flight), (201, {}, RUN)]
+    with Client(scripted.url, "key") as client:
+        assert client.jobs.run("a").number == 1
+    assert len({got.headers["Idempotency-Key"] for got in scripted.got}) == 1
+    assert len(scripted.got) == 3
+
+
+def test_any_other_conflict_stands(scripted: Scripted) -> None:
+    scripted.answers = [(409, {}, {**BUSY, "status": 409, "code": "illegal_move"})]
+    with Client(scripted.url, "key") as client, pytest.raises(Conflict):
+        client.jobs.run("a")
     assert len(scripted.got) == 1
 
 

@@ -14,7 +14,7 @@ from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Backoff, Misfire, MisfireRule, Overlap, OverlapRule, Retry
 from foliot.domain.run import RunError
-from foliot.domain.schedule import Interval, IntervalMode
+from foliot.domain.schedule import Interval, IntervalMode, Once
 from foliot.domain.telling import Explanation, Verdict
 from foliot.services import explain, history
 from foliot.storage.tx import Database
@@ -101,6 +101,16 @@ async def test_before_creation_it_says_so(
     told = await explain_instant(database, workspace, job_id, NOON - HOUR)
     assert told.verdict is Verdict.NOT_CREATED
     assert "created on 2027-01-15 12:00:00 UTC" in told.sentence
+
+
+async def test_without_an_instant_a_one_shot_of_a_moment_gone_is_told_from_its_record(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, Once(NOON - timedelta(seconds=5)))
+    await ticked(database, clock, timedelta(seconds=1))
+    await done(database, await claimed(database))
+    told = await explain_instant(database, workspace, job_id)
+    assert told.verdict is Verdict.RAN
 
 
 async def test_the_future_is_told_from_the_same_timetable(

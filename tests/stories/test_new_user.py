@@ -12,9 +12,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -72,7 +74,7 @@ def test_a_new_user_gets_along_by_the_command_line_alone(folder: Path, url: str)
     what = ("--http", f"{url}/healthz", "--method", "GET")
     foliot("jobs", "create", "--name", "cron", "--schedule", "* * * * * *", "--seconds", *what)
     foliot("jobs", "create", "--name", "interval", "--every", "1s", *what)
-    foliot("jobs", "create", "--name", "one-shot", "--at", "1s", *what)
+    foliot("jobs", "create", "--name", "one-shot", "--at", "5s", *what)
     foliot("jobs", "create", "--name", "words", "--when", "every 2 seconds", *what)
     made = {"cron", "interval", "one-shot", "words"}
     assert {job["name"] for job in foliot("jobs", "list")["items"]} == made
@@ -91,6 +93,10 @@ def test_a_new_user_gets_along_by_the_command_line_alone(folder: Path, url: str)
     assert foliot("jobs", "list")["items"] == []
 
 
+def succeeded(foliot: Client, job: UUID) -> list[Any]:
+    return list(foliot.jobs.each_run(job, status="succeeded"))
+
+
 def test_a_new_user_gets_along_by_the_python_client(folder: Path, url: str) -> None:
     key = (folder / ".foliot" / "admin.key").read_text().strip()
     with Client(url, key) as foliot:
@@ -106,7 +112,7 @@ def test_a_new_user_gets_along_by_the_python_client(folder: Path, url: str) -> N
             foliot.jobs.create(name=f"python {n}", schedule=when, **what) for n, when in enumerate(schedules)
         ]
         for job in jobs:
-            until(lambda job=job: list(foliot.jobs.each_run(job.id, status="succeeded")))
+            until(partial(succeeded, foliot, job.id))
         job = jobs[1]
         assert foliot.jobs.pause(job.id, reason="lunch").status == "paused"
         assert foliot.jobs.resume(job.id).status == "active"
@@ -132,6 +138,9 @@ def test_a_new_user_gets_along_by_curl(folder: Path, url: str) -> None:
         assert done.returncode == 0, f"{path}\n{done.stdout}{done.stderr}"
         return json.loads(done.stdout) if done.stdout else None
 
+    def items(path: str) -> Any:
+        return curl(path)["items"]
+
     what = {"type": "http", "config": {"url": f"{url}/healthz", "method": "GET"}}
     soon = curl("/preview", {"words": "in 1 second"})["items"][0]["planned_for"]
     schedules = (
@@ -145,7 +154,7 @@ def test_a_new_user_gets_along_by_curl(folder: Path, url: str) -> None:
         for n, when in enumerate(schedules)
     ]
     for job in jobs:
-        until(lambda job=job: curl(f"/jobs/{job}/runs?status=succeeded")["items"])
+        until(partial(items, f"/jobs/{job}/runs?status=succeeded"))
     assert curl(f"/jobs/{jobs[1]}/pause", {"reason": "lunch"})["status"] == "paused"
     assert curl(f"/jobs/{jobs[1]}/resume", {})["status"] == "active"
     run = curl(f"/jobs/{jobs[1]}/run", {"input": {"by": "hand"}})["id"]

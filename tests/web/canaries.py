@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
-from foliot.domain.ids import WorkerId
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError
-from foliot.services import logs
+from foliot.services import logs, workers
 from foliot.services.claim import Turns, claim
 from foliot.services.logs import LogChunk
 from foliot.services.report import Report, report
@@ -22,7 +20,6 @@ from tests.web.conftest import Town, job
 CANARY = "kanari7f3e9c"
 FRAGMENT = "kanari7f"  # what a stranger may send: an answer that holds more of it than this has leaked
 KEY = "their-own-key-1"  # an Idempotency-Key
-WORKER = WorkerId(uuid4())
 
 
 @dataclass
@@ -51,6 +48,7 @@ def canary_job(**fields: Any) -> dict[str, Any]:
 async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
     """Two of each, so that pages have a next one."""
     nest = Nest()
+    worker = await workers.register(town.database, f"{CANARY} worker", [CANARY], ["http"], 10, town.ids[who])
 
     async def made(path: str, body: dict[str, Any], **more: Any) -> dict[str, Any]:
         answer = await town.ask("POST", path, who=who, role="admin", json=body, **more)
@@ -88,11 +86,11 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         await made(f"/jobs/{task['id']}/run", {"input": {"with": f"{CANARY} input"}})
         clock.advance(timedelta(seconds=1))
         await tick(town.database)
-        for run in await claim(town.database, await town.employ(WORKER), CANARY, ["http"], 10, Turns()):
+        for run in await claim(town.database, worker, CANARY, ["http"], 10, Turns()):
             line = LogLine(clock.now(), LogStream.LOG, f"{CANARY} line")
             await logs.append(town.database, [LogChunk(run.run_id, 1, run.fence, 1, [line])])
             broke = Failed(RunError("boom", f"{CANARY} error"), permanent=True)
-            await report(town.database, [Report(run.run_id, run.job_id, run.fence, WORKER, broke)])
+            await report(town.database, [Report(run.run_id, run.job_id, run.fence, worker, broke)])
             nest.ids["run_id"] = str(run.run_id)
         await made(f"/jobs/{task['id']}/pause", {"reason": f"{CANARY} reason"})
         nest.ids |= {

@@ -1,8 +1,13 @@
-"""`foliot workers` and `foliot queues`: who could do the work, and what is in line for them."""
+"""`foliot workers`, `foliot queues` and `foliot job-types`: who could do the work, what is in line for them, and what they can do."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from foliot.cli.here import Here, asking
+from foliot.domain.errors import NotFound
 
 
 @asking
@@ -23,3 +28,24 @@ def queues(here: Here) -> None:
 
     found = here.client.queues().items
     here.show_list(found, lambda: queue_list(found, here.now))
+
+
+@asking
+def job_types(
+    here: Here,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[TYPE]", help="Show the config of this one.", show_default=False)
+    ] = None,
+) -> None:
+    """What the --type of a job may be; with TYPE, what its --config takes."""
+    from foliot.cli.fleet_rendering import type_list, type_page
+
+    found = here.client.job_types().items
+    if name is None:
+        here.show_list(found, lambda: type_list(found))
+        return
+    chosen = next((each for each in found if each.name == name), None)
+    if chosen is None:
+        known = ", ".join(each.name for each in found)
+        raise NotFound(f'There is no type "{name}".', hint=f"There are {known}.")
+    here.show(chosen, lambda: type_page(chosen))

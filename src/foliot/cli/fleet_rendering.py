@@ -1,16 +1,17 @@
-"""How workers and queues look."""
+"""How workers, queues and types of jobs look."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import BAD, GOOD, QUIET, SOON, cell, columns, stacked
+from foliot.cli.looks import BAD, GOOD, QUIET, SOON, STRONG, cell, columns, stacked
 from foliot.cli.times import relative
-from foliot.wire.fleet import QueueOut, WorkerOut
+from foliot.wire.fleet import JobTypeOut, QueueOut, WorkerOut
 
 _STYLES = {"alive": GOOD, "draining": SOON, "lost": BAD}
 
@@ -51,3 +52,53 @@ def queue_list(queues: Sequence[QueueOut], now: datetime) -> RenderableType:
     ]
     warnings = [cell(f"{each.name}: {told}", SOON) for each in queues for told in each.warnings]
     return stacked(columns(("QUEUE", "READY", "WAITING", "RUNNING", "OLDEST", "WORKERS"), rows), *warnings)
+
+
+def type_list(types: Sequence[JobTypeOut]) -> RenderableType:
+    if not types:
+        return Text("No types.")
+    rows = [
+        (
+            cell(each.name),
+            cell(each.workers, "" if each.active else BAD),
+            cell(each.description or "known to workers only"),
+        )
+        for each in types
+    ]
+    return columns(("TYPE", "WORKERS", "WHAT"), rows, wraps=("WHAT",))
+
+
+def type_page(found: JobTypeOut) -> RenderableType:
+    """Field by field, as its schema tells them."""
+    schema = found.config_schema
+    fields = {} if schema is None else schema.get("properties", {})
+    needed = set() if schema is None else set(schema.get("required", ()))
+    rows = [
+        (
+            cell(name),
+            cell("needed" if name in needed else _default(field), "" if name in needed else QUIET),
+            cell(_takes(field)),
+            cell(field.get("description", "")),
+        )
+        for name, field in fields.items()
+    ]
+    head = Text.assemble((found.name, STRONG), f": {cell(found.description or 'no description').plain}")
+    if not rows:
+        return stacked(
+            head, Text("What its config takes is not known." if schema is None else "It takes no config.")
+        )
+    return stacked(head, columns(("CONFIG", "DEFAULT", "TAKES", "WHAT"), rows, wraps=("WHAT", "TAKES")))
+
+
+def _default(field: dict[str, Any]) -> str:
+    default = field.get("default")
+    return "-" if default is None else str(default)
+
+
+def _takes(field: dict[str, Any]) -> str:
+    """The words of JSON Schema, as far as they are short."""
+    if "enum" in field:
+        return " | ".join(str(each) for each in field["enum"])
+    several = field.get("anyOf") or field.get("oneOf") or [field]
+    words = [str(each.get("type", "value")) for each in several if each.get("type") != "null"]
+    return " or ".join(dict.fromkeys(words))

@@ -9,6 +9,7 @@ import typer
 
 from foliot.cli import options
 from foliot.cli.here import Here, Yes, asking, confirm
+from foliot.cli.members import member_called
 from foliot.cli.output import say, tell
 from foliot.cli.paging import All, Cursor, Limit, gathered
 from foliot.cli.times import local_zone, read_moment
@@ -91,7 +92,7 @@ def create(
         return
     made = here.client.keys.create(
         name,
-        principal=None if member is None else _member(here.client, member),
+        principal=None if member is None else member_called(here.client, member).id,
         scopes=None if scope is None else [each.value for each in scope],
         expires_at=None
         if expires is None
@@ -136,11 +137,3 @@ def _key(client: Client, called: str) -> KeyOut:
             hint="Use the prefix that `foliot keys list` shows.",
         )
     raise NotFound(f'There is no valid key called "{called}".', hint="See them with `foliot keys list`.")
-
-
-def _member(client: Client, called: str) -> str:
-    found = [each for each in client.members.each() if called in {str(each.id), each.name}]
-    if len(found) != 1:
-        wrong = "There is no member" if not found else "There are several members"
-        raise NotFound(f'{wrong} called "{called}".', hint="Give the id.")
-    return str(found[0].id)

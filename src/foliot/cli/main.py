@@ -10,18 +10,22 @@ import typer
 from foliot import __version__
 from foliot.cli import (
     agenda,
+    audit,
     calendars,
     db,
+    events,
     fleet,
     freeze,
     jobs,
     keys,
+    members,
     preview,
     runs,
     serve,
     whoami,
     why,
     worker,
+    workspaces,
 )
 from foliot.cli import settings as settings_command
 from foliot.cli.code import commands as code
@@ -67,9 +71,14 @@ app.add_typer(freeze.app, name="freeze")
 app.add_typer(calendars.app, name="calendars")
 app.command("workers")(fleet.workers)
 app.command("queues")(fleet.queues)
+app.command("job-types")(fleet.job_types)
+app.command("events")(events.events)
 app.command("apply")(code.apply)
 app.command("export")(code.export)
 app.command("whoami")(whoami.whoami)
+app.add_typer(members.app, name="members")
+app.add_typer(workspaces.app, name="workspaces")
+app.add_typer(audit.app, name="audit")
 app.command("preview")(preview.preview)
 app.command("migrate")(serve.migrate)
 app.command("settings")(settings_command.settings)

@@ -9,7 +9,20 @@ from datetime import datetime, timedelta
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import BAD, GOOD, QUIET, RUN_MARKS, SOON, STRONG, cell, columns, facts, marked, stacked
+from foliot.cli.looks import (
+    BAD,
+    GOOD,
+    QUIET,
+    RUN_MARKS,
+    SOON,
+    STRONG,
+    cell,
+    columns,
+    facts,
+    mark,
+    marked,
+    stacked,
+)
 from foliot.cli.output import counted
 from foliot.cli.times import lasting, relative, walls, when
 from foliot.wire.explaining import ExplanationOut
@@ -100,7 +113,9 @@ def explanation(told: ExplanationOut) -> RenderableType:
         and told.run.status == "succeeded"
         and not told.what_next
     ):
-        return Text.assemble(outcome(told.run), "  ", cell(told.sentence))
+        planned = f", planned for {told.run.planned_local:%a %d %b %Y %H:%M:%S},"
+        line = Text.assemble(mark(told.run.status, RUN_MARKS), " ", cell(called(told.run)), planned)
+        return line.append(f" succeeded in {took(told.run)}.")
     place = None
     if told.place is not None and told.place.position is not None:
         place = f"It is number {told.place.position} of {told.place.of} in line."

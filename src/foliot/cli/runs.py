@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,11 +13,13 @@ from foliot.cli.here import Form, Here, Yes, asking, confirm
 from foliot.cli.paging import LONGEST_PAGE, All, Cursor, Limit, gathered
 from foliot.cli.reading import object_in
 from foliot.cli.times import local_zone
+from foliot.cli.waiting import goes_on, until_it_ends
 from foliot.cli.words import RunStatus
 from foliot.domain.errors import NotFound
 
 if TYPE_CHECKING:
     from foliot.sdk import Client
+    from foliot.wire.logs import LogEndOut, LogLineOut
     from foliot.wire.runs import RunOut
 
 app = typer.Typer(
@@ -121,7 +124,11 @@ def logs(
             here.note(f"It is {found.status}: -f waits for more.")
         return
     wrote = 0
-    for each in here.client.runs.follow_logs(found.id):
+    if found.status in {"ready", "waiting"}:
+        here.note(
+            f"{called(found)} is {found.status}. Its lines come when it starts; Ctrl-C leaves it alone."
+        )
+    for each in _until_left(here, found):
         if isinstance(each, LogEndOut):
             if not wrote:
                 here.note(NO_LINES)
@@ -146,7 +153,6 @@ def retry(
 ) -> None:
     """Do a finished run again, as a new run."""
     from foliot.cli.run_rendering import run_line
-    from foliot.cli.waiting import until_it_ends
 
     found = run_called(here.client, run)
     made = here.client.runs.retry(
@@ -177,6 +183,15 @@ def cancel(
     ended = here.client.runs.cancel(found.id, reason=reason, force=force)
     said = "Cancelled" if ended.status == "cancelled" else "Asked to stop:"
     here.show(ended, lambda: run_line(ended, said, here.now))
+
+
+def _until_left(here: Here, run: RunOut) -> Iterator[LogLineOut | LogEndOut]:
+    """The lines as they come. Who leaves early is told that the run goes on."""
+    try:
+        yield from here.client.runs.follow_logs(run.id)
+    except KeyboardInterrupt:
+        goes_on(run)
+        raise
 
 
 def run_called(client: Client, called: str) -> RunOut:

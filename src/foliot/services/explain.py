@@ -52,7 +52,10 @@ async def explain_instant(
     async with database.tx(Role.APP, workspace_id) as tx:
         await see_job(tx, job_id, only_owner)
         if at is None:
-            at = (await _asked(tx, job_id)).last_planned()
+            asked = await _asked(tx, job_id)
+            at = asked.last_planned()
+            if at >= tx.now and (newest := await ledger.newest(tx, job_id)) is not None:
+                return await _answer_about(tx, asked, newest)
         asked = await _asked(tx, job_id, at)
         subject = asked.subject
         entry = await ledger.near(tx, job_id, at, CLOSE_ENOUGH) if at >= subject.created_at else None
@@ -87,12 +90,14 @@ async def explain_run(
     """What became of this run, or what it waits for and where it stands."""
     async with database.tx(Role.APP, workspace_id) as tx:
         entry = await see_run(tx, run_id, only_owner)
-        asked = await _asked(tx, entry.run.job_id)
-        if entry.run.status in _OPEN:
-            return asked.answer(await _explain_open(tx, asked, entry), entry)
-        return asked.answer(
-            asked.with_revision(explain_record(asked.job, await _ended(tx, entry)), entry), entry
-        )
+        return await _answer_about(tx, await _asked(tx, entry.run.job_id), entry)
+
+
+async def _answer_about(tx: Tx, asked: _Asked, entry: Entry) -> Answer:
+    if entry.run.status in _OPEN:
+        return asked.answer(await _explain_open(tx, asked, entry), entry)
+    told = explain_record(asked.job, await _ended(tx, entry))
+    return asked.answer(asked.with_revision(told, entry), entry)
 
 
 _OPEN = frozenset({RunStatus.READY, RunStatus.WAITING, RunStatus.RUNNING})
@@ -132,7 +137,10 @@ class _Asked:
         return f" {word} ".join(listed)
 
     def last_planned(self) -> datetime:
-        """What people mean who name no time: the planned time that has just been, else the one to come, else now."""
+        """What people mean who name no time: the planned time that has just been, else the one to come, else now.
+
+        A job with none behind it may have records all the same: of a moment before it was made, or of runs asked for by hand.
+        """
         if self.job.is_chained:
             return self.subject.next_at or self.tx.now
         before, after = nearest(self.job, self.subject.created_at, self.tx.now)

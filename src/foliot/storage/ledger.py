@@ -118,6 +118,11 @@ async def payloads(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, Payloads]:
     return {job_id: Payloads(tuple(since)) for job_id, since in found.items()}
 
 
+async def newest(tx: Tx, job_id: JobId) -> Entry | None:
+    row = await tx.fetch_one(sql.ledger.newest, {"job_id": job_id})
+    return None if row is None else _entry(row)
+
+
 async def near(tx: Tx, job_id: JobId, at: datetime, within: timedelta) -> Entry | None:
     """The record of the planned time that `at` means, or the gap record that covers it."""
     row = await tx.fetch_one(sql.ledger.near, {"job_id": job_id, "at": at, "before": at + within})

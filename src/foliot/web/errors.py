@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from itertools import islice
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -49,6 +50,9 @@ REFUSALS: Mapping[int, tuple[str, str]] = {
 }
 
 
+MOST_TOLD = 100  # of what is wrong with one request: an answer must not outgrow what was sent
+
+
 class Refused(HTTPException):
     """The edge says no before any service is asked, and says why."""
 
@@ -82,7 +86,7 @@ def problem(
         "status": status,
         "detail": detail,
         "code": code,
-        "errors": list(errors),
+        "errors": list(islice(errors, MOST_TOLD)),
         "request_id": request.scope.get("state", {}).get("request_id"),
         **(more or {}),
     }
@@ -139,5 +143,5 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
     found = error.errors()
     if any(each["type"] == "json_invalid" for each in found):
         return problem(request, 400, "malformed", "The body is not JSON.")
-    told = field_problems(found)
-    return problem(request, 422, "invalid", summary(len(told)), errors=told)
+    told = field_problems(found[:MOST_TOLD])
+    return problem(request, 422, "invalid", summary(len(found)), errors=told)

@@ -121,7 +121,9 @@ TimeOfDay = Annotated[
     time,
     BeforeValidator(_clock_time),
     PlainSerializer(_write_clock_time, return_type=str),
-    WithJsonSchema({"type": "string", "pattern": r"^\d\d:\d\d(:\d\d)?$", "examples": ["09:00"]}),
+    WithJsonSchema(
+        {"type": "string", "pattern": r"^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$", "examples": ["09:00"]}
+    ),
 ]
 Day = Annotated[
     date,

@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, Validatio
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 UNKNOWN_FIELD = "unknown_field"
+MOST_HINTS = (
+    100  # looking for what was meant takes a while, and somebody may send thousands of unknown fields
+)
 
 
 class Shape(BaseModel):
@@ -23,9 +26,12 @@ class Shape(BaseModel):
         try:
             return handler(data)
         except ValidationError as error:
-            raise ValidationError.from_exception_data(
-                cls.__name__, [_told(each, cls.model_fields) for each in error.errors(include_url=False)]
-            ) from None
+            found = error.errors(include_url=False)
+            told = [
+                _told(each, cls.model_fields if place < MOST_HINTS else ())
+                for place, each in enumerate(found)
+            ]
+            raise ValidationError.from_exception_data(cls.__name__, told) from None
 
 
 def refusal(kind: str, message: str, hint: str | None = None) -> PydanticCustomError:
@@ -65,7 +71,7 @@ def _told(error: ErrorDetails, fields: Iterable[str]) -> InitErrorDetails:
     if error["type"] == "extra_forbidden" and len(location) == 1:
         name = str(location[0])
         known = sorted(fields)
-        hint = did_you_mean(name, known) or f"Known here: {', '.join(known)}."
+        hint = did_you_mean(name, known) or (f"Known here: {', '.join(known)}." if known else None)
         kind = refusal(UNKNOWN_FIELD, f'There is no field "{_short(name)}" here.', hint)
     else:
         kind = PydanticCustomError(error["type"], _literal(error["msg"]), dict(error.get("ctx", {})))

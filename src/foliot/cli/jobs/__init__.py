@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from foliot.cli import why
-from foliot.cli.jobs import creating, editing, looking, operating, planned
+from foliot.cli.jobs import bulk, creating, editing, looking, operating, planned
 
 app = typer.Typer(
     help="Jobs: define them, look at them, operate them. JOB is an id, the beginning of one, or a name.",
@@ -27,4 +27,5 @@ app.command("skip-next")(planned.skip_next)
 app.command("backfill")(planned.backfill)
 app.command("revisions")(editing.revisions)
 app.command("revert")(editing.revert)
+app.command("bulk")(bulk.bulk)
 app.command("delete")(operating.delete)

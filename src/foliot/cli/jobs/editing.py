@@ -126,11 +126,16 @@ def revert(
     note: Note = None,
     force: Force = False,
     yes: Yes = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Put an old revision in force again, as a new one."""
-    from foliot.cli.jobs.change_rendering import changed
+    from foliot.cli.jobs.change_rendering import changed, would_change
 
     found = job_called(here.client, job)
+    if dry_run:
+        tried = here.client.jobs.dry_run.revert(found.id, revision, force=force)
+        here.show(tried, lambda: would_change(found, tried, here.now))
+        return
     confirm(f'Put revision {revision} of "{found.name}" in place of {found.revision}?', yes=yes)
     after = here.client.jobs.revert(found.id, revision, note=note, force=force)
     here.show(after, lambda: changed(found, after, here.now))

@@ -154,7 +154,7 @@ def created(job: JobOut, now: datetime) -> RenderableType:
 def next_times(times: Sequence[PlannedOut], zone: str, now: datetime) -> RenderableType:
     if not times:
         return Text("It has no next time.")
-    in_utc = "%Y-%m-%d %H:%M:%SZ" if any(each.planned_for.second for each in times) else "%Y-%m-%d %H:%MZ"
+    in_utc = "%Y-%m-%dT%H:%M:%SZ" if any(each.planned_for.second for each in times) else "%Y-%m-%dT%H:%MZ"
     rows = [
         (
             cell(shown),

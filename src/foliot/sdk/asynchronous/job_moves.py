@@ -88,11 +88,23 @@ class AsyncJobMoves:
         ids: Sequence[Ref] | None = None,
         q: str | None = None,
         expected_count: int | None = None,
+        after: Ref | None = None,
         dry_run: bool = False,
         args: BulkArgs | Mapping[str, Any] | None = None,
     ) -> BulkOut:
-        """Pause, resume, disable, enable, archive, run, tag or untag many: by ids, or by a filter and how many it should find."""
-        body = given(action=action, ids=ids, q=q, expected_count=expected_count, dry_run=dry_run, args=args)
+        """Pause, resume, disable, enable, archive, run, tag or untag many: by ids, or by a filter and how many it should find.
+
+        Where some `remaining`, ask again with `after`: the answer's `next_after`.
+        """
+        body = given(
+            action=action,
+            ids=ids,
+            q=q,
+            expected_count=expected_count,
+            after=after,
+            dry_run=dry_run,
+            args=args,
+        )
         return await self._http.ask(BulkOut, post("/jobs/bulk", body=body))
 
     async def batch_delete(
@@ -101,6 +113,7 @@ class AsyncJobMoves:
         ids: Sequence[Ref] | None = None,
         q: str | None = None,
         expected_count: int | None = None,
+        after: Ref | None = None,
         dry_run: bool = False,
         purge: bool = False,
         detach: bool = False,
@@ -111,6 +124,7 @@ class AsyncJobMoves:
             ids=ids,
             q=q,
             expected_count=expected_count,
+            after=after,
             dry_run=dry_run,
             purge=purge,
             detach=detach,

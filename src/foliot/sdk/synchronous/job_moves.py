@@ -87,11 +87,23 @@ class JobMoves:
         ids: Sequence[Ref] | None = None,
         q: str | None = None,
         expected_count: int | None = None,
+        after: Ref | None = None,
         dry_run: bool = False,
         args: BulkArgs | Mapping[str, Any] | None = None,
     ) -> BulkOut:
-        """Pause, resume, disable, enable, archive, run, tag or untag many: by ids, or by a filter and how many it should find."""
-        body = given(action=action, ids=ids, q=q, expected_count=expected_count, dry_run=dry_run, args=args)
+        """Pause, resume, disable, enable, archive, run, tag or untag many: by ids, or by a filter and how many it should find.
+
+        Where some `remaining`, ask again with `after`: the answer's `next_after`.
+        """
+        body = given(
+            action=action,
+            ids=ids,
+            q=q,
+            expected_count=expected_count,
+            after=after,
+            dry_run=dry_run,
+            args=args,
+        )
         return self._http.ask(BulkOut, post("/jobs/bulk", body=body))
 
     def batch_delete(
@@ -100,6 +112,7 @@ class JobMoves:
         ids: Sequence[Ref] | None = None,
         q: str | None = None,
         expected_count: int | None = None,
+        after: Ref | None = None,
         dry_run: bool = False,
         purge: bool = False,
         detach: bool = False,
@@ -110,6 +123,7 @@ class JobMoves:
             ids=ids,
             q=q,
             expected_count=expected_count,
+            after=after,
             dry_run=dry_run,
             purge=purge,
             detach=detach,

@@ -24,6 +24,12 @@ SELECT job_id, at, payload
  WHERE place = 1 OR payload IS DISTINCT FROM before
  ORDER BY job_id, revision DESC;
 
+-- name: newest
+SELECT * FROM ledger
+ WHERE job_id = %(job_id)s
+ ORDER BY planned_for DESC, id DESC
+ LIMIT 1;
+
 -- name: near
 -- The record that people mean by an instant: of that planned time, or of the first in the minute that begins there.
 SELECT * FROM ledger

@@ -101,8 +101,8 @@ class _RepeatableTx(Tx):
         assert tx._connection is not None  # noqa: SLF001  # it was opened a moment ago
         super().__init__(tx._connection, tx.role, tx.workspace_id, tx.now, tx.chance)  # noqa: SLF001
 
-    async def fetch_tuples(self, query: Query, params: Params | None = None) -> list[tuple[Any, ...]]:
-        rows = await super().fetch_tuples(query, params)
+    async def fetch_raw(self, query: Query, params: Params | None = None) -> list[tuple[Any, ...]]:
+        rows = await super().fetch_raw(query, params)
         return sorted(rows, key=itemgetter(1)) if query is sql.timers.take_due else rows
 
 

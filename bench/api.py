@@ -1,0 +1,230 @@
+"""`./dev bench api`: requests per second and how long they take, over HTTP against a `foliot serve` of its own process.
+
+One workspace holds all the jobs. Each case is asked by a few clients with connections of their own for some seconds; they share
+the machine with the server, so on few cores the figures are of both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.engine.population import Population
+from bench.engine.setup import Site, bench
+
+RESULTS = Path(__file__).parent / "results" / "api.json"
+JOB = {"name": "made by the bench", "type": "http", "config": {"url": "https://example.test/hook"},
+       "schedule": {"kind": "cron", "expr": "0 6 * * *", "timezone": "Europe/Paris"}, "tags": ["bench"]}  # fmt: skip
+DEEP = 20  # pages
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    method: str
+    path: Callable[[int], str]
+    body: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    name: str
+    requests_per_s: float
+    p50_ms: float
+    p99_ms: float
+    count: int
+
+
+class Client:
+    """One connection that stays open."""
+
+    def __init__(self, url: str, key: str, workspace: str) -> None:
+        place = urlsplit(url)
+        self._connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)
+        self._headers = {
+            "Authorization": f"Bearer {key}",
+            "Foliot-Workspace": workspace,
+            "Content-Type": "application/json",
+        }
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        sent = None if body is None else json.dumps(body)
+        self._connection.request(method, f"/api/v1{path}", sent, self._headers)
+        answer = self._connection.getresponse()
+        raw = answer.read()
+        if answer.status >= 400:
+            raise SystemExit(f"{method} {path}: {answer.status} {raw[:500].decode()}")
+        return raw
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="./dev bench api", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=100_000)
+    parser.add_argument("--seconds", type=float, default=5.0, help="for each case")
+    parser.add_argument("--clients", type=int, default=4)
+    asked = parser.parse_args()
+    before = os.getloadavg()
+    print(f"Making {asked.jobs:,} jobs in one workspace ...", flush=True)
+    with (
+        bench() as made,
+        made.database(Population(asked.jobs, workspaces=1)) as site,
+        served(site) as (url, key),
+    ):
+        slug = json.loads(Client(url, key, "default").ask("GET", "/workspaces?limit=2"))["items"]
+        workspace = next(each["slug"] for each in slug if each["slug"] != "default")
+
+        quotas = {"jobs": 10_000_000, "requests_per_second": 1_000_000, "key_requests_per_second": 1_000_000}
+        Client(url, key, "default").ask("PATCH", f"/workspaces/{workspace}", {"quotas": quotas})
+
+        def client() -> Client:
+            return Client(url, key, workspace)
+
+        figures = []
+        for case in cases(client()):
+            figures.append(measured(case, client, asked.clients, asked.seconds))
+            print(f"  {figures[-1].name}: {figures[-1].requests_per_s:.0f}/s", flush=True)
+    show(figures, asked, before)
+    return 0
+
+
+def cases(client: Client) -> list[Case]:
+    """A job that has been run some times, and a cursor far down the list."""
+    page = json.loads(client.ask("GET", "/jobs?limit=200"))
+    ids = [each["id"] for each in page["items"]]
+    for _ in range(DEEP):  # needs some 4,000 jobs
+        page = json.loads(client.ask("GET", f"/jobs?limit=200&cursor={page['next_cursor']}"))
+    cursor, one = page["next_cursor"], ids[0]
+    for _ in range(50):
+        client.ask("POST", f"/jobs/{one}/run", {})
+
+    def some(n: int) -> str:
+        return str(ids[n % len(ids)])
+
+    return [
+        Case("create a job", "POST", lambda _: "/jobs", JOB),
+        Case("get a job", "GET", lambda n: f"/jobs/{some(n)}"),
+        Case("list, first page of 50", "GET", lambda _: "/jobs"),
+        Case(f"list, page {DEEP * 4} of 50", "GET", lambda _: f"/jobs?cursor={cursor}"),
+        Case("list q=status:active tag:…", "GET", lambda _: f"/jobs?q={quote('status:active tag:bench')}"),
+        Case("list q=a word of the name", "GET", lambda _: "/jobs?q=hourly"),
+        Case("run a job now", "POST", lambda n: f"/jobs/{some(n)}/run", {}),
+        Case("history of a job", "GET", lambda _: f"/jobs/{one}/runs"),
+        Case("runs of the workspace", "GET", lambda _: "/runs"),
+        Case("explain a job", "GET", lambda n: f"/jobs/{some(n)}/explain"),
+        Case("agenda of a day", "GET", lambda _: "/agenda"),
+    ]
+
+
+def measured(case: Case, client: Callable[[], Client], clients: int, seconds: float) -> Figure:
+    took: list[float] = []
+    failed: list[BaseException] = []
+    until = time.perf_counter() + seconds
+
+    def work(number: int) -> None:
+        mine: list[float] = []
+        own, n = client(), number
+        try:
+            while (began := time.perf_counter()) < until or not mine:
+                own.ask(case.method, case.path(n), case.body)
+                mine.append(time.perf_counter() - began)
+                n += clients
+        except BaseException as error:  # noqa: BLE001  # told by the thread that waits
+            failed.append(error)
+        took.extend(mine)
+
+    began = time.perf_counter()
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(clients)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    if failed:
+        raise failed[0]
+    whole = time.perf_counter() - began
+    cuts = statistics.quantiles(took, n=100) if len(took) > 1 else took * 99
+    return Figure(
+        case.name, round(len(took) / whole, 1), round(cuts[49] * 1e3, 2), round(cuts[98] * 1e3, 2), len(took)
+    )
+
+
+@contextmanager
+def served(site: Site) -> Iterator[tuple[str, str]]:
+    """A whole server. None of the jobs is due while it lasts, so the API is nearly alone in it."""
+    with tempfile.TemporaryDirectory(prefix="foliot-bench-") as folder:
+        environ = {"FOLIOT_PORT": "0", "FOLIOT_DATABASE_URL": site.url, "FOLIOT_MIGRATE_URL": site.owner_url}
+        process = subprocess.Popen(
+            (Path(sys.executable).with_name("foliot"), "serve", "--data-dir", folder),
+            env=os.environ | environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert process.stdout is not None
+        try:
+            url = None
+            for line in process.stdout:
+                if found := re.search(r"serving at (http://127\.0\.0\.1:\d+)", line):
+                    url = found[1]
+                    break
+            if url is None:
+                raise SystemExit("foliot serve did not start")
+            threading.Thread(
+                target=process.stdout.read, daemon=True
+            ).start()  # or it would block on a full pipe
+            yield url, (Path(folder) / "admin.key").read_text().strip()
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def show(figures: list[Figure], asked: argparse.Namespace, before: tuple[float, float, float]) -> None:
+    load = f"load {before[0]:.1f} before, {os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores"
+    table = Table(
+        title=f"API over HTTP, {asked.jobs:,} jobs in the workspace, {asked.clients} clients; {load}"
+    )
+    for column in ("request", "per second", "p50 ms", "p99 ms", "requests"):
+        table.add_column(column, justify="left" if column == "request" else "right")
+    for each in figures:
+        table.add_row(
+            each.name,
+            f"{each.requests_per_s:,.0f}",
+            f"{each.p50_ms:.1f}",
+            f"{each.p99_ms:.1f}",
+            f"{each.count:,}",
+        )
+    Console().print(table)
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(
+        json.dumps(
+            {
+                "jobs": asked.jobs,
+                "clients": asked.clients,
+                "load": load,
+                "figures": [asdict(each) for each in figures],
+            },
+            indent=2,
+        )
+    )
+    print(f"Written to {RESULTS}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""`foliot members`: the people, agents and services of a workspace."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foliot.cli.here import Here, Yes, asking, confirm
+from foliot.cli.paging import All, Cursor, Limit, gathered
+from foliot.domain.errors import Invalid, NotFound
+
+if TYPE_CHECKING:
+    from foliot.sdk import Client
+    from foliot.wire.identity import MemberOut
+
+app = typer.Typer(help="Members: who works in this workspace, and what each may.", no_args_is_help=True)
+
+
+class Kind(StrEnum):
+    USER = "user"
+    AGENT = "agent"
+    SERVICE = "service"
+
+
+class Role(StrEnum):
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    EDITOR = "editor"
+    ADMIN = "admin"
+
+
+MemberRef = Annotated[
+    str, typer.Argument(metavar="MEMBER", help="Its name, its id, or its email.", show_default=False)
+]
+Email = Annotated[str | None, typer.Option(help="Where it gets mail.", metavar="ADDRESS")]
+
+
+@app.command("list")
+@asking
+def list_members(
+    here: Here,
+    kind: Annotated[Kind | None, typer.Option(help="Only these.")] = None,
+    removed: Annotated[bool, typer.Option("--removed", help="Those that are removed, instead.")] = False,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    everything: All = False,
+) -> None:
+    """Members, newest first. An agent sees itself alone."""
+    from foliot.cli.identity_rendering import member_list
+
+    found, next_cursor, _ = gathered(
+        lambda n, at: here.client.members.list(
+            kind=None if kind is None else kind.value, active=not removed, limit=n, cursor=at
+        ),
+        limit=None if everything else limit,
+        cursor=cursor,
+    )
+    here.show_list(found, lambda: member_list(found, here.now), next_cursor=next_cursor)
+    if not found and not removed and kind is None:
+        here.note('Add one: foliot members add "Ada" --role editor')
+
+
+@app.command()
+@asking
+def add(
+    here: Here,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.", show_default=False)],
+    role: Annotated[Role, typer.Option(help="What it may.")],
+    kind: Annotated[
+        Kind, typer.Option(help="A person, an AI agent (which sees its own jobs only), or a program.")
+    ] = Kind.USER,
+    email: Email = None,
+) -> None:
+    """Add a member. It comes in with a key of its own, which `foliot keys create --member` makes."""
+    from foliot.cli.identity_rendering import member_line
+
+    made = here.client.members.create(name, kind=kind.value, role=role.value, email=email)
+    here.show(made, lambda: member_line(made, "Added"))
+    here.note(f'Give it a key: foliot keys create --member "{made.name}" --name "its first key"')
+
+
+@app.command()
+@asking
+def change(
+    here: Here,
+    member: MemberRef,
+    name: Annotated[str | None, typer.Option(help="Another name.", metavar="NAME")] = None,
+    role: Annotated[Role | None, typer.Option(help="What it may from now on.")] = None,
+    email: Email = None,
+    active: Annotated[
+        bool | None,
+        typer.Option(
+            "--active/--inactive", help="Bring a removed one back; or remove it.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Change a member. Its keys follow within seconds."""
+    from foliot.cli.identity_rendering import member_line
+
+    said = {"name": name, "role": role and role.value, "email": email, "active": active}
+    fields: dict[str, Any] = {field: value for field, value in said.items() if value is not None}
+    if not fields:
+        raise Invalid("What shall change?", hint="Give --name, --role, --email, --active or --inactive.")
+    after = here.client.members.change(member_called(here.client, member).id, **fields)
+    here.show(after, lambda: member_line(after, "Changed"))
+
+
+@app.command()
+@asking
+def remove(here: Here, member: MemberRef, yes: Yes = False) -> None:
+    """Remove a member and revoke its keys. Its jobs stay, and the audit goes on naming it."""
+    from foliot.cli.looks import cell
+
+    found = member_called(here.client, member)
+    confirm(f'Remove {found.kind} "{found.name}" ({found.role}) and revoke its keys?', yes=yes)
+    here.client.members.delete(found.id)
+    here.show({"id": str(found.id), "removed": True}, lambda: cell(f"Removed {found.name}."))
+
+
+def member_called(client: Client, called: str) -> MemberOut:
+    """Those that are active come before those that are not."""
+    there = [each for each in client.members.each() if called in {str(each.id), each.name, each.email}]
+    found = [each for each in there if each.active] or there
+    if len(found) == 1:
+        return found[0]
+    if found:
+        lines = [f"{each.id}  {each.kind:<7}  {each.role:<8}  {each.name}" for each in found]
+        raise Invalid(
+            f'"{called}" could be any of {len(found)} members.',
+            hint="\n  ".join(["Use the id of one of these:", *lines]),
+        )
+    raise NotFound(f'There is no member called "{called}".', hint="See them with `foliot members list`.")

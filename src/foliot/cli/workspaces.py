@@ -1,0 +1,125 @@
+"""`foliot workspaces`: the tenants of an installation, for system keys."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from foliot.cli.here import Here, Yes, asking, confirm
+from foliot.cli.paging import All, Cursor, Limit, gathered
+from foliot.domain.errors import Invalid
+
+app = typer.Typer(help="Workspaces: one for each tenant. For system keys only.", no_args_is_help=True)
+QUOTAS = ("jobs", "min_interval", "payload_bytes", "requests_per_second", "key_requests_per_second")
+Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Its short name, or its id.", show_default=False)]
+Name = Annotated[str | None, typer.Option(help="What people call it.", metavar="NAME")]
+Timezone = Annotated[
+    str | None,
+    typer.Option("--timezone", "--tz", help="Of schedules that name none.", metavar="ZONE"),
+]
+Quota = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--quota",
+        help=f"Such as jobs=1000; default goes back to the installation's. One of {', '.join(QUOTAS)}.",
+        metavar="WHAT=N",
+    ),
+]
+
+
+@app.command("list")
+@asking
+def list_workspaces(
+    here: Here,
+    archived: Annotated[bool, typer.Option("--archived", help="Those that are archived, instead.")] = False,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    everything: All = False,
+) -> None:
+    """Workspaces, in the order of their slugs."""
+    from foliot.cli.identity_rendering import workspace_list
+
+    found, next_cursor, _ = gathered(
+        lambda n, at: here.client.workspaces.list(archived=archived, limit=n, cursor=at),
+        limit=None if everything else limit,
+        cursor=cursor,
+    )
+    here.show_list(found, lambda: workspace_list(found, here.now), next_cursor=next_cursor)
+
+
+@app.command()
+@asking
+def create(
+    here: Here,
+    slug: Annotated[
+        str,
+        typer.Argument(
+            metavar="SLUG",
+            help="Its short name: small letters, digits, hyphens. It never changes.",
+            show_default=False,
+        ),
+    ],
+    name: Name = None,
+    timezone: Timezone = None,
+    quota: Quota = None,
+) -> None:
+    """Make an empty workspace."""
+    from foliot.cli.identity_rendering import workspace_page
+
+    quotas = None if quota is None else quotas_in(quota)
+    made = here.client.workspaces.create(slug, name=name, default_timezone=timezone, quotas=quotas)
+    here.show(made, lambda: workspace_page(made, "Created", here.now))
+    here.note(f"Work in it with -w {made.slug}: foliot jobs list -w {made.slug}")
+
+
+@app.command()
+@asking
+def change(here: Here, slug: Slug, name: Name = None, timezone: Timezone = None, quota: Quota = None) -> None:
+    """Change its name, its zone, or its quotas."""
+    from foliot.cli.identity_rendering import workspace_page
+
+    fields: dict[str, Any] = {}
+    if name is not None:
+        fields["name"] = name
+    if timezone is not None:
+        fields["default_timezone"] = timezone
+    if quota is not None:
+        fields["quotas"] = quotas_in(quota)
+    if not fields:
+        raise Invalid("What shall change?", hint="Give --name, --timezone or --quota.")
+    after = here.client.workspaces.change(slug, **fields)
+    here.show(after, lambda: workspace_page(after, "Changed", here.now))
+
+
+@app.command()
+@asking
+def archive(here: Here, slug: Slug, yes: Yes = False) -> None:
+    """Put a workspace away: its keys end, its jobs are archived, its runs are cancelled."""
+    from foliot.cli.looks import cell
+
+    found = here.client.workspaces.get(slug)
+    confirm(
+        f'Archive "{found.name}" ({found.slug}) with all its jobs, cancel its runs, and end its keys?',
+        yes=yes,
+    )
+    here.client.workspaces.delete(found.id)
+    here.show({"id": str(found.id), "archived": True}, lambda: cell(f"Archived {found.slug}."))
+
+
+def quotas_in(said: list[str]) -> dict[str, int | None]:
+    """`jobs=1000`; `jobs=default` takes the workspace's own away."""
+    quotas: dict[str, int | None] = {}
+    for each in said:
+        what, _, amount = each.partition("=")
+        what = what.strip().replace("-", "_")
+        amount = amount.strip().replace(",", "").replace("_", "")
+        if what not in QUOTAS:
+            raise Invalid(f'There is no quota "{what}".', hint=f"There are {', '.join(QUOTAS)}.")
+        if amount != "default" and not (amount.isascii() and amount.isdigit()):
+            raise Invalid(
+                f'--quota {each}: "{amount}" is no whole number.',
+                hint=f"Such as {what}=1000, or {what}=default.",
+            )
+        quotas[what] = None if amount == "default" else int(amount)
+    return quotas

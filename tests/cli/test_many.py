@@ -1,0 +1,34 @@
+"""One thing done to many jobs, counted first."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Ask
+from tests.cli.test_commands import PATIENCE
+
+pytestmark = pytest.mark.timeout(PATIENCE)
+
+
+async def test_many_jobs_are_paused_by_a_filter_once_somebody_agreed(ask: Ask) -> None:
+    for name in ("a", "b", "c"):
+        tag = ("--tag", "billing") if name != "c" else ()
+        await ask("jobs", "create", name, "--python", "work:hello", "--every", "30h", *tag)
+    tried = await ask("jobs", "bulk", "pause", "-q", "tag:billing", "--dry-run", "-o", "table")
+    assert tried.out == "Would pause 2 jobs.\nNothing was done.\n"
+    unasked = await ask("jobs", "bulk", "pause", "-q", "tag:billing")
+    assert unasked.code == 2
+    assert "2 jobs match tag:billing. Pause 2?" in unasked.err
+    done = (await ask("jobs", "bulk", "pause", "-q", "tag:billing", "--reason", "month end", "--yes")).json
+    assert (done["found"], done["done"], done["already"], done["failed"]) == (2, 2, 0, 0)
+    assert (await ask("jobs", "list", "status:active")).json["items"][0]["name"] == "c"
+    again = await ask("jobs", "bulk", "pause", "-q", "tag:billing", "--yes", "-o", "table")
+    assert again.out == "2 jobs are so already. Nothing was done.\n"
+
+
+async def test_tags_are_put_on_many_and_must_be_named(ask: Ask) -> None:
+    await ask("jobs", "create", "a", "--python", "work:hello", "--manual")
+    assert "Which tags?" in (await ask("jobs", "bulk", "tag", "-q", "name:a", "--yes")).err
+    assert (await ask("jobs", "bulk", "tag", "-q", "name:a", "--tag", "new", "--yes")).json["done"] == 1
+    assert (await ask("jobs", "show", "a")).json["tags"] == ["new"]
+    assert "No job matches" in (await ask("jobs", "bulk", "run", "-q", "tag:old", "-y", "-o", "table")).out
