@@ -9,8 +9,9 @@ import psycopg
 import pytest
 
 from foliot.domain.definition import Definition, Spec
+from foliot.domain.dependencies import Edge, Mode
 from foliot.domain.ids import JobId, WorkspaceId
-from foliot.domain.schedule import Cron, Interval
+from foliot.domain.schedule import Cron, Interval, Manual
 from foliot.services import jobs
 from foliot.services.tick import Ticked, tick
 from foliot.storage.tx import Database
@@ -129,6 +130,26 @@ async def test_a_job_that_the_database_refuses_is_set_aside_and_the_others_fire(
     statuses = dict(owner.execute("SELECT id, status FROM foliot.jobs").fetchall())
     assert statuses == {bad: "failed", good[0]: "active", good[1]: "active"}
     check_ledger(owner)
+
+
+async def test_no_job_is_blamed_for_a_schema_that_does_not_fit(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
+) -> None:
+    plain = await jobs.create(
+        database, workspace, Definition("plain", Spec(Interval(MINUTE), "python")), TEST
+    )
+    upstream = await jobs.create(database, workspace, Definition("up", Spec(Manual(), "python")), TEST)
+    spec, edge = Spec(Interval(MINUTE), "python"), Edge(upstream.id, mode=Mode.GATE)
+    gated = await jobs.create(database, workspace, Definition("gated", spec, depends_on=(edge,)), TEST)
+    owner.execute("ALTER TABLE foliot.dependencies RENAME COLUMN consumed_run_id TO used_run_id")
+    clock.advance(MINUTE)
+    with pytest.raises(psycopg.errors.UndefinedColumn):
+        await tick(database)
+    assert records_of(owner, plain.id) == [(None, None)]
+    assert records_of(owner, gated.id) == []
+    owner.execute("ALTER TABLE foliot.dependencies RENAME COLUMN used_run_id TO consumed_run_id")
+    await tick(database)
+    assert records_of(owner, gated.id) == [("skipped", "dependency_missing")]
 
 
 async def test_a_job_that_cannot_even_be_set_aside_stops_nobody(

@@ -14,6 +14,7 @@ from foliot.domain.records import DueJob, Plan
 from foliot.services.firing import fire_one
 from foliot.services.loading import Around, look_around
 from foliot.storage import timer_moves, timers
+from foliot.storage.errors import is_misfit
 from foliot.storage.timers import Planned
 from foliot.storage.tx import Database, Role
 
@@ -22,16 +23,24 @@ Decide = Callable[[DueJob, datetime], Plan]
 
 
 async def fire_each(database: Database, job_ids: Iterable[JobId], decide: Decide) -> int:
-    """Each in a transaction of its own; whoever fails is set aside. Answers with how many records were made."""
-    recorded = 0
+    """Each in a transaction of its own; whoever fails is set aside. Answers with how many records were made.
+
+    What is no fault of the job's is raised when all of them have had their turn.
+    """
+    recorded, misfit = 0, None
     for job_id in job_ids:
         try:
             recorded += await fire_alone(database, job_id, decide)
         except Unavailable:
             raise
-        except Exception:
+        except Exception as error:
+            if is_misfit(error):
+                misfit = error
+                continue
             log.exception("job.not_fired", extra={"job": str(job_id)})
             recorded += await _try_to_set_aside(database, job_id)
+    if misfit is not None:
+        raise misfit
     return recorded
 
 
