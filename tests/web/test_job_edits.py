@@ -146,6 +146,9 @@ async def test_if_match_lets_only_who_has_seen_it_change_it(town: Town) -> None:
         assert (await patch(town, made, {}, headers={"If-Match": tags})).status_code == 412, tags
     stale = await patch(town, made, {"revision": 1, "name": "three"})
     assert stale.status_code == 412, "a revision in the body is what its author has seen"
+    for odd in ("1", 1.0, True, None):
+        unread = await patch(town, made, {"revision": odd, "name": "three"})
+        assert problems(unread) == {"/revision": "revision is a whole number."}, "not passed over"
 
 
 async def test_of_two_at_once_with_the_same_etag_one_wins(town: Town) -> None:
