@@ -261,7 +261,7 @@ class _Write:
         # Before anything is said about fields that its author has not seen.
         await editing.check_seen(self.db, caller.workspace_id, self.job_id, expected)
         written = write(job_out(record), given)
-        await must_own_upstreams(self.db, caller, written.job)
+        await must_own_upstreams(self.db, caller, written.job, record.definition.depends_on)
         ground = Ground(
             caller.at,
             caller.workspace.default_timezone,
