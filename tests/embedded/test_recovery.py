@@ -18,6 +18,7 @@ from foliot.domain.errors import Conflict
 from foliot.embedded import orphans
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import EmbeddedServer
+from tests.embedded.conftest import notes_of
 
 Run = Callable[..., EmbeddedServer]
 Ask = Callable[..., Any]
@@ -29,7 +30,6 @@ import json, sys
 from pathlib import Path
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import start
-from tests.embedded.conftest import notes_of
 server = start(EmbeddedConfig(Path(sys.argv[1]), state_home=Path(sys.argv[2])))
 print(json.dumps({"pid": server.pid, "url": server.owner_url}), flush=True)
 sys.stdin.read()

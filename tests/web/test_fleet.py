@@ -57,11 +57,10 @@ async def test_a_worker_is_alive_then_draining_then_lost_and_then_forgotten(
 async def test_what_a_worker_runs_is_counted_for_the_workspace_that_asks(
     town: Town, clock: ManualClock
 ) -> None:
-    worker = await workers.register(town.database, "host/1", ["default"], ["http"], 10)
     for who in ("acme", "acme", "globex"):
         await town.make(who)
     clock.advance(timedelta(minutes=10))
-    await workers.beat(town.database, worker)
+    worker = await workers.register(town.database, "host/1", ["default"], ["http"], 10)
     await tick(town.database)
     assert len(await claim(town.database, worker, "default", ["http"], 10, Turns())) == 3
     for who, running in (("acme", 2), ("globex", 1), ("outsider", 0)):

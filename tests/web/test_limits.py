@@ -109,8 +109,9 @@ async def test_payloads_are_as_large_as_the_workspace_allows(town: Town) -> None
     made = await town.make(payload={"x": "y" * 100})
     quota = {"quotas": {"payload_bytes": 50}}
     assert (await town.ask("PATCH", "/workspaces/acme", who="system", json=quota)).status_code == 200
-    for name in ("config", "payload"):
-        answer = await town.ask("POST", "/jobs", json=job(**{name: {"x": "y" * 100}}))
+    large = {"config": {"url": "https://example.test/" + "y" * 100}, "payload": {"x": "y" * 100}}
+    for name, value in large.items():
+        answer = await town.ask("POST", "/jobs", json=job(**{name: value}))
         assert (answer.status_code, list(problems(answer))) == (422, [f"/{name}"])
         assert answer.json()["quota"]["used"] > 100
     ran = await town.ask("POST", f"/jobs/{made['id']}/run", json={"input": {"x": "y" * 100}})
