@@ -187,6 +187,21 @@ async def test_wrong_parameters_of_a_list_are_refused_by_name(
     assert (answer.status_code, list(problems(answer))) == (422, [pointer])
 
 
+@pytest.mark.parametrize(
+    ("at", "status"),
+    [
+        ("2027-01-01T00:00:00+23:59", 200),
+        ("2027-01-01T00:00:00+01:02:03.000004", 200),
+        ("0001-01-01T00:00:00+23:00", 422),
+        ("9999-12-31T23:59:59-23:00", 422),
+    ],
+)
+async def test_a_cursor_may_name_any_instant_and_no_other(quiet_town: Town, at: str, status: int) -> None:
+    cursor = urlsafe_b64encode(f'["next_run_at","{at}","{"0" * 32}"]'.encode()).decode()
+    answer = await quiet_town.ask("GET", "/jobs", params={"sort": "next_run_at", "cursor": cursor})
+    assert answer.status_code == status
+
+
 async def test_an_agent_finds_its_own_jobs_whatever_it_asks_for(town: Town) -> None:
     await town.make(name="of a person")
     town.keys["acme", "agent"] = await town.enrol(

@@ -146,6 +146,9 @@ async def test_if_match_lets_only_who_has_seen_it_change_it(town: Town) -> None:
         assert (await patch(town, made, {}, headers={"If-Match": tags})).status_code == 412, tags
     stale = await patch(town, made, {"revision": 1, "name": "three"})
     assert stale.status_code == 412, "a revision in the body is what its author has seen"
+    for odd in ("1", 1.0, True, None):
+        unread = await patch(town, made, {"revision": odd, "name": "three"})
+        assert problems(unread) == {"/revision": "revision is a whole number."}, "not passed over"
 
 
 async def test_of_two_at_once_with_the_same_etag_one_wins(town: Town) -> None:
@@ -217,6 +220,22 @@ async def test_a_job_goes_back_to_an_old_revision(town: Town) -> None:
     assert newest["note"] == "Back to revision 1. It was better."
     answer = await town.ask("POST", f"/jobs/{made['id']}/revert", json={"revision": 9})
     assert problems(answer) == {"/revision": "This job has no revision 9."}
+
+
+async def test_an_agent_gets_no_upstream_of_others_by_going_back_and_keeps_one_it_was_given(
+    town: Town,
+) -> None:
+    town.keys["acme", "agent"] = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    upstream, by_hand = await town.make(name="of a person"), {"kind": "manual"}
+    mine = (await town.ask("POST", "/jobs", role="agent", json=job(name="mine", schedule=by_hand))).json()
+    await patch(town, mine, {"depends_on": [{"job": upstream["id"]}]})
+    kept = await patch(town, mine, {"timeout": "1m"}, role="agent")
+    assert (kept.status_code, kept.json()["depends_on"][0]["job"]) == (200, upstream["id"])
+    assert (await patch(town, mine, {"depends_on": []}, role="agent")).status_code == 200
+    back = await town.ask("POST", f"/jobs/{mine['id']}/revert", role="agent", json={"revision": 2})
+    assert problems(back) == {"/depends_on": "There is no such job."}
+    back = await town.ask("POST", f"/jobs/{mine['id']}/revert", json={"revision": 2})
+    assert back.status_code == 200, "whoever sees that job may"
 
 
 async def test_delete_archives_and_purge_is_for_administrators(town: Town) -> None:

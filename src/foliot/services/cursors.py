@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from foliot.domain.errors import Invalid
@@ -24,7 +24,7 @@ def read_cursor(text: str, order: JobOrder) -> Place:
         told = json.loads(urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4)))
         made_for, key, place_id = told
         place = Place(_key(order, key), UUID(hex=place_id))
-    except (ValueError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, binascii.Error) as error:
         raise _refused("This cursor is not one that Foliot gave out.") from error
     if made_for != str(order):
         raise _refused("This cursor belongs to a list in another order.")
@@ -37,7 +37,9 @@ def _key(order: JobOrder, key: str | None) -> str | None:
         case JobSort.CREATED:
             return None
         case JobSort.NEXT if key != _NOTHING_PLANNED:
-            return datetime.fromisoformat(str(key)).isoformat()
+            return (
+                datetime.fromisoformat(str(key)).astimezone(UTC).isoformat()
+            )  # the database knows fewer offsets
     if not isinstance(key, str) or "\0" in key:
         raise ValueError("no key")
     key.encode()

@@ -22,10 +22,17 @@ def read_place(cursor: str | None, first: UUID = FIRST) -> tuple[UUID, str]:
         return first, ""
     try:
         raw = urlsafe_b64decode(cursor.encode("ascii"))
-        return UUID(bytes=raw[:_ID]), raw[_ID:].decode()
+        place = UUID(bytes=raw[:_ID]), raw[_ID:].decode()
     except (ValueError, binascii.Error) as error:
-        raise Invalid(
-            "This cursor is not one that Foliot gave out.",
-            pointer="/cursor",
-            hint="Use next_cursor of the page before, or leave it out to begin.",
-        ) from error
+        raise _refused() from error
+    if "\0" in place[1]:  # the database has no such text
+        raise _refused()
+    return place
+
+
+def _refused() -> Invalid:
+    return Invalid(
+        "This cursor is not one that Foliot gave out.",
+        pointer="/cursor",
+        hint="Use next_cursor of the page before, or leave it out to begin.",
+    )

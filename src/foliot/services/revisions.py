@@ -12,7 +12,7 @@ from foliot.services.editing import Edited, edit
 from foliot.services.in_hand import no_such
 from foliot.storage import jobs, revisions
 from foliot.storage.revisions import Revision
-from foliot.storage.tx import Database, Role
+from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["Change", "Changes", "Revision", "page", "revert"]
 
@@ -72,6 +72,8 @@ async def revert(
         if found is None or only_owner not in (None, found.definition.owner_id):
             raise no_such("job")
         old = await revisions.get(tx, job_id, revision)
+        if old is not None and only_owner is not None:
+            await _must_own_upstreams(tx, found.definition, old.definition, only_owner)
     if old is None:
         raise Invalid(
             f"This job has no revision {revision}.",
@@ -90,6 +92,17 @@ async def revert(
         only_owner=only_owner,
         force=force,
     )
+
+
+async def _must_own_upstreams(tx: Tx, now: Definition, old: Definition, owner: PrincipalId) -> None:
+    """What an agent may not write, it does not get back by an old revision: edges to jobs of others."""
+    given = {each.upstream for each in now.depends_on}
+    for edge in old.depends_on:
+        upstream = None if edge.upstream in given else await jobs.get(tx, edge.upstream)
+        if edge.upstream not in given and (upstream is None or upstream.definition.owner_id != owner):
+            raise Invalid(
+                "There is no such job.", pointer="/depends_on", hint="Others own it, or it is gone."
+            )
 
 
 def _read_cursor(text: str | None) -> int | None:

@@ -60,6 +60,16 @@ def patched(current: JobOut, patch: Mapping[str, Any]) -> Written:
 def _refuse_read_only(now: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     is_so = {**now, "enabled": now["status"] != "disabled"}
     faults = Faults()
+    if (
+        type(given.get("revision", 0)) is not int
+    ):  # it says what its author has seen: not to be passed over, nor true for 1
+        faults.found.append(
+            Invalid(
+                "revision is a whole number.",
+                pointer="/revision",
+                hint="As a GET answers with it, or left out.",
+            )
+        )
     faults.found += [
         Invalid(
             f"{name} is read-only, and is {_shown(is_so[name])} now.",

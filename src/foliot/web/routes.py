@@ -89,6 +89,7 @@ class GuardedRoute(APIRoute):
             request = Bounded(request.scope, request.receive)
             if guard is not None:
                 await guard(request)
+            check_parameters(request)
             if has_body is not None:
                 await request.json()
             if guard is not None and request.method == "POST" and HEADER in request.headers:
@@ -101,6 +102,14 @@ class GuardedRoute(APIRoute):
             return await handle(request)
 
         return guarded
+
+
+def check_parameters(request: Request) -> None:
+    """NUL is no part of any text that PostgreSQL takes, whichever parameter it comes in."""
+    if b"%00" in request.scope["query_string"]:
+        for name, value in request.query_params.multi_items():
+            if has_unkeepable(value):
+                raise Invalid("Text cannot hold NUL.", pointer=f"/{name}")
 
 
 def api_router(tag: str) -> APIRouter:

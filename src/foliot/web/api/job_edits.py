@@ -238,7 +238,7 @@ class _Write:
         for looks in range(1, MOST_LOOKS + 1):
             record = await listing.job(self.db, caller.workspace_id, self.job_id, caller.only_owner)
             seen = seen_revision(if_match, record.revision)
-            if seen is None and isinstance(given.get("revision"), int):
+            if seen is None and type(given.get("revision")) is int:
                 seen = given["revision"]
             try:
                 await self._edit(record, given, write, seen)
@@ -261,7 +261,7 @@ class _Write:
         # Before anything is said about fields that its author has not seen.
         await editing.check_seen(self.db, caller.workspace_id, self.job_id, expected)
         written = write(job_out(record), given)
-        await must_own_upstreams(self.db, caller, written.job)
+        await must_own_upstreams(self.db, caller, written.job, record.definition.depends_on)
         ground = Ground(
             caller.at,
             caller.workspace.default_timezone,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fastapi import Response
 
+from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.ids import JobId
 from foliot.services import Database, jobs, listing
@@ -96,9 +99,12 @@ async def next_times(job_id: JobIdIn, caller: Viewer, db: Db, n: HowMany = 5) ->
     return TimesOut(items=times_out(ahead.job.definition.spec.schedule, ahead.times))
 
 
-async def must_own_upstreams(db: Database, caller: Caller, job: JobIn) -> None:
-    """For an agent, jobs of others are not there to depend on either."""
+async def must_own_upstreams(db: Database, caller: Caller, job: JobIn, known: Sequence[Edge] = ()) -> None:
+    """For an agent, jobs of others are not there to depend on either, but for those it was given by somebody who may."""
+    given = {each.upstream for each in known}
     for place, edge in enumerate(job.depends_on if caller.only_owner else ()):
+        if edge.job in given:
+            continue
         try:
             await listing.job(db, caller.workspace_id, JobId(edge.job), caller.only_owner)
         except NotFound:
