@@ -24,6 +24,7 @@ BEYOND_SCHEMA = (
     r"a whole number, not a number",  # a JSON schema takes 60.0 for an integer
     r"These words say something else",  # a sentence against the fields beside it
     r"longer than nothing and at most",  # durations are text
+    r"An agent is at most an editor",  # a rule between two fields
 )
 # What a config holds is for the handler to say, and handlers are plugged in; words, cron and filters are languages.
 BEYOND_IN = re.compile(r"^/config|/(words|expr|q)$")
