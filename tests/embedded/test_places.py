@@ -19,6 +19,7 @@ from foliot.embedded import binaries, places
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.record import Record
 from foliot.embedded.server import EmbeddedServer, start
+from tests.embedded.conftest import notes_of
 
 Run = Callable[..., EmbeddedServer]
 Ask = Callable[..., Any]
@@ -68,7 +69,7 @@ def test_a_closed_parent_stays_closed_and_the_database_goes_elsewhere(
     server = run(fresh, data_dir=closed / "deeper" / ".foliot")
     assert {path: mode for path, mode in modes(folder).items() if path in before} == before
     assert server.cluster.is_relative_to(folder / "state" / "foliot")
-    assert server.notes == (
+    assert notes_of(server) == (
         f"The database is in {server.cluster.parent}, because user nobody, whom PostgreSQL runs as, cannot use {server.data_dir}.",
     )
     assert not (server.data_dir / "postgres").exists()
@@ -76,7 +77,7 @@ def test_a_closed_parent_stays_closed_and_the_database_goes_elsewhere(
     server.stop()
     again = run(fresh, data_dir=server.data_dir, state_home=folder / "another")
     assert again.cluster == server.cluster
-    assert again.notes == server.notes
+    assert notes_of(again) == notes_of(server)
     assert ask(again, "SELECT answer FROM kept") == 42
 
 

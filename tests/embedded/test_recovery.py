@@ -29,6 +29,7 @@ import json, sys
 from pathlib import Path
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import start
+from tests.embedded.conftest import notes_of
 server = start(EmbeddedConfig(Path(sys.argv[1]), state_home=Path(sys.argv[2])))
 print(json.dumps({"pid": server.pid, "url": server.owner_url}), flush=True)
 sys.stdin.read()
@@ -64,7 +65,7 @@ def test_a_killed_foliot_takes_its_server_along(
     until(lambda: not orphans.running(cluster(config)))
     server = run()
     assert ask(server, "SELECT answer FROM kept") == 42
-    assert server.notes == ()
+    assert notes_of(server) == ()
 
 
 def test_a_new_foliot_need_not_wait_for_the_killed_ones_server(
@@ -88,7 +89,7 @@ def test_an_orphan_on_the_directory_is_stopped_first(
     assert server.pid != orphan
     assert orphans.running(server.cluster) != []
     assert orphan not in orphans.running(server.cluster)
-    assert server.notes == (f"Stopped a PostgreSQL (pid {orphan}) that an earlier Foliot left running.",)
+    assert notes_of(server) == (f"Stopped a PostgreSQL (pid {orphan}) that an earlier Foliot left running.",)
     assert ask(server, "SELECT 1") == 1
 
 

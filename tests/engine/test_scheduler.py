@@ -64,6 +64,22 @@ async def test_it_never_spins_while_the_installation_is_held(
     assert owner.execute("SELECT count(*) FROM foliot.runs").fetchone() == (0,)
 
 
+async def test_one_that_stays_due_makes_nobody_else_late(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner, owner_url: str
+) -> None:
+    scheduler = Scheduler(database, lambda hint: None)
+    await beat_every(MINUTE, database, workspace)
+    clock.advance(2 * SECOND)
+    await beat_every(MINUTE, database, workspace)
+    with psycopg.connect(owner_url) as somebody:
+        somebody.execute("SELECT FROM foliot.timers ORDER BY due_at LIMIT 1 FOR UPDATE")
+        clock.advance(MINUTE - SECOND)
+        assert await scheduler.step() == SECOND + LATE
+        clock.advance(SECOND)
+        await scheduler.step()
+        assert owner.execute("SELECT count(*) FROM foliot.runs").fetchone() == (1,)
+
+
 async def test_a_full_batch_is_followed_by_the_next_at_once(
     database: Database, clock: ManualClock, workspace: WorkspaceId, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,11 +8,12 @@ from uuid import UUID, uuid4
 import pytest
 
 from foliot.domain.access import Actor
-from foliot.domain.errors import KeyInUse
+from foliot.domain.errors import Conflict, KeyInUse
 from foliot.domain.ids import PrincipalId
 from foliot.domain.schedule import Manual
 from foliot.services.idempotency import WRITING, Asked, Held, begin, release
-from foliot.services.run_verbs import run_now
+from foliot.services.run_verbs import run_in, run_now
+from foliot.storage.tx import Role
 from tests.race.hands import Hands
 from tests.services.shop import Shop
 
@@ -35,11 +36,12 @@ async def test_a_repeat_during_the_commit_finds_that_it_is_done(shop: Shop, hand
     job_id, asked = await shop.job(Manual()), order()
     claim = await begin(hands.left, shop.workspace, asked)
     assert isinstance(claim, UUID)
-    run = run_now(hands.left, shop.workspace, job_id, Actor("ana", claim=claim))
-    async with hands.midway(run, at="idempotency_keys") as first:
+    async with hands.left.tx(
+        Role.APP, shop.workspace
+    ) as first:  # all of it is done, and nobody can see it yet
+        run_id = await run_in(first, job_id, Actor("ana", claim=claim))
         repeat = await hands.behind(begin(hands.right, shop.workspace, asked))
         freeing = await hands.behind(release(hands.right, shop.workspace, claim))
-    run_id = await first
     await freeing
     with pytest.raises(KeyInUse):
         await repeat
@@ -48,3 +50,18 @@ async def test_a_repeat_during_the_commit_finds_that_it_is_done(shop: Shop, hand
     assert isinstance(held, Held)
     assert held.thing == ("run", str(run_id))
     assert shop.sql("SELECT count(*) FROM foliot.runs") == [(1,)]
+
+
+async def test_what_lost_its_key_on_the_way_is_not_done(shop: Shop, hands: Hands) -> None:
+    """Somebody gave it up for dead and freed its key; were it to go on, a repeat would do the same again."""
+    job_id, asked = await shop.job(Manual()), order()
+    claim = await begin(hands.left, shop.workspace, asked)
+    assert isinstance(claim, UUID)
+    run = run_now(hands.left, shop.workspace, job_id, Actor("ana", claim=claim))
+    async with hands.midway(run, at="audit") as first:
+        await release(hands.right, shop.workspace, claim)
+        again = await begin(hands.right, shop.workspace, asked)
+        assert isinstance(again, UUID)
+    with pytest.raises(Conflict, match="has taken over"):
+        await first
+    assert shop.sql("SELECT count(*) FROM foliot.runs") == [(0,)]

@@ -131,3 +131,22 @@ async def test_a_recount_repairs_what_went_wrong(stage: Stage) -> None:
 async def test_a_cap_that_makes_no_sense_is_refused(stage: Stage, cap: int) -> None:
     with pytest.raises(Invalid, match="between 1 and"):
         await set_limit(stage.database, stage.workspace, "", cap, TEST)
+
+
+@pytest.mark.parametrize("key", ["", "db"])
+async def test_the_more_urgent_goes_first_behind_a_cap_too(stage: Stage, key: str) -> None:
+    await set_limit(stage.database, stage.workspace, key, 1, TEST)
+    [first, second] = await some_jobs(stage, 2, "db")
+    [running] = await stage.claim()
+    assert running.job_id == first
+    stage.clock.advance(-HOUR)
+    urgent = await stage.job("urgent", Interval(HOUR), concurrency_key="db", priority=-1)
+    stage.clock.advance(HOUR)
+    await stage.tick()
+    assert await stage.claim() == []
+    assert stage.waits() == [(second, "limit"), (urgent, "limit")]
+    await stage.report(running)
+    [running] = await stage.claim()
+    assert running.job_id == urgent
+    await stage.report(running)
+    assert [each.job_id for each in await stage.claim()] == [second]

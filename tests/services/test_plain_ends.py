@@ -14,9 +14,11 @@ from foliot.domain.policy import Backoff, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval, IntervalMode, Once, Schedule
 from foliot.services import report as reporting
+from foliot.services import run_verbs
 from foliot.services.report import Report, report
 from foliot.storage.definitions import spec_text
 from foliot.storage.leases import Claimed
+from foliot.testing.actors import BEN
 from tests.services.shop import MINUTE, Shop
 
 pytestmark = pytest.mark.anyio
@@ -124,3 +126,13 @@ async def test_listeners_hear_of_plain_successes(shop: Shop) -> None:
     await report(shop.database, [done(shop, run)])
     told = shop.sql("SELECT kind, run_id, attempt FROM foliot.events WHERE kind = 'run.succeeded'")
     assert told == [("run.succeeded", UUID(str(run.run_id)), 1)]
+
+
+async def test_what_was_said_of_a_run_stays_though_it_succeeds(shop: Shop, decided: list[Report]) -> None:
+    await shop.job()
+    await shop.tick(MINUTE)
+    [run] = await shop.claim()
+    await run_verbs.cancel_run(shop.database, shop.workspace, run.run_id, BEN, reason="wrong file")
+    assert await report(shop.database, [done(shop, run)])
+    assert decided == []
+    assert shop.sql("SELECT status, note FROM foliot.runs") == [("succeeded", "wrong file")]

@@ -61,3 +61,45 @@ async def test_there_is_nothing_to_release_where_nothing_is_held(
     )
     with pytest.raises(Conflict):
         await restoring.release(database, MissedChoice.SKIP)
+
+
+async def test_a_job_that_cannot_be_read_keeps_no_other_from_being_released(
+    held: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
+) -> None:
+    bad = Definition("bad", Spec(Cron("0 * * * *"), "python"))
+    bad_id = (await jobs.create(held, workspace, bad, TEST)).id
+    clock.advance(timedelta(hours=2))
+    owner.execute("UPDATE foliot.timers SET spec = '{}' WHERE job_id = %s", (bad_id,))
+    await restoring.release(held, MissedChoice.SKIP)
+    assert sorted(owner.execute("SELECT skip_reason, count FROM foliot.runs").fetchall()) == [
+        ("operator", 170),
+        ("scheduler_error", None),
+    ]
+    assert (await tick(held)).looked_at == 0
+
+
+async def test_a_time_that_has_its_record_already_is_skipped_without_another(
+    held: Database, clock: ManualClock, owner: psycopg.Connection[Any]
+) -> None:
+    await restoring.release(held, MissedChoice.SKIP)
+    owner.execute(
+        "UPDATE foliot.timers SET cursor_at = cursor_at - interval '7 days', due_at = %s", (clock.now(),)
+    )
+    await setup.hold_after_restore(held, "restored once more")
+    await restoring.release(held, MissedChoice.SKIP)
+    assert owner.execute(RUNS).fetchall() == [("skipped", "operator", 168)]
+    assert (await tick(held)).looked_at == 0
+
+
+async def test_nothing_is_released_where_a_skip_cannot_be_recorded(
+    held: Database, owner: psycopg.Connection[Any]
+) -> None:
+    owner.execute(
+        "CREATE FUNCTION foliot.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$"
+    )
+    owner.execute(
+        "CREATE TRIGGER refuse BEFORE INSERT ON foliot.runs FOR EACH ROW EXECUTE FUNCTION foliot.refuse()"
+    )
+    with pytest.raises(psycopg.errors.RaiseException):
+        await restoring.release(held, MissedChoice.SKIP)
+    assert owner.execute("SELECT held_at IS NULL FROM foliot.installation").fetchall() == [(False,)]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.dependencies import Edge, Mode
 from foliot.domain.ids import JobId
 from foliot.domain.outcomes import Failed, HandedBack, Lost, Outcome, TimedOut
-from foliot.domain.policy import Retry
+from foliot.domain.policy import Breaker, BreakerAction, Retry
 from foliot.domain.run import RunError, Trigger
 from foliot.domain.schedule import Interval, Manual
 from foliot.services import freezes, job_moves, jobs, limits, run_verbs
 from foliot.services.freezes import NewFreeze
+from foliot.services.report import Report, report
 from foliot.services.tending import tend
 from foliot.testing.actors import ANA, BEN
 from tests.services.shop import MINUTE, Shop
@@ -128,4 +131,56 @@ async def test_nothing_of_an_archived_job_is_tried_again(shop: Shop, outcome: Ou
     await job_moves.archive(shop.database, shop.workspace, job_id, BEN)
     assert await shop.finish(run, outcome)
     assert shop.runs() == [("schedule", status, None)]
+    shop.balance()
+
+
+@pytest.mark.parametrize("action", [BreakerAction.PAUSE, BreakerAction.FAIL])
+async def test_a_breaker_holds_back_the_other_runs_of_its_job(shop: Shop, action: BreakerAction) -> None:
+    job_id = await shop.job(rule="concurrent", breaker=Breaker(after=1, action=action))
+    for _ in range(3):
+        await shop.tick(MINUTE)
+    [run] = await shop.claim(permits=1)
+    assert await shop.finish(run, BOOM)
+    assert shop.status() in ("paused", "failed")
+    assert shop.timer("live", "waiting", "live_run_id") == (0, 2, None)
+    shop.balance()
+    await tend(shop.database)
+    assert await shop.claim() == []
+    await resume(shop, job_id)
+    assert len(await shop.claim()) == 2
+    shop.balance()
+
+
+async def test_a_breaker_holds_back_what_is_repeated_in_the_same_batch(shop: Shop) -> None:
+    """One attempt is to be repeated, then another run trips the breaker, then a third attempt is to be repeated."""
+    breaker = Breaker(after=1, action=BreakerAction.PAUSE)
+    job_id = await shop.job(rule="concurrent", breaker=breaker, retry=replace(AGAIN, max=1))
+    for _ in range(4):
+        await shop.tick(MINUTE)
+    before, tripping, after, _ = await shop.claim()
+    assert await shop.finish(tripping, BOOM)
+    shop.clock.advance(MINUTE)
+    [tripping] = await shop.claim()
+    ends = [(before, BOOM), (tripping, BOOM), (after, BOOM)]
+    reports = [Report(run.run_id, run.job_id, run.fence, shop.worker, outcome) for run, outcome in ends]
+    assert len(await report(shop.database, reports)) == 3
+    assert shop.status() == "paused"
+    assert shop.timer("live", "waiting") == (1, 2)  # the fourth is still under way
+    shop.balance()
+    shop.clock.advance(5 * MINUTE)
+    await tend(shop.database)
+    assert await shop.claim() == []
+    await resume(shop, job_id)
+    assert {run.run_id for run in await shop.claim()} == {before.run_id, after.run_id}
+    shop.balance()
+
+
+async def test_what_somebody_asked_for_passes_a_breaker(shop: Shop) -> None:
+    job_id = await shop.job(rule="concurrent", breaker=Breaker(after=1, action=BreakerAction.PAUSE))
+    await shop.tick(MINUTE)
+    [run] = await shop.claim()
+    await by_hand(shop, job_id)
+    await shop.tick(MINUTE)
+    assert await shop.finish(run, BOOM)
+    assert [run.trigger for run in await shop.claim()] == [Trigger.MANUAL]
     shop.balance()

@@ -9,13 +9,15 @@ import psycopg
 import pytest
 
 from foliot.domain.definition import Definition, Spec
-from foliot.domain.ids import WorkspaceId
-from foliot.domain.schedule import Cron, Interval
+from foliot.domain.dependencies import Edge, Mode
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.schedule import Cron, Interval, Manual
 from foliot.services import jobs
-from foliot.services.tick import tick
+from foliot.services.tick import Ticked, tick
 from foliot.storage.tx import Database
 from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from tests.services.shop import check_ledger
 
 pytestmark = pytest.mark.anyio
 MINUTE = timedelta(minutes=1)
@@ -70,3 +72,126 @@ async def test_rules_that_cannot_be_read_stop_their_own_job_and_no_other(
     assert dict(owner.execute(status).fetchall()) == {bad.id: "failed", good.id: "active"}
     records = "SELECT status, skip_reason FROM foliot.runs WHERE job_id = %s"
     assert owner.execute(records, (bad.id,)).fetchall() == [("skipped", "scheduler_error")] * 3
+
+
+async def a_bad_one_between_two(
+    database: Database, workspace: WorkspaceId, schedule: Cron | Interval
+) -> tuple[JobId, list[JobId]]:
+    made = [
+        (await jobs.create(database, workspace, Definition(name, Spec(schedule, "python")), TEST)).id
+        for name in ("first", "bad", "last")
+    ]
+    return made[1], [made[0], made[2]]
+
+
+def refuse_runs_of(
+    owner: psycopg.Connection[Any], job_id: JobId, *, when: str = "NEW.status IS NULL"
+) -> None:
+    """PostgreSQL itself takes no run of this job."""
+    owner.execute(
+        "CREATE FUNCTION foliot.refuse() RETURNS trigger LANGUAGE plpgsql"
+        " AS $$ BEGIN RAISE EXCEPTION 'not this one' USING ERRCODE = '22000'; END $$"
+    )
+    owner.execute(
+        "CREATE TRIGGER refuse BEFORE INSERT ON foliot.runs FOR EACH ROW"
+        f" WHEN (NEW.job_id = '{job_id}' AND {when}) EXECUTE FUNCTION foliot.refuse()"
+    )
+
+
+def records_of(owner: psycopg.Connection[Any], job_id: JobId) -> list[tuple[str | None, str | None]]:
+    asked = "SELECT status, skip_reason FROM foliot.runs WHERE job_id = %s ORDER BY number"
+    return owner.execute(asked, (job_id,)).fetchall()
+
+
+@pytest.mark.parametrize("schedule", [Cron("* * * * *"), Interval(MINUTE)])
+async def test_a_job_that_the_database_refuses_is_set_aside_and_the_others_fire(
+    database: Database,
+    clock: ManualClock,
+    workspace: WorkspaceId,
+    owner: psycopg.Connection[Any],
+    schedule: Cron | Interval,
+) -> None:
+    bad, good = await a_bad_one_between_two(database, workspace, schedule)
+    refuse_runs_of(owner, bad)
+    clock.advance(MINUTE)
+    assert await tick(database) == Ticked(looked_at=3, recorded=3)
+    assert [records_of(owner, each) for each in good] == [[(None, None)]] * 2
+    assert records_of(owner, bad) == [("skipped", "scheduler_error")]
+    assert owner.execute("SELECT errors, due_at FROM foliot.timers WHERE job_id = %s", (bad,)).fetchone() == (
+        1,
+        clock.now() + MINUTE,
+    )
+    assert (await tick(database)).looked_at == 0
+    clock.advance(20 * MINUTE)
+    for _ in range(10):
+        await tick(database)
+        clock.advance(5 * MINUTE)
+    assert records_of(owner, bad) == [("skipped", "scheduler_error")] * 3
+    statuses = dict(owner.execute("SELECT id, status FROM foliot.jobs").fetchall())
+    assert statuses == {bad: "failed", good[0]: "active", good[1]: "active"}
+    check_ledger(owner)
+
+
+async def test_no_job_is_blamed_for_a_schema_that_does_not_fit(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
+) -> None:
+    plain = await jobs.create(
+        database, workspace, Definition("plain", Spec(Interval(MINUTE), "python")), TEST
+    )
+    upstream = await jobs.create(database, workspace, Definition("up", Spec(Manual(), "python")), TEST)
+    spec, edge = Spec(Interval(MINUTE), "python"), Edge(upstream.id, mode=Mode.GATE)
+    gated = await jobs.create(database, workspace, Definition("gated", spec, depends_on=(edge,)), TEST)
+    owner.execute("ALTER TABLE foliot.dependencies RENAME COLUMN consumed_run_id TO used_run_id")
+    clock.advance(MINUTE)
+    with pytest.raises(psycopg.errors.UndefinedColumn):
+        await tick(database)
+    assert records_of(owner, plain.id) == [(None, None)]
+    assert records_of(owner, gated.id) == []
+    owner.execute("ALTER TABLE foliot.dependencies RENAME COLUMN used_run_id TO consumed_run_id")
+    await tick(database)
+    assert records_of(owner, gated.id) == [("skipped", "dependency_missing")]
+
+
+async def test_a_job_that_cannot_even_be_set_aside_stops_nobody(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
+) -> None:
+    bad, good = await a_bad_one_between_two(database, workspace, Cron("* * * * *"))
+    refuse_runs_of(owner, bad, when="true")
+    clock.advance(MINUTE)
+    assert await tick(database) == Ticked(looked_at=3, recorded=2)
+    assert [records_of(owner, each) for each in good] == [[(None, None)]] * 2
+    check_ledger(owner)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        """spec = '{"schedule": {"kind": "cron", "expr": 7}, "type": "python"}'""",
+        """spec = '{"schedule":{"kind":"lunar","phase":"full"},"type":"python"}'""",
+        """spec = '{"schedule":{"kind":"interval","every":1e300},"type":"python"}'""",
+        """spec = '{"schedule":{"anchor":"2026-01-01T00:00:00","every":60,"kind":"interval"},"type":"python"}'""",
+        """spec = replace(spec, '"type":"python"', '"type":"py\\u0000"')""",
+        """spec = replace(spec, '"type":"python"', '"priority":99999,"type":"python"')""",
+        "spec = repeat('[', 100000)",
+        "spec = 'no JSON at all'",
+        "cursor_at = '-infinity'",
+        "skip_next = 'why not', ending = 'explode'",
+    ],
+)
+@pytest.mark.parametrize("schedule", [Cron("* * * * *"), Interval(MINUTE)])
+async def test_a_timer_that_cannot_be_read_is_set_aside_in_the_pass_that_meets_it(
+    database: Database,
+    clock: ManualClock,
+    workspace: WorkspaceId,
+    owner: psycopg.Connection[Any],
+    schedule: Cron | Interval,
+    broken: str,
+) -> None:
+    bad, good = await a_bad_one_between_two(database, workspace, schedule)
+    owner.execute(f"UPDATE foliot.timers SET {broken} WHERE job_id = '{bad}'")
+    clock.advance(MINUTE)
+    assert await tick(database) == Ticked(looked_at=3, recorded=3)
+    assert [records_of(owner, each) for each in good] == [[(None, None)]] * 2
+    assert records_of(owner, bad) == [("skipped", "scheduler_error")]
+    assert (await tick(database)).looked_at == 0
+    check_ledger(owner)

@@ -35,7 +35,7 @@ RAW: dict[str, bytes] = {
     "huge exponent": b'{"name": 1e99999}',
     "10 MB": b'{"name": "' + b"x" * 10_000_000 + b'"}',
     "many items": b'{"name": [' + b"1," * 99_999 + b"1]}",
-    "many fields": b"{" + b",".join(b'"f%d":1' % n for n in range(20_000)) + b"}",
+    "many fields": b"{" + b",".join(b'"f%d":1' % n for n in range(2_000)) + b"}",
     "list": b"[]",
     "text": b'"x"',
     "null": b"null",

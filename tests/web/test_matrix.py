@@ -40,11 +40,17 @@ SENT: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/api/v1/calendars/{calendar_id}"): {"json": CALENDAR},
     ("PUT", "/api/v1/jobs/{job_id}"): {"json": job()},
     ("POST", "/api/v1/jobs/{job_id}/revert"): {"json": {"revision": 1}},
+    ("POST", "/api/v1/jobs/{job_id}/backfill"): {
+        "json": {"from": "2027-01-14T00:00:00Z", "to": "2027-01-15T00:00:00Z", "dry_run": True}
+    },
 }
 # What a workspace shares: its agents look at these and change none.
 SHARED = frozenset({"calendar_id", "freeze_id"})
 # What agents may ask for beside the things they own. A new route that changes something is not for them until it stands here.
-FOR_AGENTS = frozenset({("POST", "/api/v1/jobs"), ("POST", "/api/v1/preview"), ("POST", "/api/v1/keys")})
+# The verbs on many jobs find the agent's own alone, by filter and by id.
+FOR_AGENTS = frozenset(
+    ("POST", f"/api/v1/{path}") for path in ("jobs", "jobs/bulk", "jobs/batch-delete", "preview", "keys")
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from random import Random, SystemRandom
 
 from foliot.engine.loop import AT_ONCE, about
 from foliot.services import Database
-from foliot.services.due import until_due
+from foliot.services.due import until_due, until_next_due
 from foliot.services.hints import Hint
 from foliot.services.tick import BATCH, tick
 
@@ -38,6 +38,9 @@ class Scheduler:
             return check
         if left > AT_ONCE:
             return min(left + LATE, check)
-        # Due, and yet nothing was to be had: it became due only just now or another node is at it, so look again soon;
-        # or the installation is held, and looking harder would not help.
-        return MOMENT if -left < JUST_DUE else check
+        if -left < JUST_DUE:  # it became due only just now, or another node is at it
+            return MOMENT
+        # Due for long, and yet nobody takes it: somebody holds its lock, it cannot be set aside, or the installation is held. Looking
+        # harder would not help, and the others must not be late for it.
+        coming = await until_next_due(self._database)
+        return check if coming is None else min(max(coming + LATE, MOMENT), check)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -27,7 +28,10 @@ from foliot.domain.settlement import Settlement
 from foliot.domain.starting import MayNot, may_start
 from foliot.services.settling import Settling
 from foliot.storage import dependencies, runs, waiting
+from foliot.storage.definitions import Unreadable
 from foliot.storage.runs import Made
+
+log = logging.getLogger(__name__)
 
 _MOST_LOOKS = 3
 
@@ -67,6 +71,13 @@ async def _wake_behind(settling: Settling, ended: Sequence[tuple[RunFacts, Settl
     whens = {row.job_id: row.rules.spec.depends_when for row in settling.rows.values()}
     for job_id, edges in (await dependencies.facts(settling.tx, whens)).items():
         if any(edge.edge.upstream in upstreams for edge in edges.edges):
+            if isinstance(
+                settling.rows[job_id].rules, Unreadable
+            ):  # its upstream must be able to end all the same
+                log.error(
+                    "dependent.not_woken", extra={"job": str(job_id), "why": "its rules cannot be read"}
+                )
+                continue
             dependent = _Dependent(settling, job_id, edges)
             if settling.status_of(job_id) is JobStatus.ACTIVE:
                 await dependent.wake(ended)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+
+from foliot.domain.errors import Unavailable
 from foliot.domain.planning import plan_missed
 from foliot.services import setup
+from foliot.services.alone import fire_each
 from foliot.services.firing import fire
 from foliot.services.loading import look_around
 from foliot.services.tick import BATCH
@@ -11,6 +15,8 @@ from foliot.storage import timers
 from foliot.storage.installation import MissedChoice
 from foliot.storage.timers import Planned
 from foliot.storage.tx import Database, Role
+
+log = logging.getLogger(__name__)
 
 
 async def release(database: Database, choice: MissedChoice) -> None:
@@ -23,10 +29,31 @@ async def release(database: Database, choice: MissedChoice) -> None:
 
 
 async def _skip_some(database: Database) -> int:
+    """Answers with how many it has dealt with. A job that can neither be skipped nor set aside is no secret: the release fails."""
+    try:
+        return await _skip_together(database)
+    except Unavailable:
+        raise
+    except Exception:
+        log.exception("skip.failed")
+        if helped := await _skip_one_by_one(database):
+            return helped
+        raise
+
+
+async def _skip_one_by_one(database: Database) -> int:
+    async with database.tx(Role.ENGINE) as tx:
+        job_ids = await timers.missed(tx, BATCH)
+    await fire_each(database, job_ids, plan_missed)
+    async with database.tx(Role.ENGINE) as tx:
+        return len(set(job_ids).difference(await timers.missed(tx, BATCH)))
+
+
+async def _skip_together(database: Database) -> int:
     async with database.tx(Role.ENGINE) as tx:
         rows = await timers.take_missed(tx, BATCH)
         if rows:
             around = await look_around(tx, rows, gates=True)
             planned = [Planned(row, plan_missed(around.due(row), tx.now)) for row in rows]
-            await fire(tx, around, planned)
+            await fire(tx, around, await timers.without_recorded(tx, planned))
         return len(rows)

@@ -50,6 +50,7 @@ class Settling:
         self._permits: list[Permit] = []
         self._frozen: list[RunId] = []
         self._put_back_runs: list[RunId] = []
+        self._stopped: set[JobId] = set()
         self._standing: list[tuple[Standing, Settlement]] = []
         self._promotions: dict[JobId, Promotion] = {}
         self._moves: list[Move] = []
@@ -150,12 +151,13 @@ class Settling:
             await leases.settle(self.tx, leased)
         await waiting.hold_ready(self.tx, self._frozen, WaitsFor.FREEZE)
         await standing.put_back(self.tx, self._put_back_runs)
+        await self._hold_back()
         await runs.end_standing(self.tx, self._standing)
         await timers.settle(self.tx, self._told)
         await jobs.move(self.tx, self._moves, BY)
         await give_back(self.tx, self._permits)
         self._told, self._frozen, self._standing, self._moves, self._permits = {}, [], [], [], []
-        self._put_back_runs = []
+        self._put_back_runs, self._stopped = [], set()
 
     def freeze_of(self, job_id: JobId, run_id: RunId, trigger: Trigger) -> Freeze | None:
         """The freeze that holds this run now. One that was asked for during a freeze, and so in spite of it, goes on."""
@@ -199,7 +201,10 @@ class Settling:
             self._promotions[run.job_id] = settlement.promotes
         if settlement.event is not None:
             reason = settlement.notices[-1].text if settlement.notices else None
-            self._moves.append(Move(run.job_id, advance(facts.status, settlement.event), reason))
+            status = advance(facts.status, settlement.event)
+            self._moves.append(Move(run.job_id, status, reason))
+            if status in STOPPED:
+                self._stopped.add(run.job_id)
         return settlement
 
     async def _promote(self, promotions: Mapping[JobId, Promotion]) -> None:
@@ -249,6 +254,15 @@ class Settling:
         self._facts[run.job_id] = replace(facts, live=facts.live - 1, waiting=facts.waiting + 1)
         self._put_back_runs.append(run.id)
         self.promote_by_hand(run.job_id)
+
+    async def _hold_back(self) -> None:
+        """A job that stops by itself holds its other runs back, as one that somebody stops does. Only runs side by side are others."""
+        for job_id in self._stopped:
+            facts = self.facts_of(job_id)
+            if facts.live > 0 and (count := await standing.hold_back(self.tx, self.rows[job_id])):
+                told = self._told_of(job_id)
+                told.live, told.waiting = told.live - count, told.waiting + count
+                self._facts[job_id] = replace(facts, live=facts.live - count, waiting=facts.waiting + count)
 
     def _told_of(self, job_id: JobId) -> Told:
         return self._told.setdefault(job_id, Told())

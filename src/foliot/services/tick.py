@@ -6,12 +6,13 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime
 
-from foliot.domain.ids import JobId
+from foliot.domain.errors import Unavailable
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.ordinary import ordinary_plan
 from foliot.domain.planning import plan, plan_error
 from foliot.domain.schedule import ZONE_DATA_VERSION
-from foliot.services.firing import ends_runs, fire, fire_one
+from foliot.services.alone import fire_each
+from foliot.services.firing import ends_runs, fire
 from foliot.services.loading import Around, look_around
 from foliot.storage import due, freezes, timers
 from foliot.storage.timers import Planned, PlannedTwice, TimerRow
@@ -31,10 +32,16 @@ class Ticked:
 async def tick(database: Database, limit: int = BATCH) -> Ticked:
     """One transaction. Any node may call it at any time; dying anywhere and ticking again neither doubles nor loses a planned time."""
     try:
-        return await _tick(database, limit)
-    except PlannedTwice as twice:
-        log.warning("tick.met_recorded_times", extra={"detail": str(twice)})
-        return await _tick(database, limit, is_careful=True)
+        try:
+            return await _tick(database, limit)
+        except PlannedTwice as twice:
+            log.warning("tick.met_recorded_times", extra={"detail": str(twice)})
+            return await _tick(database, limit, is_careful=True)
+    except Unavailable:
+        raise
+    except Exception:
+        log.exception("tick.failed")
+        return await _tick_one_by_one(database, limit)
 
 
 async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> Ticked:
@@ -56,19 +63,15 @@ async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> 
         alone = {each.row.job_id for each in planned if each.row.has_dependents and ends_runs(each.plan)}
         together = [each for each in planned if each.row.job_id not in alone] if alone else planned
         recorded += await fire(tx, around, together) if together else 0
-    for job_id in sorted(alone):
-        recorded += await _tick_alone(database, job_id)
-    return Ticked(len(taken), recorded)
+    return Ticked(len(taken), recorded + await fire_each(database, sorted(alone), plan))
 
 
-async def _tick_alone(database: Database, job_id: JobId) -> int:
+async def _tick_one_by_one(database: Database, limit: int) -> Ticked:
+    """Somebody among those that are due spoils it for the rest."""
     async with database.tx(Role.ENGINE) as tx:
-        rows = await timers.lock_with_dependents(tx, [job_id])
-        row = rows.get(job_id)
-        if row is None or row.timer.due_at is None or row.timer.due_at > tx.now:
-            return 0  # another node was here
-        around = await look_around(tx, rows.values(), gates=True)
-        return await fire_one(tx, around, _planned(row, around, tx.now), dependents=rows)
+        job_ids = due.jobs_of(await due.take_due(tx, limit, ZONE_DATA_VERSION))
+        await freezes.since(tx, tx.now)  # should this fail, it is no fault of the jobs
+    return Ticked(len(job_ids), await fire_each(database, job_ids, plan))
 
 
 async def next_due(database: Database) -> datetime | None:

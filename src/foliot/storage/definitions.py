@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from foliot.domain.definition import Definition, Rules, Spec
-from foliot.domain.errors import FoliotError, ScheduleInvalid
+from foliot.domain.errors import ScheduleInvalid
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Job
 from foliot.domain.schedule import Calendar, Interval, Manual
@@ -57,7 +57,7 @@ _SOME_DAY = "2000-01-01T00:00:00+00:00"
 def _remembered_rules(text: str) -> Rules:
     try:
         return Rules(loads(Spec, text))
-    except (ValueError, TypeError, KeyError, FoliotError) as error:
+    except Exception as error:  # noqa: BLE001  # whatever is wrong with one text, the batch it is met in goes on
         return Unreadable(NO_SPEC, str(error))
 
 

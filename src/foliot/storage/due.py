@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from foliot.domain.ids import JobId
 from foliot.storage.arrays import assembled, bigints, instant_of, raw_instant, raw_uuids
 from foliot.storage.queries import sql
 from foliot.storage.shared_fires import COLUMNS, shared_by
@@ -39,6 +40,10 @@ async def take_due(tx: Tx, limit: int, zone_data: str) -> list[Raw]:
 
 def earliest_cursor(taken: Sequence[Raw]) -> datetime:
     return instant_of(min(row[_CURSOR] for row in taken))
+
+
+def jobs_of(taken: Sequence[Raw]) -> list[JobId]:
+    return [JobId(UUID(bytes=row[_JOB_ID])) for row in taken]
 
 
 def split(

@@ -52,6 +52,11 @@ def is_lost(error: psycopg.Error) -> bool:
     return error.sqlstate is None and isinstance(error, psycopg.OperationalError)
 
 
+def is_misfit(error: BaseException) -> bool:
+    """The statement does not fit the database: a missing grant, a schema of another version. No row is to blame for that."""
+    return isinstance(error, psycopg.Error) and (error.sqlstate or "").startswith("42")
+
+
 def unavailable(error: psycopg.Error) -> DatabaseUnavailable | None:
     """This error as one of ours where the database, and not the statement, is at fault."""
     if sentence := _BUSY.get(error.sqlstate or ""):

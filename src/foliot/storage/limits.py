@@ -90,7 +90,7 @@ async def use(tx: Tx, counts: Mapping[Name, int]) -> None:
 
 
 async def promote(tx: Tx, most: Mapping[Name, int]) -> int:
-    """To `ready`, of those that wait under each limit, the oldest: at most so many, and no more than have room."""
+    """To `ready`, of those that wait under each limit, the most urgent and oldest: at most so many, and no more than have room."""
     if not most:
         return 0
     return await tx.execute(sql.limits.promote, {**_names(most), "most": list(most.values())})

@@ -30,7 +30,7 @@ from foliot.storage.arrays import (
     uuids,
     wall_times,
 )
-from foliot.storage.definitions import rules_of
+from foliot.storage.definitions import NO_SPEC, Unreadable, rules_of
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -137,8 +137,20 @@ async def take_missed(tx: Tx, limit: int) -> list[TimerRow]:
     return [timer_row(*row) for row in rows]
 
 
+async def missed(tx: Tx, limit: int) -> list[JobId]:
+    """The jobs of the same, unread and without a lock."""
+    rows = await tx.fetch_tuples(sql.timers.missed, {"now": tx.now, "limit": limit})
+    return [job_id for (job_id,) in rows]
+
+
 async def next_due(tx: Tx) -> datetime | None:
     row = await tx.fetch_one(sql.timers.next_due)
+    found: datetime | None = row["due_at"] if row else None
+    return found
+
+
+async def next_due_after(tx: Tx, after: datetime) -> datetime | None:
+    row = await tx.fetch_one(sql.timers.next_due_after, {"after": after})
     found: datetime | None = row["due_at"] if row else None
     return found
 
@@ -208,6 +220,32 @@ async def lock(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, TimerRow]:
         return {}
     rows = await tx.fetch_tuples(sql.timers.lock, {"job_ids": uuids(list(job_ids))})
     return {row.job_id: row for row in (timer_row(*row) for row in rows)}
+
+
+async def lock_unread(tx: Tx, job_id: JobId) -> TimerRow | None:
+    """A due timer without its rules, and with nothing else that might be unreadable: enough to set it aside."""
+    row = await tx.fetch_one(sql.timers.lock_unread, {"job_id": job_id, "now": tx.now})
+    if row is None:
+        return None
+    return TimerRow(
+        workspace_id=row["workspace_id"],
+        job_id=job_id,
+        status=JobStatus(row["status"]),
+        rules=Unreadable(NO_SPEC, "nobody has looked"),
+        schedule_rev=row["schedule_rev"],
+        version=row["version"],
+        timer=Timer(row["cursor_at"], row["due_at"], None),
+        runs_created=0,
+        live=row["live"],
+        waiting=row["waiting"],
+        live_until=row["live_until"],
+        live_run_id=row["live_run_id"],
+        skip_next=None,
+        skip_until=None,
+        errors=row["errors"],
+        has_gate=False,
+        number=row["number"],
+    )
 
 
 async def lock_with_dependents(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, TimerRow]:

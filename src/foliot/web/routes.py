@@ -93,6 +93,8 @@ class GuardedRoute(APIRoute):
             request = Bounded(request.scope, request.receive)
             if guard is not None:
                 await guard(request)
+            check_parameters(request)
+            if guard is not None:
                 refuse_unknown(request, known)
             if has_body is not None:
                 await request.json()
@@ -106,6 +108,14 @@ class GuardedRoute(APIRoute):
             return await handle(request)
 
         return guarded
+
+
+def check_parameters(request: Request) -> None:
+    """NUL is no part of any text that PostgreSQL takes, whichever parameter it comes in."""
+    if b"%00" in request.scope["query_string"]:
+        for name, value in request.query_params.multi_items():
+            if has_unkeepable(value):
+                raise Invalid("Text cannot hold NUL.", pointer=f"/{name}")
 
 
 def api_router(tag: str) -> APIRouter:
@@ -124,9 +134,6 @@ def guard_of(dependant: Dependant) -> Guard | None:
 
 def refuse_unknown(request: Request, known: frozenset[str]) -> None:
     """A parameter that nobody reads is a wish that would not come true: a filter that filters nothing, a dry run that does it."""
-    for name, value in request.query_params.multi_items():
-        if "\0" in value and name in known:
-            raise Invalid("Text cannot hold NUL.", pointer=pointer((name,)))
     unknown = [name for name in dict.fromkeys(request.query_params) if name not in known][:MOST_NAMED]
     if not unknown:
         return

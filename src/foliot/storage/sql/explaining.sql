@@ -33,12 +33,12 @@ SELECT mine.queue, mine.type, mine.available_at,
  WHERE mine.run_id = %(run_id)s;
 
 -- name: waiting_place
--- Runs that wait for their turn stand in the line of their job, those at a limit in that of their workspace.
+-- Runs that wait for their turn stand in the line of their job, those at a limit in that of their workspace, the urgent first.
 SELECT mine.waits_for, mine.available_at, mine.expires_at, mine.concurrency_key,
        CASE mine.waits_for
            WHEN 'turn' THEN (SELECT count(*) FROM waiting WHERE job_id = mine.job_id AND waits_for = 'turn' AND position < mine.position)
            WHEN 'limit' THEN (SELECT count(*) FROM waiting WHERE workspace_id = mine.workspace_id AND waits_for = 'limit'
-                                                            AND position < mine.position) END AS ahead,
+                                                            AND (priority, position) < (mine.priority, mine.position)) END AS ahead,
        CASE mine.waits_for
            WHEN 'turn' THEN (SELECT count(*) FROM waiting WHERE job_id = mine.job_id AND waits_for = 'turn')
            WHEN 'limit' THEN (SELECT count(*) FROM waiting WHERE workspace_id = mine.workspace_id AND waits_for = 'limit') END AS line

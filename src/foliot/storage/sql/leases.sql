@@ -79,7 +79,7 @@ gone AS (
            leases.started_at, reported.output),
 ended AS (
     UPDATE runs
-       SET status = 'succeeded', skip_reason = NULL, note = NULL, error = NULL, output = gone.output, started_at = gone.started_at,
+       SET status = 'succeeded', skip_reason = NULL, error = NULL, output = gone.output, started_at = gone.started_at,
            finished_at = %(now)s, attempt_count = gone.attempts, fence = gone.fence, worker_id = gone.worker_id
       FROM gone WHERE runs.id = gone.run_id),
 tried AS (

@@ -84,8 +84,8 @@ SELECT limits.workspace_id, limits.key, limits.cap - limits.in_use AS room
    AND EXISTS (SELECT FROM waiting WHERE waiting.workspace_id = limits.workspace_id AND waits_for = 'limit');
 
 -- name: promote
--- For each cap with room, the oldest that wait for it, unless another cap still holds them. SKIP LOCKED: who has such a row is
--- ending or freezing its run, and holds a timer that we must not wait for with a limit in our hands.
+-- For each cap with room, the most urgent that wait for it and of these the oldest, unless another cap still holds them. SKIP LOCKED:
+-- who has such a row is ending or freezing its run, and holds a timer that we must not wait for with a limit in our hands.
 WITH freed AS (
     SELECT asked.workspace_id, asked.key, LEAST(asked.most, limits.cap - limits.in_use) AS most
       FROM unnest(%(workspace_ids)s::uuid[], %(keys)s::text[], %(most)s::int[]) AS asked (workspace_id, key, most)
@@ -93,19 +93,19 @@ WITH freed AS (
      WHERE limits.cap > limits.in_use),
 found AS (
     SELECT mine.* FROM freed CROSS JOIN LATERAL (
-           SELECT workspace_id, run_id, position FROM waiting
+           SELECT workspace_id, run_id, priority, position FROM waiting
             WHERE waiting.workspace_id = freed.workspace_id AND waits_for = 'limit' AND concurrency_key = freed.key
-            ORDER BY position LIMIT freed.most) AS mine
+            ORDER BY priority, position LIMIT freed.most) AS mine
      WHERE freed.key <> ''
     UNION
     SELECT mine.* FROM freed CROSS JOIN LATERAL (
-           SELECT workspace_id, run_id, position FROM waiting
+           SELECT workspace_id, run_id, priority, position FROM waiting
             WHERE waiting.workspace_id = freed.workspace_id AND waits_for = 'limit'
               AND NOT EXISTS (SELECT FROM limits WHERE limits.workspace_id = waiting.workspace_id
                                  AND limits.key = waiting.concurrency_key AND limits.in_use >= limits.cap)
-            ORDER BY position LIMIT freed.most) AS mine
+            ORDER BY priority, position LIMIT freed.most) AS mine
      WHERE freed.key = ''),
-ranked AS (SELECT found.*, row_number() OVER (PARTITION BY workspace_id ORDER BY position) AS place FROM found),
+ranked AS (SELECT found.*, row_number() OVER (PARTITION BY workspace_id ORDER BY priority, position) AS place FROM found),
 locked AS MATERIALIZED (
     SELECT waiting.run_id
       FROM waiting

@@ -28,8 +28,14 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at, due
  LIMIT %(limit)s
    FOR UPDATE;
 
+-- name: missed
+SELECT job_id FROM timers WHERE due_at <= %(now)s ORDER BY due_at LIMIT %(limit)s;
+
 -- name: next_due
 SELECT min(due_at) AS due_at FROM timers WHERE due_at < 'infinity';
+
+-- name: next_due_after
+SELECT min(due_at) AS due_at FROM timers WHERE due_at > %(after)s AND due_at < 'infinity';
 
 -- name: read
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
@@ -45,6 +51,15 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
   FROM timers
  WHERE job_id = ANY (%(job_ids)s::uuid[])
  ORDER BY job_id
+   FOR UPDATE;
+
+-- name: lock_unread
+-- Instants that no calendar has are the present one: what is wrong with them is why somebody asks.
+SELECT workspace_id, status, schedule_rev, version, errors, number, live, waiting, live_until, live_run_id,
+       CASE WHEN isfinite(cursor_at) THEN cursor_at ELSE %(now)s END AS cursor_at,
+       CASE WHEN isfinite(due_at) THEN due_at ELSE %(now)s END AS due_at
+  FROM timers
+ WHERE job_id = %(job_id)s AND due_at <= %(now)s
    FOR UPDATE;
 
 -- name: lock_with_dependents

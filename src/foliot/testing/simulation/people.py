@@ -90,7 +90,7 @@ class People:
             (0.01, partial(self._archive, story)),
             (0.02, partial(self._freeze, story)),
             (0.03, partial(self._backfill, story)),
-            (0.002, partial(self._close, story)),
+            (0.01, partial(self._close, story)),
         )
 
     def _moment(self, length: timedelta) -> datetime:
