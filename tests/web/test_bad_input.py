@@ -207,3 +207,25 @@ async def test_odd_but_sound_text_is_kept_as_it_is(town: Town) -> None:
     made = await town.make(name=odd, payload={odd: [odd, 0.1, 10**900]}, tags=["a~b/c"])
     assert made["name"] == odd
     assert made["payload"] == {odd: [odd, 0.1, 10**900]}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/freezes", {"reason": "x"}),
+        ("POST", "/keys", {"name": "x"}),
+        ("POST", "/jobs/batch-delete", {"q": "", "expected_count": 0}),
+    ],
+)
+async def test_a_dry_run_of_what_cannot_be_tried_so_does_nothing(
+    town: Town, method: str, path: str, body: dict[str, Any]
+) -> None:
+    answer = await town.ask(method, path, params={"dry_run": "true"}, json=body, role="admin")
+    assert problems(answer) == {"/dry_run": 'There is no parameter "dry_run" here.'}
+    assert "Nothing was done." in answer.json()["errors"][0]["hint"]
+
+
+async def test_unknown_parameters_are_refused_with_what_was_meant(town: Town) -> None:
+    answer = await town.ask("GET", "/jobs", params={"stauts": "failed", "nonsense": "1"})
+    assert set(problems(answer)) == {"/stauts", "/nonsense"}
+    assert answer.json()["errors"][0]["hint"] == 'Did you mean "status"?'

@@ -54,3 +54,5 @@ def _ids(shape: dict[str, Any]) -> Iterator[tuple[str, str]]:
     named = shape.get("$ref", "").rpartition("/")[2]
     if named in PRODUCES:
         yield PRODUCES[named], "/id"
+    for each in shape.get("anyOf", ()):  # what was only tried has no id, and then the link leads nowhere
+        yield from _ids(each)

@@ -4,7 +4,7 @@ whether its caller knows what it is about as it is (If-Match); then what FastAPI
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -18,8 +18,11 @@ from foliot.web.errors import Refused
 from foliot.web.idempotency import HEADER, once
 from foliot.web.preconditions import check_if_match
 from foliot.web.strict_json import LARGEST, NotJson, has_unkeepable, read_json
+from foliot.web.validation import summary
 from foliot.wire.problems import MEDIA_TYPE, Problem
+from foliot.wire.shape import did_you_mean, pointer
 
+MOST_NAMED = 20  # unknown parameters, in one answer
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 _PROBLEM = {"model": Problem, "content": {MEDIA_TYPE: {}}}
@@ -84,12 +87,15 @@ class GuardedRoute(APIRoute):
     def get_route_handler(self) -> Handler:
         handle, guard, has_body = super().get_route_handler(), guard_of(self.dependant), self.body_field
         shape, status = self.response_model, self.status_code or 200
+        known = frozenset(_parameters(self.dependant))
 
         async def guarded(request: Request) -> Response:
             request = Bounded(request.scope, request.receive)
             if guard is not None:
                 await guard(request)
             check_parameters(request)
+            if guard is not None:
+                refuse_unknown(request, known)
             if has_body is not None:
                 await request.json()
             if guard is not None and request.method == "POST" and HEADER in request.headers:
@@ -124,6 +130,35 @@ def permission_of(route: Any) -> Permission | None:
 
 def guard_of(dependant: Dependant) -> Guard | None:
     return next((each.call for each in dependant.dependencies if isinstance(each.call, Guard)), None)
+
+
+def refuse_unknown(request: Request, known: frozenset[str]) -> None:
+    """A parameter that nobody reads is a wish that would not come true: a filter that filters nothing, a dry run that does it."""
+    unknown = [name for name in dict.fromkeys(request.query_params) if name not in known][:MOST_NAMED]
+    if not unknown:
+        return
+    faults = tuple(
+        Invalid(
+            f'There is no parameter "{name[:64]}" here.',
+            pointer=pointer((name[:64],)),
+            hint=_meant(request.method, name, known),
+        )
+        for name in unknown
+    )
+    raise faults[0] if len(faults) == 1 else Invalid(summary(len(faults)), parts=faults)
+
+
+def _meant(method: str, name: str, known: frozenset[str]) -> str:
+    if name == "dry_run" and method not in SAFE:
+        return "Nothing was done. This is tried by dry_run in its body, or not at all."
+    named = f"Known here: {', '.join(sorted(known))}." if known else "It takes none."
+    return did_you_mean(name, known) or named
+
+
+def _parameters(dependant: Dependant) -> Iterator[str]:
+    yield from (each.alias for each in dependant.query_params)
+    for each in dependant.dependencies:
+        yield from _parameters(each)
 
 
 def too_large() -> Refused:
