@@ -9,17 +9,13 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from foliot.cli.looks import BAD, GOOD, QUIET, SOON, STRONG, cell, columns, facts, stacked
-from foliot.cli.output import counted
 from foliot.cli.times import local_zone, relative, when
 from foliot.wire.identity import KeyOut, MeOut
 
 
 def me_page(me: MeOut, url: str, now: datetime) -> RenderableType:
     role = "system administrator" if me.is_system else me.role
-    limits = [
-        counted(me.jobs, "job") + (f" of {me.limits.jobs:,}" if me.limits.jobs is not None else ""),
-        f"no oftener than every {me.limits.min_interval} s",
-    ]
+    most = "any number" if me.limits.jobs is None else f"{me.limits.jobs:,}"
     return stacked(
         Text.assemble((cell(me.principal.name).plain, STRONG), f", {role} at {url}"),
         facts(
@@ -30,7 +26,7 @@ def me_page(me: MeOut, url: str, now: datetime) -> RenderableType:
                 ("key", f"fol_{me.key.prefix}_…"),
                 ("scopes", ", ".join(me.key.scopes) or "all that its holder may"),
                 ("expires", when(me.key.expires_at, local_zone(), now) if me.key.expires_at else "never"),
-                ("limits", ", ".join(limits)),
+                ("jobs", f"{me.jobs:,} of {most}, each at most every {me.limits.min_interval} s"),
             )
         ),
     )
