@@ -53,7 +53,7 @@ class Hand:
                     return answer
                 write(*answer["log"])
         except (asyncio.IncompleteReadError, ConnectionError):
-            code = await self._process.wait()
+            code = await self._gone()
             how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
             raise HandDied(f"The process of this run ended by {how} before the function returned.") from None
 
@@ -69,7 +69,13 @@ class Hand:
             pass
         finally:
             self.kill(family)
-        await self._process.wait()
+        await self._gone()
+
+    async def _gone(self) -> int:
+        """Its exit code, once it has one. The pipes would be closed in a later turn of the loop, which there may not be."""
+        code = await self._process.wait()
+        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001  # asyncio has no other door to it
+        return code
 
     def kill(self, family: list[int] | None = None) -> None:
         with suppress(ProcessLookupError):
