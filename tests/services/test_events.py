@@ -15,6 +15,7 @@ from foliot.domain.schedule import Manual
 from foliot.services import events, run_verbs
 from foliot.services.events import EventFilter, Place
 from tests.services.shop import MINUTE, Shop
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 BROKE = Failed(RunError("boom", "It broke."))
@@ -22,11 +23,20 @@ ALL = EventFilter()
 ANA = Actor("ana")
 
 
+async def calm(shop: Shop) -> None:
+    """Events are told up to the oldest transaction of the whole server, where other tests have theirs: those must have ended."""
+    [(begun,)] = shop.sql("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
+    oldest = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+    await until(lambda: shop.sql(oldest)[0][0] >= begun)
+
+
 async def listen(shop: Shop, last: Place | None = None) -> events.Listening:
+    await calm(shop)
     return await events.listen(shop.database, shop.workspace, last)
 
 
 async def kinds(shop: Shop, place: Place, wanted: EventFilter = ALL) -> list[str]:
+    await calm(shop)
     return [each.kind for each in (await events.after(shop.database, shop.workspace, place, wanted)).events]
 
 
@@ -88,6 +98,7 @@ async def test_what_was_pruned_is_a_gap_to_whoever_has_not_seen_it(shop: Shop) -
     begun = await listen(shop)
     await shop.job()
     shop.clock.advance(timedelta(minutes=50))
+    await calm(shop)
     seen = (await events.after(shop.database, shop.workspace, begun.place, ALL)).place
     assert not (await listen(shop, seen)).is_gap
     shop.clock.advance(timedelta(minutes=20))
