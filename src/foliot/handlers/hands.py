@@ -60,16 +60,15 @@ class Hand:
     async def end(self, *, at_once: bool = False) -> None:
         """Politely, then by force, and with everything that was started from it."""
         family = descendants(self._process.pid)
+        gone = asyncio.create_task(self._gone())
         try:
             if self.is_alive and not at_once:
                 self._process.terminate()
-                async with asyncio.timeout(STOPS_WITHIN):
-                    await self._process.wait()
-        except TimeoutError:
-            pass
+                # Not asyncio.timeout: in a task that is being cancelled, Python before 3.11.4 lets its own cancellation out.
+                await asyncio.wait([gone], timeout=STOPS_WITHIN)
         finally:
             self.kill(family)
-        await self._gone()
+        await gone
 
     async def _gone(self) -> int:
         """Its exit code, once it has one. The pipes would be closed in a later turn of the loop, which there may not be."""
