@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Body, Query, Response
@@ -13,15 +14,15 @@ from foliot.domain.errors import StaleRevision
 from foliot.domain.ids import JobId
 from foliot.services import Database, editing, job_moves, listing, revisions
 from foliot.services.access import Caller, admit
-from foliot.services.hints import Announce, Hint
+from foliot.services.hints import Hint
 from foliot.services.listing import StoredJob
 from foliot.web.api.jobs import ETAG, must_own_upstreams
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, Tell
-from foliot.web.api.trying import DryRun, tried
+from foliot.web.api.trying import DryRun, done_or_tried, tried
 from foliot.web.auth import Editor, Viewer
 from foliot.web.merging import Written, patched, replaced
 from foliot.web.preconditions import IfMatch, seen_revision
-from foliot.web.present import etag, job_out, revision_out
+from foliot.web.present import job_out, revision_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.web.translate import Ground, definition_of
 from foliot.wire.jobs import JobOut
@@ -62,10 +63,10 @@ async def replace_job(
     force: Force = False,
 ) -> JobOut | DryRunOut:
     """Put a whole definition in place; what is left out is its default. Read-only fields may come along as they are."""
-    write = _Write(db, caller, tell, job_id, revision_note, force=force)
-    if dry_run:
-        return await write.tried(job, replaced, if_match)
-    return await write.edit(job, replaced, if_match, response)
+    write = _Write(caller, job_id, job, replaced, if_match, revision_note, force)
+    return await done_or_tried(
+        db, caller, job_id, write.done, response, dry_run=dry_run, tell=tell, hints=(Hint.TIMERS,)
+    )
 
 
 @routes.patch("/jobs/{job_id}", responses=REFUSALS)
@@ -82,10 +83,10 @@ async def patch_job(
     force: Force = False,
 ) -> JobOut | DryRunOut:
     """Change some fields. A schedule in other words or of another kind takes the place of the old one, in its zone."""
-    write = _Write(db, caller, tell, job_id, revision_note, force=force)
-    if dry_run:
-        return await write.tried(patch, patched, if_match)
-    return await write.edit(patch, patched, if_match, response)
+    write = _Write(caller, job_id, patch, patched, if_match, revision_note, force)
+    return await done_or_tried(
+        db, caller, job_id, write.done, response, dry_run=dry_run, tell=tell, hints=(Hint.TIMERS,)
+    )
 
 
 @routes.delete(
@@ -176,92 +177,45 @@ async def revert_job(
         )
         return job_id
 
-    if dry_run:
-        return await tried(db, caller, act, job_id)
-    await act(db)
-    tell(Hint.TIMERS)
-    return await as_it_stands(db, caller, job_id, response)
+    hints = (Hint.TIMERS,)
+    return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run, tell=tell, hints=hints)
 
 
-async def as_it_stands(db: Database, caller: Caller, job_id: JobId, response: Response) -> JobOut:
-    record = await listing.job(db, caller.workspace_id, job_id)
-    response.headers["ETag"] = etag(record)
-    return job_out(record)
-
-
-def _say_nothing(_hint: str) -> None:
-    """Of what is only tried, nobody need hear."""
-
-
+@dataclass(frozen=True, slots=True)
 class _Write:
     """One request to change a job."""
 
-    def __init__(
-        self,
-        db: Database,
-        caller: Caller,
-        tell: Announce,
-        job_id: JobId,
-        note: str | None,
-        *,
-        force: bool = False,
-    ) -> None:
-        self.db = db
-        self.caller = caller
-        self.tell = tell
-        self.job_id = job_id
-        self.note = note
-        self.force = force
+    caller: Caller
+    job_id: JobId
+    given: Mapping[str, Any]
+    merge: Callable[[JobOut, Mapping[str, Any]], Written]
+    if_match: str | None
+    note: str | None
+    force: bool
 
-    async def tried(
-        self,
-        given: Mapping[str, Any],
-        write: Callable[[JobOut, Mapping[str, Any]], Written],
-        if_match: str | None,
-    ) -> DryRunOut:
-        async def act(stage: Database) -> JobId:
-            rehearsed = _Write(stage, self.caller, _say_nothing, self.job_id, self.note, force=self.force)
-            await rehearsed.edit(given, write, if_match, Response())
-            return self.job_id
-
-        return await tried(self.db, self.caller, act, self.job_id)
-
-    async def edit(
-        self,
-        given: Mapping[str, Any],
-        write: Callable[[JobOut, Mapping[str, Any]], Written],
-        if_match: str | None,
-        response: Response,
-    ) -> JobOut:
+    async def done(self, db: Database) -> JobId:
         """What is written was made from the job as it was read, so it must still be that; if nobody asked for this, look again."""
         caller = self.caller
         for looks in range(1, MOST_LOOKS + 1):
-            record = await listing.job(self.db, caller.workspace_id, self.job_id, caller.only_owner)
-            seen = seen_revision(if_match, record.revision)
-            if seen is None and type(given.get("revision")) is int:
-                seen = given["revision"]
+            record = await listing.job(db, caller.workspace_id, self.job_id, caller.only_owner)
+            seen = seen_revision(self.if_match, record.revision)
+            if seen is None and type(self.given.get("revision")) is int:
+                seen = self.given["revision"]
             try:
-                await self._edit(record, given, write, seen)
+                await self._edit(db, record, seen)
             except StaleRevision:
                 if seen is not None or looks == MOST_LOOKS:
                     raise
             else:
                 break
-        self.tell(Hint.TIMERS)
-        return await as_it_stands(self.db, caller, self.job_id, response)
+        return self.job_id
 
-    async def _edit(
-        self,
-        record: StoredJob,
-        given: Mapping[str, Any],
-        write: Callable[[JobOut, Mapping[str, Any]], Written],
-        seen: int | None,
-    ) -> None:
+    async def _edit(self, db: Database, record: StoredJob, seen: int | None) -> None:
         caller, expected = self.caller, record.revision if seen is None else seen
         # Before anything is said about fields that its author has not seen.
-        await editing.check_seen(self.db, caller.workspace_id, self.job_id, expected)
-        written = write(job_out(record), given)
-        await must_own_upstreams(self.db, caller, written.job, record.definition.depends_on)
+        await editing.check_seen(db, caller.workspace_id, self.job_id, expected)
+        written = self.merge(job_out(record), self.given)
+        await must_own_upstreams(db, caller, written.job, record.definition.depends_on)
         ground = Ground(
             caller.at,
             caller.workspace.default_timezone,
@@ -270,7 +224,7 @@ class _Write:
             written.keeps_schedule,
         )
         await editing.edit(
-            self.db,
+            db,
             caller.workspace_id,
             self.job_id,
             definition_of(written.job, ground),

@@ -7,14 +7,13 @@ from typing import Annotated
 from fastapi import Body, Response
 
 from foliot.domain.ids import JobId
-from foliot.services import Database, history, job_moves, listing, run_verbs
-from foliot.services.access import Caller
+from foliot.services import Database, history, job_moves, run_verbs
 from foliot.services.hints import Hint
 from foliot.web.api.params import Db, JobIdIn, Tell
-from foliot.web.api.trying import DryRun, tried
+from foliot.web.api.trying import DryRun, done_or_tried
 from foliot.web.auth import Operator
 from foliot.web.preconditions import Seen
-from foliot.web.present import etag, job_out, run_out
+from foliot.web.present import run_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.jobs import DisableIn, JobOut, PauseIn, ResumeIn, RunIn
 from foliot.wire.runs import RunOut
@@ -81,10 +80,7 @@ async def pause_job(
         )
         return job_id
 
-    if dry_run:
-        return await tried(db, caller, act, job_id)
-    await act(db)
-    return await _as_it_stands(db, caller, job_id, response)
+    return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run)
 
 
 @routes.post("/jobs/{job_id}/disable", responses=REFUSALS)
@@ -111,10 +107,7 @@ async def disable_job(
         )
         return job_id
 
-    if dry_run:
-        return await tried(db, caller, act, job_id)
-    await act(db)
-    return await _as_it_stands(db, caller, job_id, response)
+    return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run)
 
 
 @routes.post("/jobs/{job_id}/resume", responses=REFUSALS)
@@ -142,15 +135,5 @@ async def resume_job(
         )
         return job_id
 
-    if dry_run:
-        return await tried(db, caller, act, job_id)
-    await act(db)
-    tell(Hint.TIMERS)
-    tell(Hint.READY)
-    return await _as_it_stands(db, caller, job_id, response)
-
-
-async def _as_it_stands(db: Database, caller: Caller, job_id: JobId, response: Response) -> JobOut:
-    record = await listing.job(db, caller.workspace_id, job_id)
-    response.headers["ETag"] = etag(record)
-    return job_out(record)
+    hints = (Hint.TIMERS, Hint.READY)
+    return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run, tell=tell, hints=hints)

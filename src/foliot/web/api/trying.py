@@ -1,22 +1,51 @@
-"""`dry_run=true`: the same routes, and nothing is kept."""
+"""What is done to a job, or with `dry_run=true` only tried: the same routes, and nothing is kept."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Query, Response
 
 from foliot.domain.ids import JobId
-from foliot.services import Database, trying
+from foliot.services import Database, listing, trying
 from foliot.services.access import Caller
+from foliot.services.hints import Announce, Hint
 from foliot.services.trying import Act
-from foliot.web.present import job_out, times_out
+from foliot.web.present import etag, job_out, times_out
+from foliot.wire.jobs import JobOut
 from foliot.wire.trying import DifferenceOut, DryRunOut, MovedOut
 
 SHOWN = 5
 DryRun = Annotated[
     bool, Query(description="Keep nothing; answer with how it would stand and what would change ahead.")
 ]
+
+
+async def done_or_tried(
+    db: Database,
+    caller: Caller,
+    job_id: JobId,
+    act: Act,
+    response: Response,
+    *,
+    dry_run: bool,
+    tell: Announce | None = None,
+    hints: tuple[Hint, ...] = (),
+) -> JobOut | DryRunOut:
+    """Of what is only tried, nobody hears a hint."""
+    if dry_run:
+        return await tried(db, caller, act, job_id)
+    await act(db)
+    if tell is not None:
+        for hint in hints:
+            tell(hint)
+    return await as_it_stands(db, caller, job_id, response)
+
+
+async def as_it_stands(db: Database, caller: Caller, job_id: JobId, response: Response) -> JobOut:
+    record = await listing.job(db, caller.workspace_id, job_id)
+    response.headers["ETag"] = etag(record)
+    return job_out(record)
 
 
 async def tried(db: Database, caller: Caller, act: Act, job_id: JobId | None = None) -> DryRunOut:
