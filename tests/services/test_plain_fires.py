@@ -13,7 +13,7 @@ from foliot.domain.policy import Limits, Overlap, OverlapRule
 from foliot.domain.schedule import ZONE_DATA_VERSION, Cron, Interval, Once, Schedule
 from foliot.services.tick import _tick, tick
 from foliot.storage import due
-from foliot.storage.timers import PlannedTwice
+from foliot.storage.fires import PlannedTwice
 from foliot.storage.tx import Role
 from tests.services.shop import MINUTE, Shop
 

@@ -15,7 +15,7 @@ from foliot.services.firing import fire_one
 from foliot.services.loading import Around, look_around
 from foliot.storage import timer_moves, timers
 from foliot.storage.errors import is_misfit
-from foliot.storage.timers import Planned
+from foliot.storage.fires import Planned
 from foliot.storage.tx import Database, Role
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from foliot.services.in_hand import note, refuse_archived, take
 from foliot.services.making import Asked, make
 from foliot.storage import runs
 from foliot.storage.runs import Recorded
-from foliot.storage.timers import TimerRow
+from foliot.storage.timer_rows import TimerRow
 from foliot.storage.tx import Database, Role
 
 MOST = 1_000

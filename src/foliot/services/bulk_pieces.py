@@ -22,7 +22,7 @@ from foliot.services.moving import Stop
 from foliot.services.wanting import Asker
 from foliot.storage import dependencies, jobs, timers
 from foliot.storage.jobs import StoredJob
-from foliot.storage.timers import TimerRow
+from foliot.storage.timer_rows import TimerRow
 from foliot.storage.tx import Database, Role, Tx
 
 MOST_TAGS = 50

@@ -28,8 +28,9 @@ from foliot.services.jobs import first_cursor
 from foliot.services.loading import look_around
 from foliot.storage import calendars, jobs, standing, timer_moves
 from foliot.storage.definitions import definition_json
+from foliot.storage.fires import Planned
 from foliot.storage.jobs import Author, Move, StoredJob
-from foliot.storage.timers import Planned, TimerRow
+from foliot.storage.timer_rows import TimerRow
 from foliot.storage.tx import Database, Role, Tx
 
 log = logging.getLogger(__name__)

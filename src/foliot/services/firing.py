@@ -13,9 +13,10 @@ from foliot.domain.run import WaitsFor
 from foliot.services.dependents import cancel_live, wake_dependents
 from foliot.services.loading import Around
 from foliot.services.settling import BY, Settling
-from foliot.storage import dependencies, jobs, timers
+from foliot.storage import dependencies, fires, jobs
+from foliot.storage.fires import Planned
 from foliot.storage.jobs import Move
-from foliot.storage.timers import Planned, TimerRow
+from foliot.storage.timer_rows import TimerRow
 from foliot.storage.tx import Tx
 
 NOBODY: Mapping[JobId, TimerRow] = MappingProxyType({})
@@ -28,7 +29,7 @@ _REASONS = {
 
 async def fire(tx: Tx, around: Around, planned: Sequence[Planned]) -> int:
     """Records and timers in one statement, then whatever else the plans ask for. Answers with how many records were made."""
-    recorded = await timers.fire(tx, planned)
+    recorded = await fires.fire(tx, planned)
     await _follow(tx, around, [each for each in planned if _has_more(each.plan)], {}, BY)
     return recorded
 
@@ -40,8 +41,8 @@ async def fire_one(
 
     `dependents` are the timers, locked with its own, of the jobs that the end of one of its runs may wake.
     """
-    planned = await timers.without_recorded(tx, [one])
-    recorded = await timers.fire(tx, planned)
+    planned = await fires.without_recorded(tx, [one])
+    recorded = await fires.fire(tx, planned)
     await _follow(tx, around, [each for each in planned if _has_more(each.plan)], dependents, by)
     return recorded
 
@@ -106,7 +107,7 @@ async def _follow(
 
 
 def _after(each: Planned) -> TimerRow:
-    """The timer as `timers.fire` has left it, and the job as its events will."""
+    """The timer as `fires.fire` has left it, and the job as its events will."""
     made = [record for record in each.plan.records if isinstance(record, NewRun)]
     behind = sum(record.waits_for is WaitsFor.TURN for record in made)
     row = each.row

@@ -16,7 +16,7 @@ from foliot.services.settling import Settling
 from foliot.storage import audit, jobs, members, revisions, timers
 from foliot.storage.audit import AuditEntry
 from foliot.storage.jobs import StoredJob
-from foliot.storage.timers import TimerRow
+from foliot.storage.timer_rows import TimerRow
 from foliot.storage.tx import Tx
 
 

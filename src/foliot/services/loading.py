@@ -13,7 +13,7 @@ from foliot.domain.records import DueJob
 from foliot.domain.schedule import Calendar
 from foliot.storage import calendars, dependencies, freezes
 from foliot.storage.freezes import Scoped
-from foliot.storage.timers import TimerRow
+from foliot.storage.timer_rows import TimerRow
 from foliot.storage.tx import Tx
 
 

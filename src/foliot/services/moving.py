@@ -20,8 +20,10 @@ from foliot.services.loading import look_around
 from foliot.services.settling import Settling
 from foliot.storage import audit, jobs, standing, timer_moves, timers
 from foliot.storage.audit import AuditEntry
+from foliot.storage.fires import Planned
 from foliot.storage.jobs import Move
-from foliot.storage.timers import Planned, TimerRow, Told
+from foliot.storage.timer_rows import TimerRow
+from foliot.storage.timers import Told
 from foliot.storage.tx import Tx
 
 PURGED_AT_ONCE = 2_000  # run records, in one transaction

@@ -25,7 +25,7 @@ from foliot.storage import installation, jobs, repair, rounds, timers
 from foliot.storage.jobs import Move
 from foliot.storage.repair import InLine, Rescheduled, Seen
 from foliot.storage.rounds import START, Round
-from foliot.storage.timers import TimerRow
+from foliot.storage.timer_rows import TimerRow
 from foliot.storage.tx import Database, Role, Tx
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from foliot.domain.planning import plan_start
 from foliot.domain.records import DueJob
 from foliot.services.loading import look_around
 from foliot.storage import timers
-from foliot.storage.timers import TimerRow
+from foliot.storage.timer_rows import TimerRow
 from foliot.storage.tx import Tx
 
 _PLANNED = frozenset({JobStatus.ACTIVE, JobStatus.PENDING})

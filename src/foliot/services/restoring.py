@@ -11,9 +11,9 @@ from foliot.services.alone import fire_each
 from foliot.services.firing import fire
 from foliot.services.loading import look_around
 from foliot.services.tick import BATCH
-from foliot.storage import timers
+from foliot.storage import fires, timers
+from foliot.storage.fires import Planned
 from foliot.storage.installation import MissedChoice
-from foliot.storage.timers import Planned
 from foliot.storage.tx import Database, Role
 
 log = logging.getLogger(__name__)
@@ -55,5 +55,5 @@ async def _skip_together(database: Database) -> int:
         if rows:
             around = await look_around(tx, rows, gates=True)
             planned = [Planned(row, plan_missed(around.due(row), tx.now)) for row in rows]
-            await fire(tx, around, await timers.without_recorded(tx, planned))
+            await fire(tx, around, await fires.without_recorded(tx, planned))
         return len(rows)

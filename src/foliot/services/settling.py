@@ -29,7 +29,8 @@ from foliot.storage.jobs import Move
 from foliot.storage.leases import Lease, Settled
 from foliot.storage.limits import Permit
 from foliot.storage.runs import Standing
-from foliot.storage.timers import TimerRow, Told
+from foliot.storage.timer_rows import TimerRow
+from foliot.storage.timers import Told
 from foliot.storage.tx import Tx
 from foliot.storage.waiting import Waiting
 

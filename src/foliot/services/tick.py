@@ -14,8 +14,9 @@ from foliot.domain.schedule import ZONE_DATA_VERSION
 from foliot.services.alone import fire_each
 from foliot.services.firing import ends_runs, fire
 from foliot.services.loading import Around, look_around
-from foliot.storage import due, freezes, timers
-from foliot.storage.timers import Planned, PlannedTwice, TimerRow
+from foliot.storage import due, fires, freezes, timers
+from foliot.storage.fires import Planned, PlannedTwice
+from foliot.storage.timer_rows import TimerRow
 from foliot.storage.tx import Database, Role
 
 log = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> 
         around = await look_around(tx, rows, gates=True, frozen=frozen)
         planned = [_planned(row, around, tx.now) for row in rows]
         if is_careful:
-            planned = await timers.without_recorded(tx, planned)
+            planned = await fires.without_recorded(tx, planned)
         # The end of a run is told to dependents under their locks, which are taken before any other timer's.
         alone = {each.row.job_id for each in planned if each.row.has_dependents and ends_runs(each.plan)}
         together = [each for each in planned if each.row.job_id not in alone] if alone else planned

@@ -14,9 +14,10 @@ from uuid import UUID
 
 from foliot.domain.ids import JobId
 from foliot.storage.arrays import assembled, bigints, instant_of, raw_instant, raw_uuids
+from foliot.storage.fires import PlannedTwice
 from foliot.storage.queries import sql
 from foliot.storage.shared_fires import COLUMNS, shared_by
-from foliot.storage.timers import PlannedTwice, TimerRow, timer_row
+from foliot.storage.timer_rows import TimerRow, timer_row
 from foliot.storage.tx import Tx
 
 _IDS, _INSTANTS = (0, 1, 14), (6, 7, 8, 13, 16)  # places in a row of `take_due`

@@ -16,8 +16,8 @@ from foliot.services.freezes import NewFreeze, lift, thaw, turn_on
 from foliot.services.loading import look_around
 from foliot.services.report import Report, settle_reports
 from foliot.services.tick import _planned
-from foliot.storage import due, freezes, leases, timers
-from foliot.storage.timers import Planned
+from foliot.storage import due, fires, freezes, leases
+from foliot.storage.fires import Planned
 from foliot.storage.tx import Role
 from foliot.testing.actors import ADA
 from tests.race.holding.meeting import blocked
@@ -82,7 +82,7 @@ async def test_a_tick_that_did_not_see_the_freeze_is_waited_for(
         freezing = begin(stage)
         async with blocked(freezing, watcher):
             planned: list[Planned] = [_planned(row, around, tx.now) for row in rows]
-            assert await timers.fire(tx, planned) == 1
+            assert await fires.fire(tx, planned) == 1
     await freezing
     assert stage.waits() == [(beat, "freeze")]
 
