@@ -19,13 +19,9 @@ from psycopg import AsyncConnection
 from psycopg.sql import SQL, Identifier
 
 from foliot.storage.tx import Database
-from foliot.testing.database import LOGIN
+from tests.race.blocked import until_blocked
 
 T = TypeVar("T")
-_BLOCKED = SQL(
-    "SELECT count(*) FROM pg_stat_activity"
-    " WHERE usename = %s AND datname = current_database() AND wait_event_type = 'Lock'"
-)
 
 
 @dataclass(slots=True)
@@ -59,7 +55,7 @@ class Hands:
         """Start `verb`, and come back when it waits behind the one that is held."""
         task = asyncio.create_task(verb)
         self.waiting += 1
-        await self._until_blocked()
+        await until_blocked(self.watcher, self.waiting)
         return task
 
     @asynccontextmanager
@@ -71,11 +67,3 @@ class Hands:
             self.waiting = 0
             await self.keeper.rollback()
             await asyncio.wait([task], timeout=30)
-
-    async def _until_blocked(self) -> None:
-        async with asyncio.timeout(30):
-            while True:
-                cursor = await self.watcher.execute(_BLOCKED, [LOGIN.name])
-                if await cursor.fetchone() == (self.waiting,):
-                    return
-                await asyncio.sleep(0.01)

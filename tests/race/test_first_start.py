@@ -10,7 +10,7 @@ from psycopg import AsyncConnection
 
 from foliot.services import setup
 from foliot.storage.tx import Database
-from foliot.testing.database import LOGIN
+from tests.race.blocked import until_blocked
 
 
 async def test_of_many_first_starts_one_makes_the_key(login_url: str, owner: psycopg.Connection[Any]) -> None:
@@ -46,14 +46,3 @@ async def test_two_new_admin_keys_at_once_share_one_administrator(
         made = await asyncio.gather(*(setup.create_admin_key(node, "ops") for node in (left, right)))
     assert len({key.principal_id for key in made}) == 1
     assert len({key.secret for key in made}) == 2
-
-
-async def until_blocked(watcher: AsyncConnection[Any]) -> None:
-    question = "SELECT count(*) FROM pg_stat_activity WHERE usename = %s AND datname = current_database() AND wait_event_type = 'Lock'"
-    async with asyncio.timeout(30):
-        while True:
-            cursor = await watcher.execute(question, [LOGIN.name])
-            if await cursor.fetchone() == (1,):
-                return
-            await watcher.rollback()  # the next look must be a new one
-            await asyncio.sleep(0.01)

@@ -25,6 +25,7 @@ from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database, Role
 from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from tests.race.blocked import BLOCKED
 
 pytestmark = pytest.mark.anyio
 DAY = timedelta(days=1)
@@ -60,7 +61,7 @@ async def held(
 async def blocked(owner: psycopg.Connection[Any], task: asyncio.Task[Any]) -> None:
     """Wait until the other hand waits for a lock."""
     async with asyncio.timeout(20):
-        while owner.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone() == (0,):
+        while owner.execute(BLOCKED).fetchone() == (0,):
             assert not task.done()
             await asyncio.sleep(0.005)
 

@@ -14,28 +14,16 @@ from foliot.domain.ids import WorkspaceId
 from foliot.services.setup import first_start
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from foliot.testing.database import LOGIN
+from tests.race.blocked import until_blocked
 from tests.services.staging import Stage
 
 T = TypeVar("T")
-_BLOCKED = (
-    "SELECT count(*) FROM pg_stat_activity"
-    " WHERE usename = %s AND datname = current_database() AND wait_event_type = 'Lock'"
-)
 
 
 @asynccontextmanager
 async def blocked(other: asyncio.Task[T], watcher: AsyncConnection[Any]) -> AsyncIterator[None]:
     """Enters when `other` waits for a lock of ours; the block must let it go. Leaves when it is done."""
-    async with asyncio.timeout(30):
-        while True:
-            cursor = await watcher.execute(_BLOCKED, [LOGIN.name])
-            found = await cursor.fetchone()
-            await watcher.rollback()  # the next look must be a new one
-            if found is not None and found[0] > 0:
-                break
-            assert not other.done(), "it was to wait for a lock, and did not"
-            await asyncio.sleep(0.01)
+    await until_blocked(watcher, other=other)
     yield
 
 
