@@ -15,6 +15,7 @@ import pytest
 from foliot.domain.logs import MOST_LINES
 from foliot.domain.outcomes import AskedRetry, AskedSkip, Failed, Succeeded
 from foliot.domain.schedule import SkipReason
+from foliot.handlers.means import Means
 from foliot.handlers.python import PythonHandler
 from foliot.handlers.registry import Assignment, Done, load
 from foliot.sdk.context import Context
@@ -108,7 +109,7 @@ def is_alive(pid: int) -> bool:
 
 
 async def test_our_own_handlers_come_in_by_the_same_door_as_others() -> None:
-    found = load()
+    found = load(Means())
     assert {"http", "python"} <= set(found)
     for handler in found.values():
         await handler.close()

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from foliot.domain.outcomes import Failed, Outcome, Succeeded
 from foliot.domain.run import RunError
+from foliot.handlers.means import Means
 from foliot.sdk.context import Context
 from foliot.wire.shape import Shape
 
@@ -45,7 +46,10 @@ class Described:
 
 
 class Handler(Protocol):
-    """A class may say what it does in `description`, and what its configuration looks like in `config_shape`, a shape of the wire."""
+    """A class may say what it does in `description`, and what its configuration looks like in `config_shape`, a shape of the wire.
+
+    Where it needs something of its process it has `made_with(means)`, which answers None where this process cannot serve it.
+    """
 
     async def run(self, assignment: Assignment) -> Done:
         """Cancelled when the attempt must end (deadline, cancel, shutdown): then stop the work for real, and soon.
@@ -67,14 +71,17 @@ def failed(code: str, message: str, output: Any = None, *, permanent: bool = Fal
     return Done(Failed(RunError(code, message), permanent), output)
 
 
-def load() -> dict[str, Handler]:
+def load(means: Means) -> dict[str, Handler]:
     """Every handler by its type. One that cannot be loaded is told and left out: its jobs wait for a worker that can."""
     found: dict[str, Handler] = {}
     for entry in entry_points(group=GROUP):
         try:
-            found[entry.name] = entry.load()()
+            handler = _made(entry.load(), means)
         except Exception:
             log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
+        else:
+            if handler is not None:
+                found[entry.name] = handler
     return found
 
 
@@ -91,3 +98,9 @@ def described() -> Mapping[str, Described]:
         except Exception:
             log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
     return found
+
+
+def _made(kind: Any, means: Means) -> Handler | None:
+    make = getattr(kind, "made_with", None)
+    handler: Handler | None = kind() if make is None else make(means)
+    return handler

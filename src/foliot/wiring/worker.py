@@ -26,6 +26,7 @@ from foliot.domain.ids import WorkerId
 from foliot.engine.hints import Listening
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
+from foliot.handlers.means import Means
 from foliot.services.hints import Announcer, Hint
 from foliot.settings import Settings
 from foliot.storage.tx import Database, PoolSize
@@ -109,7 +110,7 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
         link = LocalLink(database, name, lease, orders.queues)
         reporter = Reporter(link)
         logbook = Logbook(link)
-        worker = Worker(link, registry.load(), reporter, orders.permits, logbook=logbook)
+        worker = Worker(link, registry.load(Means(database)), reporter, orders.permits, logbook=logbook)
         announcer = Announcer(database, TIMERS_PAUSE)
         stack.push_async_callback(announcer.close)
         claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)

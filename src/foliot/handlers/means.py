@@ -1,0 +1,14 @@
+"""What a process gives its handlers to work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from foliot.services import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """A handler's class takes what it needs in `made_with`; one that needs nothing is made without."""
+
+    database: Database | None = None  # None on a host, which speaks HTTP alone
