@@ -8,6 +8,8 @@ import re
 from datetime import timedelta
 from typing import Any
 
+from foliot import telemetry
+from foliot.domain.masking import MASK, NO_MASKS, Masks
 from foliot.domain.outcomes import AskedSkip, Failed, TimedOut
 from foliot.domain.run import RunError
 from foliot.handlers.registry import Assignment, Done, Handler, failed
@@ -20,8 +22,15 @@ MOST_MESSAGE = 4_000  # characters
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-async def perform(handler: Handler, work: Work, write: Write = to_nowhere) -> Done:
+async def perform(handler: Handler, work: Work, write: Write = to_nowhere, masks: Masks = NO_MASKS) -> Done:
     """Raises nothing but CancelledError, when somebody other than the deadline ended it."""
+    if not masks:
+        return storable(await _performed(handler, work, write))
+    with telemetry.hidden(masks):  # libraries tell what they do in the log of this process
+        return storable(await _performed(handler, work, write), masks)
+
+
+async def _performed(handler: Handler, work: Work, write: Write) -> Done:
     try:
         async with asyncio.timeout(max(timedelta(0), work.left).total_seconds()) as deadline:
             done = await handler.run(assignment_of(work, write))
@@ -29,7 +38,7 @@ async def perform(handler: Handler, work: Work, write: Write = to_nowhere) -> Do
         done = Done(TimedOut()) if deadline.expired() else _raised(error)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
         done = _raised(error)
-    return storable(done)
+    return done
 
 
 def assignment_of(work: Work, write: Write = to_nowhere) -> Assignment:
@@ -48,19 +57,30 @@ def assignment_of(work: Work, write: Write = to_nowhere) -> Assignment:
     return Assignment(ctx, work.config, work.input)
 
 
-def storable(done: Done) -> Done:
-    """An output that is no JSON, or too much of it, is a failure that no retry would mend."""
+def storable(done: Done, masks: Masks = NO_MASKS) -> Done:
+    """Without secrets. An output that is no JSON, or too much of it, is a failure that no retry would mend."""
     if isinstance(done.outcome, Failed):
         error = done.outcome.error
-        clean = RunError(_clean(error.code)[:100], _clean(error.message)[:MOST_MESSAGE])
+        # What is cut off last may be the middle of a secret, so those go first.
+        clean = RunError(
+            _clean(masks.text(error.code))[:100], _clean(masks.text(error.message))[:MOST_MESSAGE]
+        )
         done = Done(Failed(clean, done.outcome.permanent), done.output)
     if isinstance(done.outcome, AskedSkip):
-        done = Done(AskedSkip(done.outcome.reason, _clean(done.outcome.note)[:MOST_MESSAGE]), done.output)
+        note = _clean(masks.text(done.outcome.note))[:MOST_MESSAGE]
+        done = Done(AskedSkip(done.outcome.reason, note), done.output)
     if done.output is None or (problem := _problem(done.output)) is None:
-        return done
+        return Done(done.outcome, _masked(done.output, masks)) if masks else done
     if isinstance(done.outcome, Failed):
         return Done(done.outcome)
     return failed("output_invalid", problem, permanent=True)
+
+
+def _masked(output: Any, masks: Masks) -> Any:
+    try:
+        return masks.json(output)
+    except RecursionError:  # too deep to look through, though not too deep to be stored
+        return MASK
 
 
 def _problem(output: Any) -> str | None:
