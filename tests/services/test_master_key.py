@@ -152,7 +152,7 @@ async def test_a_long_rotation_comes_in_several_calls(
     monkeypatch.setattr(master_key, "BATCH", 1)
     monkeypatch.setattr(master_key, "MOST_BATCHES", 2)
     vault = a_vault(NEW, OLD)
-    told = []
+    told: list[master_key.Rotated] = []
     while not told or told[-1].left:
         told.append(await master_key.rotate(database, vault, TEST))
     assert [(each.rotated, each.left) for each in told] == [(2, 3), (2, 1), (1, 0)]
