@@ -1,16 +1,15 @@
-"""One attempt: a handler, a deadline, and what came of it as a value that can be stored."""
+"""One attempt: a handler, and what came of it as a value that can be stored."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from datetime import timedelta
+from contextlib import nullcontext
 from typing import Any
 
 from foliot import telemetry
 from foliot.domain.masking import MASK, NO_MASKS, Masks
-from foliot.domain.outcomes import AskedSkip, Failed, TimedOut
+from foliot.domain.outcomes import AskedSkip, Failed
 from foliot.domain.run import RunError
 from foliot.handlers.registry import Assignment, Done, Handler, failed
 from foliot.sdk.context import Context, Write, to_nowhere
@@ -20,25 +19,18 @@ MOST_OUTPUT = 1024 * 1024  # bytes of JSON
 MOST_MESSAGE = 4_000  # characters
 # PostgreSQL keeps neither of these in JSON or text.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_NOTHING_HIDDEN = nullcontext()
 
 
 async def perform(handler: Handler, work: Work, write: Write = to_nowhere, masks: Masks = NO_MASKS) -> Done:
-    """Raises nothing but CancelledError, when somebody other than the deadline ended it."""
-    if not masks:
-        return storable(await _performed(handler, work, write))
-    with telemetry.hidden(masks):  # libraries tell what they do in the log of this process
-        return storable(await _performed(handler, work, write), masks)
-
-
-async def _performed(handler: Handler, work: Work, write: Write) -> Done:
-    try:
-        async with asyncio.timeout(max(timedelta(0), work.left).total_seconds()) as deadline:
+    """Raises nothing but CancelledError, when somebody ended it: its deadline, a person, a shutdown."""
+    # What libraries tell in the log of this process is none of the run's, but may hold its secrets.
+    with telemetry.hidden(masks) if masks else _NOTHING_HIDDEN:
+        try:
             done = await handler.run(assignment_of(work, write))
-    except TimeoutError as error:
-        done = Done(TimedOut()) if deadline.expired() else _raised(error)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
-        done = _raised(error)
-    return done
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
+            done = _raised(error)
+    return storable(done, masks)
 
 
 def assignment_of(work: Work, write: Write = to_nowhere) -> Assignment:
