@@ -197,3 +197,13 @@ async def test_a_node_without_a_key_or_with_a_wrong_one_takes_no_secrets_and_say
             assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
             assert "master.key" in answer.text
             assert (await town.ask("GET", f"/secrets/{found['id']}")).json()["readable"] is False
+
+
+async def test_a_function_names_its_secrets_and_is_given_no_plain_text_for_one(town: Town) -> None:
+    await made(town)
+    named = {"call": "shop.jobs:sync", "secrets": {"token": {"secret": "crm-token"}}}
+    assert (await town.ask("POST", "/jobs", json=job(type="python", config=named))).status_code == 201
+    plain = {**named, "secrets": {"token": VALUE}}
+    refused = await town.ask("POST", "/jobs", json=job(type="python", config=plain))
+    assert problems(refused) == {"/config/secrets/token": "This must name a secret."}
+    assert VALUE not in refused.text
