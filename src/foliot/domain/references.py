@@ -15,7 +15,10 @@ class Reference(NamedTuple):
 
 def may_refer(config: Mapping[str, Any]) -> bool:
     """Whether any can stand in it. Asked of every claimed run: most configurations hold nothing but text and numbers."""
-    return any(type(value) is dict or type(value) is list for value in config.values()) or KEY in config
+    for value in config.values():
+        if type(value) is dict or type(value) is list:
+            return True
+    return KEY in config
 
 
 def references(config: Any, pointer: str = "") -> Iterator[Reference]:

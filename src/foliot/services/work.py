@@ -49,8 +49,9 @@ async def claim_work(database: Database, claimer: Claimer, vault: Vault | None =
     """Runs to be done, with what is to be done in them. Those whose secrets cannot be had end here as failed attempts."""
     if claimer.queue != ANY_QUEUE:
         found = await claim_and(_load, database, claimer) or Found([], [])
-        if any(may_refer(each.config) for each in found.work):
-            return Found(await _with_secrets(database, claimer, vault, found.work), found.orphans)
+        for each in found.work:
+            if may_refer(each.config):
+                return Found(await _with_secrets(database, claimer, vault, found.work), found.orphans)
         return found
     found = Found([], [])
     for queue in await queues_in_turn(database, claimer.turns):
