@@ -15,6 +15,7 @@ from foliot import __version__
 from foliot.services import Database
 from foliot.services.access import Door
 from foliot.services.hints import Announce
+from foliot.services.vault import Given, Vault
 from foliot.web import errors, health, openapi
 from foliot.web.api import (
     asking,
@@ -29,10 +30,12 @@ from foliot.web.api import (
     jobs,
     keys,
     logs,
+    master_key,
     members,
     planned_times,
     preview,
     runs,
+    secrets,
     workspaces,
 )
 from foliot.web.methods import Addresses, Methods
@@ -56,6 +59,8 @@ NOUNS = (
     keys,
     logs,
     members,
+    secrets,
+    master_key,
     workspaces,
     audit,
 )
@@ -69,12 +74,13 @@ def create_app(
     announce: Announce,
     *,
     door: Door | None = None,
+    vault: Vault | None = None,
     rates: Rates | None = None,
 ) -> FastAPI:
     """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown.
 
     `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next. `door` knows the
-    quotas of the installation and `rates` count what comes in; without them there are none.
+    quotas of the installation and `rates` count what comes in; without them there are none. Without a `vault` no secret can be kept.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
     app = FastAPI(
@@ -90,6 +96,7 @@ def create_app(
     app.state.announce = announce
     app.state.door = door or Door(database)
     app.state.rates = rates or Rates()
+    app.state.vault = vault or Vault(Given())
     app.state.streams = Counter()  # open ones, by workspace
     app.add_middleware(Methods)
     app.add_middleware(Requests)
