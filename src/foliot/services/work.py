@@ -37,7 +37,7 @@ async def claim_work(database: Database, claimer: Claimer) -> Found:
     if claimer.queue != ANY_QUEUE:
         return await claim_and(_load, database, claimer) or Found([], [])
     found = Found([], [])
-    for queue in await queues_in_turn(database, claimer.turns):
+    for queue in await queues_in_turn(database, claimer.turns, claimer.workspace_id):
         left = claimer.permits - len(found.work) - len(found.orphans)
         if left > 0:
             more = await claim_work(database, replace(claimer, queue=queue, permits=left))

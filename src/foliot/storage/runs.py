@@ -164,6 +164,8 @@ async def make(tx: Tx, runs: Sequence[Made]) -> frozenset[RunId]:
             "concurrency_key": [spec.concurrency_key for spec in specs],
             "timeout": [spec.limits.timeout for spec in specs],
             "expires_at": [run.expires_at for run in runs],
+            "target": [spec.target and spec.target.text for spec in specs],
+            "read_only": [spec.read_only for spec in specs],
             "now": tx.now,
         },
     )
