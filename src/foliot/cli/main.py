@@ -16,6 +16,7 @@ from foliot.cli import (
     events,
     fleet,
     freeze,
+    host,
     jobs,
     keys,
     members,
@@ -63,6 +64,7 @@ def foliot(
 
 app.command("serve")(serve.serve)
 app.command("worker")(worker.worker)
+app.command("host")(host.host)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(runs.app, name="runs")
 app.command("why")(why.why)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from foliot.domain.access import Actor
@@ -88,11 +88,10 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What was claimed; and where that is nothing, when the next of what is meant for this worker may start."""
+    """What was claimed; and where that is nothing, how long until the next of what is meant for this host may start."""
 
     work: Sequence[Work] = ()
-    next_at: datetime | None = None
-    orphans: Sequence[RunId] = field(default_factory=list)
+    next_in: timedelta | None = None
 
 
 async def register(
@@ -150,7 +149,6 @@ async def claim(
     worker_id: WorkerId,
     types: Sequence[str],
     permits: int,
-    turns: Turns,
 ) -> Offer:
     async with database.tx(Role.ENGINE) as tx:
         found = await _found(tx, speaker, worker_id)
@@ -159,12 +157,15 @@ async def claim(
             "This worker is not registered, or was silent for so long that its runs went to others.",
             hint="Register again and go on under the new id.",
         )
-    claimer = Claimer(worker_id, "", types, permits, turns, speaker.workspace_id, found.host_id)
+    claimer = Claimer(worker_id, "", types, permits, Turns(), speaker.workspace_id, found.host_id)
     taken = await _claimed(database, claimer, found)
-    if taken.work or taken.orphans or found.host_id is None:
-        return Offer(taken.work, orphans=[each.run_id for each in taken.orphans])
+    for each in taken.orphans:  # its lease is swept at its deadline
+        log.error("run.orphaned", extra={"run": str(each.run_id), "job": str(each.job_id)})
+    if taken.work or found.host_id is None:
+        return Offer(taken.work)
     async with database.tx(Role.APP, speaker.workspace_id) as tx:
-        return Offer(next_at=await hosts.next_at(tx, found.host_id, speaker.workspace_id))
+        next_at = await hosts.next_at(tx, found.host_id, speaker.workspace_id)
+        return Offer(next_in=None if next_at is None else next_at - tx.now)
 
 
 async def report(
@@ -258,10 +259,7 @@ async def _claimed(database: Database, claimer: Claimer, found: Remote) -> Found
     for queue in found.queues:
         left = claimer.permits - len(taken.work) - len(taken.orphans)
         if left > 0:
-            asking = Claimer(
-                claimer.worker_id, queue, claimer.types, left, claimer.turns, claimer.workspace_id
-            )
-            more = await claim_work(database, asking)
+            more = await claim_work(database, replace(claimer, queue=queue, permits=left))
             taken = Found(taken.work + more.work, taken.orphans + more.orphans)
     return taken
 

@@ -14,6 +14,8 @@ from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database, Tx
 from foliot.storage.workers import ANY_QUEUE
 
+__all__ = ["Claimed", "Found", "Work", "claim_work"]
+
 
 class Work(NamedTuple):
     """`left` is what the attempt may still take, by the database's clock at the moment of loading."""
