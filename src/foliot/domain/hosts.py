@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from foliot.domain.target import Target, TargetKind
-
 GONE_AFTER = timedelta(minutes=2)  # of silence beyond its lease
 
 
@@ -42,15 +40,3 @@ class Room:
 
     def __bool__(self) -> bool:
         return self.mutations > 0 or self.reads > 0
-
-    def within(self, permits: int) -> Room:
-        """Those that change something go first."""
-        mutations = min(self.mutations, permits)
-        return Room(mutations, min(self.reads, permits - mutations))
-
-
-def whereabouts(target: Target, host: str) -> str:
-    """The host by name and, where the job names an instance, by that."""
-    return (
-        f"host {host}" if target.kind is TargetKind.HOST else f"host {host}, which has server {target.name},"
-    )

@@ -125,8 +125,7 @@ async def _claim_bound(tx: Tx, claimer: Claimer, workspace_id: WorkspaceId) -> t
     room = await hosts.room(tx, claimer.host_id)
     if not room:
         return [], 0
-    most = room.within(claimer.permits)
-    asked = await hosts.ask(tx, claimer.host_id, workspace_id, claimer.types, most)
+    asked = await hosts.ask(tx, claimer.host_id, workspace_id, claimer.types, room, claimer.permits)
     return await take_asked(tx, claimer.worker_id, asked, claimer.host_id)
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from foliot.domain.awaiting import away
 from foliot.domain.errors import Invalid
+from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import WorkspaceId
+from foliot.domain.job import Job
 from foliot.domain.target import Target, TargetKind
 from foliot.storage import hosts
 from foliot.storage.tx import Tx
@@ -21,6 +24,15 @@ async def check_target(tx: Tx, workspace_id: WorkspaceId, target: Target | None)
     raise Invalid(
         f"There is no {target.words}.", pointer=f"/target/{target.kind.value}", hint=_hint(target, there)
     )
+
+
+async def why_away(tx: Tx, workspace_id: WorkspaceId, target: Target, job: Job) -> str | None:
+    """Why nothing can run there now; None where its host is online."""
+    host = await hosts.resolve(tx, workspace_id, target)
+    if host is not None and host.sighting.status(tx.now) is HostStatus.ONLINE:
+        return None
+    clause = away(job, target, None if host is None else (host.name, host.sighting))
+    return f"{clause[0].upper()}{clause[1:]}."
 
 
 def _hint(target: Target, there: list[str]) -> str:

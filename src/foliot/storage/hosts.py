@@ -96,24 +96,30 @@ async def left(tx: Tx, host_id: HostId) -> None:
 async def room(tx: Tx, host_id: HostId) -> Room | None:
     """What it may take on now, which holds until the transaction ends; None where there is no such host."""
     caps = await tx.fetch_one(sql.hosts.lock, {"id": host_id})
-    leased = await tx.fetch_one(sql.hosts.leased, {"id": host_id})
-    if caps is None or leased is None:
+    if caps is None:
         return None
-    return Room(
-        max(0, caps["max_mutations"] - leased["mutations"]), max(0, caps["max_reads"] - leased["reads"])
-    )
+    taken = await leased(tx, host_id)
+    return Room(max(0, caps["max_mutations"] - taken.mutations), max(0, caps["max_reads"] - taken.reads))
+
+
+async def leased(tx: Tx, host_id: HostId) -> Room:
+    """How much of its room is taken."""
+    row = await tx.fetch_one(sql.hosts.leased, {"id": host_id})
+    assert row is not None
+    return Room(row["mutations"], row["reads"])
 
 
 async def ask(
-    tx: Tx, host_id: HostId, workspace_id: WorkspaceId, types: Sequence[str], most: Room
+    tx: Tx, host_id: HostId, workspace_id: WorkspaceId, types: Sequence[str], room: Room, permits: int
 ) -> dict[RunId, Permit]:
     """Ready runs under our lock, in the order in which they should start."""
     params = {
         "id": host_id,
         "workspace_id": workspace_id,
         "types": list(types),
-        "mutations": most.mutations,
-        "reads": most.reads,
+        "mutations": min(room.mutations, permits),
+        "reads": min(room.reads, permits),
+        "most": permits,
         "now": tx.now,
     }
     rows = await tx.fetch(sql.hosts.ask, params)

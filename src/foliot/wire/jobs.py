@@ -86,8 +86,7 @@ Target = Annotated[
     Discriminator(
         _which_target,
         custom_error_type="target",
-        custom_error_message="A target names a host or a server.",
-        custom_error_context={"hint": 'Such as {"server": "pvp"} or {"host": "h1"}.'},
+        custom_error_message="A target is an object with a host or a server, by name.",
     ),
 ]
 

@@ -10,6 +10,7 @@ from typing import Self
 from foliot.sdk.asking import Ask, Ref, post
 from foliot.sdk.asynchronous.calendars import AsyncCalendars
 from foliot.sdk.asynchronous.freezes import AsyncFreezes
+from foliot.sdk.asynchronous.hosts import AsyncHosts
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.identity import AsyncKeys, AsyncMembers, AsyncWorkspaces
 from foliot.sdk.asynchronous.jobs import AsyncJobs
@@ -55,6 +56,7 @@ class AsyncClient:
         self.keys = AsyncKeys(self._http)
         self.members = AsyncMembers(self._http)
         self.workspaces = AsyncWorkspaces(self._http)
+        self.hosts = AsyncHosts(self._http)
         self.worker = AsyncWorker(self._http)
 
     async def preview(

@@ -14,6 +14,7 @@ from foliot.sdk.place import find
 from foliot.sdk.reading import read_text
 from foliot.sdk.synchronous.calendars import Calendars
 from foliot.sdk.synchronous.freezes import Freezes
+from foliot.sdk.synchronous.hosts import Hosts
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.identity import Keys, Members, Workspaces
 from foliot.sdk.synchronous.jobs import Jobs
@@ -56,6 +57,7 @@ class Client:
         self.keys = Keys(self._http)
         self.members = Members(self._http)
         self.workspaces = Workspaces(self._http)
+        self.hosts = Hosts(self._http)
         self.worker = Worker(self._http)
 
     def preview(

@@ -10,7 +10,7 @@ RETURNING id, (xmax = 0) AS is_new;
 
 -- name: seen
 -- Never back: an answer that was long under way does not make a host look gone.
-UPDATE hosts SET last_seen_at = GREATEST(last_seen_at, %(now)s), alive_until = GREATEST(alive_until, %(alive_until)s)
+UPDATE hosts SET last_seen_at = GREATEST(hosts.last_seen_at, %(now)s), alive_until = GREATEST(hosts.alive_until, %(alive_until)s)
   FROM workers WHERE workers.id = %(worker_id)s AND hosts.id = workers.host_id;
 
 -- name: left
@@ -39,7 +39,8 @@ SELECT mine.run_id, mine.workspace_id, mine.concurrency_key
           AND (expires_at IS NULL OR expires_at > %(now)s)
         ORDER BY priority, available_at, position
         LIMIT lane.room
-          FOR UPDATE SKIP LOCKED) AS mine;
+          FOR UPDATE SKIP LOCKED) AS mine
+ LIMIT %(most)s;
 
 -- name: next_at
 -- When the next of what is meant for this host may start.

@@ -83,12 +83,19 @@ told AS (
 SELECT * FROM leased;
 
 -- name: unserved
+-- What is meant for a host waits for that alone, whoever serves the queue.
 SELECT groups.*
-  FROM (SELECT queue, type, count(*) AS runs, min(available_at) AS since FROM ready
+  FROM (SELECT queue, type, target, count(*) AS runs, min(available_at) AS since FROM ready
          WHERE workspace_id = %(workspace_id)s AND available_at <= %(by)s
-         GROUP BY queue, type) AS groups
+         GROUP BY queue, type, target) AS groups
  WHERE NOT EXISTS (SELECT FROM workers
-                    WHERE workers.queues && ARRAY[groups.queue, '*'] AND groups.type = ANY (workers.types)
+                    WHERE groups.type = ANY (workers.types)
+                      AND CASE WHEN groups.target IS NULL THEN workers.queues && ARRAY[groups.queue, '*']
+                               ELSE workers.host_id = (SELECT id FROM hosts WHERE workspace_id = %(workspace_id)s
+                                                          AND 'host/' || name = groups.target
+                                                        UNION ALL
+                                                       SELECT host_id FROM server_instances WHERE workspace_id = %(workspace_id)s
+                                                          AND 'server/' || name = groups.target) END
                       AND workers.alive_until >= %(now)s AND NOT workers.is_draining
                       AND (workers.workspace_id IS NULL OR workers.workspace_id = %(workspace_id)s))
  ORDER BY since, queue, type

@@ -69,9 +69,9 @@ UNION ALL
 (SELECT run_id, job_id FROM waiting WHERE expires_at <= %(now)s ORDER BY expires_at LIMIT %(limit)s);
 
 -- name: late
-SELECT run_id, job_id, expires_at, trigger, attempts, NULL::text AS waits_for FROM ready WHERE run_id = ANY (%(run_ids)s) AND expires_at <= %(now)s
+SELECT run_id, job_id, workspace_id, expires_at, trigger, attempts, NULL::text AS waits_for, target FROM ready WHERE run_id = ANY (%(run_ids)s) AND expires_at <= %(now)s
  UNION ALL
-SELECT run_id, job_id, expires_at, trigger, attempts, waits_for FROM waiting WHERE run_id = ANY (%(run_ids)s) AND expires_at <= %(now)s;
+SELECT run_id, job_id, workspace_id, expires_at, trigger, attempts, waits_for, NULL AS target FROM waiting WHERE run_id = ANY (%(run_ids)s) AND expires_at <= %(now)s;
 
 -- name: request_cancel
 -- Running ones are asked; their worker ends them, or the sweeper does after a while.
