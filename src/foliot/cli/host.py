@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from foliot.cli import options
-from foliot.domain.errors import Invalid
+from foliot.cli.here import KeyFile, key_in
+from foliot.cli.hosts import label_of
 
 DEFAULT_PERMITS = 16
 
@@ -27,6 +28,7 @@ def host(
             metavar="KEY",
         ),
     ] = None,
+    key_file: KeyFile = None,
     name: Annotated[
         str | None, typer.Option(help="What it is called. Default: the name of this machine.", metavar="NAME")
     ] = None,
@@ -68,19 +70,12 @@ def host(
     allowed = {kind for kind, is_on in (("command", allow_command), ("python", allow_python)) if is_on}
     orders = HostOrders(
         url=server,
-        key=key,
+        key=key if key_file is None else key_in(key_file),
         name=name or os.uname().nodename,
-        labels=None if label is None else dict(_label(each) for each in label),
+        labels=None if label is None else dict(label_of(each) for each in label),
         instances=tuple(instance or ()),
         permits=concurrency,
         allowed=frozenset(allowed),
         insecure=insecure,
     )
     serve_as_host(settings, orders)
-
-
-def _label(text: str) -> tuple[str, str]:
-    name, is_there, value = text.partition("=")
-    if not is_there or not name.strip():
-        raise Invalid(f'"{text}" is no label.', hint="Write --label NAME=VALUE, such as --label region=eu.")
-    return name.strip(), value.strip()

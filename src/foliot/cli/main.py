@@ -17,6 +17,7 @@ from foliot.cli import (
     fleet,
     freeze,
     host,
+    hosts,
     jobs,
     keys,
     members,
@@ -72,6 +73,7 @@ app.command("agenda")(agenda.agenda)
 app.add_typer(freeze.app, name="freeze")
 app.add_typer(calendars.app, name="calendars")
 app.command("workers")(fleet.workers)
+app.add_typer(hosts.app, name="hosts")
 app.command("queues")(fleet.queues)
 app.command("job-types")(fleet.job_types)
 app.command("events")(events.events)
