@@ -11,6 +11,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
@@ -28,6 +29,7 @@ from foliot.settings import Settings
 from foliot.storage.server import ServerFacts
 from foliot.storage.tx import Database
 from foliot.web.app import create_app
+from foliot.web.bell import Bell
 from foliot.web.health import Readiness
 from foliot.web.rates import Rates
 from foliot.wiring.chores import chores
@@ -83,12 +85,14 @@ class Node:
         self._db = Database(here.url)
         self._door = Door(self._db, quotas_of(settings))
         self._vault = vault_of(given_keys(settings), settings.data_dir)
+        bell = Bell()
         self._engine = Engine(
             self._db,
             settings.listen_url or here.url,
             orders_of(settings, here.url),
             chores(self._db),
             who_may_enter_changed=self._door.forget,
+            there_may_be_work=bell.ring,
         )
         self._http = Http(
             uvicorn.Config(
@@ -100,6 +104,8 @@ class Node:
                     door=self._door,
                     vault=self._vault,
                     rates=Rates(failures_of(settings)),
+                    bell=bell,
+                    lease=timedelta(seconds=settings.worker_lease),
                 ),
                 lifespan="off",
                 ws="none",
