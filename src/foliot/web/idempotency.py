@@ -13,7 +13,7 @@ from fastapi import Request, Response
 
 from foliot.domain.errors import DatabaseUnavailable, Invalid
 from foliot.domain.ids import JobId, RunId
-from foliot.services import history, idempotency, listing
+from foliot.services import history, idempotency, listing, master_key
 from foliot.services.access import Caller
 from foliot.services.idempotency import Answer, Asked, Held
 from foliot.services.vault import Vault
@@ -79,14 +79,16 @@ async def _asked(request: Request, caller: Caller) -> Asked:
     for part in parts:
         raw = part if isinstance(part, bytes) else part.encode()
         digest.update(len(raw).to_bytes(8, "big") + raw)
-    return Asked(caller.holder.principal.id, given[0], _kept_apart(request, digest.digest()))
+    return Asked(caller.holder.principal.id, given[0], await _kept_apart(request, caller, digest.digest()))
 
 
-def _kept_apart(request: Request, digest: bytes) -> bytes:
+async def _kept_apart(request: Request, caller: Caller, digest: bytes) -> bytes:
     """The plain digest of a request with a secret in it would let whoever reads the table try guesses against it."""
+    if not request.url.path.startswith(SECRETS):
+        return digest
     vault: Vault = request.app.state.vault
-    is_secret = request.url.path.startswith(SECRETS) and vault.present is not None
-    return vault.keyed(digest) if is_secret else digest
+    await master_key.check_key(request.app.state.database, vault, caller.actor)
+    return vault.keyed(digest)
 
 
 async def _again(request: Request, held: Held, shape: Any, status: int) -> Response:
