@@ -13,11 +13,13 @@ from foliot.domain.access import Actor
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import RunId, WorkerId, WorkspaceId
 from foliot.domain.run import WaitsFor
-from foliot.storage import audit, limits, waiting
-from foliot.storage.audit import AuditEntry
+from foliot.services.in_hand import no_such, note
+from foliot.storage import limits, waiting
 from foliot.storage.leases import Claimed
-from foliot.storage.limits import Limit, Name, Permit
+from foliot.storage.limits import WHOLE, Limit, Name, Permit
 from foliot.storage.tx import Database, Role, Tx
+
+__all__ = ["WHOLE", "Limit", "get", "give_back", "list_limits", "recount", "set_limit", "take_away"]
 
 BATCH = 500
 MOST = 1_000_000
@@ -35,13 +37,14 @@ async def set_limit(
     if len(key) > LONGEST_KEY:
         raise Invalid(f"A concurrency key has at most {LONGEST_KEY} characters.", pointer="/key")
     async with database.tx(Role.APP, workspace_id) as tx:
+        before = await limits.get(tx, key)
         if cap is None:
             await limits.remove(tx, workspace_id, key)
         else:
             await limits.put(tx, workspace_id, key, cap)
         action = "limit.removed" if cap is None else "limit.set"
-        entry = AuditEntry(action, "limit", key or "workspace", by, after={"cap": cap})
-        await audit.append(tx, tx.new_id(), entry)
+        was = None if before is None else {"cap": before.cap}
+        await note(tx, action, ("limit", key or "workspace"), by, before=was, after={"cap": cap})
     # In a transaction of its own: a claim that did not know the cap yet has ended by the time its leases are counted.
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await limits.lock(tx, [Permit(workspace_id, key)])
@@ -49,9 +52,26 @@ async def set_limit(
         await limits.promote_uncapped(tx, BATCH)
 
 
+async def take_away(database: Database, workspace_id: WorkspaceId, key: str, by: Actor) -> None:
+    """As `set_limit` with None, and refused where there is none."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        if await limits.get(tx, key) is None:
+            raise no_such("limit")
+    await set_limit(database, workspace_id, key, None, by)
+
+
 async def list_limits(database: Database, workspace_id: WorkspaceId) -> list[Limit]:
+    """That of the workspace first, then by key."""
     async with database.tx(Role.APP, workspace_id) as tx:
         return await limits.all_of(tx, workspace_id)
+
+
+async def get(database: Database, workspace_id: WorkspaceId, key: str) -> Limit:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        found = await limits.get(tx, key)
+    if found is None:
+        raise no_such("limit")
+    return found
 
 
 async def recount(database: Database, limit: int = BATCH) -> int:
