@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from foliot.domain.access import Actor
-from foliot.domain.errors import Invalid
+from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.ids import RunId, WorkerId, WorkspaceId
 from foliot.domain.run import WaitsFor
-from foliot.services.in_hand import no_such, note
-from foliot.storage import limits, waiting
+from foliot.storage import audit, limits, waiting
+from foliot.storage.audit import AuditEntry
 from foliot.storage.leases import Claimed
 from foliot.storage.limits import WHOLE, Limit, Name, Permit
 from foliot.storage.tx import Database, Role, Tx
@@ -44,7 +44,8 @@ async def set_limit(
             await limits.put(tx, workspace_id, key, cap)
         action = "limit.removed" if cap is None else "limit.set"
         was = None if before is None else {"cap": before.cap}
-        await note(tx, action, ("limit", key or "workspace"), by, before=was, after={"cap": cap})
+        entry = AuditEntry(action, "limit", key or "workspace", by, before=was, after={"cap": cap})
+        await audit.append(tx, tx.new_id(), entry)
     # In a transaction of its own: a claim that did not know the cap yet has ended by the time its leases are counted.
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await limits.lock(tx, [Permit(workspace_id, key)])
@@ -56,7 +57,7 @@ async def take_away(database: Database, workspace_id: WorkspaceId, key: str, by:
     """As `set_limit` with None, and refused where there is none."""
     async with database.tx(Role.APP, workspace_id) as tx:
         if await limits.get(tx, key) is None:
-            raise no_such("limit")
+            raise _no_such()
     await set_limit(database, workspace_id, key, None, by)
 
 
@@ -70,7 +71,7 @@ async def get(database: Database, workspace_id: WorkspaceId, key: str) -> Limit:
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await limits.get(tx, key)
     if found is None:
-        raise no_such("limit")
+        raise _no_such()
     return found
 
 
@@ -127,6 +128,10 @@ async def _recount(tx: Tx, found: Sequence[Limit]) -> int:
     wrong = await limits.recount(tx, names)
     await limits.promote(tx, await limits.room(tx, names))
     return wrong
+
+
+def _no_such() -> NotFound:
+    return NotFound("There is no such limit.", hint="GET /limits lists them.")
 
 
 def _admit(asked: Mapping[RunId, Permit], caps: Mapping[Name, Limit]) -> tuple[list[RunId], list[RunId]]:

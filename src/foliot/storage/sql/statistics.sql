@@ -160,8 +160,14 @@ SELECT count(*) AS runs,
          LIMIT %(most)s) AS attempted;
 
 -- name: jobs_by_status
+-- What is purged is archived too; asked of those alone, the rest can be counted along jobs_by_status without a look at its rows.
 SELECT status, count(*) AS jobs FROM jobs
- WHERE workspace_id = %(workspace_id)s AND purged_at IS NULL AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
+ WHERE workspace_id = %(workspace_id)s AND status <> 'archived' AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
+ GROUP BY status
+ UNION ALL
+SELECT status, count(*) AS jobs FROM jobs
+ WHERE workspace_id = %(workspace_id)s AND status = 'archived' AND purged_at IS NULL
+   AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
  GROUP BY status;
 
 -- name: open_runs
