@@ -106,8 +106,14 @@ async def soonest(tx: Tx) -> datetime | None:
     # Behind those looked at come timers that are due no earlier than the last of them, and so run no earlier.
     if len(rows) < LOOKED_AT or (first is not None and first <= rows[-1]["due_at"]):
         return first
-    row = await tx.fetch_one(sql.statistics.next_due, {"workspace_id": tx.workspace_id, "owner_id": None})
-    return row and row["next_at"]
+    return await next_of(tx, None)
+
+
+async def next_of(tx: Tx, owner_id: PrincipalId | None) -> datetime | None:
+    """When a job runs next, of all in this workspace or of one owner's."""
+    params = {"workspace_id": tx.workspace_id, "owner_id": owner_id}
+    row = await tx.fetch_one(sql.agenda.next_due, params)
+    return None if row is None else row["next_at"]
 
 
 async def expected(tx: Tx, job_ids: Sequence[JobId]) -> dict[JobId, timedelta]:

@@ -117,11 +117,8 @@ async def now(tx: Tx, late_by: datetime, owner_id: PrincipalId | None = None) ->
     whose = _whose(tx, owner_id)
     counts = await tx.fetch_one(sql.statistics.open_runs, {**whose, "late_by": late_by, "most": MOST_COUNTED})
     assert counts is not None
-    if owner_id is None and await agenda.is_large(tx):
-        next_at = await agenda.soonest(tx)
-    else:
-        due = await tx.fetch_one(sql.statistics.next_due, whose)
-        next_at = due and due["next_at"]
+    walks = owner_id is None and await agenda.is_large(tx)
+    next_at = await (agenda.soonest(tx) if walks else agenda.next_of(tx, owner_id))
     return Now(counts["ready"], counts["waiting"], counts["running"], counts["late"], next_at)
 
 

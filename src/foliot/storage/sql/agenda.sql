@@ -44,9 +44,16 @@ SELECT jobs.id, jobs.name, jobs.paused_until, timers.spec, timers.schedule_rev, 
 
 -- name: soonest
 SELECT due_at, next_at FROM timers
- WHERE workspace_id = %(workspace_id)s AND status IN ('active', 'pending')
+ WHERE workspace_id = %(workspace_id)s AND due_at < 'infinity' AND status IN ('active', 'pending')
  ORDER BY due_at
  LIMIT %(limit)s;
+
+-- name: next_due
+-- Found through jobs, which knows workspaces.
+SELECT min(timers.next_at) AS next_at
+  FROM jobs JOIN timers ON timers.job_id = jobs.id
+ WHERE jobs.workspace_id = %(workspace_id)s AND jobs.status IN ('active', 'pending')
+   AND (%(owner_id)s::uuid IS NULL OR jobs.owner_id = %(owner_id)s);
 
 -- name: expected
 -- How long the runs of these jobs take: the middle of the newest that were attempted, among no more than `scan` records of each.

@@ -181,10 +181,3 @@ SELECT (SELECT count(*) FROM (SELECT FROM ready WHERE workspace_id = %(workspace
                                  AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM own)) LIMIT %(most)s) AS counted) AS running,
        (SELECT count(*) FROM (SELECT FROM timers WHERE due_at < %(late_by)s AND workspace_id = %(workspace_id)s
                                  AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM own)) LIMIT %(most)s) AS counted) AS late;
-
--- name: next_due
--- Found through jobs, which knows workspaces, as the agenda does.
-SELECT min(timers.next_at) AS next_at
-  FROM jobs JOIN timers ON timers.job_id = jobs.id
- WHERE jobs.workspace_id = %(workspace_id)s AND jobs.status IN ('active', 'pending')
-   AND (%(owner_id)s::uuid IS NULL OR jobs.owner_id = %(owner_id)s);
