@@ -17,7 +17,7 @@ from foliot.services.pages import read_cursor, write_cursor
 from foliot.services.rehearsing import rehearsed
 from foliot.services.room import COUNTED
 from foliot.services.setup import DEFAULT_WORKSPACE
-from foliot.storage import keys, statistics, workspaces
+from foliot.storage import keys, secrets, statistics, workspaces
 from foliot.storage.tx import Database, Role
 from foliot.storage.workspaces import Workspace
 
@@ -159,6 +159,7 @@ async def _shut(database: Database, by: Actor, workspace_id: WorkspaceId) -> Wor
             )
         if found.archived_at is None:
             await workspaces.archive(tx, workspace_id)
+            await secrets.destroy(tx, workspace_id)
             await note(tx, "workspace.archived", ("workspace", workspace_id), by, before=_told(found))
             found = replace(found, archived_at=tx.now)
         return found

@@ -24,6 +24,7 @@ from foliot.domain.schedule import (
 )
 from foliot.domain.schedule.notes import dst_note
 from foliot.domain.schedule.saying import say
+from foliot.domain.target import Target, TargetKind
 from foliot.services.history import AttemptRecord, RunRecord
 from foliot.services.listing import StoredJob
 from foliot.services.revisions import Change
@@ -215,6 +216,14 @@ def _edge(edge: Edge) -> wire.Dependency:
     )
 
 
+def _target(target: Target | None) -> wire.Target | None:
+    if target is None:
+        return None
+    if target.kind is TargetKind.HOST:
+        return wire.HostTarget(host=target.name)
+    return wire.ServerTarget(server=target.name)
+
+
 def _window(window: Window | None) -> wire.Window | None:
     if window is None:
         return None
@@ -260,6 +269,8 @@ def _fields(definition: Definition) -> dict[str, Any]:
         "priority": spec.priority,
         "queue": spec.queue,
         "concurrency_key": spec.concurrency_key,
+        "target": _target(spec.target),
+        "read_only": spec.read_only,
         "retention": wire.Retention(
             keep=definition.retention.keep,
             keep_last=definition.retention.keep_last,
