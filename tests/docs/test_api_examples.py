@@ -69,6 +69,8 @@ async def objects(town: Town, name: str, wanted: str) -> dict[str, str]:
         found["key_id"] = await made(town, "/keys", {"name": name})
     if "member_id" in wanted:
         found["member_id"] = await made(town, "/members", {"name": name, "kind": "user", "role": "editor"})
+    if name == "remove_limit":
+        await ask(town, "PUT", "/limits", json=BODIES["set_limit"])
     if "agent_id" in wanted:
         found["agent_id"] = await made(town, "/members", {"name": name, "kind": "agent", "role": "editor"})
     if "secret_id" in wanted:

@@ -14,6 +14,7 @@ from foliot.settings.kinds import Folder, Kind, Networks, OneOf, PostgresUrl, Qu
 from foliot.settings.showing import passwords_in
 
 PREFIX = "FOLIOT_"
+ADDRESS_FILE = "address"  # in the data directory: where its server listens, while it does
 
 
 @dataclass(frozen=True, slots=True)
