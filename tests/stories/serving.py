@@ -22,12 +22,12 @@ FOLIOT = Path(sys.executable).with_name("foliot")
 
 
 class Serving:
-    """A `foliot serve` of its own process group, read line by line as it speaks."""
+    """A `foliot serve`, or another command that lasts, of its own process, read line by line as it speaks."""
 
-    def __init__(self, data_dir: Path, **environ: str) -> None:
+    def __init__(self, data_dir: Path, *words: str, **environ: str) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
         self.process = subprocess.Popen(
-            (FOLIOT, "serve", "--data-dir", data_dir),
+            (FOLIOT, *(words or ("serve", "--data-dir", data_dir))),
             env=kept | {"FOLIOT_PORT": "0"} | environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

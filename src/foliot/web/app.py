@@ -70,11 +70,13 @@ def create_app(
     *,
     door: Door | None = None,
     rates: Rates | None = None,
+    with_api: bool = True,
 ) -> FastAPI:
     """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown.
 
     `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next. `door` knows the
     quotas of the installation and `rates` count what comes in; without them there are none.
+    Where another node answers the API, this one only tells how it is.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
     app = FastAPI(
@@ -95,11 +97,12 @@ def create_app(
     app.add_middleware(Requests)
     errors.install(app)
     app.include_router(health.router(probe), include_in_schema=False)
-    app.add_api_route(
-        "/", welcome, methods=["GET", "HEAD"], response_class=HTMLResponse, include_in_schema=False
-    )
-    for room in (*NOUNS, openapi):
-        app.include_router(room.routes)
+    if with_api:
+        app.add_api_route(
+            "/", welcome, methods=["GET", "HEAD"], response_class=HTMLResponse, include_in_schema=False
+        )
+        for room in (*NOUNS, openapi):
+            app.include_router(room.routes)
     refuse_undeclared(app.routes)
     app.state.addresses = Addresses(app.routes)
     return app

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import assert_never
 from zlib import crc32
@@ -83,7 +83,7 @@ def definition_out(definition: Definition) -> wire.JobDefinition:
     )
 
 
-def job_out(record: StoredJob) -> wire.JobOut:
+def job_out(record: StoredJob, warnings: Sequence[str] = ()) -> wire.JobOut:
     definition = definition_out(record.definition)
     return wire.JobOut(
         **{name: getattr(definition, name) for name in wire.JobDefinition.model_fields},
@@ -109,6 +109,7 @@ def job_out(record: StoredJob) -> wire.JobOut:
         created_by=record.created_by,
         created_at=record.created_at,
         updated_at=record.updated_at,
+        warnings=list(warnings),
     )
 
 

@@ -26,6 +26,7 @@ from foliot.domain.ids import WorkerId
 from foliot.engine.hints import Listening
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
+from foliot.handlers.kept import Bounds
 from foliot.handlers.means import Means
 from foliot.services.hints import Announcer, Hint
 from foliot.settings import Settings
@@ -40,6 +41,7 @@ from foliot.worker.worker import Worker
 log = logging.getLogger("foliot.wiring.worker")  # run as a program, its name would be __main__
 LAST_WORDS_WITHIN = 0.75  # seconds
 TIMERS_PAUSE = 0.25  # seconds between hints that settling may have moved a timer
+MIB = 1024 * 1024
 HARD_END = 5.0  # seconds after the grace, should the loop be stuck and nobody left to kill us
 
 
@@ -54,6 +56,10 @@ class Orders:
     lease: float
     log_format: str
     log_level: str
+    allow_commands: bool = False
+    command_env: tuple[str, ...] = ()
+    child_memory: int = 0  # MiB
+    child_processes: int = 0
     app: str | None = None  # module:app, whose jobs are brought up to date before any run starts
 
     def as_line(self) -> bytes:
@@ -74,7 +80,21 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
         lease=settings.worker_lease,
         log_format=settings.log_format,
         log_level=settings.log_level,
+        allow_commands=settings.allow_commands,
+        command_env=settings.command_env,
+        child_memory=settings.child_memory,
+        child_processes=settings.child_processes,
         app=settings.app,
+    )
+
+
+def means_of(orders: Orders, database: Database | None) -> Means:
+    """What handlers get of this process. Orders came as JSON, which has lists alone."""
+    return Means(
+        database,
+        allow_commands=orders.allow_commands,
+        command_env=tuple(orders.command_env),
+        bounds=Bounds(orders.child_memory * MIB or None, orders.child_processes or None),
     )
 
 
@@ -110,7 +130,8 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
         link = LocalLink(database, name, lease, orders.queues)
         reporter = Reporter(link)
         logbook = Logbook(link)
-        worker = Worker(link, registry.load(Means(database)), reporter, orders.permits, logbook=logbook)
+        handlers = registry.load(means_of(orders, database))
+        worker = Worker(link, handlers, reporter, orders.permits, logbook=logbook)
         announcer = Announcer(database, TIMERS_PAUSE)
         stack.push_async_callback(announcer.close)
         claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)
