@@ -60,13 +60,13 @@ def test_whatever_a_job_does_its_end_is_recorded_and_the_others_go_on(serve: Any
         assert {name: (run.status, run.error and run.error.code) for name, run in ended.items()} == {
             "a hand killed with -9": ("failed", "process_died"),
             "a hand out of memory": ("failed", "MemoryError"),
-            "a fork bomb in a hand": ("timed_out", "timeout"),
-            "a flood of log lines": ("timed_out", "timeout"),
+            "a fork bomb in a hand": ("timed_out", "timed_out"),
+            "a flood of log lines": ("timed_out", "timed_out"),
             "a command killed with -9": ("failed", "killed_by_signal"),
             "a command out of memory": ("failed", "exit_code"),
             "a crowd of processes": ("failed", "too_many_processes"),
-            "a flood on stdout": ("timed_out", "timeout"),
-            "a command that will not go": ("timed_out", "timeout"),
+            "a flood on stdout": ("timed_out", "timed_out"),
+            "a command that will not go": ("timed_out", "timed_out"),
         }
         for name in ("a flood of log lines", "a flood on stdout"):
             assert client.runs.logs(ended[name].id, limit=1).truncated, name

@@ -252,10 +252,9 @@ async def test_a_job_that_no_worker_could_run_is_written_and_says_so(town: Town)
     }
     made = await town.ask("POST", "/jobs", json=wanted)
     assert made.status_code == 201
-    assert made.json()["warnings"] == [
-        'No live worker serves type "command" on queue "default". Commands are off unless a worker allows them: '
-        "start one that serves queue default with FOLIOT_ALLOW_COMMANDS=yes."
-    ]
+    [warning] = made.json()["warnings"]
+    assert 'No live worker serves type "command" on queue "default".' in warning
+    assert "start one that serves queue default with FOLIOT_ALLOW_COMMANDS=yes" in warning
     tried = await town.ask("POST", "/jobs?dry_run=true", json=wanted)
     assert tried.json()["warnings"] == made.json()["warnings"]
     again = await town.ask("PUT", f"/jobs/{made.json()['id']}", json=made.json())
