@@ -49,8 +49,12 @@ def lines_of(text: str) -> list[str]:
         text = text[:MOST_BYTES]
     return [
         line if len(line) <= LONGEST_LINE else line[:LONGEST_LINE] + CUT
-        for line in _UNSTORABLE.sub("\ufffd", text).splitlines() or [""]
+        for line in storable(text).splitlines() or [""]
     ]
+
+
+def storable(text: str) -> str:
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
 def fitting(head: LogHead, lines: Iterable[LogLine]) -> tuple[list[LogLine], LogHead]:

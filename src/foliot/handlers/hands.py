@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from concurrent.futures import Future
 from typing import Any
 
 from foliot.handlers.kept import Bounds, Ended, Kept, Program
-from foliot.sdk.context import Write, to_nowhere
+from foliot.sdk.context import Context
 
 
 class HandDied(Exception):
@@ -28,8 +29,8 @@ class Hand:
     def is_alive(self) -> bool:
         return self._kept.is_alive
 
-    async def ask(self, question: dict[str, Any], write: Write = to_nowhere) -> dict[str, Any]:
-        """`write` gets the lines that the function writes meanwhile."""
+    async def ask(self, question: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        """The context gets what the function writes, keeps and tells meanwhile."""
         ask, answers = self._kept.process.stdin, self._kept.process.stdout
         assert ask is not None
         assert answers is not None
@@ -40,9 +41,17 @@ class Hand:
             while True:
                 size = int.from_bytes(await answers.readexactly(4), "big")
                 answer: dict[str, Any] = json.loads(await answers.readexactly(size))
-                if "log" not in answer:
-                    return answer
-                write(*answer["log"])
+                match answer:
+                    case {"log": [stream, text]}:
+                        ctx.write(stream, text)
+                    case {"progress": [done, total, note]}:
+                        ctx.tell(done, total, note)
+                    case {"artifact": [name, media_type, size]}:
+                        kept = ctx.keep(name, await answers.readexactly(size), media_type)
+                        if isinstance(kept, Future):  # else what is not stored yet would heap up here
+                            await asyncio.wrap_future(kept)
+                    case _:
+                        return answer
         except (asyncio.IncompleteReadError, ConnectionError):
             ended = await self._kept.ended()
             raise HandDied(_sentence(ended)) from None

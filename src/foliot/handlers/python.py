@@ -64,7 +64,7 @@ class PythonHandler:
             "ctx": assignment.ctx.as_json(),
         }
         try:
-            answer = await hand.ask(question, assignment.ctx.write)
+            answer = await hand.ask(question, assignment.ctx)
         except HandDied as error:
             return {"error": "process_died", "message": str(error)}
         except BaseException:

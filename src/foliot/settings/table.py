@@ -302,6 +302,21 @@ class Settings:
             unit="bytes",
         ),
     )
+    quota_artifact_bytes: int | None = field(
+        default=None,
+        metadata=as_row(
+            WholeNumber(0, 2**50),
+            "What the runs of a workspace may keep as artifacts in all; 0 is no limit. A workspace may have a quota of its own. "
+            "Default: 10 GiB with database_url, none without.",
+            unit="bytes",
+        ),
+    )
+    artifact_bytes: int = field(
+        default=20 * 1024 * 1024,
+        metadata=as_row(
+            WholeNumber(0, 1024**3), "How large one artifact of a run may be.", unit="bytes"
+        ),
+    )
     origins: Mapping[str, str] = field(default_factory=dict)
 
     def secrets(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from datetime import timedelta
 
 from foliot import telemetry
 from foliot.clock import pause
+from foliot.domain.artifacts import MOST_BYTES
 from foliot.domain.errors import FoliotError
 from foliot.domain.ids import WorkerId
 from foliot.engine.hints import Listening
@@ -32,9 +33,12 @@ from foliot.services.hints import Announcer, Hint
 from foliot.settings import Settings
 from foliot.storage.tx import Database, PoolSize
 from foliot.wiring.collecting import collect_seldom
+from foliot.wiring.limits import artifact_room
 from foliot.worker.heart import STUCK, Heart
+from foliot.worker.keeping import Keeping
 from foliot.worker.link import LocalLink
 from foliot.worker.logbook import Logbook
+from foliot.worker.meter import Meter
 from foliot.worker.reporting import Reporter
 from foliot.worker.worker import Worker
 
@@ -60,6 +64,8 @@ class Orders:
     command_env: tuple[str, ...] = ()
     child_memory: int = 0  # MiB
     child_processes: int = 0
+    artifact_bytes: int = MOST_BYTES
+    artifact_room: int | None = None  # of a workspace, in bytes
     app: str | None = None  # module:app, whose jobs are brought up to date before any run starts
 
     def as_line(self) -> bytes:
@@ -84,6 +90,8 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
         command_env=settings.command_env,
         child_memory=settings.child_memory,
         child_processes=settings.child_processes,
+        artifact_bytes=settings.artifact_bytes,
+        artifact_room=artifact_room(settings),
         app=settings.app,
     )
 
@@ -127,11 +135,16 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
         if orders.app is not None:
             await _load(orders.app, database)
         name, lease = f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease)
-        link = LocalLink(database, name, lease, orders.queues)
+        link = LocalLink(
+            database, name, lease, orders.queues, orders.artifact_bytes, orders.artifact_room
+        )
         reporter = Reporter(link)
-        logbook = Logbook(link)
+        logbook, meter = Logbook(link), Meter(link)
         handlers = registry.load(means_of(orders, database))
-        worker = Worker(link, handlers, reporter, orders.permits, logbook=logbook)
+        keeping = Keeping(link, orders.artifact_bytes)
+        worker = Worker(
+            link, handlers, reporter, orders.permits, logbook=logbook, meter=meter, keeping=keeping
+        )
         announcer = Announcer(database, TIMERS_PAUSE)
         stack.push_async_callback(announcer.close)
         claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)
@@ -142,8 +155,9 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
         wakes = {Hint.READY: claims.wake, Hint.CANCELS: taken_away}
         listening = Listening(database, orders.listen_url, wakes)
         hints = Loop("hints", listening.step, within=None)
-        lines = Loop("logs", logbook.step)
-        worker.wake, reporter.wake, logbook.wake = claims.wake, reports.wake, lines.wake
+        lines, words = Loop("logs", logbook.step), Loop("progress", meter.step)
+        worker.wake, reporter.wake = claims.wake, reports.wake
+        logbook.wake, meter.wake = lines.wake, words.wake
 
         def settled() -> None:
             claims.wake()  # the end of one run may have let another go
@@ -151,7 +165,7 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
 
         reporter.when_accepted = settled
         async with Beating(orders, worker):
-            tasks = [asyncio.create_task(each.run()) for each in (claims, reports, hints, lines)]
+            tasks = [asyncio.create_task(each.run()) for each in (claims, reports, hints, lines, words)]
             log.info(
                 "worker.started",
                 extra={"pid": os.getpid(), "permits": orders.permits, "queues": orders.queues},

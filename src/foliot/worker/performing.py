@@ -5,13 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from foliot.domain.outcomes import AskedSkip, Failed, TimedOut
 from foliot.domain.run import RunError
 from foliot.handlers.registry import Assignment, Done, Handler, failed
-from foliot.sdk.context import Context, Write, to_nowhere
+from foliot.sdk.context import (
+    MOST_ARTIFACT_BYTES,
+    Context,
+    Keep,
+    Tell,
+    Write,
+    kept_nowhere,
+    to_nowhere,
+    told_nobody,
+)
 from foliot.services.work import Work
 
 MOST_OUTPUT = 1024 * 1024  # bytes of JSON
@@ -20,11 +30,25 @@ MOST_MESSAGE = 4_000  # characters
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-async def perform(handler: Handler, work: Work, write: Write = to_nowhere) -> Done:
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Where an attempt keeps its artifacts, and how large they may be."""
+
+    keep: Keep = kept_nowhere
+    most_bytes: int = MOST_ARTIFACT_BYTES
+
+
+async def perform(
+    handler: Handler,
+    work: Work,
+    write: Write = to_nowhere,
+    tell: Tell = told_nobody,
+    shelf: Shelf | None = None,
+) -> Done:
     """Raises nothing but CancelledError, when somebody other than the deadline ended it."""
     try:
         async with asyncio.timeout(max(timedelta(0), work.left).total_seconds()) as deadline:
-            done = await handler.run(assignment_of(work, write))
+            done = await handler.run(assignment_of(work, write, tell, shelf or Shelf()))
     except TimeoutError as error:
         done = Done(TimedOut()) if deadline.expired() else _raised(error)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
@@ -32,7 +56,7 @@ async def perform(handler: Handler, work: Work, write: Write = to_nowhere) -> Do
     return storable(done)
 
 
-def assignment_of(work: Work, write: Write = to_nowhere) -> Assignment:
+def assignment_of(work: Work, write: Write, tell: Tell, shelf: Shelf) -> Assignment:
     claimed = work.claimed
     ctx = Context(
         workspace_id=str(claimed.workspace_id),
@@ -43,7 +67,10 @@ def assignment_of(work: Work, write: Write = to_nowhere) -> Assignment:
         fence=claimed.fence,
         trigger=claimed.trigger.value,
         planned_for=claimed.planned_for,
+        most_artifact_bytes=shelf.most_bytes,
         write=write,
+        keep=shelf.keep,
+        tell=tell,
     )
     return Assignment(ctx, work.config, work.input)
 

@@ -11,14 +11,16 @@ from random import Random, SystemRandom
 
 from foliot.clock import monotonic
 from foliot.domain.ids import RunId, WorkerId
-from foliot.domain.outcomes import Cancelled, HandedBack, Outcome
-from foliot.handlers.registry import Done, Handler
+from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, Succeeded
+from foliot.handlers.registry import Done, Handler, failed
 from foliot.services.report import Report
 from foliot.services.work import Work
 from foliot.services.workers import Beat
+from foliot.worker.keeping import Keeping
 from foliot.worker.link import Link
 from foliot.worker.logbook import Logbook
-from foliot.worker.performing import perform
+from foliot.worker.meter import Meter
+from foliot.worker.performing import Shelf, perform
 from foliot.worker.reporting import BATCH, Reporter
 
 log = logging.getLogger(__name__)
@@ -51,6 +53,8 @@ class Worker:
         permits: int,
         chance: Random | None = None,
         logbook: Logbook | None = None,
+        meter: Meter | None = None,
+        keeping: Keeping | None = None,
     ) -> None:
         self.wake: Callable[[], None] = lambda: None
         self.beat_soon: Callable[[], None] = lambda: None
@@ -62,6 +66,8 @@ class Worker:
         self._reporter = reporter
         self._permits = permits
         self._logbook = logbook or Logbook(link)
+        self._meter = meter or Meter(link)
+        self._keeping = keeping or Keeping(link)
         self._chance = chance or SystemRandom()
         self._attempts: dict[Key, Attempt] = {}
         self._is_unsure = False  # whether a claim's answer was lost
@@ -146,14 +152,19 @@ class Worker:
         attempt.task = asyncio.create_task(self._attempt(attempt))
 
     async def _attempt(self, attempt: Attempt) -> None:
-        work = attempt.work
+        work, key, number = attempt.work, _key(attempt.work), attempt.work.claimed.attempt
         try:
-            write = self._logbook.writer(*_key(work), work.claimed.attempt)
-            done = await perform(self._handlers[work.claimed.type], work, write)
+            write, tell = self._logbook.writer(*key, number), self._meter.teller(*key)
+            shelf = Shelf(self._keeping.keeper(*key, number, attempt.worker_id), self._keeping.most_bytes)
+            done = await perform(self._handlers[work.claimed.type], work, write, tell, shelf)
+            problem = await self._keeping.finish(*key)
+            if problem is not None and isinstance(done.outcome, Succeeded):
+                done = failed("artifact_refused", f"The work was done, but an artifact was not kept: {problem}")
         except asyncio.CancelledError:
             done = Done(attempt.why or HandedBack())
         attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
-        await self._logbook.finish(*_key(work))
+        self._meter.forget(*key)
+        await self._logbook.finish(*key)
         del self._attempts[_key(work)]
         self._report(attempt, done)
         self.wake()
