@@ -31,12 +31,19 @@ class Keeping:
         """Called on the loop that stores; what it answers with may be called from any thread."""
         return partial(self._keep, asyncio.get_running_loop(), (run_id, fence), attempt, worker_id)
 
-    async def finish(self, run_id: RunId, fence: int) -> str | None:
-        """Once all of an attempt's are stored, or what was wrong with the first that could not be."""
-        if (run_id, fence) not in self._under_way:
-            return None
+    def has_some_of(self, key: Key) -> bool:
+        return key in self._under_way
+
+    def drop(self, key: Key) -> None:
+        """The attempt was ended: what is not stored yet need not be."""
         with self._adding:
-            sent = self._under_way.pop((run_id, fence))
+            for each in self._under_way.pop(key, ()):
+                each.cancel()
+
+    async def finish(self, key: Key) -> str | None:
+        """Once all of an attempt's are stored, or what was wrong with the first that could not be."""
+        with self._adding:
+            sent = self._under_way.pop(key)
         problems = await asyncio.gather(*map(asyncio.wrap_future, sent))
         return next((each for each in problems if each is not None), None)
 

@@ -1,15 +1,13 @@
-"""One attempt: a handler, a deadline, and what came of it as a value that can be stored."""
+"""One attempt: a handler, and what came of it as a value that can be stored."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
-from foliot.domain.outcomes import AskedSkip, Failed, TimedOut
+from foliot.domain.outcomes import AskedSkip, Failed
 from foliot.domain.run import RunError
 from foliot.handlers.registry import Assignment, Done, Handler, failed
 from foliot.sdk.context import (
@@ -45,12 +43,9 @@ async def perform(
     tell: Tell = told_nobody,
     shelf: Shelf | None = None,
 ) -> Done:
-    """Raises nothing but CancelledError, when somebody other than the deadline ended it."""
+    """Raises nothing but CancelledError, when somebody ended it: its deadline, a person, a shutdown."""
     try:
-        async with asyncio.timeout(max(timedelta(0), work.left).total_seconds()) as deadline:
-            done = await handler.run(assignment_of(work, write, tell, shelf or Shelf()))
-    except TimeoutError as error:
-        done = Done(TimedOut()) if deadline.expired() else _raised(error)
+        done = await handler.run(assignment_of(work, write, tell, shelf or Shelf()))
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
         done = _raised(error)
     return storable(done)

@@ -11,11 +11,12 @@ from random import Random, SystemRandom
 
 from foliot.clock import monotonic
 from foliot.domain.ids import RunId, WorkerId
-from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, Succeeded
+from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, Succeeded, TimedOut
 from foliot.handlers.registry import Done, Handler, failed
 from foliot.services.report import Report
 from foliot.services.work import Work
 from foliot.services.workers import Beat
+from foliot.worker.deadlines import Deadlines
 from foliot.worker.keeping import Keeping
 from foliot.worker.link import Link
 from foliot.worker.logbook import Logbook
@@ -31,10 +32,12 @@ Key = tuple[
 AT_ONCE = timedelta(0)
 LOOK_EVERY = 1.0  # seconds between looks for work when no hint comes
 ENDS_WITHIN = 1.5  # seconds for work that was told to stop
+MOST_AT_ONCE = 500  # runs in one claim: the next is on its way while these are begun
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Attempt:
+    key: Key
     work: Work
     worker_id: WorkerId
     due_by: float  # on the monotonic clock
@@ -63,6 +66,7 @@ class Worker:
         self.is_draining = False
         self._link = link
         self._handlers = handlers
+        self._types = sorted(handlers)
         self._reporter = reporter
         self._permits = permits
         self._logbook = logbook or Logbook(link)
@@ -70,6 +74,7 @@ class Worker:
         self._keeping = keeping or Keeping(link)
         self._chance = chance or SystemRandom()
         self._attempts: dict[Key, Attempt] = {}
+        self._deadlines = Deadlines(self._time_out)
         self._is_unsure = False  # whether a claim's answer was lost
 
     async def step(self) -> timedelta:
@@ -82,7 +87,7 @@ class Worker:
         if free <= 0 or self._reporter.owed > 2 * BATCH:
             return self._nap()  # the next attempt to end wakes us
         try:
-            found = await self._link.claim(worker_id, sorted(self._handlers), free)
+            found = await self._link.claim(worker_id, self._types, min(free, MOST_AT_ONCE))
         except BaseException:
             self._is_unsure = True
             raise
@@ -132,9 +137,9 @@ class Worker:
 
     async def _register(self) -> WorkerId:
         began = monotonic()
-        self.id = await self._link.register(sorted(self._handlers), self._permits)
+        self.id = await self._link.register(self._types, self._permits)
         self.when_registered(self.id, began)
-        log.info("worker.registered", extra={"worker": str(self.id), "types": sorted(self._handlers)})
+        log.info("worker.registered", extra={"worker": str(self.id), "types": self._types})
         return self.id
 
     async def _hand_back_unknown(self, worker_id: WorkerId) -> None:
@@ -144,30 +149,41 @@ class Worker:
         self._is_unsure = False
 
     def _begin(self, work: Work, worker_id: WorkerId) -> None:
-        attempt = Attempt(work, worker_id, monotonic() + work.left.total_seconds())
+        claimed = work.claimed
+        key, due_by = (claimed.run_id, claimed.fence), monotonic() + work.left.total_seconds()
+        attempt = Attempt(key, work, worker_id, due_by)
         if self.is_draining or self.id != worker_id:  # a claim under way when the end came
             self._report(attempt, Done(HandedBack()))
             return
-        self._attempts[_key(work)] = attempt
+        self._attempts[key] = attempt
+        self._deadlines.add(due_by, attempt)
         attempt.task = asyncio.create_task(self._attempt(attempt))
 
     async def _attempt(self, attempt: Attempt) -> None:
-        work, key, number = attempt.work, _key(attempt.work), attempt.work.claimed.attempt
+        work, key, number = attempt.work, attempt.key, attempt.work.claimed.attempt
         try:
             write, tell = self._logbook.writer(*key, number), self._meter.teller(*key)
             shelf = Shelf(self._keeping.keeper(*key, number, attempt.worker_id), self._keeping.most_bytes)
             done = await perform(self._handlers[work.claimed.type], work, write, tell, shelf)
-            problem = await self._keeping.finish(*key)
-            if problem is not None and isinstance(done.outcome, Succeeded):
-                done = failed("artifact_refused", f"The work was done, but an artifact was not kept: {problem}")
+            if self._keeping.has_some_of(key):
+                done = await self._with_artifacts(key, done)
         except asyncio.CancelledError:
+            self._keeping.drop(key)
             done = Done(attempt.why or HandedBack())
         attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
         self._meter.forget(*key)
-        await self._logbook.finish(*key)
-        del self._attempts[_key(work)]
+        if self._logbook.has_lines_of(key):
+            await self._logbook.finish(*key)
+        self._deadlines.drop(attempt.due_by, attempt)
+        del self._attempts[key]
         self._report(attempt, done)
         self.wake()
+
+    async def _with_artifacts(self, key: Key, done: Done) -> Done:
+        problem = await self._keeping.finish(key)
+        if problem is None or not isinstance(done.outcome, Succeeded):
+            return done
+        return failed("artifact_refused", f"The work was done, but an artifact was not kept: {problem}", done.output)
 
     def _report(self, attempt: Attempt, done: Done) -> None:
         claimed = attempt.work.claimed
@@ -182,9 +198,8 @@ class Worker:
             attempt.why = why
             attempt.task.cancel()
 
+    def _time_out(self, attempt: Attempt) -> None:
+        self._end(attempt, TimedOut())
+
     def _nap(self) -> timedelta:
         return timedelta(seconds=LOOK_EVERY * self._chance.uniform(0.5, 1))
-
-
-def _key(work: Work) -> Key:
-    return work.claimed.run_id, work.claimed.fence
