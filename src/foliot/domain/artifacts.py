@@ -13,7 +13,9 @@ MOST_OF_A_RUN = 100
 ANY_TYPE = "application/octet-stream"
 # No folders, no control characters, nothing that a shell or a browser would take for more than a name.
 _NAME = re.compile(r"(?!\.{1,2}$)[^/\\\x00-\x1f\x7f\ud800-\udfff]{1,200}")
-_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}(; ?charset=[A-Za-z0-9_-]{1,40})?")
+_MEDIA_TYPE = re.compile(
+    r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}(; ?charset=[A-Za-z0-9_-]{1,40})?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,8 @@ class Artifact:
 def check_artifact(name: str, media_type: str, size: int, most_bytes: int = MOST_BYTES) -> None:
     if not _NAME.fullmatch(name):
         raise Invalid(
-            f"An artifact cannot be called {name[:64]!r}.", hint="A file's name without folders, such as report.pdf."
+            f"An artifact cannot be called {name[:64]!r}.",
+            hint="A file's name without folders, such as report.pdf.",
         )
     if not _MEDIA_TYPE.fullmatch(media_type):
         raise Invalid(f"{media_type[:64]!r} is no media type.", hint="Such as text/csv or application/pdf.")
@@ -43,7 +46,8 @@ def check_artifact(name: str, media_type: str, size: int, most_bytes: int = MOST
 def check_count(others: int) -> None:
     if others >= MOST_OF_A_RUN:
         raise Invalid(
-            f"A run keeps {MOST_OF_A_RUN} artifacts, and this one has them.", hint="Put several files into one archive."
+            f"A run keeps {MOST_OF_A_RUN} artifacts, and this one has them.",
+            hint="Put several files into one archive.",
         )
 
 

@@ -46,11 +46,11 @@ class Context:
     fence: int
     trigger: str
     planned_for: datetime
-    most_artifact_bytes: int = MOST_ARTIFACT_BYTES
     write: Write = field(default=to_nowhere, repr=False, compare=False)
     is_stopping: Callable[[], bool] = field(default=never, repr=False, compare=False)
     keep: Keep = field(default=kept_nowhere, repr=False, compare=False)
     tell: Tell = field(default=told_nobody, repr=False, compare=False)
+    most_artifact_bytes: int = field(default=MOST_ARTIFACT_BYTES, repr=False)
     _shares: set[int] = field(default_factory=set, repr=False, compare=False)  # percentages told so far
 
     @property
@@ -87,7 +87,9 @@ class Context:
         """
         if (data is None) == (path is None):
             raise TypeError("an artifact has data or a path, one of them")
-        content = Path(path).read_bytes() if path is not None else data.encode() if isinstance(data, str) else data
+        content = (
+            Path(path).read_bytes() if path is not None else data.encode() if isinstance(data, str) else data
+        )
         assert content is not None
         if len(content) > self.most_artifact_bytes:
             raise ValueError(

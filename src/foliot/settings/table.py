@@ -313,9 +313,7 @@ class Settings:
     )
     artifact_bytes: int = field(
         default=20 * 1024 * 1024,
-        metadata=as_row(
-            WholeNumber(0, 1024**3), "How large one artifact of a run may be.", unit="bytes"
-        ),
+        metadata=as_row(WholeNumber(0, 1024**3), "How large one artifact of a run may be.", unit="bytes"),
     )
     origins: Mapping[str, str] = field(default_factory=dict)
 

@@ -78,7 +78,9 @@ async def keep(tx: Tx, workspace_id: WorkspaceId, given: Given) -> None:
     }
     await tx.execute(sql.artifacts.keep, row)
     for part, start in enumerate(range(0, len(given.data), PART)):
-        await tx.execute(sql.artifacts.keep_part, {**made, "part": part, "data": given.data[start : start + PART]})
+        await tx.execute(
+            sql.artifacts.keep_part, {**made, "part": part, "data": given.data[start : start + PART]}
+        )
 
 
 async def of_run(tx: Tx, run_id: RunId) -> list[Artifact]:

@@ -17,6 +17,7 @@ from foliot.services.access import Door
 from foliot.services.hints import Announce
 from foliot.web import errors, health, openapi
 from foliot.web.api import (
+    artifacts,
     asking,
     audit,
     bulk,
@@ -47,6 +48,7 @@ NOUNS = (
     planned_times,
     bulk,
     runs,
+    artifacts,
     asking,
     preview,
     calendars,

@@ -135,9 +135,7 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
         if orders.app is not None:
             await _load(orders.app, database)
         name, lease = f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease)
-        link = LocalLink(
-            database, name, lease, orders.queues, orders.artifact_bytes, orders.artifact_room
-        )
+        link = LocalLink(database, name, lease, orders.queues, orders.artifact_bytes, orders.artifact_room)
         reporter = Reporter(link)
         logbook, meter = Logbook(link), Meter(link)
         handlers = registry.load(means_of(orders, database))

@@ -183,7 +183,9 @@ class Worker:
         problem = await self._keeping.finish(key)
         if problem is None or not isinstance(done.outcome, Succeeded):
             return done
-        return failed("artifact_refused", f"The work was done, but an artifact was not kept: {problem}", done.output)
+        return failed(
+            "artifact_refused", f"The work was done, but an artifact was not kept: {problem}", done.output
+        )
 
     def _report(self, attempt: Attempt, done: Done) -> None:
         claimed = attempt.work.claimed
