@@ -83,8 +83,8 @@ class AsyncRuns:
 
     async def artifact(self, run_id: Ref, name: str) -> bytes:
         """The content of one of them."""
-        path = {"run_id": run_id, "name": name}
-        return await self._http.fetch(Ask("GET", "/runs/{run_id}/artifacts/{name}", path))
+        path = {"run_id": run_id, "artifact_name": name}
+        return await self._http.fetch(Ask("GET", "/runs/{run_id}/artifacts/{artifact_name}", path))
 
     async def logs(self, run_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> LogsOut:
         """One page of what it wrote, from the beginning, or after the line with the number `cursor`."""

@@ -1,6 +1,7 @@
 """/runs/{id}/artifacts: what a run left behind, listed and handed out.
 
-What is handed out was made by somebody's job and is nobody's page: a browser keeps it as a file and runs nothing in it.
+What is handed out was made by somebody's job and is nobody's page: a browser keeps it as a file and runs nothing in it. That
+nobody may guess its type is said for all answers, in `web/requests.py`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ async def list_artifacts(run_id: RunIdIn, caller: Viewer, db: Db) -> ArtifactsOu
 
 
 @routes.get(
-    "/runs/{run_id}/artifacts/{name}",
+    "/runs/{run_id}/artifacts/{artifact_name}",
     response_class=Response,
     responses={
         **NOT_FOUND,
@@ -43,20 +44,19 @@ async def list_artifacts(run_id: RunIdIn, caller: Viewer, db: Db) -> ArtifactsOu
 )
 async def download_artifact(
     run_id: RunIdIn,
-    name: Name,
+    artifact_name: Name,
     caller: Viewer,
     db: Db,
     if_none_match: Annotated[str | None, Header(description="An ETag that was answered before.")] = None,
 ) -> Response:
     """One file, as it was kept."""
-    stored = await artifacts.find(db, caller.workspace_id, run_id, name, caller.only_owner)
+    stored = await artifacts.find(db, caller.workspace_id, run_id, artifact_name, caller.only_owner)
     told = stored.artifact
     headers = {
         "ETag": f'"{told.sha256.hex()}"',
         "Cache-Control": "private, no-cache",
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(told.name, safe='')}",
         "Content-Security-Policy": "sandbox; default-src 'none'",
-        "X-Content-Type-Options": "nosniff",
     }
     if if_none_match is not None and headers["ETag"] in if_none_match:
         return Response(status_code=304, headers=headers)
