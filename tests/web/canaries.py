@@ -82,6 +82,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
             "/freezes",
             {"reason": f"{CANARY} freeze", "start_at": f"2100-01-0{1 if turn == 'a' else 3}T00:00:00Z"},
         )
+        secret = await made("/secrets", {"name": f"{CANARY}-{turn}", "value": f"{CANARY} secret {turn}"})
         made_key = await made("/keys", {"name": f"{CANARY} key {turn}"})
         await made(f"/jobs/{task['id']}/run", {"input": {"with": f"{CANARY} input"}})
         clock.advance(timedelta(seconds=1))
@@ -95,7 +96,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         await made(f"/jobs/{task['id']}/pause", {"reason": f"{CANARY} reason"})
         nest.ids |= {
             "job_id": task["id"], "calendar_id": calendar["id"], "freeze_id": freeze["id"], "member_id": member["id"],
-            "key_id": made_key["id"], "workspace": str(town.ids[who]),
+            "key_id": made_key["id"], "secret_id": secret["id"], "workspace": str(town.ids[who]),
         }  # fmt: skip
     shown = await town.ask("GET", f"/jobs/{nest.ids['job_id']}", who=who, role="admin")
     nest.etag = shown.headers["etag"]
@@ -107,6 +108,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         "/members",
         "/calendars",
         "/freezes",
+        "/secrets",
         "/audit",
     ):
         page = await town.ask("GET", path, who=who, role="admin", params={"limit": "1"})
@@ -121,6 +123,7 @@ def sent_bodies(nest: Nest) -> dict[tuple[str, str], list[dict[str, Any]]]:
     reaching = [
         job(depends_on=[{"job": ids["job_id"]}], schedule={"kind": "manual"}),
         job(calendars=[ids["calendar_id"]]),
+        job(config={"url": {"secret": f"{FRAGMENT}"}}),
     ]
     freezing = [{"reason": "x", "scope": {"jobs": [ids["job_id"]]}}]
     many: list[dict[str, Any]] = [{"ids": [ids["job_id"]]}, {"q": FRAGMENT, "dry_run": True}]
@@ -135,4 +138,7 @@ def sent_bodies(nest: Nest) -> dict[tuple[str, str], list[dict[str, Any]]]:
         ("POST", "/api/v1/freezes/preview"): freezing,
         ("POST", "/api/v1/keys"): [{"name": "x", "principal": ids["member_id"]}],
         ("POST", "/api/v1/jobs/{job_id}/revert"): [{"revision": 1}],
+        ("POST", "/api/v1/secrets"): [{"name": "mine", "value": "mine", "agents": [ids["member_id"]]}],
+        ("PUT", "/api/v1/secrets/{secret_id}"): [{"value": "mine"}],
+        ("PATCH", "/api/v1/secrets/{secret_id}"): [{"agents": []}, {"agents": [ids["member_id"]]}],
     }  # fmt: skip

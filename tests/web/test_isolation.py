@@ -92,6 +92,7 @@ class Stand:
             "/members",
             "/calendars",
             "/freezes?ended=true",
+            "/secrets",
             "/audit",
         ):
             answer = await self.town.ask("GET", path, who="acme", role="admin")

@@ -40,6 +40,8 @@ CALENDAR = {
 SENT: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/api/v1/calendars/{calendar_id}"): {"json": CALENDAR},
     ("PUT", "/api/v1/jobs/{job_id}"): {"json": job()},
+    ("PUT", "/api/v1/secrets/{secret_id}"): {"json": {"value": "another"}},
+    ("PATCH", "/api/v1/secrets/{secret_id}"): {"json": {"agents": []}},
     ("POST", "/api/v1/jobs/{job_id}/revert"): {"json": {"revision": 1}},
     ("POST", "/api/v1/jobs/{job_id}/backfill"): {
         "json": {"from": "2027-01-14T00:00:00Z", "to": "2027-01-15T00:00:00Z", "dry_run": True}
@@ -107,6 +109,7 @@ class Makers:
             "workspace": self.workspace,
             "calendar_id": self.calendar,
             "freeze_id": self.freeze,
+            "secret_id": self.secret,
         }
 
     async def things(self, operation: Operation, workspace: str) -> dict[str, str]:
@@ -144,6 +147,11 @@ class Makers:
         """One that holds nothing of the other things, for it begins long after them."""
         return await self.made(
             workspace, "/freezes", {"reason": "canary-shared", "start_at": "2100-01-01T00:00:00Z"}
+        )
+
+    async def secret(self, workspace: str) -> str:
+        return await self.made(
+            workspace, "/secrets", {"name": f"canary-5b1f-{uuid4().hex}", "value": "canary-5b1f"}
         )
 
     async def workspace(self, workspace: str) -> str:

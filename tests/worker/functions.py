@@ -150,3 +150,12 @@ async def keeps_soon(given: dict[str, str], ctx: Context) -> str:
 
 def keeps_too_much(ctx: Context) -> None:
     ctx.artifact("large", b"x" * 101)
+
+
+def with_secret(given: dict[str, Any], ctx: Context) -> dict[str, Any]:
+    ctx.log(f"using {ctx.secrets['token']}")
+    return {"length": len(ctx.secrets["token"]), "shown": repr(ctx)}
+
+
+async def with_secret_on_the_loop(given: dict[str, Any], ctx: Context) -> dict[str, Any]:
+    return with_secret(given, ctx)

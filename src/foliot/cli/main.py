@@ -21,6 +21,7 @@ from foliot.cli import (
     members,
     preview,
     runs,
+    secrets,
     serve,
     whoami,
     why,
@@ -69,6 +70,7 @@ app.command("why")(why.why)
 app.command("agenda")(agenda.agenda)
 app.add_typer(freeze.app, name="freeze")
 app.add_typer(calendars.app, name="calendars")
+app.add_typer(secrets.app, name="secrets")
 app.command("workers")(fleet.workers)
 app.command("queues")(fleet.queues)
 app.command("job-types")(fleet.job_types)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from os import PathLike
@@ -52,6 +52,7 @@ class Context:
     tell: Tell = field(default=told_nobody, repr=False, compare=False)
     most_artifact_bytes: int = field(default=MOST_ARTIFACT_BYTES, repr=False)
     _shares: set[int] = field(default_factory=set, repr=False, compare=False)  # percentages told so far
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # by the names in the job's config
 
     @property
     def cancelled(self) -> bool:

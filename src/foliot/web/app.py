@@ -15,6 +15,7 @@ from foliot import __version__
 from foliot.services import Database
 from foliot.services.access import Door
 from foliot.services.hints import Announce
+from foliot.services.vault import Given, Vault
 from foliot.web import errors, health, openapi
 from foliot.web.api import (
     artifacts,
@@ -30,10 +31,12 @@ from foliot.web.api import (
     jobs,
     keys,
     logs,
+    master_key,
     members,
     planned_times,
     preview,
     runs,
+    secrets,
     workspaces,
 )
 from foliot.web.methods import Addresses, Methods
@@ -58,6 +61,8 @@ NOUNS = (
     keys,
     logs,
     members,
+    secrets,
+    master_key,
     workspaces,
     audit,
 )
@@ -71,13 +76,14 @@ def create_app(
     announce: Announce,
     *,
     door: Door | None = None,
+    vault: Vault | None = None,
     rates: Rates | None = None,
     with_api: bool = True,
 ) -> FastAPI:
     """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown.
 
     `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next. `door` knows the
-    quotas of the installation and `rates` count what comes in; without them there are none.
+    quotas of the installation and `rates` count what comes in; without them there are none. Without a `vault` no secret can be kept.
     Where another node answers the API, this one only tells how it is.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
@@ -94,6 +100,7 @@ def create_app(
     app.state.announce = announce
     app.state.door = door or Door(database)
     app.state.rates = rates or Rates()
+    app.state.vault = vault or Vault(Given())
     app.state.streams = Counter()  # open ones, by workspace
     app.add_middleware(Methods)
     app.add_middleware(Requests)

@@ -18,6 +18,7 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
+from pathlib import Path
 
 from foliot import telemetry
 from foliot.clock import pause
@@ -29,11 +30,13 @@ from foliot.engine.loop import Loop
 from foliot.handlers import registry
 from foliot.handlers.kept import Bounds
 from foliot.handlers.means import Means
+from foliot.services import master_key
 from foliot.services.hints import Announcer, Hint
 from foliot.settings import Settings
 from foliot.storage.tx import Database, PoolSize
 from foliot.wiring.collecting import collect_seldom
 from foliot.wiring.limits import artifact_room
+from foliot.wiring.master_keys import given_keys, vault_of
 from foliot.worker.heart import STUCK, Heart
 from foliot.worker.keeping import Keeping
 from foliot.worker.link import LocalLink
@@ -60,12 +63,14 @@ class Orders:
     lease: float
     log_format: str
     log_level: str
+    data_dir: str  # where the master key is, unless it is among master_keys
     allow_commands: bool = False
     command_env: tuple[str, ...] = ()
     child_memory: int = 0  # MiB
     child_processes: int = 0
     artifact_bytes: int = MOST_BYTES
     artifact_room: int | None = None  # of a workspace, in bytes
+    master_keys: tuple[str, ...] = field(default=(), repr=False)
     app: str | None = None  # module:app, whose jobs are brought up to date before any run starts
 
     def as_line(self) -> bytes:
@@ -79,7 +84,7 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
     return Orders(
         url=url,
         listen_url=settings.listen_url or url,
-        secrets=(url, *settings.secrets()),
+        secrets=(url, *settings.secrets(), *given_keys(settings)),
         permits=settings.worker_concurrency,
         queues=settings.worker_queues,
         grace=settings.worker_grace,
@@ -92,6 +97,8 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
         child_processes=settings.child_processes,
         artifact_bytes=settings.artifact_bytes,
         artifact_room=artifact_room(settings),
+        data_dir=str(settings.data_dir),
+        master_keys=given_keys(settings),
         app=settings.app,
     )
 
@@ -135,7 +142,12 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
         if orders.app is not None:
             await _load(orders.app, database)
         name, lease = f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease)
-        link = LocalLink(database, name, lease, orders.queues, orders.artifact_bytes, orders.artifact_room)
+        vault = vault_of(orders.master_keys, Path(orders.data_dir))
+        if not is_child:  # the node has looked already
+            await master_key.begin(database, vault, makes=False)
+        link = LocalLink(
+            database, name, lease, orders.queues, vault, orders.artifact_bytes, orders.artifact_room
+        )
         reporter = Reporter(link)
         logbook, meter = Logbook(link), Meter(link)
         handlers = registry.load(means_of(orders, database))

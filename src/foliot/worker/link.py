@@ -17,6 +17,7 @@ from foliot.services.claim import Claimer, Turns
 from foliot.services.logs import LogChunk
 from foliot.services.progress import Progress
 from foliot.services.report import Report, report
+from foliot.services.vault import Vault
 from foliot.services.work import Work, claim_work
 from foliot.services.workers import Beat
 
@@ -55,6 +56,7 @@ class LocalLink:
     name: str
     lease: timedelta = workers.LEASE
     queues: Sequence[str] = ("*",)
+    vault: Vault | None = None  # without one, runs that need secrets fail
     most_artifact_bytes: int = MOST_BYTES
     artifact_room: int | None = None  # bytes that a workspace may have, where it has no quota of its own
     _turns: Turns = field(default_factory=Turns)
@@ -79,7 +81,7 @@ class LocalLink:
         for queue in self.queues:
             if len(found) < permits:
                 claimer = Claimer(worker_id, queue, types, permits - len(found), self._turns)
-                loaded, orphans = await claim_work(self.database, claimer)
+                loaded, orphans = await claim_work(self.database, claimer, self.vault)
                 found += loaded
                 for each in orphans:  # its lease is swept at its deadline
                     log.error("run.orphaned", extra={"run": str(each.run_id), "job": str(each.job_id)})

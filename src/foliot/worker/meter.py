@@ -14,6 +14,7 @@ from foliot.clock import Clock, SystemClock
 from foliot.domain.errors import FoliotError
 from foliot.domain.ids import RunId
 from foliot.domain.logs import storable
+from foliot.domain.masking import NO_MASKS, Masks
 from foliot.domain.progress import LONGEST_NOTE, Progress
 from foliot.sdk.context import Tell
 from foliot.worker.link import Link
@@ -36,8 +37,8 @@ class Meter:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_warm = False  # the next delivery comes soon, without being asked for
 
-    def teller(self, run_id: RunId, fence: int) -> Tell:
-        return partial(self._tell, (run_id, fence))
+    def teller(self, run_id: RunId, fence: int, masks: Masks = NO_MASKS) -> Tell:
+        return partial(self._tell, (run_id, fence), masks)
 
     def forget(self, run_id: RunId, fence: int) -> None:
         """It is over."""
@@ -56,9 +57,9 @@ class Meter:
                 log.warning("progress.dropped", extra={"runs": len(told), "reason": error.message})
         return SOON if told else IDLE
 
-    def _tell(self, key: Key, done: float, total: float, note: str) -> None:
+    def _tell(self, key: Key, masks: Masks, done: float, total: float, note: str) -> None:
         if math.isfinite(done) and math.isfinite(total):
-            said = Progress(done, total, storable(str(note))[:LONGEST_NOTE], self._clock.now())
+            said = Progress(done, total, storable(masks.text(str(note)))[:LONGEST_NOTE], self._clock.now())
             with self._lock:
                 self._new[key] = said
             if not self._is_warm and self._loop is not None:

@@ -11,6 +11,7 @@ from random import Random, SystemRandom
 
 from foliot.clock import monotonic
 from foliot.domain.ids import RunId, WorkerId
+from foliot.domain.masking import NO_MASKS, Masks
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, Succeeded, TimedOut
 from foliot.handlers.registry import Done, Handler, failed
 from foliot.services.report import Report
@@ -162,9 +163,10 @@ class Worker:
     async def _attempt(self, attempt: Attempt) -> None:
         work, key, number = attempt.work, attempt.key, attempt.work.claimed.attempt
         try:
-            write, tell = self._logbook.writer(*key, number), self._meter.teller(*key)
+            masks = Masks(work.masks) if work.masks else NO_MASKS
+            write, tell = self._logbook.writer(*key, number, masks), self._meter.teller(*key, masks)
             shelf = Shelf(self._keeping.keeper(*key, number, attempt.worker_id), self._keeping.most_bytes)
-            done = await perform(self._handlers[work.claimed.type], work, write, tell, shelf)
+            done = await perform(self._handlers[work.claimed.type], work, write, masks, tell, shelf)
             if self._keeping.has_some_of(key):
                 done = await self._with_artifacts(key, done)
         except asyncio.CancelledError:

@@ -14,6 +14,7 @@ from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.identity import AsyncKeys, AsyncMembers, AsyncWorkspaces
 from foliot.sdk.asynchronous.jobs import AsyncJobs
 from foliot.sdk.asynchronous.runs import AsyncRuns
+from foliot.sdk.asynchronous.secrets import AsyncSecrets
 from foliot.sdk.asynchronous.streaming import events_of
 from foliot.sdk.keywords import ScheduleLike, schedule_body
 from foliot.sdk.place import find
@@ -54,6 +55,7 @@ class AsyncClient:
         self.keys = AsyncKeys(self._http)
         self.members = AsyncMembers(self._http)
         self.workspaces = AsyncWorkspaces(self._http)
+        self.secrets = AsyncSecrets(self._http)
 
     async def preview(
         self, schedule: ScheduleLike, *, n: int = 5, after: datetime | str | None = None

@@ -18,6 +18,7 @@ from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.identity import Keys, Members, Workspaces
 from foliot.sdk.synchronous.jobs import Jobs
 from foliot.sdk.synchronous.runs import Runs
+from foliot.sdk.synchronous.secrets import Secrets
 from foliot.sdk.synchronous.streaming import events_of
 from foliot.wire.agenda import AgendaOut
 from foliot.wire.audit import AuditOut
@@ -55,6 +56,7 @@ class Client:
         self.keys = Keys(self._http)
         self.members = Members(self._http)
         self.workspaces = Workspaces(self._http)
+        self.secrets = Secrets(self._http)
 
     def preview(
         self, schedule: ScheduleLike, *, n: int = 5, after: datetime | str | None = None
