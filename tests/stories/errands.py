@@ -76,3 +76,11 @@ def bomb(given: dict[str, Any], ctx: Context) -> None:
 def flood(ctx: Context) -> None:
     while True:
         ctx.log("more and more")
+
+
+def third_time_lucky(given: dict[str, Any], ctx: Context) -> int:
+    note(given, ctx, "tried")
+    ctx.log(f"attempt {ctx.attempt}")
+    if ctx.attempt < 3:
+        raise RuntimeError("the server did not come up")
+    return ctx.attempt

@@ -15,6 +15,8 @@ WorkerId = NewType("WorkerId", UUID)
 CalendarId = NewType("CalendarId", UUID)
 FreezeId = NewType("FreezeId", UUID)
 SecretId = NewType("SecretId", UUID)
+HostId = NewType("HostId", UUID)
+InstanceId = NewType("InstanceId", UUID)
 
 
 def made_at(id_: UUID) -> datetime:

@@ -27,6 +27,11 @@ class Bounds:
     memory: int | None = None  # bytes
     processes: int | None = None
 
+    @classmethod
+    def of(cls, mebibytes: int, processes: int) -> Bounds:
+        """As the settings have them, where 0 is no limit."""
+        return cls(mebibytes * 1024 * 1024 or None, processes or None)
+
 
 @dataclass(frozen=True, slots=True)
 class Program:

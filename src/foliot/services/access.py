@@ -164,6 +164,11 @@ def admit(caller: Caller, permission: Permission, *, agents: bool = True) -> Non
             "An agent manages its own jobs alone; this concerns the whole workspace.",
             hint="Ask a member of the workspace to do it.",
         )
+    if permission is Permission.WORKER and not caller.holder.may(permission):
+        raise Denied(
+            "This is for keys of the scope worker, which belong to one workspace.",
+            hint="Make one with `foliot keys create --scope worker`, as an administrator of the workspace.",
+        )
     if not caller.holder.may(permission):
         has = caller.holder.role or "no role here"
         raise Denied(

@@ -27,6 +27,7 @@ from foliot.services.in_hand import InHand, check_owner, check_revision, no_such
 from foliot.services.jobs import first_cursor
 from foliot.services.loading import look_around
 from foliot.services.referring import write_references
+from foliot.services.targets import check_target
 from foliot.storage import calendars, jobs, standing, timer_moves
 from foliot.storage.definitions import definition_json
 from foliot.storage.fires import Planned
@@ -125,6 +126,8 @@ async def _edit(
         schedule = edited_schedule(before.definition.spec.schedule, definition.spec.schedule, tx.now)
         definition = replace(definition, spec=replace(definition.spec, schedule=schedule))
         check_definition(change.by.quotas, definition, tx.now, before.definition)
+        if definition.spec.target != before.definition.spec.target:
+            await check_target(tx, workspace_id, definition.spec.target)
         old, new = definition_json(before.definition), definition_json(definition)
         if old == new:
             return Edited(before.revision, before.status, before.next_at, has_changed=False)

@@ -22,6 +22,7 @@ from foliot.services.firing import status_after
 from foliot.services.in_hand import no_such, note
 from foliot.services.referring import write_references
 from foliot.services.room import check_room
+from foliot.services.targets import check_target
 from foliot.storage import calendars, jobs
 from foliot.storage.definitions import definition_json
 from foliot.storage.jobs import StoredJob
@@ -57,6 +58,7 @@ async def create(
             timer = Timer(first_cursor(definition, tx.now), None, None)
             planned = plan_start(DueJob(job, status, timer), tx.now)
             status, timer = status_after(status, planned.events), planned.timer
+        await check_target(tx, workspace_id, spec.target)
         await jobs.insert(tx, job_id, definition, status, timer, by.name)
         if spec.calendars:
             await calendars.link(tx, job_id, spec.calendars)

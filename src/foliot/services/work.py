@@ -20,6 +20,8 @@ from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database, Tx
 from foliot.storage.workers import ANY_QUEUE
 
+__all__ = ["Claimed", "Found", "Work", "claim_work"]
+
 
 class Work(NamedTuple):
     """`left` is what the attempt may still take, by the database's clock at the moment of loading.
@@ -54,7 +56,7 @@ async def claim_work(database: Database, claimer: Claimer, vault: Vault | None =
                 return Found(await _with_secrets(database, claimer, vault, found.work), found.orphans)
         return found
     found = Found([], [])
-    for queue in await queues_in_turn(database, claimer.turns):
+    for queue in await queues_in_turn(database, claimer.turns, claimer.workspace_id):
         left = claimer.permits - len(found.work) - len(found.orphans)
         if left > 0:
             more = await claim_work(database, replace(claimer, queue=queue, permits=left), vault)

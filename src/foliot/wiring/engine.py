@@ -28,6 +28,7 @@ class Engine:
         *,
         is_scheduling: bool = True,
         who_may_enter_changed: Callable[[], None] | None = None,
+        there_may_be_work: Callable[[], None] | None = None,
     ) -> None:
         """Without orders this node has no worker of its own; one that is not scheduling leaves it to others to fire and sweep."""
         self._announcer = Announcer(database)
@@ -43,6 +44,8 @@ class Engine:
             self._loops.append(Loop("janitor", Janitor(chores).step))
         if who_may_enter_changed is not None:
             wakes[Hint.KEYS] = who_may_enter_changed
+        if there_may_be_work is not None:
+            wakes[Hint.READY] = there_may_be_work
         listening = Listening(database, listen_url, wakes)
         self._hints = Loop("hints", listening.step, within=None)
         self._worker = WorkerChild(orders) if orders else None

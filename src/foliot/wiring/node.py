@@ -11,6 +11,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
@@ -28,6 +29,7 @@ from foliot.settings import ROLES, Settings
 from foliot.storage.server import ServerFacts
 from foliot.storage.tx import Database
 from foliot.web.app import create_app
+from foliot.web.bell import Bell
 from foliot.web.health import Readiness
 from foliot.web.rates import Rates
 from foliot.wiring.chores import chores
@@ -84,6 +86,7 @@ class Node:
         self._db = Database(here.url)
         self._door = Door(self._db, quotas_of(settings))
         self._vault = vault_of(given_keys(settings), settings.data_dir)
+        bell = Bell()
         self._engine = Engine(
             self._db,
             settings.listen_url or here.url,
@@ -91,6 +94,7 @@ class Node:
             chores(self._db),
             is_scheduling="scheduler" in settings.roles,
             who_may_enter_changed=self._door.forget,
+            there_may_be_work=bell.ring,
         )
         self._http = Http(
             uvicorn.Config(
@@ -102,6 +106,8 @@ class Node:
                     door=self._door,
                     vault=self._vault,
                     rates=Rates(failures_of(settings)),
+                    bell=bell,
+                    lease=timedelta(seconds=settings.worker_lease),
                     with_api="api" in settings.roles,
                 ),
                 lifespan="off",

@@ -1,4 +1,4 @@
-"""The worker's line to Foliot: here straight to the services; a host far away speaks HTTP through the same protocol."""
+"""The worker's line to Foliot: here straight to the services; `http_link.py` speaks HTTP through the same protocol."""
 
 from __future__ import annotations
 

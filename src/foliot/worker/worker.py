@@ -10,6 +10,7 @@ from datetime import timedelta
 from random import Random, SystemRandom
 
 from foliot.clock import monotonic
+from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.masking import NO_MASKS, Masks
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, Succeeded, TimedOut
@@ -81,7 +82,7 @@ class Worker:
     async def step(self) -> timedelta:
         if self.is_draining:
             return self._nap()
-        worker_id = self.id or await self._register()
+        worker_id = self.id or await self.register()
         if self._is_unsure:
             await self._hand_back_unknown(worker_id)
         free = self._permits - len(self._attempts)
@@ -89,6 +90,10 @@ class Worker:
             return self._nap()  # the next attempt to end wakes us
         try:
             found = await self._link.claim(worker_id, self._types, min(free, MOST_AT_ONCE))
+        except WorkerGone:
+            if self.id == worker_id:
+                self.stop_all("given up for lost")
+            return AT_ONCE
         except BaseException:
             self._is_unsure = True
             raise
@@ -116,8 +121,8 @@ class Worker:
         self.wake()
 
     def working_on(self) -> list[Key]:
-        """Called from the heart's thread; making a list of a dictionary is one step that no other thread can interrupt."""
-        return list(self._attempts)
+        """What it has still to report included. Called from the heart's thread; making a list is one step that no other can interrupt."""
+        return [*list(self._attempts), *self._reporter.keys()]
 
     def first_due(self) -> float | None:
         """The earliest moment by which some attempt should have ended. Called from the heart's thread."""
@@ -136,7 +141,8 @@ class Worker:
         for handler in self._handlers.values():
             await handler.close()
 
-    async def _register(self) -> WorkerId:
+    async def register(self) -> WorkerId:
+        """Under a new id; the step does it where there is none."""
         began = monotonic()
         self.id = await self._link.register(self._types, self._permits)
         self.when_registered(self.id, began)
@@ -177,8 +183,8 @@ class Worker:
         if self._logbook.has_lines_of(key):
             await self._logbook.finish(*key)
         self._deadlines.drop(attempt.due_by, attempt)
+        self._report(attempt, done)  # first, so that at every moment it is known of
         del self._attempts[key]
-        self._report(attempt, done)
         self.wake()
 
     async def _with_artifacts(self, key: Key, done: Done) -> Done:

@@ -78,6 +78,8 @@ class JobOptions(TypedDict, total=False):
     queue: str
     priority: int
     concurrency_key: str
+    target: Mapping[Literal["host", "server"], str]
+    read_only: bool
     misfire: Literal["latest", "all", "skip"]
     grace: DurationLike
     max_catch_up: int
