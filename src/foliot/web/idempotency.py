@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -35,6 +36,7 @@ PARAMETER = {
     f" and gets the first answer, with the header `{REPLAYED}: true`.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x21-\x7e]+$"},
 }
+_OURS = secrets.token_bytes(32)
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -84,6 +86,8 @@ async def _kept_apart(request: Request, caller: Caller, digest: bytes) -> bytes:
     if not request.url.path.startswith(SECRETS):
         return digest
     vault: Vault = request.app.state.vault
+    if vault.present is None and request.query_params.get("dry_run") is not None:
+        return hashlib.sha256(_OURS + digest).digest()  # what is only tried makes no key
     await master_key.check_key(request.app.state.database, vault, caller.actor)
     return vault.keyed(digest)
 
