@@ -13,33 +13,49 @@ from tests.stories.serving import Serving
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-def test_the_examples_of_the_client_make_jobs_and_see_their_runs(tmp_path: Path) -> None:
-    data_dir = tmp_path / "data"
-    serving = Serving(data_dir)
+def run_example(name: str, folder: Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Against a server of its own, which it finds by the data directory."""
+    serving = Serving(folder / "data")
     try:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
-        environ = kept | {"FOLIOT_API_URL": serving.wait_for_url(), "FOLIOT_DATA_DIR": str(data_dir)}
-
-        def said_by(name: str) -> str:
-            done = subprocess.run(
-                (sys.executable, EXAMPLES / name),
-                env=environ,
-                cwd=tmp_path,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=90,
-            )
-            assert done.returncode == 0, done.stderr
-            return done.stdout
-
-        said = said_by("client.py")
-        told, *runs = said.splitlines()
-        assert told.startswith("Every 2 seconds; next at 2")
-        ends = Counter(line.rpartition(": ")[2] for line in runs)
-        # A planned time that came while the worker was still starting is on record as skipped: it overlapped.
-        assert ends.pop("succeeded") == 3, said
-        assert set(ends) <= {"skipped"}
-        assert "greet Ada: succeeded, {'said': 'Hello, Ada!'}" in said_by("remote_worker.py")
+        environ = kept | {"FOLIOT_API_URL": serving.wait_for_url(), "FOLIOT_DATA_DIR": str(folder / "data")}
+        return subprocess.run(
+            (sys.executable, EXAMPLES / name),
+            env=environ,
+            cwd=folder,
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=90,
+        )
     finally:
         serving.end()
+
+
+def test_the_example_of_the_client_makes_a_job_and_sees_its_three_runs(tmp_path: Path) -> None:
+    done = run_example("client.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    told, *runs = done.stdout.splitlines()
+    assert told.startswith("Every 2 seconds; next at 2")
+    ends = Counter(line.rpartition(": ")[2] for line in runs)
+    # A planned time that came while the worker was still starting is on record as skipped: it overlapped.
+    assert ends.pop("succeeded") == 3, done.stdout
+    assert set(ends) <= {"skipped"}
+
+
+def test_the_example_of_secrets_uses_one_and_shows_it_nowhere(tmp_path: Path) -> None:
+    done = run_example("a_secret.py", tmp_path, "Bearer kanari-8c1e0f\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "example-key is at version 1",
+        "its config says {'authorization': {'secret': 'example-key'}}",
+        "the run succeeded with 401",
+    ]
+    assert "kanari" not in done.stdout + done.stderr
+
+
+def test_the_example_of_a_remote_worker_does_its_two_runs_over_http(tmp_path: Path) -> None:
+    done = run_example("remote_worker.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "greet Ada: succeeded, {'said': 'Hello, Ada!'}" in done.stdout

@@ -95,6 +95,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
             "/freezes",
             {"reason": f"{CANARY} freeze", "start_at": f"2100-01-0{1 if turn == 'a' else 3}T00:00:00Z"},
         )
+        secret = await made("/secrets", {"name": f"{CANARY}-{turn}", "value": f"{CANARY} secret {turn}"})
         made_key = await made("/keys", {"name": f"{CANARY} key {turn}"})
         await made(f"/jobs/{task['id']}/run", {"input": {"with": f"{CANARY} input"}})
         clock.advance(timedelta(seconds=1))
@@ -108,7 +109,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         await made(f"/jobs/{task['id']}/pause", {"reason": f"{CANARY} reason"})
         nest.ids |= {
             "job_id": task["id"], "calendar_id": calendar["id"], "freeze_id": freeze["id"], "member_id": member["id"],
-            "key_id": made_key["id"], "workspace": str(town.ids[who]), "host_id": str(host.host_id), "instance_id": str(instance.id),
+            "key_id": made_key["id"], "secret_id": secret["id"], "workspace": str(town.ids[who]), "host_id": str(host.host_id), "instance_id": str(instance.id),
             "worker_id": str(host.worker_id),
         }  # fmt: skip
     shown = await town.ask("GET", f"/jobs/{nest.ids['job_id']}", who=who, role="admin")
@@ -121,6 +122,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         "/members",
         "/calendars",
         "/freezes",
+        "/secrets",
         "/audit",
     ):
         page = await town.ask("GET", path, who=who, role="admin", params={"limit": "1"})
@@ -135,6 +137,7 @@ def sent_bodies(nest: Nest) -> dict[tuple[str, str], list[dict[str, Any]]]:
     reaching = [
         job(depends_on=[{"job": ids["job_id"]}], schedule={"kind": "manual"}),
         job(calendars=[ids["calendar_id"]]),
+        job(config={"url": {"secret": f"{FRAGMENT}"}}),
         job(target={"server": FRAGMENT}),
     ]
     me, held = {"worker_id": ids["worker_id"]}, {"run_id": ids["run_id"], "fence": 1}
@@ -151,6 +154,9 @@ def sent_bodies(nest: Nest) -> dict[tuple[str, str], list[dict[str, Any]]]:
         ("POST", "/api/v1/freezes/preview"): freezing,
         ("POST", "/api/v1/keys"): [{"name": "x", "principal": ids["member_id"]}],
         ("POST", "/api/v1/jobs/{job_id}/revert"): [{"revision": 1}],
+        ("POST", "/api/v1/secrets"): [{"name": "mine", "value": "mine", "agents": [ids["member_id"]]}],
+        ("PUT", "/api/v1/secrets/{secret_id}"): [{"value": "mine"}],
+        ("PATCH", "/api/v1/secrets/{secret_id}"): [{"agents": []}, {"agents": [ids["member_id"]]}],
         ("POST", "/api/v1/hosts/{host_id}/instances"): [{"name": "mine now"}],
         ("POST", "/api/v1/worker/claim"): [{**me, "types": ["http"], "wait": "0s"}],
         ("POST", "/api/v1/worker/heartbeat"): [{**me, "working_on": [held]}],

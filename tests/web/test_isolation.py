@@ -94,6 +94,7 @@ class Stand:
             "/members",
             "/calendars",
             "/freezes?ended=true",
+            "/secrets",
             "/audit",
         ):
             answer = await self.town.ask("GET", path, who="acme", role="admin")

@@ -43,6 +43,8 @@ CALENDAR = {
 SENT: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/api/v1/calendars/{calendar_id}"): {"json": CALENDAR},
     ("PUT", "/api/v1/jobs/{job_id}"): {"json": job()},
+    ("PUT", "/api/v1/secrets/{secret_id}"): {"json": {"value": "another"}},
+    ("PATCH", "/api/v1/secrets/{secret_id}"): {"json": {"agents": []}},
     ("POST", "/api/v1/jobs/{job_id}/revert"): {"json": {"revision": 1}},
     ("POST", "/api/v1/hosts/{host_id}/instances"): {"json": {"name": "pve"}},
     ("POST", "/api/v1/jobs/{job_id}/backfill"): {
@@ -114,6 +116,7 @@ class Makers:
             "workspace": self.workspace,
             "calendar_id": self.calendar,
             "freeze_id": self.freeze,
+            "secret_id": self.secret,
             "host_id": self.host,
             "instance_id": self.instance,
         }
@@ -149,6 +152,11 @@ class Makers:
         """One that holds nothing of the other things, for it begins long after them."""
         return await self.made(
             workspace, "/freezes", {"reason": "canary-shared", "start_at": "2100-01-01T00:00:00Z"}
+        )
+
+    async def secret(self, workspace: str) -> str:
+        return await self.made(
+            workspace, "/secrets", {"name": f"canary-5b1f-{uuid4().hex}", "value": "canary-5b1f"}
         )
 
     async def host(self, workspace: str) -> str:

@@ -23,6 +23,7 @@ from foliot.cli import (
     members,
     preview,
     runs,
+    secrets,
     serve,
     whoami,
     why,
@@ -72,6 +73,7 @@ app.command("why")(why.why)
 app.command("agenda")(agenda.agenda)
 app.add_typer(freeze.app, name="freeze")
 app.add_typer(calendars.app, name="calendars")
+app.add_typer(secrets.app, name="secrets")
 app.command("workers")(fleet.workers)
 app.add_typer(hosts.app, name="hosts")
 app.command("queues")(fleet.queues)

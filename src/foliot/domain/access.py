@@ -121,6 +121,7 @@ class Actor:
     address: str | None = None  # the peer's, as the connection has it
     request_id: str | None = None
     claim: UUID | None = None  # the hold on an idempotency key, which whatever is done closes
+    agent: PrincipalId | None = None  # that it is, and which then has what it was given alone
     quotas: Quotas = UNLIMITED  # of the workspace; Foliot's own doing is not held to any
 
 

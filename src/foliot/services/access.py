@@ -44,7 +44,9 @@ class Caller:
     def actor(self) -> Actor:
         """How records and audit speak of it."""
         name = str(self.holder.principal.id)
-        return Actor(name, self.holder.key_id, self.address, self.request_id, self.claim, self.quotas)
+        return Actor(
+            name, self.holder.key_id, self.address, self.request_id, self.claim, self.only_owner, self.quotas
+        )
 
     @property
     def only_owner(self) -> PrincipalId | None:

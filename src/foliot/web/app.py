@@ -16,6 +16,7 @@ from foliot import __version__
 from foliot.services import Database
 from foliot.services.access import Door
 from foliot.services.hints import Announce
+from foliot.services.vault import Given, Vault
 from foliot.services.workers import LEASE
 from foliot.web import errors, health, openapi
 from foliot.web.api import (
@@ -32,10 +33,12 @@ from foliot.web.api import (
     jobs,
     keys,
     logs,
+    master_key,
     members,
     planned_times,
     preview,
     runs,
+    secrets,
     worker,
     workspaces,
 )
@@ -62,6 +65,8 @@ NOUNS = (
     keys,
     logs,
     members,
+    secrets,
+    master_key,
     worker,
     workspaces,
     audit,
@@ -76,6 +81,7 @@ def create_app(
     announce: Announce,
     *,
     door: Door | None = None,
+    vault: Vault | None = None,
     rates: Rates | None = None,
     bell: Bell | None = None,
     lease: timedelta = LEASE,
@@ -83,8 +89,8 @@ def create_app(
     """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown.
 
     `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next. `door` knows the
-    quotas of the installation and `rates` count what comes in; without them there are none. Who waits for work is woken by `bell`,
-    and may be silent for `lease`.
+    quotas of the installation and `rates` count what comes in; without them there are none. Without a `vault` no secret can be kept.
+    Who waits for work is woken by `bell`, and may be silent for `lease`.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
     app = FastAPI(
@@ -100,6 +106,7 @@ def create_app(
     app.state.announce = announce
     app.state.door = door or Door(database)
     app.state.rates = rates or Rates()
+    app.state.vault = vault or Vault(Given())
     app.state.bell = bell or Bell()
     app.state.lease = lease
     app.state.waiting = 0  # workers that wait for work over HTTP

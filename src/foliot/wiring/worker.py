@@ -18,6 +18,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 
 from foliot import telemetry
 from foliot.clock import pause
@@ -26,11 +27,13 @@ from foliot.engine.hints import Listening
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
 from foliot.handlers.means import Means
+from foliot.services import master_key
 from foliot.services.hints import Announcer, Hint
 from foliot.settings import Settings
 from foliot.storage.tx import Database, PoolSize
 from foliot.wiring.beating import LAST_WORDS_WITHIN, Beating, leave, soon
 from foliot.wiring.collecting import collect_seldom
+from foliot.wiring.master_keys import given_keys, vault_of
 from foliot.worker.heart import STUCK
 from foliot.worker.link import Link, LocalLink
 from foliot.worker.logbook import Logbook
@@ -53,6 +56,8 @@ class Orders:
     lease: float
     log_format: str
     log_level: str
+    data_dir: str  # where the master key is, unless it is among these
+    master_keys: tuple[str, ...] = field(default=(), repr=False)
     app: str | None = None  # module:app, whose jobs are brought up to date before any run starts
 
     def as_line(self) -> bytes:
@@ -66,13 +71,15 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
     return Orders(
         url=url,
         listen_url=settings.listen_url or url,
-        secrets=(url, *settings.secrets()),
+        secrets=(url, *settings.secrets(), *given_keys(settings)),
         permits=settings.worker_concurrency,
         queues=settings.worker_queues,
         grace=settings.worker_grace,
         lease=settings.worker_lease,
         log_format=settings.log_format,
         log_level=settings.log_level,
+        data_dir=str(settings.data_dir),
+        master_keys=given_keys(settings),
         app=settings.app,
     )
 
@@ -106,7 +113,10 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
         if orders.app is not None:
             await _load(orders.app, database)
         name, lease = f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease)
-        link = LocalLink(database, name, lease, orders.queues)
+        vault = vault_of(orders.master_keys, Path(orders.data_dir))
+        if not is_child:  # the node has looked already
+            await master_key.begin(database, vault, makes=False)
+        link = LocalLink(database, name, lease, orders.queues, vault)
         reporter = Reporter(link)
         logbook = Logbook(link)
         worker = Worker(link, registry.load(Means(database)), reporter, orders.permits, logbook=logbook)

@@ -12,6 +12,7 @@ from random import Random, SystemRandom
 from foliot.clock import monotonic
 from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
+from foliot.domain.masking import NO_MASKS, Masks
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, TimedOut
 from foliot.handlers.registry import Done, Handler
 from foliot.services.report import Report
@@ -162,8 +163,9 @@ class Worker:
     async def _attempt(self, attempt: Attempt) -> None:
         work = attempt.work
         try:
-            write = self._logbook.writer(*attempt.key, work.claimed.attempt)
-            done = await perform(self._handlers[work.claimed.type], work, write)
+            masks = Masks(work.masks) if work.masks else NO_MASKS
+            write = self._logbook.writer(*attempt.key, work.claimed.attempt, masks)
+            done = await perform(self._handlers[work.claimed.type], work, write, masks)
         except asyncio.CancelledError:
             done = Done(attempt.why or HandedBack())
         attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more

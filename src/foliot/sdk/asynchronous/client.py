@@ -15,6 +15,7 @@ from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.identity import AsyncKeys, AsyncMembers, AsyncWorkspaces
 from foliot.sdk.asynchronous.jobs import AsyncJobs
 from foliot.sdk.asynchronous.runs import AsyncRuns
+from foliot.sdk.asynchronous.secrets import AsyncSecrets
 from foliot.sdk.asynchronous.streaming import events_of
 from foliot.sdk.asynchronous.worker import AsyncWorker
 from foliot.sdk.keywords import ScheduleLike, schedule_body
@@ -56,6 +57,7 @@ class AsyncClient:
         self.keys = AsyncKeys(self._http)
         self.members = AsyncMembers(self._http)
         self.workspaces = AsyncWorkspaces(self._http)
+        self.secrets = AsyncSecrets(self._http)
         self.hosts = AsyncHosts(self._http)
         self.worker = AsyncWorker(self._http)
 

@@ -19,6 +19,7 @@ from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.identity import Keys, Members, Workspaces
 from foliot.sdk.synchronous.jobs import Jobs
 from foliot.sdk.synchronous.runs import Runs
+from foliot.sdk.synchronous.secrets import Secrets
 from foliot.sdk.synchronous.streaming import events_of
 from foliot.sdk.synchronous.worker import Worker
 from foliot.wire.agenda import AgendaOut
@@ -57,6 +58,7 @@ class Client:
         self.keys = Keys(self._http)
         self.members = Members(self._http)
         self.workspaces = Workspaces(self._http)
+        self.secrets = Secrets(self._http)
         self.hosts = Hosts(self._http)
         self.worker = Worker(self._http)
 
