@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 from foliot.wire.shape import Shape, refusal
 
 _CALL = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_DOTTED = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$"
 _HEADER = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 
 
@@ -66,3 +67,47 @@ class HttpConfig(Shape):
 
 class PythonConfig(Shape):
     call: Annotated[str, AfterValidator(_call)] = Field(max_length=500, examples=["shop.jobs:sync"])
+
+
+# BullMQ builds keys of Redis from these and divides them by colons, and so do others.
+Name = Annotated[str, StringConstraints(pattern=r"^[^\s:\x00-\x1f]+$", max_length=200)]
+QueueName = Annotated[
+    Name,
+    Field(
+        description="The engine's queue; {workspace} stands for the slug of the workspace.",
+        examples=["jobs-acme"],
+    ),
+]
+Arguments = Annotated[
+    Literal["keywords", "input"],
+    Field(
+        description="keywords: each key of the run's input is an argument; input: all of it is the only argument."
+    ),
+]
+DEFAULT_QUEUE = "jobs-{workspace}"
+
+
+class CeleryConfig(Shape):
+    task: str = Field(pattern=r"^[^\s\x00-\x1f]+$", max_length=500, examples=["shop.tasks.sync"])
+    queue: QueueName = DEFAULT_QUEUE
+    arguments: Arguments = "keywords"
+
+
+class RqConfig(Shape):
+    function: str = Field(pattern=_DOTTED, max_length=500, examples=["shop.tasks.sync"])
+    queue: QueueName = DEFAULT_QUEUE
+    arguments: Arguments = "keywords"
+    serializer: Literal["pickle", "json"] = Field(
+        default="pickle", description="The one that the workers of this queue use; pickle is RQ's own choice."
+    )
+
+
+class BullmqConfig(Shape):
+    name: str = Field(
+        min_length=1,
+        max_length=500,
+        examples=["sync"],
+        description="The job's name; its data is the run's input.",
+    )
+    queue: QueueName = DEFAULT_QUEUE
+    prefix: Name = Field(default="bull", description="Of all keys that the queue has in Redis.")

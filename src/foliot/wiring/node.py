@@ -44,7 +44,7 @@ from foliot.wiring.home import (
     restart_postgres,
 )
 from foliot.wiring.limits import failures_of, quotas_of
-from foliot.wiring.worker import orders_of
+from foliot.wiring.worker import orders_of, refuse_without_results
 
 log = logging.getLogger(__name__)
 Say = Callable[[str], None]
@@ -88,6 +88,7 @@ class Node:
             chores(self._db),
             who_may_enter_changed=self._door.forget,
         )
+        refuse_without_results(settings.celery_result_url)
         self._http = Http(
             uvicorn.Config(
                 create_app(

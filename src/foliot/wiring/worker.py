@@ -26,7 +26,8 @@ from foliot.domain.ids import WorkerId
 from foliot.engine.hints import Listening
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
-from foliot.handlers.means import Means
+from foliot.handlers.bridges import NO_RESULTS
+from foliot.handlers.means import Engines, Means
 from foliot.services.hints import Announcer, Hint
 from foliot.settings import Settings
 from foliot.storage.tx import Database, PoolSize
@@ -55,6 +56,10 @@ class Orders:
     log_format: str
     log_level: str
     app: str | None = None  # module:app, whose jobs are brought up to date before any run starts
+    bridge_redis_url: str | None = field(default=None, repr=False)
+    celery_broker_url: str | None = field(default=None, repr=False)
+    celery_result_url: str | None = field(default=None, repr=False)
+    bridge_in_flight: int = 1_000
 
     def as_line(self) -> bytes:
         return json.dumps(asdict(self)).encode() + b"\n"
@@ -75,7 +80,16 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
         log_format=settings.log_format,
         log_level=settings.log_level,
         app=settings.app,
+        bridge_redis_url=settings.bridge_redis_url,
+        celery_broker_url=settings.celery_broker_url,
+        celery_result_url=settings.celery_result_url,
+        bridge_in_flight=settings.bridge_in_flight,
     )
+
+
+def refuse_without_results(celery_result_url: str | None) -> None:
+    """Wherever jobs are written: by the API, and by the app of a worker."""
+    registry.refuse("celery", None if celery_result_url else NO_RESULTS)
 
 
 def main() -> None:
@@ -104,13 +118,17 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
         _watch_the_parent(lambda: _soon(loop, stopping.set), orders.grace + HARD_END)
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(orders.url, size=PoolSize(1, 4)))
+        refuse_without_results(orders.celery_result_url)
         if orders.app is not None:
             await _load(orders.app, database)
         name, lease = f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease)
         link = LocalLink(database, name, lease, orders.queues)
         reporter = Reporter(link)
         logbook = Logbook(link)
-        worker = Worker(link, registry.load(Means(database)), reporter, orders.permits, logbook=logbook)
+        engines = Engines(orders.bridge_redis_url, orders.celery_broker_url, orders.celery_result_url)
+        handlers = registry.load(Means(database, engines))
+        beside = orders.bridge_in_flight
+        worker = Worker(link, handlers, reporter, orders.permits, logbook=logbook, beside=beside)
         announcer = Announcer(database, TIMERS_PAUSE)
         stack.push_async_callback(announcer.close)
         claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)

@@ -46,7 +46,7 @@ class LocalLink:
     name: str
     lease: timedelta = workers.LEASE
     queues: Sequence[str] = ("*",)
-    _turns: Turns = field(default_factory=Turns)
+    _turns: dict[tuple[str, ...], Turns] = field(default_factory=dict)  # of each claim for other types
 
     async def register(self, types: Sequence[str], capacity: int) -> WorkerId:
         return await workers.register(
@@ -65,9 +65,10 @@ class LocalLink:
 
     async def claim(self, worker_id: WorkerId, types: Sequence[str], permits: int) -> list[Work]:
         found: list[Work] = []
+        turns = self._turns.setdefault(tuple(types), Turns())
         for queue in self.queues:
             if len(found) < permits:
-                claimer = Claimer(worker_id, queue, types, permits - len(found), self._turns)
+                claimer = Claimer(worker_id, queue, types, permits - len(found), turns)
                 loaded, orphans = await claim_work(self.database, claimer)
                 found += loaded
                 for each in orphans:  # its lease is swept at its deadline

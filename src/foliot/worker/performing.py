@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from foliot.domain.outcomes import AskedSkip, Failed, TimedOut
+from foliot.domain.outcomes import AskedSkip, Failed, Outcome, TimedOut
 from foliot.domain.run import RunError
 from foliot.handlers.registry import Assignment, Done, Handler, failed
 from foliot.sdk.context import Context, Write, to_nowhere
@@ -20,11 +21,20 @@ MOST_MESSAGE = 4_000  # characters
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-async def perform(handler: Handler, work: Work, write: Write = to_nowhere) -> Done:
+def by_its_deadline() -> Outcome | None:
+    return None
+
+
+async def perform(
+    handler: Handler,
+    work: Work,
+    write: Write = to_nowhere,
+    ended_by: Callable[[], Outcome | None] = by_its_deadline,
+) -> Done:
     """Raises nothing but CancelledError, when somebody other than the deadline ended it."""
     try:
         async with asyncio.timeout(max(timedelta(0), work.left).total_seconds()) as deadline:
-            done = await handler.run(assignment_of(work, write))
+            done = await handler.run(assignment_of(work, write, ended_by))
     except TimeoutError as error:
         done = Done(TimedOut()) if deadline.expired() else _raised(error)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
@@ -32,7 +42,9 @@ async def perform(handler: Handler, work: Work, write: Write = to_nowhere) -> Do
     return storable(done)
 
 
-def assignment_of(work: Work, write: Write = to_nowhere) -> Assignment:
+def assignment_of(
+    work: Work, write: Write = to_nowhere, ended_by: Callable[[], Outcome | None] = by_its_deadline
+) -> Assignment:
     claimed = work.claimed
     ctx = Context(
         workspace_id=str(claimed.workspace_id),
@@ -45,7 +57,7 @@ def assignment_of(work: Work, write: Write = to_nowhere) -> Assignment:
         planned_for=claimed.planned_for,
         write=write,
     )
-    return Assignment(ctx, work.config, work.input)
+    return Assignment(ctx, work.config, work.input, work.left, ended_by)
 
 
 def storable(done: Done) -> Done:

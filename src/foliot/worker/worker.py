@@ -12,7 +12,7 @@ from random import Random, SystemRandom
 from foliot.clock import monotonic
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome
-from foliot.handlers.registry import Done, Handler
+from foliot.handlers.registry import Done, Handler, takes_permit
 from foliot.services.report import Report
 from foliot.services.work import Work
 from foliot.services.workers import Beat
@@ -29,6 +29,7 @@ Key = tuple[
 AT_ONCE = timedelta(0)
 LOOK_EVERY = 1.0  # seconds between looks for work when no hint comes
 ENDS_WITHIN = 1.5  # seconds for work that was told to stop
+BESIDE = 1_000  # runs at once that take no permit
 
 
 @dataclass(slots=True)
@@ -36,6 +37,7 @@ class Attempt:
     work: Work
     worker_id: WorkerId
     due_by: float  # on the monotonic clock
+    takes_permit: bool = True
     why: Outcome | None = None  # what to report when it is ended from outside
     task: asyncio.Task[None] | None = None
 
@@ -51,6 +53,7 @@ class Worker:
         permits: int,
         chance: Random | None = None,
         logbook: Logbook | None = None,
+        beside: int = BESIDE,
     ) -> None:
         self.wake: Callable[[], None] = lambda: None
         self.beat_soon: Callable[[], None] = lambda: None
@@ -61,6 +64,12 @@ class Worker:
         self._handlers = handlers
         self._reporter = reporter
         self._permits = permits
+        self._types = sorted(each for each, handler in handlers.items() if takes_permit(handler))
+        self._types_beside = sorted(
+            handlers.keys() - set(self._types)
+        )  # those that only wait for work done elsewhere
+        self._beside = beside if self._types_beside else 0
+        self._running_beside = 0
         self._logbook = logbook or Logbook(link)
         self._chance = chance or SystemRandom()
         self._attempts: dict[Key, Attempt] = {}
@@ -72,16 +81,13 @@ class Worker:
         worker_id = self.id or await self._register()
         if self._is_unsure:
             await self._hand_back_unknown(worker_id)
-        free = self._permits - len(self._attempts)
-        if free <= 0 or self._reporter.owed > 2 * BATCH:
+        if self._reporter.owed > 2 * BATCH:
             return self._nap()  # the next attempt to end wakes us
-        try:
-            found = await self._link.claim(worker_id, sorted(self._handlers), free)
-        except BaseException:
-            self._is_unsure = True
-            raise
-        for work in found:
-            self._begin(work, worker_id)
+        found = await self._claim(worker_id, self._types, self._permits - self._working)
+        if self._types_beside:
+            found += await self._claim(
+                worker_id, self._types_beside, min(BATCH, self._beside - self._running_beside)
+            )
         return AT_ONCE if found else self._nap()
 
     def heard(self, beat: Beat) -> None:
@@ -112,8 +118,13 @@ class Worker:
         return min((attempt.due_by for attempt in list(self._attempts.values())), default=None)
 
     async def drain(self, grace: float) -> None:
-        """Claim no more, let what runs finish, hand back what does not."""
+        """Claim no more, let what runs finish, hand back what does not. What is done elsewhere goes on without us, and is handed back
+        at once, so that another worker waits for it.
+        """
         self.is_draining = True
+        for attempt in list(self._attempts.values()):
+            if not attempt.takes_permit:
+                self._end(attempt, HandedBack())
         tasks = [attempt.task for attempt in self._attempts.values() if attempt.task]
         if tasks:
             await asyncio.wait(tasks, timeout=grace)
@@ -126,7 +137,7 @@ class Worker:
 
     async def _register(self) -> WorkerId:
         began = monotonic()
-        self.id = await self._link.register(sorted(self._handlers), self._permits)
+        self.id = await self._link.register(sorted(self._handlers), self._permits + self._beside)
         self.when_registered(self.id, began)
         log.info("worker.registered", extra={"worker": str(self.id), "types": sorted(self._handlers)})
         return self.id
@@ -137,24 +148,44 @@ class Worker:
             self._reporter.put(report)
         self._is_unsure = False
 
+    @property
+    def _working(self) -> int:
+        return len(self._attempts) - self._running_beside
+
+    async def _claim(self, worker_id: WorkerId, types: list[str], free: int) -> int:
+        """How many were found."""
+        if free <= 0 or not types:
+            return 0  # the next attempt to end wakes us
+        try:
+            found = await self._link.claim(worker_id, types, free)
+        except BaseException:
+            self._is_unsure = True
+            raise
+        for work in found:
+            self._begin(work, worker_id)
+        return len(found)
+
     def _begin(self, work: Work, worker_id: WorkerId) -> None:
-        attempt = Attempt(work, worker_id, monotonic() + work.left.total_seconds())
+        has_permit = work.claimed.type not in self._types_beside
+        attempt = Attempt(work, worker_id, monotonic() + work.left.total_seconds(), has_permit)
         if self.is_draining or self.id != worker_id:  # a claim under way when the end came
             self._report(attempt, Done(HandedBack()))
             return
         self._attempts[_key(work)] = attempt
+        self._running_beside += not has_permit
         attempt.task = asyncio.create_task(self._attempt(attempt))
 
     async def _attempt(self, attempt: Attempt) -> None:
         work = attempt.work
         try:
             write = self._logbook.writer(*_key(work), work.claimed.attempt)
-            done = await perform(self._handlers[work.claimed.type], work, write)
+            done = await perform(self._handlers[work.claimed.type], work, write, lambda: attempt.why)
         except asyncio.CancelledError:
             done = Done(attempt.why or HandedBack())
         attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
         await self._logbook.finish(*_key(work))
         del self._attempts[_key(work)]
+        self._running_beside -= not attempt.takes_permit
         self._report(attempt, done)
         self.wake()
 
