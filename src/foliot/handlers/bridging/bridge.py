@@ -12,7 +12,7 @@ import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import SystemRandom
 from uuid import UUID
 
@@ -42,8 +42,12 @@ class Parcel:
     assignment: Assignment
     ended: asyncio.Future[Done]
     handover: Handover | None = None  # None until it is about to be pushed
+    is_pushed: bool = False
     is_unwanted: bool = False  # its attempt has ended for good
     is_told: bool = False  # the engine itself said how it ended
+    is_shown: asyncio.Event = field(
+        default_factory=asyncio.Event
+    )  # or never will be: its end may be reported
 
 
 class Bridge:
@@ -82,6 +86,7 @@ class Bridge:
             self._forget(parcel)
         if parcel.is_told and not isinstance(done.outcome, Succeeded):
             await self._close_note(parcel)
+        await parcel.is_shown.wait()
         return done
 
     async def close(self) -> None:
@@ -103,6 +108,9 @@ class Bridge:
                 except Exception as error:  # these fail, and the others go on
                     log.exception("bridge.failed", extra={"engine": self._engine.name})
                     self._fail(batch, type(error).__name__, str(error) or repr(error))
+                finally:
+                    for parcel in batch:
+                        parcel.is_shown.set()
 
     async def _push(self, batch: Sequence[Parcel]) -> None:
         try:
@@ -165,6 +173,7 @@ class Bridge:
             self._deliver(await self._engine.look([handover]))
         else:
             await self._engine.push(handover)
+        parcel.is_pushed = True
         if parcel.is_unwanted:
             await self._engine.revoke(handover)
 
@@ -185,13 +194,14 @@ class Bridge:
             if not self._pending:
                 self._may_watch.clear()
                 await self._may_watch.wait()
-            handovers = [_handover(each) for each in self._pending.values()]
             try:
                 if monotonic() >= look_at:
-                    self._deliver(await self._engine.look(handovers))
+                    pushed = [_handover(each) for each in self._pending.values() if each.is_pushed]
+                    self._deliver(await self._engine.look(pushed))
                     look_at = monotonic() + LOOK_EVERY * self._chance.uniform(0.75, 1)
                 else:
-                    self._deliver(await self._engine.listen(handovers, LISTEN_FOR))
+                    every = [_handover(each) for each in self._pending.values()]
+                    self._deliver(await self._engine.listen(every, LISTEN_FOR))
                 self._outage.is_over()
             except Unreachable as error:
                 self._wait_on(error)
