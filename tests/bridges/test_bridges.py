@@ -92,9 +92,9 @@ class Bench:
         return len(sink.read_text().splitlines()) if sink.exists() else 0
 
     async def start(
-        self, *, timeout: timedelta = timedelta(minutes=1), retry: Retry = AT_ONCE, **given: Any
+        self, *, ends: timedelta = timedelta(minutes=1), retry: Retry = AT_ONCE, **given: Any
     ) -> RunId:
-        spec = Spec(Manual(), self.kind.type, retry=retry, limits=Limits(timeout=timeout))
+        spec = Spec(Manual(), self.kind.type, retry=retry, limits=Limits(timeout=ends))
         payload = {"sink": str(self.folder / "sink"), **given}
         definition = Definition("chore", spec, config=dict(self.kind.config), payload=payload)
         job = await jobs.create(self.database, self.workspace, definition, TEST)
@@ -143,7 +143,6 @@ async def _bench(live: Database, kind: Kind, tmp_path: Path, owner: psycopg.Conn
     await first_start(live, tzdata_version="2026a")
     found = owner.execute("SELECT id FROM foliot.workspaces").fetchone()
     assert found is not None
-    tmp_path.chmod(0o777)
     return Bench(live, WorkspaceId(found[0]), kind, tmp_path, owner)
 
 
@@ -238,7 +237,7 @@ async def test_a_run_that_outlives_its_timeout_is_stopped_in_the_engine_and_the_
     bench: Bench, broker: str
 ) -> None:
     async with station(bench.database, bench.kind.type, bench.kind.means(broker)):
-        run_id = await bench.start(gate=str(bench.gate), value=7, timeout=2 * SECOND)
+        run_id = await bench.start(gate=str(bench.gate), value=7, ends=2 * SECOND)
         await bench.attempted(1)
         await until(lambda: bench.begun() == 2)
         bench.gate.touch()
@@ -276,7 +275,7 @@ async def test_a_broker_that_is_away_fails_pushes_with_since_when_and_loses_noth
 
 async def _until(holds: Callable[[], Awaitable[object]]) -> None:
     async with asyncio.timeout(30):
-        while not await holds():
+        while not await holds():  # noqa: ASYNC110  # nobody here can set an event
             await asyncio.sleep(0.05)
 
 

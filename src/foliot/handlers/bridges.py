@@ -48,7 +48,7 @@ class _Bridged:
             return cls(Bridge(make(), database))
         except ModuleNotFoundError as missing:
             hint = f"pip install 'foliot[{extra}]'"
-            log.error("bridge.not_installed", extra={"type": extra, "missing": missing.name, "hint": hint})  # noqa: TRY400  # the hint says it all
+            log.warning("bridge.not_installed", extra={"type": extra, "missing": missing.name, "hint": hint})
             return None
 
 

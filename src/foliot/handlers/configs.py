@@ -10,7 +10,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 from foliot.wire.shape import Shape, refusal
 
 _CALL = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
-_DOTTED = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$"
+_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+_NAME = re.compile(r"[^\s:\x00-\x1f]+")
 _HEADER = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 
 
@@ -69,8 +70,26 @@ class PythonConfig(Shape):
     call: Annotated[str, AfterValidator(_call)] = Field(max_length=500, examples=["shop.jobs:sync"])
 
 
-# BullMQ builds keys of Redis from these and divides them by colons, and so do others.
-Name = Annotated[str, StringConstraints(pattern=r"^[^\s:\x00-\x1f]+$", max_length=200)]
+def _name(value: str) -> str:
+    """BullMQ builds keys of Redis from such names and divides them by colons, and so do others."""
+    if not _NAME.fullmatch(value):
+        raise refusal(
+            "name", "This is no name that every engine can take.", "It has no blanks and no colons."
+        )
+    return value
+
+
+def _function(value: str) -> str:
+    if not _DOTTED.fullmatch(value):
+        raise refusal(
+            "function",
+            "This names no function.",
+            "Write it as package.module.function, such as shop.jobs.sync.",
+        )
+    return value
+
+
+Name = Annotated[str, StringConstraints(max_length=200), AfterValidator(_name)]
 QueueName = Annotated[
     Name,
     Field(
@@ -88,13 +107,13 @@ DEFAULT_QUEUE = "jobs-{workspace}"
 
 
 class CeleryConfig(Shape):
-    task: str = Field(pattern=r"^[^\s\x00-\x1f]+$", max_length=500, examples=["shop.tasks.sync"])
+    task: str = Field(min_length=1, max_length=500, examples=["shop.tasks.sync"])
     queue: QueueName = DEFAULT_QUEUE
     arguments: Arguments = "keywords"
 
 
 class RqConfig(Shape):
-    function: str = Field(pattern=_DOTTED, max_length=500, examples=["shop.tasks.sync"])
+    function: Annotated[str, AfterValidator(_function)] = Field(max_length=500, examples=["shop.tasks.sync"])
     queue: QueueName = DEFAULT_QUEUE
     arguments: Arguments = "keywords"
     serializer: Literal["pickle", "json"] = Field(

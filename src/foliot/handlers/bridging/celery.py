@@ -57,36 +57,20 @@ class CeleryEngine:
         self._heard: PubSub | None = None
 
     async def push(self, handover: Handover) -> None:
-        by_name = handover.config.get("arguments", "keywords") == "keywords"
-        await self._do(
-            lambda: self._app.send_task(
-                handover.config["task"],
-                args=() if by_name else (dict(handover.input),),
-                kwargs=dict(handover.input) if by_name else {},
-                task_id=handover.id,
-                queue=handover.queue,
-                expires=handover.left + LATE,
-                headers={
-                    "foliot_run_id": handover.run_id,
-                    "foliot_attempt": handover.attempt,
-                    "foliot_planned_for": handover.planned_for,
-                },
-                ignore_result=False,  # whatever the task's own code says
-                retry=False,
-            )
-        )
+        try:
+            await self._do(lambda: self._send(handover))
+        except (
+            Unreachable
+        ):  # perhaps only the connection was an old one; what it did before it broke is to be seen
+            if not await self.knows(handover, is_pushed=False):
+                await self._do(lambda: self._send(handover))
 
     async def knows(self, handover: Handover, *, is_pushed: bool) -> bool:
         if is_pushed:
             return True
         with reaching():
-            if await self.redis.exists(META + handover.id):
+            if await self.redis.exists(META + handover.id) or await self._is_waiting(handover):
                 return True
-            if self._broker is not None:
-                waiting = [await self._broker.lrange(handover.queue + each, 0, -1) for each in PRIORITIES]
-                fetched = await self._broker.hvals(UNACKED)
-                if any(handover.id in text for texts in (*waiting, fetched) for text in texts):
-                    return True
         told = await self._do(
             lambda: self._app.control.inspect(timeout=ANSWER_WITHIN).query_task(handover.id)
         )
@@ -128,6 +112,39 @@ class CeleryEngine:
                 await self._broker.aclose()
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._app.close()
+
+    def _send(self, handover: Handover) -> None:
+        by_name = handover.config.get("arguments", "keywords") == "keywords"
+        self._app.send_task(
+            handover.config["task"],
+            args=() if by_name else (dict(handover.input),),
+            kwargs=dict(handover.input) if by_name else {},
+            task_id=handover.id,
+            queue=handover.queue,
+            expires=handover.left + LATE,
+            headers={
+                "foliot_run_id": handover.run_id,
+                "foliot_attempt": handover.attempt,
+                "foliot_planned_for": handover.planned_for,
+            },
+            ignore_result=False,  # whatever the task's own code says
+            retry=False,
+        )
+
+    async def _is_waiting(self, handover: Handover) -> bool:
+        """In its queue, or with a worker that has fetched it and not begun. Only a Redis can be looked through."""
+        if self._broker is None:
+            return False
+        for each in PRIORITIES:
+            start = 0
+            while texts := await self._broker.lrange(handover.queue + each, start, start + AT_ONCE - 1):
+                if any(handover.id in str(text) for text in texts):
+                    return True
+                start += len(texts)
+        async for _, text in self._broker.hscan_iter(UNACKED, count=AT_ONCE):
+            if handover.id in text:
+                return True
+        return False
 
     async def _hear(self, heard: PubSub, seconds: float) -> dict[str, Done]:
         """The first to come, and all that have come with it."""
