@@ -25,7 +25,7 @@ _refused: dict[str, Refusal] = {}  # of this process, as its settings want it
 class Assignment:
     """One attempt: the job's configuration and the run's input, and how long it may take.
 
-    `ended_by` tells a handler that is being cancelled who ended it; None: nobody but its deadline.
+    `ended_by` tells a handler that is being cancelled what ended it: its deadline, a person, a shutdown.
     """
 
     ctx: Context

@@ -61,6 +61,10 @@ class Logbook:
         self._is_warm = await self._deliver()
         return SOON if self._is_warm else IDLE
 
+    def has_lines_of(self, key: Key) -> bool:
+        """Most attempts write nothing."""
+        return key in self._pages
+
     async def finish(self, run_id: RunId, fence: int) -> None:
         """Before the end of an attempt is reported: whoever follows the run stops at its end."""
         page = self._pages.get((run_id, fence))

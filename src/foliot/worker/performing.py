@@ -1,15 +1,13 @@
-"""One attempt: a handler, a deadline, and what came of it as a value that can be stored."""
+"""One attempt: a handler, and what came of it as a value that can be stored."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
-from foliot.domain.outcomes import AskedSkip, Failed, Outcome, TimedOut
+from foliot.domain.outcomes import AskedSkip, Failed, Outcome
 from foliot.domain.run import RunError
 from foliot.handlers.registry import Assignment, Done, Handler, failed
 from foliot.sdk.context import Context, Write, to_nowhere
@@ -21,7 +19,7 @@ MOST_MESSAGE = 4_000  # characters
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-def by_its_deadline() -> Outcome | None:
+def by_nobody() -> Outcome | None:
     return None
 
 
@@ -29,21 +27,18 @@ async def perform(
     handler: Handler,
     work: Work,
     write: Write = to_nowhere,
-    ended_by: Callable[[], Outcome | None] = by_its_deadline,
+    ended_by: Callable[[], Outcome | None] = by_nobody,
 ) -> Done:
-    """Raises nothing but CancelledError, when somebody other than the deadline ended it."""
+    """Raises nothing but CancelledError, when somebody ended it: its deadline, a person, a shutdown."""
     try:
-        async with asyncio.timeout(max(timedelta(0), work.left).total_seconds()) as deadline:
-            done = await handler.run(assignment_of(work, write, ended_by))
-    except TimeoutError as error:
-        done = Done(TimedOut()) if deadline.expired() else _raised(error)
+        done = await handler.run(assignment_of(work, write, ended_by))
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
         done = _raised(error)
     return storable(done)
 
 
 def assignment_of(
-    work: Work, write: Write = to_nowhere, ended_by: Callable[[], Outcome | None] = by_its_deadline
+    work: Work, write: Write = to_nowhere, ended_by: Callable[[], Outcome | None] = by_nobody
 ) -> Assignment:
     claimed = work.claimed
     ctx = Context(

@@ -11,11 +11,12 @@ from random import Random, SystemRandom
 
 from foliot.clock import monotonic
 from foliot.domain.ids import RunId, WorkerId
-from foliot.domain.outcomes import Cancelled, HandedBack, Outcome
+from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, TimedOut
 from foliot.handlers.registry import Done, Handler, takes_permit
 from foliot.services.report import Report
 from foliot.services.work import Work
 from foliot.services.workers import Beat
+from foliot.worker.deadlines import Deadlines
 from foliot.worker.link import Link
 from foliot.worker.logbook import Logbook
 from foliot.worker.performing import perform
@@ -29,15 +30,17 @@ Key = tuple[
 AT_ONCE = timedelta(0)
 LOOK_EVERY = 1.0  # seconds between looks for work when no hint comes
 ENDS_WITHIN = 1.5  # seconds for work that was told to stop
+MOST_AT_ONCE = 500  # runs in one claim: the next is on its way while these are begun
 BESIDE = 1_000  # runs at once that take no permit
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Attempt:
+    key: Key
     work: Work
     worker_id: WorkerId
     due_by: float  # on the monotonic clock
-    takes_permit: bool = True
+    takes_permit: bool
     why: Outcome | None = None  # what to report when it is ended from outside
     task: asyncio.Task[None] | None = None
 
@@ -62,17 +65,18 @@ class Worker:
         self.is_draining = False
         self._link = link
         self._handlers = handlers
-        self._reporter = reporter
-        self._permits = permits
         self._types = sorted(each for each, handler in handlers.items() if takes_permit(handler))
         self._types_beside = sorted(
             handlers.keys() - set(self._types)
-        )  # those that only wait for work done elsewhere
+        )  # which only wait for work done elsewhere
+        self._reporter = reporter
+        self._permits = permits
         self._beside = beside if self._types_beside else 0
         self._running_beside = 0
         self._logbook = logbook or Logbook(link)
         self._chance = chance or SystemRandom()
         self._attempts: dict[Key, Attempt] = {}
+        self._deadlines = Deadlines(self._time_out)
         self._is_unsure = False  # whether a claim's answer was lost
 
     async def step(self) -> timedelta:
@@ -83,11 +87,11 @@ class Worker:
             await self._hand_back_unknown(worker_id)
         if self._reporter.owed > 2 * BATCH:
             return self._nap()  # the next attempt to end wakes us
-        found = await self._claim(worker_id, self._types, self._permits - self._working)
+        free = self._permits + self._running_beside - len(self._attempts)
+        found = await self._claim(worker_id, self._types, free)
         if self._types_beside:
-            found += await self._claim(
-                worker_id, self._types_beside, min(BATCH, self._beside - self._running_beside)
-            )
+            room = self._beside - self._running_beside
+            found = await self._claim(worker_id, self._types_beside, room) or found
         return AT_ONCE if found else self._nap()
 
     def heard(self, beat: Beat) -> None:
@@ -137,9 +141,10 @@ class Worker:
 
     async def _register(self) -> WorkerId:
         began = monotonic()
-        self.id = await self._link.register(sorted(self._handlers), self._permits + self._beside)
+        types = sorted(self._handlers)
+        self.id = await self._link.register(types, self._permits + self._beside)
         self.when_registered(self.id, began)
-        log.info("worker.registered", extra={"worker": str(self.id), "types": sorted(self._handlers)})
+        log.info("worker.registered", extra={"worker": str(self.id), "types": types})
         return self.id
 
     async def _hand_back_unknown(self, worker_id: WorkerId) -> None:
@@ -148,43 +153,43 @@ class Worker:
             self._reporter.put(report)
         self._is_unsure = False
 
-    @property
-    def _working(self) -> int:
-        return len(self._attempts) - self._running_beside
-
-    async def _claim(self, worker_id: WorkerId, types: list[str], free: int) -> int:
-        """How many were found."""
+    async def _claim(self, worker_id: WorkerId, types: list[str], free: int) -> bool:
+        """Whether there was anything."""
         if free <= 0 or not types:
-            return 0  # the next attempt to end wakes us
+            return False  # the next attempt to end wakes us
         try:
-            found = await self._link.claim(worker_id, types, free)
+            found = await self._link.claim(worker_id, types, min(free, MOST_AT_ONCE))
         except BaseException:
             self._is_unsure = True
             raise
         for work in found:
             self._begin(work, worker_id)
-        return len(found)
+        return bool(found)
 
     def _begin(self, work: Work, worker_id: WorkerId) -> None:
-        has_permit = work.claimed.type not in self._types_beside
-        attempt = Attempt(work, worker_id, monotonic() + work.left.total_seconds(), has_permit)
+        claimed = work.claimed
+        key, due_by = (claimed.run_id, claimed.fence), monotonic() + work.left.total_seconds()
+        attempt = Attempt(key, work, worker_id, due_by, claimed.type not in self._types_beside)
         if self.is_draining or self.id != worker_id:  # a claim under way when the end came
             self._report(attempt, Done(HandedBack()))
             return
-        self._attempts[_key(work)] = attempt
-        self._running_beside += not has_permit
+        self._attempts[key] = attempt
+        self._running_beside += not attempt.takes_permit
+        self._deadlines.add(due_by, attempt)
         attempt.task = asyncio.create_task(self._attempt(attempt))
 
     async def _attempt(self, attempt: Attempt) -> None:
         work = attempt.work
         try:
-            write = self._logbook.writer(*_key(work), work.claimed.attempt)
+            write = self._logbook.writer(*attempt.key, work.claimed.attempt)
             done = await perform(self._handlers[work.claimed.type], work, write, lambda: attempt.why)
         except asyncio.CancelledError:
             done = Done(attempt.why or HandedBack())
         attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
-        await self._logbook.finish(*_key(work))
-        del self._attempts[_key(work)]
+        if self._logbook.has_lines_of(attempt.key):
+            await self._logbook.finish(*attempt.key)
+        self._deadlines.drop(attempt.due_by, attempt)
+        del self._attempts[attempt.key]
         self._running_beside -= not attempt.takes_permit
         self._report(attempt, done)
         self.wake()
@@ -202,9 +207,8 @@ class Worker:
             attempt.why = why
             attempt.task.cancel()
 
+    def _time_out(self, attempt: Attempt) -> None:
+        self._end(attempt, TimedOut())
+
     def _nap(self) -> timedelta:
         return timedelta(seconds=LOOK_EVERY * self._chance.uniform(0.5, 1))
-
-
-def _key(work: Work) -> Key:
-    return work.claimed.run_id, work.claimed.fence

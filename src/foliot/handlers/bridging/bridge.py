@@ -19,7 +19,7 @@ from uuid import UUID
 from foliot.clock import monotonic
 from foliot.domain.errors import FoliotError
 from foliot.domain.ids import RunId, WorkspaceId
-from foliot.domain.outcomes import HandedBack, Succeeded
+from foliot.domain.outcomes import HandedBack, Succeeded, TimedOut
 from foliot.handlers.bridging.engine import Engine, Handover, Unreachable
 from foliot.handlers.bridging.notes import Note, Notes, State
 from foliot.handlers.bridging.outage import Outage
@@ -79,7 +79,7 @@ class Bridge:
                 raise
             parcel.is_unwanted = True
             await self._take_back(parcel)
-            if why is None and unreachable:  # it ran into its deadline
+            if isinstance(why, TimedOut) and unreachable:
                 return failed("broker_unreachable", f"No result came in time. {unreachable}")
             raise
         finally:
