@@ -29,7 +29,7 @@ from foliot.storage.ledger import RunRecord
 from foliot.storage.tx import Database
 from foliot.testing.actors import TEST
 from foliot.worker import worker
-from tests.bridges.engines import KINDS, ROOT, Kind, free_port, valkey
+from tests.bridges.engines import KINDS, ROOT, RQ, Kind, free_port, valkey
 from tests.bridges.station import station
 from tests.waiting import until
 
@@ -270,6 +270,34 @@ async def test_a_broker_that_is_away_fails_pushes_with_since_when_and_loses_noth
     assert all(each.error and each.error.code == "broker_unreachable" for each in away)
     assert f"The broker of {NAMES[engine.type]} is unreachable since 20" in away[0].error.message  # type: ignore[union-attr]
     assert (run.status, run.output, last.external_id) == (RunStatus.SUCCEEDED, {"value": 8}, external_id)
+    assert bench.begun() == 1
+
+
+async def test_a_deadline_met_while_the_broker_is_away_says_so_and_the_retry_takes_up_the_push(
+    live: Database, tmp_path: Path, owner: psycopg.Connection[Any]
+) -> None:
+    bench = await _bench(live, RQ, tmp_path, owner)
+    server = valkey(tmp_path / "valkey", free_port())
+    server.start()
+    url = server.connection_url
+    try:
+        async with station(live, "rq", RQ.means(url)):
+            run_id = await bench.start(
+                ends=4 * SECOND, retry=Retry(max=20, strategy=Backoff.FIXED, base=SECOND), value=9
+            )
+            external_id = await bench.handed_over()
+            server.stop()
+            await bench.attempted(1)
+            server.start()
+            with RQ.worker(url, tmp_path / "log"):
+                run = await bench.ended(run_id)
+    finally:
+        server.stop()
+    first, *_, last = run.attempts or ()
+    assert first.error is not None
+    assert (first.status, first.error.code) == ("failed", "broker_unreachable")
+    assert first.error.message.startswith("No result came in time. The broker of RQ is unreachable since")
+    assert (last.status, last.external_id) == ("succeeded", external_id)
     assert bench.begun() == 1
 
 
