@@ -37,6 +37,7 @@ QUERIES: dict[str, str] = {
     "list_freezes": "ended=true",
     "list_audit": "action=job.paused&limit=20",
     "list_members": "kind=agent",
+    "list_secrets": "name=crm-token",
     "patch_job": "revision_note=slower",
 }
 BODIES: dict[str, dict[str, Any]] = {
@@ -69,6 +70,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "change_key": {"name": "deploys of 2027"},
     "create_member": {"kind": "agent", "name": "assistant", "role": "editor"},
     "change_member": {"role": "viewer"},
+    "create_secret": {"name": "crm-token", "value": "Bearer 3q2-7wEAAAA"},
+    "replace_secret": {"value": "Bearer 9f86d081884c"},
+    "give_secret": {"agents": ["$agent_id"]},
+    "rotate_master_key": {"new_key": False},
     "create_workspace": {
         "slug": "initech",
         "name": "Initech",

@@ -69,6 +69,10 @@ async def objects(town: Town, name: str, wanted: str) -> dict[str, str]:
         found["key_id"] = await made(town, "/keys", {"name": name})
     if "member_id" in wanted:
         found["member_id"] = await made(town, "/members", {"name": name, "kind": "user", "role": "editor"})
+    if "agent_id" in wanted:
+        found["agent_id"] = await made(town, "/members", {"name": name, "kind": "agent", "role": "editor"})
+    if "secret_id" in wanted:
+        found["secret_id"] = await made(town, "/secrets", {"name": name, "value": "a value"})
     if "{workspace}" in wanted:
         found["workspace"] = name.replace("_", "-")
         await made(town, "/workspaces", {"slug": found["workspace"]})

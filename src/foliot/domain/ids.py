@@ -14,6 +14,9 @@ RunId = NewType("RunId", UUID)
 WorkerId = NewType("WorkerId", UUID)
 CalendarId = NewType("CalendarId", UUID)
 FreezeId = NewType("FreezeId", UUID)
+SecretId = NewType("SecretId", UUID)
+HostId = NewType("HostId", UUID)
+InstanceId = NewType("InstanceId", UUID)
 
 
 def made_at(id_: UUID) -> datetime:

@@ -27,6 +27,14 @@ def _text(value: Any) -> Any:
     return value
 
 
+def _secret(value: Any) -> Any:
+    if _text(value) is value and isinstance(value, str):
+        raise refusal(
+            "secret", "This must name a secret.", "Names of secrets stand in an object, under secret."
+        )
+    return value
+
+
 def _address(value: Any) -> Any:
     if isinstance(value, str) and not value.lower().startswith(("http://", "https://")):
         raise refusal("address", "This must be an address.", "It starts with http:// or https://.")
@@ -41,18 +49,15 @@ def _call(value: str) -> str:
     return value
 
 
-_TEXT_OR_SECRET = {
-    "anyOf": [
-        {"type": "string"},
-        {
-            "type": "object",
-            "properties": {"secret": {"type": "string"}},
-            "required": ["secret"],
-            "additionalProperties": False,
-        },
-    ]
+_SECRET = {
+    "type": "object",
+    "properties": {"secret": {"type": "string"}},
+    "required": ["secret"],
+    "additionalProperties": False,
 }
+_TEXT_OR_SECRET = {"anyOf": [{"type": "string"}, _SECRET]}
 Text = Annotated[Any, BeforeValidator(_text), WithJsonSchema(_TEXT_OR_SECRET)]
+Secret = Annotated[Any, BeforeValidator(_secret), WithJsonSchema(_SECRET)]
 HeaderName = Annotated[str, StringConstraints(pattern=_HEADER, max_length=200)]
 
 
@@ -68,6 +73,9 @@ class HttpConfig(Shape):
 
 class PythonConfig(Shape):
     call: Annotated[str, AfterValidator(_call)] = Field(max_length=500, examples=["shop.jobs:sync"])
+    secrets: dict[str, Secret] = Field(
+        default={}, max_length=100, description="What the function finds in ctx.secrets, by these names."
+    )
 
 
 def _name(value: str) -> str:

@@ -29,7 +29,7 @@ class Assignment:
     """
 
     ctx: Context
-    config: Mapping[str, Any]
+    config: Mapping[str, Any] = field(repr=False)  # with the values of its secrets
     input: Mapping[str, Any]
     left: timedelta = timedelta(hours=1)
     ended_by: Callable[[], Outcome | None] = field(default=lambda: None, repr=False, compare=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from datetime import timedelta
 from operator import attrgetter
 
 from fastapi import FastAPI
@@ -15,6 +16,8 @@ from foliot import __version__
 from foliot.services import Database
 from foliot.services.access import Door
 from foliot.services.hints import Announce
+from foliot.services.vault import Given, Vault
+from foliot.services.workers import LEASE
 from foliot.web import errors, health, openapi
 from foliot.web.api import (
     asking,
@@ -24,17 +27,22 @@ from foliot.web.api import (
     events,
     fleet,
     freezes,
+    hosts,
     job_edits,
     job_moves,
     jobs,
     keys,
     logs,
+    master_key,
     members,
     planned_times,
     preview,
     runs,
+    secrets,
+    worker,
     workspaces,
 )
+from foliot.web.bell import Bell
 from foliot.web.methods import Addresses, Methods
 from foliot.web.rates import Rates
 from foliot.web.requests import Requests
@@ -53,9 +61,13 @@ NOUNS = (
     events,
     freezes,
     fleet,
+    hosts,
     keys,
     logs,
     members,
+    secrets,
+    master_key,
+    worker,
     workspaces,
     audit,
 )
@@ -69,12 +81,16 @@ def create_app(
     announce: Announce,
     *,
     door: Door | None = None,
+    vault: Vault | None = None,
     rates: Rates | None = None,
+    bell: Bell | None = None,
+    lease: timedelta = LEASE,
 ) -> FastAPI:
     """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown.
 
     `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next. `door` knows the
-    quotas of the installation and `rates` count what comes in; without them there are none.
+    quotas of the installation and `rates` count what comes in; without them there are none. Without a `vault` no secret can be kept.
+    Who waits for work is woken by `bell`, and may be silent for `lease`.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
     app = FastAPI(
@@ -90,6 +106,10 @@ def create_app(
     app.state.announce = announce
     app.state.door = door or Door(database)
     app.state.rates = rates or Rates()
+    app.state.vault = vault or Vault(Given())
+    app.state.bell = bell or Bell()
+    app.state.lease = lease
+    app.state.waiting = 0  # workers that wait for work over HTTP
     app.state.streams = Counter()  # open ones, by workspace
     app.add_middleware(Methods)
     app.add_middleware(Requests)

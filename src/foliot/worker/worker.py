@@ -10,7 +10,9 @@ from datetime import timedelta
 from random import Random, SystemRandom
 
 from foliot.clock import monotonic
+from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
+from foliot.domain.masking import NO_MASKS, Masks
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, TimedOut
 from foliot.handlers.registry import Done, Handler, takes_permit
 from foliot.services.report import Report
@@ -82,16 +84,21 @@ class Worker:
     async def step(self) -> timedelta:
         if self.is_draining:
             return self._nap()
-        worker_id = self.id or await self._register()
+        worker_id = self.id or await self.register()
         if self._is_unsure:
             await self._hand_back_unknown(worker_id)
         if self._reporter.owed > 2 * BATCH:
             return self._nap()  # the next attempt to end wakes us
         free = self._permits + self._running_beside - len(self._attempts)
-        found = await self._claim(worker_id, self._types, free)
-        if self._types_beside:
-            room = self._beside - self._running_beside
-            found = await self._claim(worker_id, self._types_beside, room) or found
+        try:
+            found = await self._claim(worker_id, self._types, free)
+            if self._types_beside:
+                room = self._beside - self._running_beside
+                found = await self._claim(worker_id, self._types_beside, room) or found
+        except WorkerGone:
+            if self.id == worker_id:
+                self.stop_all("given up for lost")
+            return AT_ONCE
         return AT_ONCE if found else self._nap()
 
     def heard(self, beat: Beat) -> None:
@@ -114,8 +121,8 @@ class Worker:
         self.wake()
 
     def working_on(self) -> list[Key]:
-        """Called from the heart's thread; making a list of a dictionary is one step that no other thread can interrupt."""
-        return list(self._attempts)
+        """What it has still to report included. Called from the heart's thread; making a list is one step that no other can interrupt."""
+        return [*list(self._attempts), *self._reporter.keys()]
 
     def first_due(self) -> float | None:
         """The earliest moment by which some attempt should have ended. Called from the heart's thread."""
@@ -139,7 +146,8 @@ class Worker:
         for handler in self._handlers.values():
             await handler.close()
 
-    async def _register(self) -> WorkerId:
+    async def register(self) -> WorkerId:
+        """Under a new id; the step does it where there is none."""
         began = monotonic()
         types = sorted(self._handlers)
         self.id = await self._link.register(types, self._permits + self._beside)
@@ -159,6 +167,8 @@ class Worker:
             return False  # the next attempt to end wakes us
         try:
             found = await self._link.claim(worker_id, types, min(free, MOST_AT_ONCE))
+        except WorkerGone:
+            raise
         except BaseException:
             self._is_unsure = True
             raise
@@ -181,17 +191,18 @@ class Worker:
     async def _attempt(self, attempt: Attempt) -> None:
         work = attempt.work
         try:
-            write = self._logbook.writer(*attempt.key, work.claimed.attempt)
-            done = await perform(self._handlers[work.claimed.type], work, write, lambda: attempt.why)
+            masks = Masks(work.masks) if work.masks else NO_MASKS
+            write = self._logbook.writer(*attempt.key, work.claimed.attempt, masks)
+            done = await perform(self._handlers[work.claimed.type], work, write, masks, lambda: attempt.why)
         except asyncio.CancelledError:
             done = Done(attempt.why or HandedBack())
         attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
         if self._logbook.has_lines_of(attempt.key):
             await self._logbook.finish(*attempt.key)
         self._deadlines.drop(attempt.due_by, attempt)
+        self._report(attempt, done)  # first, so that at every moment it is known of
         del self._attempts[attempt.key]
         self._running_beside -= not attempt.takes_permit
-        self._report(attempt, done)
         self.wake()
 
     def _report(self, attempt: Attempt, done: Done) -> None:
