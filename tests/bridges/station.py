@@ -22,7 +22,7 @@ class Station:
     def __init__(self, database: Database, kind: str, engines: Engines, lease: timedelta) -> None:
         self.link = LocalLink(database, "station", lease)
         reporter, logbook = Reporter(self.link), Logbook(self.link)
-        handlers: Mapping[str, Any] = {kind: registry.load(Means(database, engines))[kind]}
+        handlers: Mapping[str, Any] = {kind: registry.load(Means(database, engines=engines))[kind]}
         self.worker = Worker(self.link, handlers, reporter, permits=1, logbook=logbook)
         self._reporter = reporter
         self._loops = [

@@ -94,7 +94,7 @@ async def test_a_missing_extra_is_told_with_what_installs_it(
         "bullmq": bridges.BullmqHandler,
     }[extra]
     with caplog.at_level(logging.WARNING):
-        assert handler.made_with(Means(database, Engines(NOWHERE, NOWHERE, NOWHERE))) is None
+        assert handler.made_with(Means(database, engines=Engines(NOWHERE, NOWHERE, NOWHERE))) is None
     [record] = caplog.records
     assert record.__dict__["hint"] == f"pip install 'foliot[{extra}]'"
 
@@ -103,5 +103,8 @@ async def test_celery_is_not_served_without_results(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        assert bridges.CeleryHandler.made_with(Means(database, Engines(celery_broker_url=NOWHERE))) is None
+        assert (
+            bridges.CeleryHandler.made_with(Means(database, engines=Engines(celery_broker_url=NOWHERE)))
+            is None
+        )
     assert "bridge.without_results" in caplog.text

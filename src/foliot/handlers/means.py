@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from foliot.handlers.kept import Bounds
 from foliot.services import Database
 
 
@@ -21,4 +22,7 @@ class Means:
     """A handler's class takes what it needs in `made_with`; one that needs nothing is made without."""
 
     database: Database | None = None  # None on a host, which speaks HTTP alone
+    allow_commands: bool = False
+    command_env: tuple[str, ...] = ()  # names of our variables that commands may see
+    bounds: Bounds = Bounds()  # of each process that is started for a run
     engines: Engines = Engines()
