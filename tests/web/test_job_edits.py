@@ -356,6 +356,7 @@ async def test_a_config_that_its_handler_cannot_take_is_refused_where_it_is_wron
 
 async def test_secrets_stand_for_text_and_an_unknown_type_takes_anything(town: Town) -> None:
     secret = {"secret": "hook"}
+    await town.ask("POST", "/secrets", role="admin", json={"name": "hook", "value": "https://example.test"})
     await town.make(config={"url": secret, "headers": {"Authorization": secret}, "body": [1]})
     await town.make(type="elsewhere", config={"anything": 1})
 

@@ -47,4 +47,5 @@ SELECT run_id, job_id, fence, worker_id FROM leases
 SELECT run_id, job_id, fence, worker_id FROM leases WHERE cancel_requested_at < %(by)s LIMIT %(limit)s;
 
 -- name: count_alive
-SELECT count(*) AS alive FROM workers WHERE alive_until >= %(now)s;
+-- Those that serve queues; a host does what is meant for it alone.
+SELECT count(*) AS alive FROM workers WHERE alive_until >= %(now)s AND host_id IS NULL;
