@@ -117,7 +117,8 @@ async def test_jobs_stand_where_they_run_next_and_not_where_they_start(town: Tow
     order = ["tomorrow", "in spring", "starts soon, runs late", "never"]
     assert await names(town, sort="next_run_at") == order
     assert await names(town, sort="-next_run_at") == order[::-1]
-    found, cursor = [], {}
+    found: list[str] = []
+    cursor: dict[str, Any] = {}
     for _ in order:
         page = (await town.ask("GET", "/jobs", params={"sort": "next_run_at", "limit": 1, **cursor})).json()
         found += [each["name"] for each in page["items"]]
