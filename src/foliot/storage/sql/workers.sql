@@ -21,7 +21,7 @@ SELECT run_id, fence FROM leases WHERE worker_id = %(id)s AND cancel_requested_a
 
 -- name: gone
 SELECT known.run_id, known.fence
-  FROM unnest(%(run_ids)s::uuid[], %(fences)s::bigint[]) AS known (run_id, fence)
+  FROM unnest(%(run_ids)s::uuid[], %(fences)s::int[]) AS known (run_id, fence)
  WHERE NOT EXISTS (SELECT FROM leases
                     WHERE leases.run_id = known.run_id AND leases.fence = known.fence AND leases.worker_id = %(id)s);
 
