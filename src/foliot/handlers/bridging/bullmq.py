@@ -131,13 +131,4 @@ def _returned(value: str | None) -> Done:
 def _failed(reason: str, trace: str | None) -> Done:
     lines = json.loads(trace) if trace else []
     output = {"traceback": "\n".join(map(str, lines))} if lines else None
-    return failed("bullmq_failed", _said(reason) or "The job failed in BullMQ.", output)
-
-
-def _said(reason: str) -> str:
-    """Workers in Python write it as JSON, those in Node as it is."""
-    try:
-        said = json.loads(reason)
-    except ValueError:
-        return reason
-    return said if isinstance(said, str) else reason
+    return failed("bullmq_failed", reason or "The job failed in BullMQ.", output)
