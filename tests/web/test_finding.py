@@ -118,7 +118,7 @@ async def test_jobs_stand_where_they_run_next_and_not_where_they_start(town: Tow
     assert await names(town, sort="next_run_at") == order
     assert await names(town, sort="-next_run_at") == order[::-1]
     found: list[str] = []
-    cursor: dict[str, Any] = {}
+    cursor: dict[str, str | None] = {}
     for _ in order:
         page = (await town.ask("GET", "/jobs", params={"sort": "next_run_at", "limit": 1, **cursor})).json()
         found += [each["name"] for each in page["items"]]
@@ -135,7 +135,7 @@ async def test_pages_of_any_order_and_filter_add_up(shelf: Town, sort: str, q: s
     whole = (await shelf.ask("GET", "/jobs", params={"sort": sort, "q": q})).json()
     assert whole["next_cursor"] is None
     seen: list[dict[str, Any]] = []
-    cursor: dict[str, str] = {}
+    cursor: dict[str, str | None] = {}
     for _ in range(10):
         page = (await shelf.ask("GET", "/jobs", params={"sort": sort, "q": q, "limit": 1, **cursor})).json()
         seen += page["items"]

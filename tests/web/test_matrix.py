@@ -30,6 +30,7 @@ from foliot.testing.database import Databases, pool_url
 from foliot.web.app import OPEN
 from foliot.web.routes import guard_of
 from tests.web.conftest import Town, founded, job
+from tests.web.leaving import leave
 
 pytestmark = pytest.mark.anyio
 SAME = {"X-Request-Id": "same-for-all"}
@@ -111,9 +112,11 @@ class Makers:
     def __init__(self, town: Town, clock: ManualClock) -> None:
         self.town = town
         self.clock = clock
+        self.newest_run = ""
         self.of: dict[str, Callable[[str], Awaitable[str]]] = {
             "job_id": self.job,
             "run_id": self.run,
+            "artifact_name": self.artifact,
             "key_id": self.key,
             "member_id": self.member,
             "workspace": self.workspace,
@@ -138,7 +141,12 @@ class Makers:
         return await self.made(workspace, "/jobs", job(name="canary-5b1f", **fields))
 
     async def run(self, workspace: str) -> str:
-        return await self.made(workspace, f"/jobs/{await self.job(workspace)}/run", {})
+        self.newest_run = await self.made(workspace, f"/jobs/{await self.job(workspace)}/run", {})
+        return self.newest_run
+
+    async def artifact(self, workspace: str) -> str:
+        """Of the run that was made just before."""
+        return await leave(self.town.database, self.newest_run)
 
     async def key(self, workspace: str) -> str:
         return await self.made(workspace, "/keys", {"name": "canary-5b1f"})

@@ -1,38 +1,34 @@
-"""`foliot runs list|show|logs|retry|cancel`: the records of what ran and what did not. RUN is an id, or JOB#12."""
+"""`foliot runs list|show|logs|artifacts|retry|cancel`: the records of what ran and what did not. RUN is an id, or JOB#12."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from foliot.cli import artifacts
 from foliot.cli.finding import job_called
 from foliot.cli.here import DryRun, Form, Here, Yes, asking, confirm
 from foliot.cli.paging import LONGEST_PAGE, All, Cursor, Limit, gathered
 from foliot.cli.reading import object_in
+from foliot.cli.run_names import RunRef, run_called
 from foliot.cli.times import local_zone
 from foliot.cli.waiting import goes_on, until_it_ends
 from foliot.cli.words import RunStatus
-from foliot.domain.errors import NotFound
 
 if TYPE_CHECKING:
-    from foliot.sdk import Client
     from foliot.wire.logs import LogEndOut, LogLineOut
     from foliot.wire.runs import RunOut
 
 app = typer.Typer(
     help="Runs: what ran, what did not, and why. RUN is an id, or JOB#12.", no_args_is_help=True
 )
+app.add_typer(artifacts.app, name="artifacts")
 Several = list[str] | None
-RunRef = Annotated[
-    str, typer.Argument(metavar="RUN", help="Its id, or its job and number: hello#12.", show_default=False)
-]
 NO_LINES = """It wrote no lines. A python job writes them with its context:
   def sync(input, ctx):
       ctx.log("1,200 rows copied")"""
-_NUMBERED = re.compile(r"(.+)#(\d{1,12})", re.DOTALL | re.ASCII)
 
 
 @app.command("list")
@@ -203,16 +199,3 @@ def _until_left(here: Here, run: RunOut) -> Iterator[LogLineOut | LogEndOut]:
     except KeyboardInterrupt:
         goes_on(run)
         raise
-
-
-def run_called(client: Client, called: str) -> RunOut:
-    """By id; or by its job and the number that lists show."""
-    named = _NUMBERED.fullmatch(called.strip())
-    if named is None:
-        return client.runs.get(called.strip())
-    job, number = job_called(client, named[1]), int(named[2])
-    for run in client.jobs.each_run(job.id, q=f"number:{number}"):
-        return client.runs.get(run.id)
-    raise NotFound(
-        f'"{job.name}" has no run #{number}.', hint=f'See them with foliot jobs history "{job.name}".'
-    )

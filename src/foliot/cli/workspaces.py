@@ -11,7 +11,14 @@ from foliot.cli.paging import All, Cursor, Limit, gathered
 from foliot.domain.errors import Invalid
 
 app = typer.Typer(help="Workspaces: one for each tenant. For system keys only.", no_args_is_help=True)
-QUOTAS = ("jobs", "min_interval", "payload_bytes", "requests_per_second", "key_requests_per_second")
+QUOTAS = (
+    "jobs",
+    "min_interval",
+    "payload_bytes",
+    "requests_per_second",
+    "key_requests_per_second",
+    "artifact_bytes",
+)
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Its short name, or its id.", show_default=False)]
 Name = Annotated[str | None, typer.Option(help="What people call it.", metavar="NAME")]
 Timezone = Annotated[

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 from foliot.wire.shape import Shape, refusal
 
 _CALL = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+_NAME = re.compile(r"[^\s:\x00-\x1f]+")
 _HEADER = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 
 
@@ -74,3 +76,115 @@ class PythonConfig(Shape):
     secrets: dict[str, Secret] = Field(
         default={}, max_length=100, description="What the function finds in ctx.secrets, by these names."
     )
+
+
+def _word(value: str) -> str:
+    if "\0" in value:
+        raise refusal("word", "Text for a program cannot hold a NUL character.")
+    return value
+
+
+def _word_or_secret(value: Any) -> Any:
+    return _word(value) if isinstance(value, str) else value
+
+
+def _variable(name: str) -> str:
+    if name in _NOT_GIVEN or name.startswith(("LD_", "FOLIOT_")):
+        raise refusal(
+            "variable",
+            f"{name} cannot be given to a command.",
+            "It would change which programs and libraries are found, or the run's own fields. A worker's setting "
+            "command_env lets variables of its own through.",
+        )
+    return name
+
+
+# What decides which code runs; those of the dynamic linker besides, which all begin alike, and our own.
+_NOT_GIVEN = frozenset({"PATH", "BASH_ENV", "ENV", "IFS", "GCONV_PATH"})
+Word = Annotated[str, Field(max_length=65_536), AfterValidator(_word)]
+Variable = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$"), AfterValidator(_variable)
+]
+
+
+class CommandConfig(Shape):
+    argv: list[Word] = Field(
+        min_length=1,
+        max_length=1_000,
+        description="The program and what it is given, word by word; no shell reads them.",
+        examples=[["/usr/local/bin/backup", "--full"]],
+    )
+    env: dict[Variable, Annotated[Text, AfterValidator(_word_or_secret)]] = Field(
+        default={}, max_length=200, description="Variables beside those that the worker lets through."
+    )
+    cwd: Annotated[Word, Field(pattern=r"^/", max_length=4_000)] | None = Field(
+        default=None, description="Folder to start in, from the root on; the worker's where left out."
+    )
+    stdin: Literal["input", "none"] = Field(
+        default="input", description="What it reads: the run's input as JSON, or nothing."
+    )
+    success: list[Annotated[int, Field(ge=0, le=255)]] = Field(
+        default=[], max_length=256, description="Exit codes that count as success; 0 where left out."
+    )
+
+
+def _name(value: str) -> str:
+    """BullMQ builds keys of Redis from such names and divides them by colons, and so do others."""
+    if not _NAME.fullmatch(value):
+        raise refusal(
+            "name", "This is no name that every engine can take.", "It has no blanks and no colons."
+        )
+    return value
+
+
+def _function(value: str) -> str:
+    if not _DOTTED.fullmatch(value):
+        raise refusal(
+            "function",
+            "This names no function.",
+            "Write it as package.module.function, such as shop.jobs.sync.",
+        )
+    return value
+
+
+Name = Annotated[str, StringConstraints(max_length=200), AfterValidator(_name)]
+QueueName = Annotated[
+    Name,
+    Field(
+        description="The engine's queue; {workspace} stands for the slug of the workspace.",
+        examples=["jobs-acme"],
+    ),
+]
+Arguments = Annotated[
+    Literal["keywords", "input"],
+    Field(
+        description="keywords: each key of the run's input is an argument; input: all of it is the only argument."
+    ),
+]
+DEFAULT_QUEUE = "jobs-{workspace}"
+
+
+class CeleryConfig(Shape):
+    task: str = Field(min_length=1, max_length=500, examples=["shop.tasks.sync"])
+    queue: QueueName = DEFAULT_QUEUE
+    arguments: Arguments = "keywords"
+
+
+class RqConfig(Shape):
+    function: Annotated[str, AfterValidator(_function)] = Field(max_length=500, examples=["shop.tasks.sync"])
+    queue: QueueName = DEFAULT_QUEUE
+    arguments: Arguments = "keywords"
+    serializer: Literal["pickle", "json"] = Field(
+        default="pickle", description="The one that the workers of this queue use; pickle is RQ's own choice."
+    )
+
+
+class BullmqConfig(Shape):
+    name: str = Field(
+        min_length=1,
+        max_length=500,
+        examples=["sync"],
+        description="The job's name; its data is the run's input.",
+    )
+    queue: QueueName = DEFAULT_QUEUE
+    prefix: Name = Field(default="bull", description="Of all keys that the queue has in Redis.")

@@ -8,12 +8,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from foliot.domain.errors import Invalid
-from foliot.handlers.registry import described
+from foliot.handlers.registry import described, refusal_of
 from foliot.web.validation import field_problems
 
 
 def check_config(kind: str, config: Mapping[str, Any]) -> list[Invalid]:
     """All that is wrong with it, with pointers under /config."""
+    if (why := refusal_of(kind)) is not None:
+        return [Invalid(why.message, pointer="/type", hint=why.hint)]
     known = described().get(kind)
     if known is None or known.config_shape is None:
         return []

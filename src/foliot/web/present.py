@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 from zlib import crc32
@@ -10,6 +10,7 @@ from zlib import crc32
 from foliot.domain.comparing import differences
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
+from foliot.domain.progress import Progress
 from foliot.domain.run import RunError
 from foliot.domain.schedule import (
     Cron,
@@ -32,7 +33,7 @@ from foliot.wire import jobs as wire
 from foliot.wire.durations import write_duration
 from foliot.wire.instants import write_instant
 from foliot.wire.revisions import FieldChange, RevisionOut
-from foliot.wire.runs import AttemptOut, RunErrorOut, RunOut
+from foliot.wire.runs import AttemptOut, ProgressOut, RunErrorOut, RunOut
 from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut
 
 
@@ -40,7 +41,7 @@ def definition_out(definition: Definition) -> wire.JobDefinition:
     return wire.JobDefinition(**_fields(definition))
 
 
-def job_out(record: StoredJob) -> wire.JobOut:
+def job_out(record: StoredJob, warnings: Sequence[str] = ()) -> wire.JobOut:
     return wire.JobOut(
         **_fields(record.definition),
         id=record.id,
@@ -65,6 +66,7 @@ def job_out(record: StoredJob) -> wire.JobOut:
         created_by=record.created_by,
         created_at=record.created_at,
         updated_at=record.updated_at,
+        warnings=list(warnings),
     )
 
 
@@ -170,7 +172,12 @@ def run_out(record: RunRecord) -> RunOut:
         output=record.output,
         error=_error(record.error),
         worker=record.worker,
+        progress=None if record.progress is None else _progress(record.progress),
     )
+
+
+def _progress(told: Progress) -> ProgressOut:
+    return ProgressOut(done=told.done, total=told.total, share=told.share, note=told.note, at=told.at)
 
 
 def attempt_out(record: AttemptRecord) -> AttemptOut:
@@ -183,6 +190,7 @@ def attempt_out(record: AttemptRecord) -> AttemptOut:
         finished_at=record.ended_at,
         duration_ms=None if record.ended_at is None else milliseconds(record.ended_at - record.leased_at),
         error=_error(record.error),
+        external_id=record.external_id,
     )
 
 

@@ -170,6 +170,9 @@ class JobOut(JobDefinition, JobHead):
     created_by: str
     created_at: Instant
     updated_at: Instant
+    warnings: list[str] = Field(
+        default=[], description="What stands in the way of its runs; told in the answer to a write."
+    )
 
 
 class RunIn(Shape):

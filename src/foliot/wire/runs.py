@@ -35,10 +35,24 @@ class AttemptOut(Shape):
     finished_at: Instant | None = Field(description="Null while it is under way.")
     duration_ms: int | None
     error: RunErrorOut | None
+    external_id: str | None = Field(
+        default=None,
+        description="What Celery, RQ or BullMQ calls it, where it was handed over to one of them.",
+    )
 
 
 class AttemptsOut(Shape):
     items: list[AttemptOut] = Field(description="Oldest first.")
+
+
+class ProgressOut(Shape):
+    """How far its work is, in its own words."""
+
+    done: float
+    total: float
+    share: float = Field(description="From 0 to 1.")
+    note: str
+    at: Instant
 
 
 class RunOut(Shape):
@@ -83,6 +97,9 @@ class RunOut(Shape):
     output: Any = Field(description="What its handler returned.")
     error: RunErrorOut | None
     worker: Id | None = Field(description="The worker that has it, or had it last.")
+    progress: ProgressOut | None = Field(
+        default=None, description="While it runs, where its work tells; a second old at most."
+    )
 
 
 class CancelIn(Shape):

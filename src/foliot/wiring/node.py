@@ -25,7 +25,7 @@ from foliot.domain.schedule.zone import ZONE_DATA_VERSION
 from foliot.embedded.server import EmbeddedServer
 from foliot.services import master_key, setup, workers
 from foliot.services.access import Door
-from foliot.settings import Settings
+from foliot.settings import ROLES, Settings
 from foliot.storage.server import ServerFacts
 from foliot.storage.tx import Database
 from foliot.web.app import create_app
@@ -48,7 +48,7 @@ from foliot.wiring.home import (
 )
 from foliot.wiring.limits import failures_of, quotas_of
 from foliot.wiring.master_keys import given_keys, vault_of
-from foliot.wiring.worker import orders_of
+from foliot.wiring.worker import orders_of, refuse_without_results
 
 log = logging.getLogger(__name__)
 Say = Callable[[str], None]
@@ -56,6 +56,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE_OF_READYZ = 2.0  # seconds
 MOST_RESTARTS, RESTARTS_WITHIN = 3, 600.0  # of a PostgreSQL that dies under us; seconds
 HELD = "A backup was restored: no job runs until `foliot db release` says what becomes of the times missed."
+ALONE = "This node does not do everything, and no other can share its private PostgreSQL: set FOLIOT_DATABASE_URL."
 NO_WORKER = "No worker is running: runs are recorded, but nothing executes them."
 
 
@@ -90,11 +91,13 @@ class Node:
         self._engine = Engine(
             self._db,
             settings.listen_url or here.url,
-            orders_of(settings, here.url),
+            orders_of(settings, here.url) if "worker" in settings.roles else None,
             chores(self._db),
+            is_scheduling="scheduler" in settings.roles,
             who_may_enter_changed=self._door.forget,
             there_may_be_work=bell.ring,
         )
+        refuse_without_results(settings.celery_result_url)
         self._http = Http(
             uvicorn.Config(
                 create_app(
@@ -107,6 +110,7 @@ class Node:
                     rates=Rates(failures_of(settings)),
                     bell=bell,
                     lease=timedelta(seconds=settings.worker_lease),
+                    with_api="api" in settings.roles,
                 ),
                 lifespan="off",
                 ws="none",
@@ -168,7 +172,9 @@ class Node:
                     warnings.append(NO_WORKER)
         except (FoliotError, TimeoutError):
             missing.append("database")
-        return Readiness(tuple(missing), tuple(warnings))
+        if self._here.server is not None and self._settings.roles != ROLES:
+            warnings.append(ALONE)
+        return Readiness(tuple(missing), tuple(warnings), self._settings.roles)
 
     async def _first_lines(self) -> list[str]:
         """What the greeting tells about the database; on the first start this makes the administrator's key."""
@@ -189,12 +195,17 @@ class Node:
     def _announce(self, url: str, lines: list[str]) -> None:
         if self._settings.log_format != "json":
             greeting = f"Foliot {__version__} is serving at {url}"
+            if self._settings.roles != ROLES:
+                lines = [*lines, f"  roles      {', '.join(self._settings.roles)}"]
             self._say("\n".join(("", greeting, "", *lines, "  stop       Ctrl-C", "")))
         if not is_loopback(self._settings.host):
             log.warning(
                 "server.exposed", extra={"host": self._settings.host, "advice": "put TLS in front of it"}
             )
-        log.info("server.started", extra={"url": url, "pid": os.getpid(), "version": __version__})
+        log.info(
+            "server.started",
+            extra={"url": url, "pid": os.getpid(), "version": __version__, "roles": self._settings.roles},
+        )
 
     def _watch(self, server: EmbeddedServer, loop: asyncio.AbstractEventLoop) -> None:
         def tell(code: int) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
+from foliot.domain.artifacts import MOST_BYTES
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import HandedBack
-from foliot.services import Database, logs, workers
+from foliot.services import Database, artifacts, logs, progress, workers
+from foliot.services.artifacts import Given
 from foliot.services.claim import Claimer, Turns
 from foliot.services.logs import LogChunk
+from foliot.services.progress import Progress
 from foliot.services.report import Report, report
 from foliot.services.vault import Vault
 from foliot.services.work import Work, claim_work
@@ -36,6 +39,12 @@ class Link(Protocol):
 
     async def log(self, chunks: Sequence[LogChunk]) -> None: ...
 
+    async def artifact(self, given: Given) -> None:
+        """Store it, or raise what is wrong with it."""
+        ...
+
+    async def progress(self, told: Mapping[tuple[RunId, int], Progress]) -> None: ...
+
     async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
         """Hand-backs of what this worker holds by the books and does not know of: a claim's answer was lost on the way."""
         ...
@@ -48,7 +57,9 @@ class LocalLink:
     lease: timedelta = workers.LEASE
     queues: Sequence[str] = ("*",)
     vault: Vault | None = None  # without one, runs that need secrets fail
-    _turns: Turns = field(default_factory=Turns)
+    most_artifact_bytes: int = MOST_BYTES
+    artifact_room: int | None = None  # bytes that a workspace may have, where it has no quota of its own
+    _turns: dict[tuple[str, ...], Turns] = field(default_factory=dict)  # of each claim for other types
 
     async def register(self, types: Sequence[str], capacity: int) -> WorkerId:
         return await workers.register(
@@ -67,9 +78,10 @@ class LocalLink:
 
     async def claim(self, worker_id: WorkerId, types: Sequence[str], permits: int) -> list[Work]:
         found: list[Work] = []
+        turns = self._turns.setdefault(tuple(types), Turns())
         for queue in self.queues:
             if len(found) < permits:
-                claimer = Claimer(worker_id, queue, types, permits - len(found), self._turns)
+                claimer = Claimer(worker_id, queue, types, permits - len(found), turns)
                 loaded, orphans = await claim_work(self.database, claimer, self.vault)
                 found += loaded
                 for each in orphans:  # its lease is swept at its deadline
@@ -81,6 +93,14 @@ class LocalLink:
 
     async def log(self, chunks: Sequence[LogChunk]) -> None:
         await logs.append(self.database, chunks)
+
+    async def artifact(self, given: Given) -> None:
+        await artifacts.keep(
+            self.database, given, most_bytes=self.most_artifact_bytes, room=self.artifact_room
+        )
+
+    async def progress(self, told: Mapping[tuple[RunId, int], Progress]) -> None:
+        await progress.tell(self.database, told)
 
     async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
         return [

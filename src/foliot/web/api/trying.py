@@ -9,9 +9,10 @@ from fastapi import Query, Response
 from fastapi.responses import JSONResponse
 
 from foliot.domain.ids import JobId, RunId
-from foliot.services import Database, listing, rehearsing, trying
+from foliot.services import Database, listing, rehearsing, trying, unserved
 from foliot.services.access import Caller
 from foliot.services.hints import Announce, Hint
+from foliot.services.listing import StoredJob
 from foliot.services.trying import Act
 from foliot.web.present import etag, job_out, run_out, times_out
 from foliot.wire.jobs import JobOut
@@ -65,7 +66,14 @@ async def tried_run(
 async def as_it_stands(db: Database, caller: Caller, job_id: JobId, response: Response) -> JobOut:
     record = await listing.job(db, caller.workspace_id, job_id)
     response.headers["ETag"] = etag(record)
-    return job_out(record)
+    return job_out(record, await warnings_of(db, caller, record))
+
+
+async def warnings_of(db: Database, caller: Caller, record: StoredJob) -> list[str]:
+    """For who has just written it: what stands in the way of its runs."""
+    spec = record.definition.spec
+    found = await unserved.hindrance(db, caller.workspace_id, spec.queue, spec.type)
+    return [] if found is None else [found]
 
 
 async def tried(db: Database, caller: Caller, act: Act, job_id: JobId | None = None) -> DryRunOut:
@@ -77,7 +85,7 @@ async def tried(db: Database, caller: Caller, act: Act, job_id: JobId | None = N
         job=shown,
         words=None if shown is None else shown.schedule.words,
         items=[] if schedule is None else times_out(schedule, found.times[:SHOWN]),
-        warnings=list(found.warnings),
+        warnings=[*found.warnings, *([] if found.job is None else await warnings_of(db, caller, found.job))],
         difference=DifferenceOut(
             added=[each.due_at for each in told.added],
             removed=[each.due_at for each in told.removed],
