@@ -131,4 +131,4 @@ def _returned(value: str | None) -> Done:
 def _failed(reason: str, trace: str | None) -> Done:
     lines = json.loads(trace) if trace else []
     output = {"traceback": "\n".join(map(str, lines))} if lines else None
-    return failed("bullmq_failed", reason.strip('"') or "The job failed in BullMQ.", output)
+    return failed("bullmq_failed", reason or "The job failed in BullMQ.", output)
