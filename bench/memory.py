@@ -12,8 +12,9 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from tests.web.test_bad_bodies import LARGE, ODD, RAW
 
 Bad = tuple[str, str, bytes | None, dict[str, str]]
 STEPS = 20
+LARGEST_SMALL = 10_000  # bytes
+A_LARGE_ONE = 0.05  # of the bodies: they take most of the time
 TEXTS = [
     "",
     "%00",
@@ -96,6 +99,13 @@ def requests(described: dict[str, Any], chance: random.Random) -> Iterator[Bad]:
     ]
     shapes = described["components"]["schemas"]
     fields = sorted({name for shape in shapes.values() for name in shape.get("properties", ())})
+
+    def odd(values: list[Any]) -> bytes:
+        return json.dumps({chance.choice(fields): chance.choice(values) for _ in range(3)}).encode()
+
+    bodies: list[Callable[[], bytes]] = [partial(bytes, each) for each in RAW.values()]
+    small = [each for each in bodies if len(each()) < LARGEST_SMALL] + [partial(odd, ODD)] * len(bodies)
+    large = [each for each in bodies if len(each()) >= LARGEST_SMALL] + [partial(odd, LARGE)] * 2
     while True:
         method, path, operation = chance.choice(operations)
         query = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
@@ -106,8 +116,7 @@ def requests(described: dict[str, Any], chance: random.Random) -> Iterator[Bad]:
             at += f"?{chance.choice([*query, 'no_such'])}={quote(chance.choice(TEXTS))}"
         body = None
         if method != "GET":
-            odd = {chance.choice(fields): chance.choice([*ODD, *LARGE]) for _ in range(3)}
-            body = chance.choice([*RAW.values(), *(json.dumps(odd).encode() for _ in RAW)])
+            body = chance.choice(large if chance.random() < A_LARGE_ONE else small)()
         yield method, at, body, {"Content-Type": "application/json"} | chance.choice(BAD_HEADERS)
 
 
