@@ -114,6 +114,7 @@ class Makers:
             "job_id": self.job,
             "run_id": self.run,
             "artifact_name": self.artifact,
+            "job_type": self.job_type,
             "key_id": self.key,
             "member_id": self.member,
             "workspace": self.workspace,
@@ -140,6 +141,9 @@ class Makers:
     async def run(self, workspace: str) -> str:
         self.newest_run = await self.made(workspace, f"/jobs/{await self.job(workspace)}/run", {})
         return self.newest_run
+
+    async def job_type(self, workspace: str) -> str:
+        return "canary-shared"
 
     async def artifact(self, workspace: str) -> str:
         """Of the run that was made just before."""

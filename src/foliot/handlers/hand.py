@@ -88,7 +88,7 @@ def _answer(question: dict[str, Any], voice: Voice) -> dict[str, Any]:
     try:
         function = resolve(question["call"])
         ctx = Context.of_json(question["ctx"], voice.write, _stopped.is_set, voice.keep, voice.tell)
-        output = prepared(function, question["input"], ctx)()
+        output = prepared(function, question["input"], ctx, question.get("config"))()
         json.dumps(output, allow_nan=False)
     except BaseException as error:  # noqa: BLE001  # sys.exit() in a function ends the attempt, not the hand
         return raised(error)
