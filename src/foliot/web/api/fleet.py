@@ -55,7 +55,7 @@ async def switch_job_type(job_type: TypeIn, asked: JobTypeSwitch, caller: Admin,
     """
     workspace_id = caller.workspace_id
     if not any(each.name == job_type for each in _types(await job_types.look(db, workspace_id))):
-        raise NotFound(f'There is no job type "{job_type[:64]}".', hint="GET /job-types lists them.")
+        raise NotFound("There is no such job type.", hint="GET /job-types lists them.")
     await job_types.switch(
         db, workspace_id, job_type, caller.actor, enabled=asked.enabled, reason=asked.reason
     )
