@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind
+from foliot.handlers import registry
+from foliot.handlers.bridges import NO_RESULTS
 from foliot.services.tick import tick
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, job, problems
@@ -142,13 +144,34 @@ async def test_if_match_lets_only_who_has_seen_it_change_it(town: Town) -> None:
     for tags in ('"2"', '"7", "2"', "*", second["If-Match"]):
         fine = await town.ask("POST", f"/jobs/{made['id']}/run", headers={"If-Match": tags})
         assert fine.status_code == 201, tags
-    for tags in ('W/"2"', "2", '"x"', ""):
+    for tags in ('W/"2"', '"x"', '"7"'):
         assert (await patch(town, made, {}, headers={"If-Match": tags})).status_code == 412, tags
+
     stale = await patch(town, made, {"revision": 1, "name": "three"})
     assert stale.status_code == 412, "a revision in the body is what its author has seen"
     for odd in ("1", 1.0, True, None):
         unread = await patch(town, made, {"revision": odd, "name": "three"})
         assert problems(unread) == {"/revision": "revision is a whole number."}, "not passed over"
+
+
+@pytest.mark.parametrize(
+    ("tags", "hint"),
+    [("2", 'Send "2", with the quotes.'), ("", "as it came"), ("two", "as it came"), ('"2", 3', 'Send "3"')],
+)
+async def test_an_if_match_that_is_no_tag_is_named(town: Town, tags: str, hint: str) -> None:
+    made = await town.make()
+    for method in ("PATCH", "DELETE"):
+        answer = await town.ask(method, f"/jobs/{made['id']}", json={}, headers={"If-Match": tags})
+        assert answer.status_code == 422, answer.text
+        [error] = answer.json()["errors"]
+        assert (error["pointer"], hint in error["hint"]) == ("/If-Match", True)
+
+
+async def test_an_if_match_of_something_else_says_so(town: Town) -> None:
+    made = await town.make()
+    for tags, words in (('"abc"', "names no revision"), ('W/"1"', "Weak tags")):
+        answer = await patch(town, made, {"name": "x"}, headers={"If-Match": tags})
+        assert (answer.status_code, words in answer.json()["detail"]) == (412, True), answer.text
 
 
 async def test_of_two_at_once_with_the_same_etag_one_wins(town: Town) -> None:
@@ -303,6 +326,22 @@ async def test_what_others_own_cannot_be_changed_from_outside(town: Town) -> Non
             },
         ),
         ("python", {"call": "shop"}, {"/config/call": "This names no function."}),
+        ("celery", {}, {"/config/task": "This field is needed."}),
+        (
+            "celery",
+            {"task": "shop.sync", "qeue": "jobs"},
+            {"/config/qeue": 'There is no field "qeue" here.'},
+        ),
+        (
+            "rq",
+            {"function": "sync"},
+            {"/config/function": "This names no function."},
+        ),
+        (
+            "bullmq",
+            {"name": "sync", "queue": "a:b"},
+            {"/config/queue": "This is no name that every engine can take."},
+        ),
     ],
 )
 async def test_a_config_that_its_handler_cannot_take_is_refused_where_it_is_wrong(
@@ -317,5 +356,19 @@ async def test_a_config_that_its_handler_cannot_take_is_refused_where_it_is_wron
 
 async def test_secrets_stand_for_text_and_an_unknown_type_takes_anything(town: Town) -> None:
     secret = {"secret": "hook"}
+    await town.ask("POST", "/secrets", role="admin", json={"name": "hook", "value": "https://example.test"})
     await town.make(config={"url": secret, "headers": {"Authorization": secret}, "body": [1]})
     await town.make(type="elsewhere", config={"anything": 1})
+
+
+async def test_celery_without_results_is_refused_when_the_job_is_written(town: Town) -> None:
+    wanted = job(type="celery", config={"task": "shop.sync"})
+    registry.refuse("celery", NO_RESULTS)
+    try:
+        answer = await town.ask("POST", "/jobs", json=wanted)
+        [error] = answer.json()["errors"]
+    finally:
+        registry.refuse("celery", None)
+    assert (answer.status_code, error["pointer"]) == (422, "/type")
+    assert "FOLIOT_CELERY_RESULT_URL" in error["hint"]
+    assert (await town.ask("POST", "/jobs", json=wanted)).status_code == 201

@@ -20,6 +20,7 @@ from foliot.cli import (
     hosts,
     jobs,
     keys,
+    limits,
     members,
     preview,
     runs,
@@ -73,6 +74,7 @@ app.command("why")(why.why)
 app.command("agenda")(agenda.agenda)
 app.add_typer(freeze.app, name="freeze")
 app.add_typer(calendars.app, name="calendars")
+app.add_typer(limits.app, name="limits")
 app.add_typer(secrets.app, name="secrets")
 app.command("workers")(fleet.workers)
 app.add_typer(hosts.app, name="hosts")

@@ -9,7 +9,7 @@ import typer
 
 from foliot.cli import artifacts
 from foliot.cli.finding import job_called
-from foliot.cli.here import Form, Here, Yes, asking, confirm
+from foliot.cli.here import DryRun, Form, Here, Yes, asking, confirm
 from foliot.cli.paging import LONGEST_PAGE, All, Cursor, Limit, gathered
 from foliot.cli.reading import object_in
 from foliot.cli.run_names import RunRef, run_called
@@ -146,14 +146,19 @@ def retry(
     ] = None,
     override: Annotated[bool, typer.Option("--override", help="Even while a freeze holds the job.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Do a finished run again, as a new run."""
+    from foliot.cli.dry_rendering import tried_run
     from foliot.cli.run_rendering import run_line
 
     found = run_called(here.client, run)
-    made = here.client.runs.retry(
-        found.id, input=None if given is None else object_in(given, "--input"), override=override
-    )
+    overlay = None if given is None else object_in(given, "--input")
+    if dry_run:
+        tried = here.client.runs.dry_run.retry(found.id, input=overlay, override=override)
+        here.show(tried, lambda: tried_run(tried, "Would make"))
+        return
+    made = here.client.runs.retry(found.id, input=overlay, override=override)
     if wait:
         made = until_it_ends(here, made)
     here.show(made, lambda: run_line(made, "Retrying" if not wait else "Retried", here.now))
@@ -169,11 +174,17 @@ def cancel(
     reason: Annotated[str | None, typer.Option(help="Why.", metavar="TEXT")] = None,
     force: Annotated[bool, typer.Option("--force", help="Take it from its worker at once.")] = False,
     yes: Yes = False,
+    dry_run: DryRun = False,
 ) -> None:
     """End a run. One that is running is asked to stop."""
+    from foliot.cli.dry_rendering import tried_run
     from foliot.cli.run_rendering import run_line
 
     found = run_called(here.client, run)
+    if dry_run:
+        tried = here.client.runs.dry_run.cancel(found.id, reason=reason, force=force)
+        here.show(tried, lambda: tried_run(tried, "Would cancel"))
+        return
     if found.status == "running":
         confirm(f"{found.job_name} #{found.number} is running. Cancel it?", yes=yes)
     ended = here.client.runs.cancel(found.id, reason=reason, force=force)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import WorkspaceId
-from foliot.handlers.registry import described
+from foliot.handlers.registry import described, refusal_of
 from foliot.services import Database, job_types
 from foliot.web.validation import field_problems
 from foliot.wire.shape import pointer
@@ -23,6 +23,8 @@ def check_config(
     kind: str, config: Mapping[str, Any], schema: Mapping[str, Any] | None = None
 ) -> list[Invalid]:
     """All that is wrong with it, with pointers under /config. `schema` is what a worker has told of a type that is not known here."""
+    if (why := refusal_of(kind)) is not None:
+        return [Invalid(why.message, pointer="/type", hint=why.hint)]
     known = described().get(kind)
     if known is None:
         return [] if schema is None else _misfits(config, schema)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import assert_never
+from typing import Any, assert_never
 from zlib import crc32
 
 from foliot.domain.comparing import differences
@@ -38,59 +38,12 @@ from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, Plan
 
 
 def definition_out(definition: Definition) -> wire.JobDefinition:
-    spec = definition.spec
-    return wire.JobDefinition(
-        name=definition.name,
-        description=definition.description,
-        type=spec.type,
-        config=dict(definition.config),
-        payload=dict(definition.payload),
-        schedule=schedule_out(spec.schedule),
-        start_at=spec.start_at,
-        end_at=spec.end_at,
-        max_runs=spec.max_runs,
-        window=_window(spec.window),
-        calendars=list(spec.calendars),
-        depends_on=[_edge(edge) for edge in definition.depends_on],
-        depends_when=spec.depends_when.value,
-        retry=wire.Retry(
-            max=spec.retry.max,
-            strategy=spec.retry.strategy.value,
-            delays=list(spec.retry.delays),
-            base=spec.retry.base,
-            cap=spec.retry.cap,
-            jitter=spec.retry.jitter,
-            past_next=spec.retry.past_next,
-        ),
-        overlap=spec.overlap.rule.value,
-        max_queued=spec.overlap.max_queued,
-        misfire=spec.misfire.rule.value,
-        grace=spec.misfire.grace,
-        max_catch_up=spec.misfire.max_catch_up,
-        breaker=wire.Breaker(after=spec.breaker.after, action=spec.breaker.action.value),
-        timeout=spec.limits.timeout,
-        start_deadline=spec.limits.start_deadline,
-        on_lost=spec.limits.on_lost.value,
-        priority=spec.priority,
-        queue=spec.queue,
-        concurrency_key=spec.concurrency_key,
-        target=_target(spec.target),
-        read_only=spec.read_only,
-        retention=wire.Retention(
-            keep=definition.retention.keep,
-            keep_last=definition.retention.keep_last,
-            mode=definition.retention.mode.value,
-        ),
-        tags=list(spec.tags),
-        external_ref=None if definition.external_ref is None else dict(definition.external_ref),
-        owner=definition.owner_id,
-    )
+    return wire.JobDefinition(**_fields(definition))
 
 
 def job_out(record: StoredJob, warnings: Sequence[str] = ()) -> wire.JobOut:
-    definition = definition_out(record.definition)
     return wire.JobOut(
-        **{name: getattr(definition, name) for name in wire.JobDefinition.model_fields},
+        **_fields(record.definition),
         id=record.id,
         status=record.status.value,
         status_reason=record.status_reason,
@@ -237,6 +190,7 @@ def attempt_out(record: AttemptRecord) -> AttemptOut:
         finished_at=record.ended_at,
         duration_ms=None if record.ended_at is None else milliseconds(record.ended_at - record.leased_at),
         error=_error(record.error),
+        external_id=record.external_id,
     )
 
 
@@ -283,3 +237,54 @@ def _window(window: Window | None) -> wire.Window | None:
         return None
     days = [wire.WEEK[day] for day in sorted(window.days)]
     return wire.Window(start=window.start, end=window.end, days=days, otherwise=window.otherwise.value)
+
+
+def _fields(definition: Definition) -> dict[str, Any]:
+    """What a person wrote, for a shape that may show more."""
+    spec = definition.spec
+    return {
+        "name": definition.name,
+        "description": definition.description,
+        "type": spec.type,
+        "config": dict(definition.config),
+        "payload": dict(definition.payload),
+        "schedule": schedule_out(spec.schedule),
+        "start_at": spec.start_at,
+        "end_at": spec.end_at,
+        "max_runs": spec.max_runs,
+        "window": _window(spec.window),
+        "calendars": list(spec.calendars),
+        "depends_on": [_edge(edge) for edge in definition.depends_on],
+        "depends_when": spec.depends_when.value,
+        "retry": wire.Retry(
+            max=spec.retry.max,
+            strategy=spec.retry.strategy.value,
+            delays=list(spec.retry.delays),
+            base=spec.retry.base,
+            cap=spec.retry.cap,
+            jitter=spec.retry.jitter,
+            past_next=spec.retry.past_next,
+        ),
+        "overlap": spec.overlap.rule.value,
+        "max_queued": spec.overlap.max_queued,
+        "misfire": spec.misfire.rule.value,
+        "grace": spec.misfire.grace,
+        "max_catch_up": spec.misfire.max_catch_up,
+        "breaker": wire.Breaker(after=spec.breaker.after, action=spec.breaker.action.value),
+        "timeout": spec.limits.timeout,
+        "start_deadline": spec.limits.start_deadline,
+        "on_lost": spec.limits.on_lost.value,
+        "priority": spec.priority,
+        "queue": spec.queue,
+        "concurrency_key": spec.concurrency_key,
+        "target": _target(spec.target),
+        "read_only": spec.read_only,
+        "retention": wire.Retention(
+            keep=definition.retention.keep,
+            keep_last=definition.retention.keep_last,
+            mode=definition.retention.mode.value,
+        ),
+        "tags": list(spec.tags),
+        "external_ref": None if definition.external_ref is None else dict(definition.external_ref),
+        "owner": definition.owner_id,
+    }

@@ -201,6 +201,7 @@ class SkipNextIn(Shape):
 
 
 class SkipNextOut(Shape):
+    dry_run: bool = Field(default=False, description="Whether this is only what would be.")
     count: int
     skipped: list[PlannedOut] = Field(description="The planned times that will pass; the first 100.")
     next_run_at: Instant | None = Field(description="The first that will run.")

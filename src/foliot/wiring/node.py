@@ -10,7 +10,7 @@ import signal
 import socket
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -32,6 +32,7 @@ from foliot.web.app import create_app
 from foliot.web.bell import Bell
 from foliot.web.health import Readiness
 from foliot.web.rates import Rates
+from foliot.wiring.address import kept_address
 from foliot.wiring.chores import chores
 from foliot.wiring.collecting import collect_seldom
 from foliot.wiring.ending import Ending
@@ -47,7 +48,7 @@ from foliot.wiring.home import (
 )
 from foliot.wiring.limits import failures_of, quotas_of
 from foliot.wiring.master_keys import given_keys, vault_of
-from foliot.wiring.worker import orders_of
+from foliot.wiring.worker import orders_of, refuse_without_results
 
 log = logging.getLogger(__name__)
 Say = Callable[[str], None]
@@ -96,6 +97,7 @@ class Node:
             who_may_enter_changed=self._door.forget,
             there_may_be_work=bell.ring,
         )
+        refuse_without_results(settings.celery_result_url)
         self._http = Http(
             uvicorn.Config(
                 create_app(
@@ -127,13 +129,20 @@ class Node:
             self._watch(self._here.server, loop)
         async with self._db:
             lines = await self._first_lines()
-            self._http.when_started = lambda: self._announce(url_of(listening), lines)
+            url = url_of(listening)
             self._engine.start()
-            try:
-                await self._http.serve([listening])
-            finally:
-                await self._engine.stop()
-                await self._door.close()
+            with ExitStack() as until_http_ends:
+
+                def started() -> None:
+                    until_http_ends.enter_context(kept_address(self._settings.data_dir, url))
+                    self._announce(url, lines)
+
+                self._http.when_started = started
+                try:
+                    await self._http.serve([listening])
+                finally:
+                    await self._engine.stop()
+                    await self._door.close()
         if self._broken is not None:
             raise self._broken
 

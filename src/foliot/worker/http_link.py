@@ -216,7 +216,7 @@ def _work(told: wire.WorkOut) -> Work:
         told.deadline_at,
         Trigger(told.trigger),
     )
-    return Work(claimed, told.job, told.config, told.input, told.left)
+    return Work(claimed, told.job, told.config, told.input, told.left, tuple(told.masks))
 
 
 def _keys(held: Iterable[wire.RunHeld]) -> list[tuple[RunId, int]]:

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from foliot.sdk.asking import Ask, Ref, given, post
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
+from foliot.sdk.asynchronous.shared_dry_runs import AsyncRunDryRuns
 from foliot.sdk.asynchronous.streaming import events_of
 from foliot.sdk.keywords import RunFilters
 from foliot.sdk.reading import read_text
@@ -21,6 +22,7 @@ from foliot.wire.runs import AttemptsOut, RunOut
 class AsyncRuns:
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
+        self.dry_run = AsyncRunDryRuns(http)
 
     async def list(
         self, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]

@@ -11,6 +11,7 @@ from foliot.sdk.keywords import RunFilters
 from foliot.sdk.reading import read_text
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
+from foliot.sdk.synchronous.shared_dry_runs import RunDryRuns
 from foliot.sdk.synchronous.streaming import events_of
 from foliot.wire.artifacts import ArtifactsOut
 from foliot.wire.explaining import ExplanationOut
@@ -22,6 +23,7 @@ from foliot.wire.runs import AttemptsOut, RunOut
 class Runs:
     def __init__(self, http: Http) -> None:
         self._http = http
+        self.dry_run = RunDryRuns(http)
 
     def list(
         self, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]

@@ -14,7 +14,7 @@ from foliot.services.access import Caller
 from foliot.services.hints import Hint
 from foliot.web.api.finding import Count, JobQuery, Order, asker_of, page_of
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, Tell
-from foliot.web.api.trying import DryRun, as_it_stands, tried
+from foliot.web.api.trying import DryRun, as_it_stands, only_tried, tried
 from foliot.web.auth import Editor, Viewer
 from foliot.web.configs import told_schema
 from foliot.web.preconditions import IfNoneMatch, is_known
@@ -30,7 +30,7 @@ routes = api_router("jobs")
 ETAG = {"headers": {"ETag": {"description": "The revision of the job.", "schema": {"type": "string"}}}}
 
 
-@routes.post("/jobs", status_code=201, responses={200: {"model": DryRunOut}, 201: ETAG, **WITH_BODY})
+@routes.post("/jobs", status_code=201, responses={**only_tried(DryRunOut), 201: ETAG, **WITH_BODY})
 async def create_job(
     job: JobIn, caller: Editor, db: Db, tell: Tell, response: Response, dry_run: DryRun = False
 ) -> JobOut | DryRunOut:
