@@ -78,7 +78,10 @@ class PythonHandler:
         except BaseException:
             await hand.end()
             raise
-        self._idle.append(hand)
+        if hand.is_spent:
+            await hand.end(at_once=True)
+        else:
+            self._idle.append(hand)
         return answer
 
     async def _hand(self) -> Hand:
