@@ -39,7 +39,9 @@ def handover(**config: Any) -> Handover:
 
 def returned(value: Any, **config: Any) -> Done:
     fields = {"type": "1", "return_value": b64encode(pickle.dumps(value)).decode()}
-    return rq._end(fields, handover(**config))
+    done = rq._end(fields, handover(**config))
+    assert done is not None
+    return done
 
 
 def test_plain_values_come_out_of_a_pickle_and_anything_with_a_name_does_not(tmp_path: Path) -> None:
@@ -64,6 +66,10 @@ def test_a_result_of_celery_that_is_no_json_fails_for_good_and_states_on_the_way
     assert "result_serializer" in broken.outcome.error.message
     assert celery._end('{"status": "STARTED", "result": null}') is None
     assert celery._end(None) is None
+
+
+def test_a_function_that_asks_rq_to_be_called_again_has_not_ended() -> None:
+    assert rq._end({"type": "4"}, handover()) is None
 
 
 def test_nothing_of_the_engines_is_loaded_before_a_broker_is_configured() -> None:

@@ -27,16 +27,16 @@ async def words(ask: Ask, *args: str) -> str:
 
 async def test_jobs_and_runs_are_tried(ask: Ask) -> None:
     await ask("jobs", "create", "nightly", "--python", "work:hello", "--schedule", "0 3 * * *")
-    assert "Would make nightly #1" in await words(ask, "jobs", "run", "nightly")
+    assert "Would make nightly#1" in await words(ask, "jobs", "run", "nightly")
     assert "Would skip 2 planned times of nightly" in await words(
         ask, "jobs", "skip-next", "nightly", "-n", "2"
     )
     assert (await ask("jobs", "history", "nightly")).json["items"] == []
     run = (await ask("jobs", "run", "nightly")).json
-    assert "Would cancel nightly #1" in await words(ask, "runs", "cancel", run["id"])
+    assert "Would cancel nightly#1" in await words(ask, "runs", "cancel", run["id"])
     assert (await ask("runs", "retry", run["id"], "--dry-run")).code != 0
     await ask("runs", "cancel", run["id"])
-    assert "Would make nightly #2" in await words(ask, "runs", "retry", run["id"])
+    assert "Would make nightly#2" in await words(ask, "runs", "retry", run["id"])
 
 
 async def test_calendars_and_freezes_are_tried(ask: Ask, tmp_path: Path) -> None:

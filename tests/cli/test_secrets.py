@@ -105,6 +105,19 @@ async def test_the_master_key_is_shown_by_its_id_and_rotated(
     assert (await ask("secrets", "rotate", "--accept-loss")).code == 2  # nobody is there to say yes
 
 
+async def test_nothing_is_done_by_a_dry_run(served: Served, ask: Ask, tmp_path: Path) -> None:
+    tried = await piped(served, tmp_path, VALUE, "crm-token", "--dry-run")
+    assert (tried.code, tried.json["secret"]["version"], VALUE in tried.out) == (0, 1, False)
+    assert (await ask("secrets", "list")).json["items"] == []
+    await piped(served, tmp_path, VALUE, "crm-token")
+    assert (await piped(served, tmp_path, VALUE, "crm-token", "--dry-run")).json["secret"]["version"] == 2
+    told = await ask("secrets", "delete", "crm-token", "--dry-run", "-o", "table")
+    assert told.out == "Would delete crm-token. Nothing was done.\n"
+    told = await ask("secrets", "rotate", "--new-key", "--dry-run", "-o", "table")
+    assert told.out == "1 secret would be sealed anew; 0 cannot be read. Nothing was done.\n"
+    assert [each["version"] for each in (await ask("secrets", "list")).json["items"]] == [1]
+
+
 async def test_the_prompt_does_not_show_what_is_typed(served: Served, tmp_path: Path) -> None:
     shown = await asyncio.to_thread(typed, served, tmp_path)
     assert "version" in shown

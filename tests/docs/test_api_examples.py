@@ -92,6 +92,10 @@ async def objects(town: Town, name: str, wanted: str) -> dict[str, str]:
         found |= {each: registered[each] for each in ("host_id", "worker_id")}
         shown = (await ask(town, "GET", f"/hosts/{found['host_id']}")).json()
         found["instance_id"] = shown["instances"][0]["id"]
+    if name == "keep_artifact":
+        claim = {"worker_id": found["worker_id"], "types": ["http"], "wait": "0s"}
+        await ask(town, "PATCH", f"/jobs/{found['job_id']}", json={"target": {"host": name}})
+        assert (await ask(town, "POST", "/worker/claim", json=claim)).json()["items"]
     if name == "delete_host":
         await ask(town, "POST", "/worker/leave", json={"worker_id": found["worker_id"]})
     if "{workspace}" in wanted:

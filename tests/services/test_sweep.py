@@ -14,11 +14,12 @@ from foliot.domain.outcomes import Succeeded
 from foliot.domain.policy import Limits, OnLost
 from foliot.domain.schedule import Interval
 from foliot.services import jobs, workers
-from foliot.services.claim import Turns, claim
+from foliot.services.claim import Claimer, Turns, claim
 from foliot.services.report import Report, report
 from foliot.services.sweep import CANCEL_GRACE, DEADLINE_SLACK, Swept, sweep
 from foliot.services.tick import tick
 from foliot.services.unserved import unserved
+from foliot.services.work import claim_work
 from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.actors import TEST
@@ -177,9 +178,24 @@ async def test_a_worker_of_all_queues_serves_each_in_its_turn(
     await tick(database)
     every = await workers.register(database, "all", ["*"], ["python"], 10)
     assert await unserved(database, workspace, timedelta(0)) == []
-    turns, found = Turns(), []
-    while claimed := await claim(database, every, "*", ["python"], 1, turns):
+    claimer, found = Claimer(every, "*", ["python"], 1, Turns()), []
+    while claimed := (await claim_work(database, claimer)).work:
         found += claimed
-    assert len(found) == 4
-    jobs_in_turn = [(await jobs.get(database, workspace, run.job_id)).definition.spec.queue for run in found]
-    assert jobs_in_turn == ["default", "mail", "video", "mail"]
+    specs = [(await jobs.get(database, workspace, each.claimed.job_id)).definition.spec for each in found]
+    assert [spec.queue for spec in specs] == ["default", "mail", "video", "mail"]
+
+
+async def test_a_queue_that_is_new_is_found_when_those_that_are_known_are_empty(
+    database: Database, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    every = await workers.register(database, "all", ["*"], ["python"], 10, lease=9 * DAY)
+    claimer = Claimer(every, "*", ["python"], 1, Turns())
+    for queue in ("mail", "video"):
+        spec = Spec(Interval(DAY), "python", queue=queue)
+        await jobs.create(database, workspace, Definition("daily", spec), TEST)
+        clock.advance(DAY)
+        await tick(database)
+        [found] = (
+            await claim_work(database, claimer)
+        ).work  # all it asked for: it need not ask for queues next
+        assert (await jobs.get(database, workspace, found.claimed.job_id)).definition.spec.queue == queue

@@ -11,7 +11,8 @@ from foliot.domain.ids import HostId, PrincipalId
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError
-from foliot.services import hosts, logs, remote, workers
+from foliot.services import artifacts, hosts, logs, remote, workers
+from foliot.services.artifacts import Given
 from foliot.services.claim import Turns, claim
 from foliot.services.logs import LogChunk
 from foliot.services.remote import Hello, HostHello, Speaker
@@ -103,9 +104,13 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         for run in await claim(town.database, worker, CANARY, ["http"], 10, Turns()):
             line = LogLine(clock.now(), LogStream.LOG, f"{CANARY} line")
             await logs.append(town.database, [LogChunk(run.run_id, 1, run.fence, 1, [line])])
+            file = Given(
+                run.run_id, run.fence, worker, 1, "report.txt", "text/plain", f"{CANARY} file".encode()
+            )
+            await artifacts.keep(town.database, file)
             broke = Failed(RunError("boom", f"{CANARY} error"), permanent=True)
             await report(town.database, [Report(run.run_id, run.job_id, run.fence, worker, broke)])
-            nest.ids["run_id"] = str(run.run_id)
+            nest.ids |= {"run_id": str(run.run_id), "artifact_name": file.name}
         await made(f"/jobs/{task['id']}/pause", {"reason": f"{CANARY} reason"})
         nest.ids |= {
             "job_id": task["id"], "calendar_id": calendar["id"], "freeze_id": freeze["id"], "member_id": member["id"],
@@ -162,6 +167,7 @@ def sent_bodies(nest: Nest) -> dict[tuple[str, str], list[dict[str, Any]]]:
         ("POST", "/api/v1/worker/heartbeat"): [{**me, "working_on": [held]}],
         ("POST", "/api/v1/worker/log"): [{**me, "chunks": [{**held, "attempt": 1, "first": 1, "lines": []}]}],
         ("POST", "/api/v1/worker/report"): [{**me, "reports": [{**held, "outcome": "succeeded"}]}],
+        ("POST", "/api/v1/worker/artifact"): [{**me, **held, "attempt": 1, "name": "x", "content": ""}],
         ("POST", "/api/v1/worker/leave"): [me],
         ("PATCH", "/api/v1/hosts/{host_id}/instances/{instance_id}"): [{"host_id": ids["host_id"]}],
     }  # fmt: skip

@@ -96,6 +96,7 @@ TABLE = {
     ("POST", "/api/v1/worker/claim"): "worker",
     ("POST", "/api/v1/worker/heartbeat"): "worker",
     ("POST", "/api/v1/worker/log"): "worker",
+    ("POST", "/api/v1/worker/artifact"): "worker",
     ("POST", "/api/v1/worker/report"): "worker",
     ("POST", "/api/v1/worker/leave"): "worker",
     ("GET", "/openapi.json"): "viewer",

@@ -57,6 +57,13 @@ def test_the_first_of_two_servers_with_one_directory_is_named(data_dir: Path) ->
         assert find(environ={}, cwd=data_dir.parent).url == URL
 
 
+def test_no_address_of_another_machine_is_taken_from_a_folder(data_dir: Path) -> None:
+    """A folder may be anybody's, and the key that is sent comes from the environment."""
+    for url in ("http://203.0.113.7:8700", "https://evil.example.test"):
+        with kept_address(data_dir, url):
+            assert find(environ={"FOLIOT_API_KEY": "k"}, cwd=data_dir.parent).url == "http://127.0.0.1:8700"
+
+
 def test_a_server_goes_on_where_its_address_cannot_be_kept(tmp_path: Path) -> None:
     with kept_address(tmp_path / "not there", URL):
         pass

@@ -9,13 +9,15 @@ from uuid import uuid4
 
 import pytest
 
-from foliot.domain.errors import Denied, Unavailable, WorkerGone
+from foliot.domain.errors import Conflict, Denied, Unavailable, WorkerGone
 from foliot.domain.ids import JobId, RunId, WorkerId
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed, HandedBack, Succeeded
 from foliot.domain.run import RunError
 from foliot.sdk import AsyncClient
+from foliot.services.artifacts import Given
 from foliot.services.logs import LogChunk
+from foliot.services.progress import Progress
 from foliot.services.report import Report
 from foliot.services.work import Work
 from foliot.wire.worker import HostIn
@@ -80,6 +82,15 @@ async def test_a_run_crosses_whole_and_its_lines_and_end_come_back(
     key = (work.claimed.run_id, work.claimed.fence)
     beat = await link.beat(worker, [key], draining=False)
     assert (beat.is_alive, beat.cancels, beat.gone) == (True, [], [])
+    await link.progress({key: Progress(1, 4, "a quarter", line.at)})
+    shown = (await admin.runs.get(work.claimed.run_id)).progress
+    assert shown is not None
+    assert (shown.done, shown.total, shown.note) == (1, 4, "a quarter")
+    await link.artifact(Given(*key, worker, 1, "players.csv", "text/csv", b"ada\n"))
+    [kept] = (await admin.runs.artifacts(work.claimed.run_id)).items
+    assert (kept.name, kept.media_type, kept.size) == ("players.csv", "text/csv", 4)
+    with pytest.raises(Conflict):
+        await link.artifact(Given(key[0], 7, worker, 1, "late.csv", "text/csv", b""))
     broke = Failed(RunError("boom", "It broke."), permanent=True)
     assert await link.report([report(work, worker, broke, {"n": 2})]) == {work.claimed.run_id}
     run = await admin.runs.get(work.claimed.run_id)

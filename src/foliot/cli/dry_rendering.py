@@ -9,6 +9,7 @@ from rich.text import Text
 
 from foliot.cli.looks import STRONG, cell, columns, stacked
 from foliot.cli.output import counted
+from foliot.cli.run_rendering import called
 from foliot.cli.times import local_zone, when
 from foliot.wire.trying import (
     CalendarDryRunOut,
@@ -29,7 +30,7 @@ def would(what: str, *told: str | None) -> RenderableType:
 
 
 def tried_run(tried: RunDryRunOut, what: str) -> RenderableType:
-    return would(f"{what} {tried.run.job_name} #{tried.run.number}", tried.sentence)
+    return would(f"{what} {called(tried.run)}", tried.sentence)
 
 
 def tried_calendar(tried: CalendarDryRunOut, what: str, now: datetime) -> RenderableType:

@@ -29,7 +29,9 @@ def list_limits(here: Here) -> None:
 @asking
 def set_limit(
     here: Here,
-    cap: Annotated[int, typer.Argument(min=1, help="The most runs at once.", show_default=False)],
+    cap: Annotated[
+        int, typer.Argument(min=1, metavar="N", help="The most runs at once.", show_default=False)
+    ],
     key: Key = None,
     dry_run: DryRun = False,
 ) -> None:

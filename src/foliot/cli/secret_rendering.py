@@ -12,6 +12,7 @@ from foliot.cli.looks import BAD, QUIET, STRONG, cell, columns, facts, stacked
 from foliot.cli.output import counted
 from foliot.cli.times import relative
 from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut, SecretUser
+from foliot.wire.trying import RotationDryRunOut, SecretDryRunOut
 
 ENOUGH = 18  # characters of an id
 
@@ -78,3 +79,15 @@ def rotated_line(done: RotatedOut) -> RenderableType:
         else ""
     )
     return Text(f"{counted(done.rotated, 'secret')} sealed anew by the key {done.present}.{left}{lost}")
+
+
+def tried_line(tried: SecretDryRunOut, what: str) -> RenderableType:
+    named = f", which {counted(tried.jobs, 'job')} name" if tried.jobs else ""
+    version = f", at version {tried.secret.version}" if tried.secret else ""
+    return cell(f"{what}{version}{named}. Nothing was done.")
+
+
+def tried_rotation(tried: RotationDryRunOut) -> RenderableType:
+    return Text(
+        f"{counted(tried.rotated, 'secret')} would be sealed anew; {tried.unreadable:,} cannot be read. Nothing was done."
+    )

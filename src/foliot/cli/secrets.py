@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.here import Form, Here, Yes, asking, confirm
+from foliot.cli.here import DryRun, Form, Here, Yes, asking, confirm
 from foliot.cli.members import member_called
 from foliot.cli.paging import All, Cursor, Limit, gathered
 from foliot.cli.reading import text_of
@@ -60,15 +60,22 @@ def set_secret(
         list[str] | None,
         typer.Option(help="An agent that may use it in its jobs; may be given several times.", metavar="WHO"),
     ] = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Make a secret, or give it a new value, which is asked for without being shown, or read from standard input.
 
     One line end at its end is left out: `pass show crm | foliot secrets set crm-token`.
     """
-    from foliot.cli.secret_rendering import secret_page
+    from foliot.cli.secret_rendering import secret_page, tried_line
 
     agents = None if agent is None else _agents(here.client, agent)
     value = _typed(name) if sys.stdin.isatty() else _piped()
+    if dry_run:
+        there = here.client.secrets.list(name=name).items
+        dry = here.client.secrets.dry_run
+        tried = dry.replace(there[0].id, value) if there else dry.create(name, value, agents=agents or ())
+        here.show(tried, lambda: tried_line(tried, f"Would {'replace' if there else 'make'} {name}"))
+        return
     kept = here.client.secrets.set(name, value, agents=agents)
     here.show(kept, lambda: secret_page(kept, (), here.now))
 
@@ -100,11 +107,17 @@ def delete(
         bool, typer.Option("--force", help="Also while jobs use it; their runs then fail.")
     ] = False,
     yes: Yes = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Delete a secret. Refused while jobs use it, unless --force."""
     from foliot.cli.looks import cell
+    from foliot.cli.secret_rendering import tried_line
 
     found = secret_called(here.client, secret)
+    if dry_run:
+        tried = here.client.secrets.dry_run.delete(found.id, force=force)
+        here.show(tried, lambda: tried_line(tried, f"Would delete {found.name}"))
+        return
     confirm(f'Delete the secret "{found.name}"? Its value is kept nowhere else.', yes=yes)
     here.client.secrets.delete(found.id, force=force)
     here.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
@@ -122,10 +135,15 @@ def rotate(
         bool, typer.Option("--accept-loss", help="The installation's key is lost: go on with another.")
     ] = False,
     yes: Yes = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Seal the secrets of all workspaces with the server's present master key. It may be stopped and asked for again."""
-    from foliot.cli.secret_rendering import rotated_line
+    from foliot.cli.secret_rendering import rotated_line, tried_rotation
 
+    if dry_run:
+        tried = here.client.secrets.dry_run.rotate(new_key=new_key, accept_loss=accept_loss)
+        here.show(tried, lambda: tried_rotation(tried))
+        return
     if accept_loss:
         confirm("Secrets that only the lost key opens must each be set anew. Go on without it?", yes=yes)
     done = _rotated(here.client, new_key=new_key, accept_loss=accept_loss)

@@ -74,7 +74,8 @@ def _url(settings: Settings) -> str:
     """Where FOLIOT_API_URL is not set, this folder's server says where it listens; else its settings do."""
     if settings.origins["api_url"] != "default":
         return settings.api_url
-    if (living := _address(settings.data_dir)) is not None:
+    living = _address(settings.data_dir)
+    if living is not None and _is_loopback(living):  # it names servers of this machine alone
         return living
     host = "127.0.0.1" if settings.host in _EVERYWHERE else settings.host
     shown = f"[{host}]" if ":" in host else host

@@ -13,9 +13,9 @@ from foliot.services.limits import take_asked, take_within_limits
 from foliot.storage import hosts, leases
 from foliot.storage.leases import FIRST, Claimed, Served
 from foliot.storage.tx import Database, Role, Tx
-from foliot.storage.workers import ANY_QUEUE
 
 MOST_QUEUES = 20  # served by one claim of a worker that serves them all
+TRUSTED = 10  # claims in a row that find all they ask for, and so need not ask which queues there are
 MOST_WORKSPACES = 50  # served at once
 MOST_LOOKED_AT = (
     5_000  # by one claim, while none of them has anything to do now; the next one goes on behind them
@@ -31,19 +31,28 @@ class Turns:
 
     last: dict[str, UUID] = field(default_factory=dict)
     queue: str = ""  # the one served last, of a worker that serves them all
+    _known: list[str] = field(default_factory=list)  # queues that had work when they were last asked for
+    _trusted: int = 0  # claims for which these will do
+
+    def known(self) -> list[str]:
+        """The queues as they were found lately, in turn; none where they are to be asked for."""
+        if self._trusted <= 0:
+            return []
+        self._trusted -= 1
+        behind = [queue for queue in self._known if queue > self.queue]
+        return behind + [queue for queue in self._known if queue <= self.queue]
+
+    def remember(self, queues: Sequence[str]) -> None:
+        self._known, self._trusted = list(queues), TRUSTED
+
+    def forget(self) -> None:
+        self._trusted = 0
 
 
 async def claim(
     database: Database, worker_id: WorkerId, queue: str, types: Sequence[str], permits: int, turns: Turns
 ) -> list[Claimed]:
     """At most `permits` runs that this worker can do, leased to it. One that is no longer registered gets none."""
-    if queue == ANY_QUEUE:
-        claimed: list[Claimed] = []
-        for each in await queues_in_turn(database, turns):
-            if len(claimed) < permits:
-                claimed += await claim(database, worker_id, each, types, permits - len(claimed), turns)
-                turns.queue = each
-        return claimed
     return await claim_and(_as_claimed, database, Claimer(worker_id, queue, types, permits, turns)) or []
 
 

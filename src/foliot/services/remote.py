@@ -24,6 +24,9 @@ from foliot.domain.outcomes import (
     Succeeded,
     TimedOut,
 )
+from foliot.domain.progress import Progress
+from foliot.services import artifacts
+from foliot.services.artifacts import Given
 from foliot.services.claim import Claimer, Turns
 from foliot.services.in_hand import note
 from foliot.services.logs import LogChunk
@@ -31,7 +34,7 @@ from foliot.services.report import Report, settle_reports
 from foliot.services.vault import Vault
 from foliot.services.work import Found, Work, claim_work
 from foliot.services.workers import LEASE, Beat
-from foliot.storage import hosts, leases, logs, workers
+from foliot.storage import hosts, leases, logs, progress, workers
 from foliot.storage.hosts import Registering
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import ANY_QUEUE, HeldLease, Remote, WorkerRow
@@ -156,10 +159,7 @@ async def claim(
     async with database.tx(Role.ENGINE) as tx:
         found = await _found(tx, speaker, worker_id)
     if found is None:
-        raise WorkerGone(
-            "This worker is not registered, or was silent for so long that its runs went to others.",
-            hint="Register again and go on under the new id.",
-        )
+        raise gone()
     claimer = Claimer(worker_id, "", types, permits, Turns(), speaker.workspace_id, found.host_id)
     taken = await _claimed(database, claimer, found, vault)
     for each in taken.orphans:  # its lease is swept at its deadline
@@ -197,8 +197,14 @@ async def report(
     return accepted | repeated
 
 
-async def write(database: Database, speaker: Speaker, worker_id: WorkerId, chunks: Sequence[LogChunk]) -> int:
-    """Lines of runs that it has. What others write for them is dropped; answers with how many chunks were its own."""
+async def write(
+    database: Database,
+    speaker: Speaker,
+    worker_id: WorkerId,
+    chunks: Sequence[LogChunk],
+    how_far: Mapping[tuple[RunId, int], Progress] | None = None,
+) -> int:
+    """Lines of runs that it has, and how far they are. What others say of them is dropped; answers with how many chunks were its own."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         if await _found(tx, speaker, worker_id) is None:
             return 0
@@ -206,7 +212,26 @@ async def write(database: Database, speaker: Speaker, worker_id: WorkerId, chunk
         own = [chunk for chunk in chunks if (chunk.run_id, chunk.fence) in mine]
         if own:
             await logs.append(tx, own)
+        if told := {key: said for key, said in (how_far or {}).items() if key in mine}:
+            await progress.tell(tx, told)
     return len(own)
+
+
+async def keep(
+    database: Database, speaker: Speaker, given: Given, *, most_bytes: int, room: int | None = None
+) -> None:
+    """A file of a run that it has."""
+    async with database.tx(Role.ENGINE) as tx:
+        if await _found(tx, speaker, given.worker_id) is None:
+            raise gone()
+    await artifacts.keep(database, given, most_bytes=most_bytes, room=room)
+
+
+def gone() -> WorkerGone:
+    return WorkerGone(
+        "This worker is not registered, or was silent for so long that its runs went to others.",
+        hint="Register again and go on under the new id.",
+    )
 
 
 async def leave(database: Database, speaker: Speaker, worker_id: WorkerId) -> None:

@@ -55,8 +55,22 @@ async def claim_work(database: Database, claimer: Claimer, vault: Vault | None =
             if may_refer(each.config):
                 return Found(await _with_secrets(database, claimer, vault, found.work), found.orphans)
         return found
+    turns, found = claimer.turns, Found([], [])
+    if known := turns.known():
+        found = await _from_queues(database, known, claimer, vault)
+    if not found.work:
+        turns.remember(await queues_in_turn(database, turns, claimer.workspace_id))
+        found = await _from_queues(database, turns.known(), claimer, vault)
+    if len(found.work) < claimer.permits:
+        turns.forget()
+    return found
+
+
+async def _from_queues(
+    database: Database, queues: Sequence[str], claimer: Claimer, vault: Vault | None
+) -> Found:
     found = Found([], [])
-    for queue in await queues_in_turn(database, claimer.turns, claimer.workspace_id):
+    for queue in queues:
         left = claimer.permits - len(found.work) - len(found.orphans)
         if left > 0:
             more = await claim_work(database, replace(claimer, queue=queue, permits=left), vault)

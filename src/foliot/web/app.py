@@ -13,6 +13,7 @@ from fastapi.routing import iter_route_contexts
 from starlette.routing import BaseRoute
 
 from foliot import __version__
+from foliot.domain.artifacts import MOST_BYTES
 from foliot.services import Database
 from foliot.services.access import Door
 from foliot.services.hints import Announce
@@ -89,6 +90,7 @@ def create_app(
     rates: Rates | None = None,
     bell: Bell | None = None,
     lease: timedelta = LEASE,
+    artifact_bytes: int = MOST_BYTES,
     with_api: bool = True,
 ) -> FastAPI:
     """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown.
@@ -115,6 +117,7 @@ def create_app(
     app.state.vault = vault or Vault(Given())
     app.state.bell = bell or Bell()
     app.state.lease = lease
+    app.state.artifact_bytes = artifact_bytes  # of one that comes over HTTP
     app.state.waiting = 0  # workers that wait for work over HTTP
     app.state.streams = Counter()  # open ones, by workspace
     app.add_middleware(Methods)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64decode
 from collections.abc import Sequence
 from datetime import timedelta
 from random import SystemRandom
@@ -30,7 +31,9 @@ from foliot.domain.run import RunError
 from foliot.domain.schedule import SkipReason
 from foliot.services import remote
 from foliot.services.access import Caller, Door
+from foliot.services.artifacts import Given
 from foliot.services.logs import LogChunk
+from foliot.services.progress import Progress
 from foliot.services.remote import Hello, HostHello, Speaker, Told
 from foliot.services.work import Work
 from foliot.services.workers import Beat
@@ -115,6 +118,28 @@ def chunk_of(given: wire.ChunkIn) -> LogChunk:
     """A line that holds a line break would be counted as one and read as two."""
     lines = [LogLine(line.at, LogStream(line.stream), " ".join(lines_of(line.text))) for line in given.lines]
     return LogChunk(RunId(given.run_id), given.attempt, given.fence, given.first, lines)
+
+
+def progress_of(told: Sequence[wire.ProgressIn]) -> dict[tuple[RunId, int], Progress]:
+    return {
+        (RunId(each.run_id), each.fence): Progress(each.done, each.total, each.note, each.at) for each in told
+    }
+
+
+def given_of(given: wire.ArtifactIn) -> Given:
+    try:
+        data = b64decode(given.content, validate=True)
+    except ValueError:
+        raise Invalid("This is not base64.", pointer="/content") from None
+    return Given(
+        RunId(given.run_id),
+        given.fence,
+        WorkerId(given.worker_id),
+        given.attempt,
+        given.name,
+        given.media_type,
+        data,
+    )
 
 
 def told_of(place: int, given: wire.ReportItem) -> Told:

@@ -17,6 +17,7 @@ LONGEST_WAIT = timedelta(seconds=30)
 MOST_REPORTS = 500
 MOST_LINES = 1_000  # in one chunk
 MOST_HELD = 10_000
+MOST_CONTENT = 64 << 20  # characters of base64; the installation's own bound is lower
 LabelName = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=r"^\S+$")]
 LabelText = Annotated[str, StringConstraints(max_length=200)]
 Labels = Annotated[dict[LabelName, LabelText], Field(max_length=50)]
@@ -120,13 +121,37 @@ class ChunkIn(Shape):
     lines: list[LineIn] = Field(max_length=MOST_LINES)
 
 
+class ProgressIn(Shape):
+    """How far an attempt is. Only its last word is kept, and only while it runs."""
+
+    run_id: Id
+    fence: Fence
+    done: float
+    total: float
+    note: str = Field(default="", max_length=500)
+    at: Instant
+
+
 class LogIn(Shape):
     worker_id: Id
-    chunks: list[ChunkIn] = Field(max_length=500)
+    chunks: list[ChunkIn] = Field(default=[], max_length=500)
+    progress: list[ProgressIn] = Field(default=[], max_length=MOST_REPORTS)
 
 
 class LogTaken(Shape):
     taken: int = Field(description="Chunks of runs that it has; those of others are dropped.")
+
+
+class ArtifactIn(Shape):
+    """A file of a run under way; one by the same name takes the place of the last."""
+
+    worker_id: Id
+    run_id: Id
+    fence: Fence
+    attempt: Annotated[int, Field(ge=1, le=2_147_483_647)]
+    name: str = Field(min_length=1, max_length=200)
+    media_type: str = Field(default="application/octet-stream", max_length=250)
+    content: str = Field(max_length=MOST_CONTENT, description="Base64.", examples=["aGVsbG8="])
 
 
 class ReportError(Shape):

@@ -32,6 +32,7 @@ from foliot.wiring.child import without_secrets
 from foliot.wiring.collecting import collect_seldom
 from foliot.worker.http_link import PATIENCE, HttpLink, Introduction
 from foliot.worker.logbook import Logbook
+from foliot.worker.meter import Meter
 from foliot.worker.reporting import Reporter
 from foliot.worker.worker import Worker
 
@@ -87,15 +88,18 @@ async def _run(
         loop.add_signal_handler(each, stopping.set)
     open_line = partial(_line, place, me)
     async with open_line() as link:
-        reporter, logbook = Reporter(link), Logbook(link)
-        worker = Worker(link, handlers, reporter, orders.permits, logbook=logbook)
+        reporter, logbook, meter = Reporter(link), Logbook(link), Meter(link)
+        worker = Worker(link, handlers, reporter, orders.permits, logbook=logbook, meter=meter)
         claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)
-        lines = Loop("logs", logbook.step)
-        worker.wake, reporter.wake, logbook.wake = claims.wake, reports.wake, lines.wake
+        lines, words = Loop("logs", logbook.step), Loop("progress", meter.step)
+        worker.wake, reporter.wake = claims.wake, reports.wake
+        logbook.wake, meter.wake = lines.wake, words.wake
         reporter.when_accepted = claims.wake
         async with Beating(worker, LEASE, open_line, lambda: link.lease):
             await _introduce(worker)
-            claiming, *others = tasks = [asyncio.create_task(each.run()) for each in (claims, reports, lines)]
+            claiming, *others = tasks = [
+                asyncio.create_task(each.run()) for each in (claims, reports, lines, words)
+            ]
             log.info("host.started", extra={"host": orders.name, "pid": os.getpid(), "server": place.url})
             await stopping.wait()
             log.info("host.draining", extra={"grace": grace})

@@ -110,6 +110,7 @@ class Node:
                     rates=Rates(failures_of(settings)),
                     bell=bell,
                     lease=timedelta(seconds=settings.worker_lease),
+                    artifact_bytes=settings.artifact_bytes,
                     with_api="api" in settings.roles,
                 ),
                 lifespan="off",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -105,12 +106,30 @@ class HttpLink:
                 await self._client.worker.log(worker_id, piece)
 
     async def artifact(self, given: Given) -> None:
-        raise Invalid(
-            "Files of runs cannot be kept from a host; keep them elsewhere, and their address in the output."
+        sent = wire.ArtifactIn(
+            worker_id=given.worker_id,
+            run_id=given.run_id,
+            fence=given.fence,
+            attempt=given.attempt,
+            name=given.name,
+            media_type=given.media_type,
+            content=b64encode(given.data).decode(),
         )
+        with _troubles_told():
+            await self._client.worker.keep(sent)
 
     async def progress(self, told: Mapping[tuple[RunId, int], Progress]) -> None:
-        """Only lines tell how far a host's run is."""
+        if (worker_id := self._worker_id) is None:
+            return
+        said = [
+            wire.ProgressIn(
+                run_id=run_id, fence=fence, done=each.done, total=each.total, note=each.note, at=each.at
+            )
+            for (run_id, fence), each in told.items()
+        ]
+        for piece in _pieces(said, wire.MOST_REPORTS):
+            with _troubles_told():
+                await self._client.worker.log(worker_id, progress=piece)
 
     async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
         """None to be told of from here: what a heartbeat does not name goes to others, once its claim's answer must have come."""

@@ -17,6 +17,7 @@ from foliot.handlers.bridging.streams import Streams
 from foliot.handlers.registry import Done, failed, succeeded
 
 AT_ONCE = 500
+MOST_QUEUES = 100  # kept at hand; each holds its scripts, a quarter of a MiB
 PREFIX = "bull"
 
 
@@ -64,6 +65,8 @@ class BullmqEngine:
 
     async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, Done]:
         bases = {f"{_base(each)}:events" for each in handovers}
+        for idle in self._read.keys() - bases:
+            del self._read[idle]
         for new in bases - self._read.keys():
             self._read[new] = await self._streams.last(new)
         found = await self._streams.read({each: self._read[each] for each in bases}, seconds)
@@ -97,6 +100,8 @@ class BullmqEngine:
         """One for each name, all over one client."""
         base = _base(handover)
         if base not in self._queues:
+            if len(self._queues) >= MOST_QUEUES:
+                del self._queues[next(iter(self._queues))]
             options: Any = {"connection": self.redis, "prefix": _prefix(handover)}
             self._queues[base] = Queue(handover.queue, options)
         return self._queues[base]
@@ -126,4 +131,4 @@ def _returned(value: str | None) -> Done:
 def _failed(reason: str, trace: str | None) -> Done:
     lines = json.loads(trace) if trace else []
     output = {"traceback": "\n".join(map(str, lines))} if lines else None
-    return failed("bullmq_failed", reason.strip('"') or "The job failed in BullMQ.", output)
+    return failed("bullmq_failed", reason or "The job failed in BullMQ.", output)

@@ -48,6 +48,9 @@ class RqEngine:
     def __init__(self, url: str) -> None:
         self.redis = connected(url)
         self._streams = Streams(self.redis)
+        self._passed: dict[
+            str, str
+        ] = {}  # by stream, what was no end: the function asked RQ to call it again
         self._client = Redis.from_url(
             url,
             socket_connect_timeout=CONNECT_WITHIN,
@@ -76,8 +79,8 @@ class RqEngine:
                         pipe.hget(Job.key_for(each.id), "status")
                     answers = await pipe.execute()
             for each, results, status in zip(some, answers[::2], answers[1::2], strict=True):
-                if results:
-                    ends[each.id] = _end(results[0][1], each)
+                if results and (done := _end(results[0][1], each)):
+                    ends[each.id] = done
                 elif status is None:
                     ends[each.id] = forgotten(self.name, each)
                 elif status in {JobStatus.CANCELED, JobStatus.STOPPED}:
@@ -86,8 +89,14 @@ class RqEngine:
 
     async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, Done]:
         by_stream = {_results(each.id): each for each in handovers}
-        found = await self._streams.read(dict.fromkeys(by_stream, "0-0"), seconds)
-        return {by_stream[key].id: _end(entries[-1][1], by_stream[key]) for key, entries in found.items()}
+        self._passed = {key: last for key, last in self._passed.items() if key in by_stream}
+        found = await self._streams.read(dict.fromkeys(by_stream, "0-0") | self._passed, seconds)
+        ends: dict[str, Done] = {}
+        for key, entries in found.items():
+            self._passed[key], fields = entries[-1]
+            if done := _end(fields, by_stream[key]):
+                ends[by_stream[key].id] = done
+        return ends
 
     async def wake(self) -> None:
         await self._streams.wake()
@@ -149,20 +158,23 @@ def _serializer(handover: Handover) -> str:
     return str(handover.config.get("serializer", "pickle"))
 
 
-def _end(fields: Mapping[str, str], handover: Handover) -> Done:
-    """From a result as RQ stores it."""
-    if int(fields["type"]) == Result.Type.SUCCESSFUL.value:
+def _end(fields: Mapping[str, str], handover: Handover) -> Done | None:
+    """From a result as RQ stores it. None where RQ will call the function again."""
+    kind = int(fields["type"])
+    if kind == Result.Type.RETRIED.value:
+        return None
+    if kind == Result.Type.SUCCESSFUL.value:
         return _returned(fields.get("return_value"), handover)
     trace = fields.get("exc_string")
     text = zlib.decompress(b64decode(trace)).decode() if trace else ""
     last = next(
         (line for line in reversed(text.splitlines()) if line.strip()), "The job failed in RQ."
     ).strip()
-    kind, _, message = last.partition(": ")
+    name, _, message = last.partition(": ")
     output = {"traceback": text} if text else None
-    if not kind.replace(".", "").replace("_", "").isalnum():  # no traceback, but a sentence of RQ
+    if not name.replace(".", "").replace("_", "").isalnum():  # no traceback, but a sentence of RQ
         return failed("rq_failed", last, output)
-    return failed(kind.rpartition(".")[2], message or last, output)
+    return failed(name.rpartition(".")[2], message or last, output)
 
 
 def _returned(value: str | None, handover: Handover) -> Done:

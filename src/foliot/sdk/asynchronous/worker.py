@@ -9,11 +9,13 @@ from foliot.sdk.asking import Ask, Ref, given
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.keywords import DurationLike
 from foliot.wire.worker import (
+    ArtifactIn,
     ChunkIn,
     ClaimOut,
     HeartbeatOut,
     HostIn,
     LogTaken,
+    ProgressIn,
     RegisterOut,
     ReportItem,
     ReportOut,
@@ -58,9 +60,20 @@ class AsyncWorker:
         body = {"worker_id": worker_id, "working_on": list(working_on), "draining": draining}
         return await self._http.ask(HeartbeatOut, Ask("POST", "/worker/heartbeat", body=body))
 
-    async def log(self, worker_id: Ref, chunks: Sequence[ChunkIn | Object]) -> LogTaken:
-        body = {"worker_id": worker_id, "chunks": list(chunks)}
+    async def log(
+        self,
+        worker_id: Ref,
+        chunks: Sequence[ChunkIn | Object] = (),
+        *,
+        progress: Sequence[ProgressIn | Object] = (),
+    ) -> LogTaken:
+        """Lines of runs under way, and how far these are."""
+        body = {"worker_id": worker_id, "chunks": list(chunks), "progress": list(progress)}
         return await self._http.ask(LogTaken, Ask("POST", "/worker/log", body=body))
+
+    async def keep(self, artifact: ArtifactIn | Object) -> None:
+        """A file of a run under way, as base64."""
+        await self._http.tell(Ask("POST", "/worker/artifact", body=artifact))
 
     async def report(self, worker_id: Ref, reports: Sequence[ReportItem | Object]) -> ReportOut:
         """Each is taken or refused by itself; one that was taken before is taken again, and changes nothing."""

@@ -12,8 +12,10 @@ from foliot.web.auth import Works
 from foliot.web.remote import (
     chunk_of,
     claim_patiently,
+    given_of,
     heartbeat_out,
     hello_of,
+    progress_of,
     speaker_of,
     told_of,
     work_out,
@@ -67,8 +69,18 @@ async def claim_work(
 @bodies_up_to(LARGEST)
 async def write_log(told: wire.LogIn, caller: Works, db: Db) -> wire.LogTaken:
     """Lines of runs under way, numbered by their writer: one that comes twice is kept once."""
-    chunks = [chunk_of(each) for each in told.chunks]
-    return wire.LogTaken(taken=await remote.write(db, speaker_of(caller), WorkerId(told.worker_id), chunks))
+    chunks, how_far = [chunk_of(each) for each in told.chunks], progress_of(told.progress)
+    return wire.LogTaken(
+        taken=await remote.write(db, speaker_of(caller), WorkerId(told.worker_id), chunks, how_far)
+    )
+
+
+@routes.post("/worker/artifact", status_code=204, responses={**CONFLICT, **WITH_BODY})
+@bodies_up_to(wire.MOST_CONTENT + LARGEST)
+async def keep_artifact(artifact: wire.ArtifactIn, caller: Works, db: Db, request: Request) -> None:
+    """Keep a file with a run under way. Refused where the run is somebody else's by now."""
+    most, room = request.app.state.artifact_bytes, caller.quotas.artifact_bytes
+    await remote.keep(db, speaker_of(caller), given_of(artifact), most_bytes=most, room=room)
 
 
 @routes.post("/worker/report", responses=WITH_BODY)
