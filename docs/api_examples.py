@@ -108,6 +108,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "change_key": {"name": "deploys of 2027"},
     "create_member": {"kind": "agent", "name": "assistant", "role": "editor"},
     "change_member": {"role": "viewer"},
+    "switch_job_type": {"enabled": False, "reason": "the CRM moves on Sunday"},
     "create_secret": {"name": "crm-token", "value": "Bearer 3q2-7wEAAAA"},
     "replace_secret": {"value": "Bearer 9f86d081884c"},
     "give_secret": {"agents": ["$agent_id"]},

@@ -64,6 +64,8 @@ async def objects(town: Town, name: str, wanted: str) -> dict[str, str]:
         await ask(town, "POST", f"/jobs/{found['job_id']}/skip-next")
     if "run_id" in wanted:
         found["run_id"] = await made(town, f"/jobs/{found['job_id']}/run", {})
+    if "{job_type}" in wanted:
+        found["job_type"] = "python"
     if "artifact_name" in wanted:
         found["artifact_name"] = await leave(town.database, found["run_id"])
     if name == "retry_run":

@@ -20,10 +20,12 @@ from fastapi.routing import iter_route_contexts
 
 from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Permission, PrincipalKind
 from foliot.domain.ids import PrincipalId
-from foliot.services import remote
+from foliot.services import remote, workspaces
 from foliot.services.remote import Hello, HostHello, Speaker
 from foliot.services.tick import tick
-from foliot.storage.tx import Database
+from foliot.storage import job_types
+from foliot.storage.job_types import TypeTold
+from foliot.storage.tx import Database, Role
 from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
@@ -42,6 +44,7 @@ CALENDAR = {
     "rules": [{"kind": "weekly", "start": "22:00", "end": "06:00"}],
 }
 SENT: dict[tuple[str, str], dict[str, Any]] = {
+    ("PUT", "/api/v1/job-types/{job_type}"): {"json": {"enabled": True}},
     ("PUT", "/api/v1/calendars/{calendar_id}"): {"json": CALENDAR},
     ("PUT", "/api/v1/jobs/{job_id}"): {"json": job()},
     ("PUT", "/api/v1/limits"): {"json": {"key": "db", "cap": 1}},
@@ -117,6 +120,7 @@ class Makers:
             "job_id": self.job,
             "run_id": self.run,
             "artifact_name": self.artifact,
+            "job_type": self.job_type,
             "key_id": self.key,
             "member_id": self.member,
             "workspace": self.workspace,
@@ -143,6 +147,13 @@ class Makers:
     async def run(self, workspace: str) -> str:
         self.newest_run = await self.made(workspace, f"/jobs/{await self.job(workspace)}/run", {})
         return self.newest_run
+
+    async def job_type(self, workspace: str) -> str:
+        name = f"canary-shared-{uuid4().hex}"
+        found = await workspaces.get(self.town.database, workspace)
+        async with self.town.database.tx(Role.ENGINE) as tx:
+            await job_types.describe(tx, found.id, [TypeTold(name, "canary-shared", {})])
+        return name
 
     async def artifact(self, workspace: str) -> str:
         """Of the run that was made just before."""

@@ -25,7 +25,7 @@ from foliot.sdk.reading import read_text
 from foliot.wire.agenda import AgendaOut
 from foliot.wire.audit import AuditOut
 from foliot.wire.events import EventOut
-from foliot.wire.fleet import JobTypesOut, QueuesOut, WorkersOut
+from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
 from foliot.wire.identity import MeOut
 from foliot.wire.pages import PAGE, Page
 from foliot.wire.schedules import PreviewOut
@@ -139,6 +139,12 @@ class AsyncClient:
     async def job_types(self) -> JobTypesOut:
         """What `type` of a job may be."""
         return await self._http.ask(JobTypesOut, Ask("GET", "/job-types"))
+
+    async def switch_job_type(self, job_type: str, *, enabled: bool, reason: str = "") -> JobTypeOut:
+        """Off, planned times of its jobs in this workspace are skipped; administrators."""
+        body = {"enabled": enabled, "reason": reason}
+        ask = Ask("PUT", "/job-types/{job_type}", {"job_type": job_type}, body=body)
+        return await self._http.ask(JobTypeOut, ask)
 
     async def close(self) -> None:
         await self._http.close()

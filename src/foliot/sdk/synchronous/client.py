@@ -26,7 +26,7 @@ from foliot.sdk.synchronous.worker import Worker
 from foliot.wire.agenda import AgendaOut
 from foliot.wire.audit import AuditOut
 from foliot.wire.events import EventOut
-from foliot.wire.fleet import JobTypesOut, QueuesOut, WorkersOut
+from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
 from foliot.wire.identity import MeOut
 from foliot.wire.pages import PAGE, Page
 from foliot.wire.schedules import PreviewOut
@@ -140,6 +140,12 @@ class Client:
     def job_types(self) -> JobTypesOut:
         """What `type` of a job may be."""
         return self._http.ask(JobTypesOut, Ask("GET", "/job-types"))
+
+    def switch_job_type(self, job_type: str, *, enabled: bool, reason: str = "") -> JobTypeOut:
+        """Off, planned times of its jobs in this workspace are skipped; administrators."""
+        body = {"enabled": enabled, "reason": reason}
+        ask = Ask("PUT", "/job-types/{job_type}", {"job_type": job_type}, body=body)
+        return self._http.ask(JobTypeOut, ask)
 
     def close(self) -> None:
         self._http.close()

@@ -19,6 +19,7 @@ from foliot.web.api.jobs import ETAG, must_own_upstreams
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, Tell
 from foliot.web.api.trying import DryRun, done_or_tried, only_tried, shown, tried
 from foliot.web.auth import Editor, Viewer
+from foliot.web.configs import told_schema
 from foliot.web.merging import Written, patched, replaced
 from foliot.web.preconditions import IfMatch, seen_revision
 from foliot.web.present import job_out, revision_out
@@ -221,6 +222,7 @@ class _Write:
             record.definition.owner_id,
             record.definition,
             written.keeps_schedule,
+            await told_schema(db, caller.workspace_id, written.job.type),
         )
         await editing.edit(
             db,

@@ -16,6 +16,7 @@ from foliot.web.api.finding import Count, JobQuery, Order, asker_of, page_of
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, Tell
 from foliot.web.api.trying import DryRun, as_it_stands, only_tried, tried
 from foliot.web.auth import Editor, Viewer
+from foliot.web.configs import told_schema
 from foliot.web.preconditions import IfNoneMatch, is_known
 from foliot.web.present import etag, job_out, times_out
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
@@ -35,7 +36,8 @@ async def create_job(
 ) -> JobOut | DryRunOut:
     """Create a job. Its first planned time is the answer's `next_run_at`."""
     await must_own_upstreams(db, caller, job)
-    ground = Ground(caller.at, caller.workspace.default_timezone, caller.holder.principal.id)
+    schema = await told_schema(db, caller.workspace_id, job.type)
+    ground = Ground(caller.at, caller.workspace.default_timezone, caller.holder.principal.id, schema=schema)
     definition = definition_of(job, ground)
 
     async def act(db: Database) -> JobId:
