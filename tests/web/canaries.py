@@ -11,7 +11,8 @@ from foliot.domain.ids import HostId, PrincipalId
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError
-from foliot.services import hosts, logs, remote, workers
+from foliot.services import artifacts, hosts, logs, remote, workers
+from foliot.services.artifacts import Given
 from foliot.services.claim import Turns, claim
 from foliot.services.logs import LogChunk
 from foliot.services.remote import Hello, HostHello, Speaker
@@ -103,6 +104,8 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         for run in await claim(town.database, worker, CANARY, ["http"], 10, Turns()):
             line = LogLine(clock.now(), LogStream.LOG, f"{CANARY} line")
             await logs.append(town.database, [LogChunk(run.run_id, 1, run.fence, 1, [line])])
+            file = Given(run.run_id, run.fence, worker, 1, f"{FRAGMENT}.txt", "text/plain", CANARY.encode())
+            await artifacts.keep(town.database, file)
             broke = Failed(RunError("boom", f"{CANARY} error"), permanent=True)
             await report(town.database, [Report(run.run_id, run.job_id, run.fence, worker, broke)])
             nest.ids["run_id"] = str(run.run_id)
@@ -110,7 +113,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         nest.ids |= {
             "job_id": task["id"], "calendar_id": calendar["id"], "freeze_id": freeze["id"], "member_id": member["id"],
             "key_id": made_key["id"], "secret_id": secret["id"], "workspace": str(town.ids[who]), "host_id": str(host.host_id), "instance_id": str(instance.id),
-            "worker_id": str(host.worker_id),
+            "worker_id": str(host.worker_id), "artifact_name": f"{FRAGMENT}.txt",
         }  # fmt: skip
     shown = await town.ask("GET", f"/jobs/{nest.ids['job_id']}", who=who, role="admin")
     nest.etag = shown.headers["etag"]
