@@ -115,7 +115,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         nest.ids |= {
             "job_id": task["id"], "calendar_id": calendar["id"], "freeze_id": freeze["id"], "member_id": member["id"],
             "key_id": made_key["id"], "secret_id": secret["id"], "workspace": str(town.ids[who]), "host_id": str(host.host_id), "instance_id": str(instance.id),
-            "worker_id": str(host.worker_id),
+            "worker_id": str(host.worker_id), "artifact_name": f"{FRAGMENT}.txt",
         }  # fmt: skip
     shown = await town.ask("GET", f"/jobs/{nest.ids['job_id']}", who=who, role="admin")
     nest.etag = shown.headers["etag"]
