@@ -12,3 +12,4 @@ class Means:
     """A handler's class takes what it needs in `made_with`; one that needs nothing is made without."""
 
     database: Database | None = None  # None on a host, which speaks HTTP alone
+    egress_allow: tuple[str, ...] = ()  # networks that requests may go to beside the public internet

@@ -70,11 +70,13 @@ def create_app(
     *,
     door: Door | None = None,
     rates: Rates | None = None,
+    egress_allow: tuple[str, ...] = (),
 ) -> FastAPI:
     """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown.
 
     `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next. `door` knows the
-    quotas of the installation and `rates` count what comes in; without them there are none.
+    quotas of the installation and `rates` count what comes in; without them there are none. `egress_allow` are the networks that http
+    jobs may reach beside the internet.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
     app = FastAPI(
@@ -88,6 +90,7 @@ def create_app(
     app.state.stopping = stopping
     app.state.database = database
     app.state.announce = announce
+    app.state.egress_allow = egress_allow
     app.state.door = door or Door(database)
     app.state.rates = rates or Rates()
     app.state.streams = Counter()  # open ones, by workspace

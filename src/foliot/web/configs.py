@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
 from foliot.domain.errors import Invalid
+from foliot.handlers.http_config import EGRESS_ALLOW
 from foliot.handlers.registry import described
 from foliot.web.validation import field_problems
 
 
-def check_config(kind: str, config: Mapping[str, Any]) -> list[Invalid]:
-    """All that is wrong with it, with pointers under /config."""
+def check_config(kind: str, config: Mapping[str, Any], egress_allow: Sequence[str]) -> list[Invalid]:
+    """All that is wrong with it, with pointers under /config. `egress_allow` is what this node may reach beside the internet."""
     known = described().get(kind)
     if known is None or known.config_shape is None:
         return []
     try:
-        known.config_shape.model_validate(dict(config))
+        known.config_shape.model_validate(dict(config), context={EGRESS_ALLOW: egress_allow})
     except ValidationError as error:
         told = [{**each, "loc": ("body", "config", *each["loc"])} for each in error.errors(include_url=False)]
         return [

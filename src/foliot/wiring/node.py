@@ -44,6 +44,7 @@ from foliot.wiring.home import (
     restart_postgres,
 )
 from foliot.wiring.limits import failures_of, quotas_of
+from foliot.wiring.reach import OWN_MACHINE, egress_allow_of, is_loopback, is_own_machine
 from foliot.wiring.worker import orders_of
 
 log = logging.getLogger(__name__)
@@ -97,6 +98,7 @@ class Node:
                     self._engine.announce,
                     door=self._door,
                     rates=Rates(failures_of(settings)),
+                    egress_allow=egress_allow_of(settings),
                 ),
                 lifespan="off",
                 ws="none",
@@ -163,6 +165,8 @@ class Node:
             log.info("key.created", extra={"prefix": first.prefix, "path": kept[0]})
             lines.append(f"  admin key  {first.secret}")
             lines.append(f"             shown this once, kept in {kept[0]}")
+        if is_own_machine(self._settings):
+            lines.append(OWN_MACHINE)
         return lines
 
     def _announce(self, url: str, lines: list[str]) -> None:
@@ -173,6 +177,7 @@ class Node:
             log.warning(
                 "server.exposed", extra={"host": self._settings.host, "advice": "put TLS in front of it"}
             )
+        log.info("egress.allowed", extra={"networks": egress_allow_of(self._settings)})
         log.info("server.started", extra={"url": url, "pid": os.getpid(), "version": __version__})
 
     def _watch(self, server: EmbeddedServer, loop: asyncio.AbstractEventLoop) -> None:
@@ -259,13 +264,6 @@ def url_of(listening: socket.socket) -> str:
     if ip_address(host).is_unspecified:
         host = "127.0.0.1" if listening.family == socket.AF_INET else "::1"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def signals_end_it() -> None:

@@ -31,6 +31,7 @@ from foliot.services.hints import Announcer, Hint
 from foliot.settings import Settings
 from foliot.storage.tx import Database, PoolSize
 from foliot.wiring.collecting import collect_seldom
+from foliot.wiring.reach import egress_allow_of
 from foliot.worker.heart import STUCK, Heart
 from foliot.worker.link import LocalLink
 from foliot.worker.logbook import Logbook
@@ -54,6 +55,7 @@ class Orders:
     lease: float
     log_format: str
     log_level: str
+    egress_allow: tuple[str, ...] = ()
     app: str | None = None  # module:app, whose jobs are brought up to date before any run starts
 
     def as_line(self) -> bytes:
@@ -74,6 +76,7 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
         lease=settings.worker_lease,
         log_format=settings.log_format,
         log_level=settings.log_level,
+        egress_allow=egress_allow_of(settings),
         app=settings.app,
     )
 
@@ -105,12 +108,13 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(orders.url, size=PoolSize(1, 4)))
         if orders.app is not None:
-            await _load(orders.app, database)
+            await _load(orders.app, database, tuple(orders.egress_allow))
         name, lease = f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease)
         link = LocalLink(database, name, lease, orders.queues)
         reporter = Reporter(link)
         logbook = Logbook(link)
-        worker = Worker(link, registry.load(Means(database)), reporter, orders.permits, logbook=logbook)
+        means = Means(database, egress_allow=tuple(orders.egress_allow))
+        worker = Worker(link, registry.load(means), reporter, orders.permits, logbook=logbook)
         announcer = Announcer(database, TIMERS_PAUSE)
         stack.push_async_callback(announcer.close)
         claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)
@@ -148,12 +152,12 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
     log.info("worker.stopped", extra={"owed": reporter.owed})
 
 
-async def _load(address: str, database: Database) -> None:
+async def _load(address: str, database: Database, egress_allow: tuple[str, ...]) -> None:
     # With it comes much of the edge, which a worker without an app does not need.
     from foliot.wiring import apps  # noqa: PLC0415
 
     app = await asyncio.to_thread(apps.load_app, address)
-    await apps.bring_up_to_date(database, app)
+    await apps.bring_up_to_date(database, app, egress_allow)
 
 
 class Beating:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -53,7 +54,7 @@ def storable(done: Done) -> Done:
     if isinstance(done.outcome, Failed):
         error = done.outcome.error
         clean = RunError(_clean(error.code)[:100], _clean(error.message)[:MOST_MESSAGE])
-        done = Done(Failed(clean, done.outcome.permanent), done.output)
+        done = Done(replace(done.outcome, error=clean), done.output)
     if isinstance(done.outcome, AskedSkip):
         done = Done(AskedSkip(done.outcome.reason, _clean(done.outcome.note)[:MOST_MESSAGE]), done.output)
     if done.output is None or (problem := _problem(done.output)) is None:
