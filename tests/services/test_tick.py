@@ -12,12 +12,12 @@ from foliot.domain.definition import Definition, Spec
 from foliot.domain.dependencies import Edge, Mode
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.schedule import Cron, Interval, Manual
-from foliot.services import jobs
+from foliot.services import job_moves, jobs
 from foliot.services.tick import Ticked, tick
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
+from foliot.testing.actors import ANA, TEST
 from foliot.testing.clock import ManualClock
-from tests.services.shop import check_ledger
+from tests.services.shop import Shop, check_ledger
 
 pytestmark = pytest.mark.anyio
 MINUTE = timedelta(minutes=1)
@@ -130,6 +130,27 @@ async def test_a_job_that_the_database_refuses_is_set_aside_and_the_others_fire(
     statuses = dict(owner.execute("SELECT id, status FROM foliot.jobs").fetchall())
     assert statuses == {bad: "failed", good[0]: "active", good[1]: "active"}
     check_ledger(owner)
+
+
+async def test_a_job_that_fails_by_its_schedule_keeps_its_ready_runs_for_the_resume(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = await shop.job(Cron("* * * * *"))
+    await shop.tick(MINUTE)
+
+    def broken(*_: object) -> None:
+        raise ArithmeticError("no time today")
+
+    with monkeypatch.context() as broke:
+        broke.setattr("foliot.services.tick.plan", broken)
+        for _ in range(3):
+            await shop.tick(10 * MINUTE)
+    assert shop.status() == "failed"
+    assert await shop.claim() == []
+    assert shop.timer("live", "waiting") == (0, 1)
+    await job_moves.resume(shop.database, shop.workspace, job_id, ANA)
+    assert len(await shop.claim()) == 1
+    shop.balance()
 
 
 async def test_no_job_is_blamed_for_a_schema_that_does_not_fit(

@@ -8,12 +8,14 @@ from types import MappingProxyType
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import AskedSkip
+from foliot.domain.planning import STOPPED
 from foliot.domain.records import EndWait, NewRun, Plan
 from foliot.domain.run import WaitsFor
 from foliot.services.dependents import cancel_live, wake_dependents
 from foliot.services.loading import Around
 from foliot.services.settling import BY, Settling
 from foliot.storage import dependencies, fires, jobs
+from foliot.storage.definitions import Unreadable
 from foliot.storage.fires import Planned
 from foliot.storage.jobs import Move
 from foliot.storage.timer_rows import TimerRow
@@ -100,6 +102,8 @@ async def _follow(
             settling.promote(row.job_id)
         elif each.plan.promotes:
             await settling.release_line(row.job_id)
+        if status_after(row.status, each.plan.events) in STOPPED and not isinstance(row.rules, Unreadable):
+            settling.hold_back(row.job_id)  # of the others nobody knows the queue
     await dependencies.consume(tx, consumed)
     await settling.write()
     await wake_dependents(settling)

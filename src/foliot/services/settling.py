@@ -91,6 +91,10 @@ class Settling:
             told.live_run_id = self._live_runs[job_id] = run_id
             self._facts[job_id] = replace(facts, live=facts.live + 1)
 
+    def hold_back(self, job_id: JobId) -> None:
+        """The job is stopped: those of its runs that no worker has wait for the resume."""
+        self._stopped.add(job_id)
+
     def is_live(self, job_id: JobId, run_id: RunId) -> None:
         """This run was live already, but waited at its gate; it does no longer."""
         self._told_of(job_id).live_run_id = self._live_runs[job_id] = run_id
