@@ -37,6 +37,8 @@ QUERIES: dict[str, str] = {
     "list_freezes": "ended=true",
     "list_audit": "action=job.paused&limit=20",
     "list_members": "kind=agent",
+    "list_rooms": "key=support",
+    "read_messages": "cursor=0&wait=1",
     "patch_job": "revision_note=slower",
 }
 BODIES: dict[str, dict[str, Any]] = {
@@ -69,6 +71,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "change_key": {"name": "deploys of 2027"},
     "create_member": {"kind": "agent", "name": "assistant", "role": "editor"},
     "change_member": {"role": "viewer"},
+    "create_room": {"name": "Support", "key": "support"},
+    "change_room": {"name": "Support, evenings"},
+    "post_message": {"text": "The backup is done."},
     "create_workspace": {
         "slug": "initech",
         "name": "Initech",

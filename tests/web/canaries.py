@@ -82,6 +82,9 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
             "/freezes",
             {"reason": f"{CANARY} freeze", "start_at": f"2100-01-0{1 if turn == 'a' else 3}T00:00:00Z"},
         )
+        room = await made("/rooms", {"name": f"{CANARY} room {turn}", "key": f"{FRAGMENT}-{turn}"})
+        for _ in range(2):
+            await made(f"/rooms/{room['id']}/messages", {"text": f"{CANARY} message"})
         made_key = await made("/keys", {"name": f"{CANARY} key {turn}"})
         await made(f"/jobs/{task['id']}/run", {"input": {"with": f"{CANARY} input"}})
         clock.advance(timedelta(seconds=1))
@@ -95,7 +98,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         await made(f"/jobs/{task['id']}/pause", {"reason": f"{CANARY} reason"})
         nest.ids |= {
             "job_id": task["id"], "calendar_id": calendar["id"], "freeze_id": freeze["id"], "member_id": member["id"],
-            "key_id": made_key["id"], "workspace": str(town.ids[who]),
+            "room_id": room["id"], "key_id": made_key["id"], "workspace": str(town.ids[who]),
         }  # fmt: skip
     shown = await town.ask("GET", f"/jobs/{nest.ids['job_id']}", who=who, role="admin")
     nest.etag = shown.headers["etag"]
@@ -107,6 +110,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         "/members",
         "/calendars",
         "/freezes",
+        "/rooms",
         "/audit",
     ):
         page = await town.ask("GET", path, who=who, role="admin", params={"limit": "1"})
@@ -135,4 +139,7 @@ def sent_bodies(nest: Nest) -> dict[tuple[str, str], list[dict[str, Any]]]:
         ("POST", "/api/v1/freezes/preview"): freezing,
         ("POST", "/api/v1/keys"): [{"name": "x", "principal": ids["member_id"]}],
         ("POST", "/api/v1/jobs/{job_id}/revert"): [{"revision": 1}],
+        ("POST", "/api/v1/rooms"): [{"name": "x", "agents": [ids["member_id"]]}],
+        ("PATCH", "/api/v1/rooms/{room_id}"): [{"name": "x"}, {"agents": [ids["member_id"]]}],
+        ("POST", "/api/v1/rooms/{room_id}/messages"): [{"text": "x"}],
     }  # fmt: skip

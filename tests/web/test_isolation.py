@@ -43,6 +43,7 @@ PICKED_UP = {
     "sort": ["name", "-next_run_at"],
     "installation": ["true"],
     "follow": ["true"],
+    "key": [f"{FRAGMENT}-a"],
 }
 NOBODYS = {
     "events.ends": "numbers of the server's transactions",
@@ -92,6 +93,8 @@ class Stand:
             "/members",
             "/calendars",
             "/freezes?ended=true",
+            "/rooms",
+            f"/rooms/{self.nest.ids['room_id']}/messages",
             "/audit",
         ):
             answer = await self.town.ask("GET", path, who="acme", role="admin")

@@ -40,6 +40,7 @@ SENT: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/api/v1/calendars/{calendar_id}"): {"json": CALENDAR},
     ("PUT", "/api/v1/jobs/{job_id}"): {"json": job()},
     ("POST", "/api/v1/jobs/{job_id}/revert"): {"json": {"revision": 1}},
+    ("POST", "/api/v1/rooms/{room_id}/messages"): {"json": {"text": "hello"}},
     ("POST", "/api/v1/jobs/{job_id}/backfill"): {
         "json": {"from": "2027-01-14T00:00:00Z", "to": "2027-01-15T00:00:00Z", "dry_run": True}
     },
@@ -49,7 +50,8 @@ SHARED = frozenset({"calendar_id", "freeze_id"})
 # What agents may ask for beside the things they own. A new route that changes something is not for them until it stands here.
 # The verbs on many jobs find the agent's own alone, by filter and by id.
 FOR_AGENTS = frozenset(
-    ("POST", f"/api/v1/{path}") for path in ("jobs", "jobs/bulk", "jobs/batch-delete", "preview", "keys")
+    ("POST", f"/api/v1/{path}")
+    for path in ("jobs", "jobs/bulk", "jobs/batch-delete", "preview", "keys", "rooms")
 )
 
 
@@ -104,6 +106,7 @@ class Makers:
             "workspace": self.workspace,
             "calendar_id": self.calendar,
             "freeze_id": self.freeze,
+            "room_id": self.room,
         }
 
     async def things(self, operation: Operation, workspace: str) -> dict[str, str]:
@@ -137,6 +140,9 @@ class Makers:
         return await self.made(
             workspace, "/freezes", {"reason": "canary-shared", "start_at": "2100-01-01T00:00:00Z"}
         )
+
+    async def room(self, workspace: str) -> str:
+        return await self.made(workspace, "/rooms", {"name": "canary-5b1f"})
 
     async def workspace(self, workspace: str) -> str:
         answer = await self.town.ask(

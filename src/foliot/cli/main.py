@@ -20,6 +20,7 @@ from foliot.cli import (
     keys,
     members,
     preview,
+    rooms,
     runs,
     serve,
     whoami,
@@ -69,6 +70,7 @@ app.command("why")(why.why)
 app.command("agenda")(agenda.agenda)
 app.add_typer(freeze.app, name="freeze")
 app.add_typer(calendars.app, name="calendars")
+app.add_typer(rooms.app, name="rooms")
 app.command("workers")(fleet.workers)
 app.command("queues")(fleet.queues)
 app.command("job-types")(fleet.job_types)

@@ -14,6 +14,8 @@ RunId = NewType("RunId", UUID)
 WorkerId = NewType("WorkerId", UUID)
 CalendarId = NewType("CalendarId", UUID)
 FreezeId = NewType("FreezeId", UUID)
+RoomId = NewType("RoomId", UUID)
+MessageId = NewType("MessageId", UUID)
 
 
 def made_at(id_: UUID) -> datetime:

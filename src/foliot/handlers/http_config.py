@@ -10,7 +10,7 @@ from foliot.domain.addresses import networks
 from foliot.egress.sending import refusal as address_refusal
 from foliot.egress.target import NotATarget, read_target
 from foliot.handlers.configs import SECRET, HeaderName, Text, is_secret
-from foliot.handlers.placeholders import meant, misnamed
+from foliot.handlers.placeholders import checked
 from foliot.wire.durations import Duration
 from foliot.wire.shape import Shape, refusal
 
@@ -52,13 +52,6 @@ def _address(value: Any, info: ValidationInfo) -> Any:
     return value
 
 
-def _named_rightly(value: Any) -> Any:
-    problem = misnamed(value)
-    if problem is not None:
-        raise refusal("placeholder", problem, meant(value))
-    return value
-
-
 def _not_ours(value: str) -> str:
     if value.lower() in OURS:
         raise refusal("header", f"The header {value} is set by Foliot.", "Leave it out.")
@@ -88,15 +81,15 @@ _SECRETS = {"anyOf": [SECRET, {"type": "array", "items": SECRET, "minItems": 1, 
 
 
 class HttpConfig(Shape):
-    url: Annotated[Text, AfterValidator(_address), AfterValidator(_named_rightly)] = Field(
+    url: Annotated[Text, AfterValidator(_address), AfterValidator(checked)] = Field(
         examples=["https://example.test/hook"]
     )
     method: str = Field(default="POST", pattern=r"^[A-Za-z]{1,20}$")
     headers: dict[
         Annotated[HeaderName, AfterValidator(_not_ours)],
-        Annotated[Text, AfterValidator(_one_line), AfterValidator(_named_rightly)],
+        Annotated[Text, AfterValidator(_one_line), AfterValidator(checked)],
     ] = Field(default={}, max_length=100)
-    body: Annotated[Any, AfterValidator(_named_rightly)] = Field(
+    body: Annotated[Any, AfterValidator(checked)] = Field(
         default=None,
         description="Text as it is, anything else as JSON; the run's input where left out. "
         "In texts, `{{run.id}}` and the like are filled in.",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from foliot.handlers.registry import Assignment
-from foliot.wire.shape import did_you_mean
+from foliot.wire.shape import did_you_mean, refusal
 
 Facts = Mapping[str, Any]
 
@@ -65,18 +65,15 @@ def filled_text(text: str, facts: Facts, written: Callable[[str], str] = str) ->
     return _PLACE.sub(put, text)
 
 
-def misnamed(value: Any) -> str | None:
-    """What is wrong with the first name that is not on the list."""
+def checked(value: Any) -> Any:
+    """For shapes: refuses the first name that is not on the list."""
     name = next((name for name in _names(value) if name not in NAMES), None)
-    if name is None:
-        return None
-    return f'There is no "{name[:64]}" to fill in.'
-
-
-def meant(value: Any) -> str:
-    name = next(name for name in _names(value) if name not in NAMES)
-    known = f"Known names: {', '.join(NAMES)}. Braces that are to be sent belong in the payload."
-    return did_you_mean(name, NAMES) or known
+    if name is not None:
+        known = f"Known names: {', '.join(NAMES)}. Braces that are to be sent belong in the payload."
+        raise refusal(
+            "placeholder", f'There is no "{name[:64]}" to fill in.', did_you_mean(name, NAMES) or known
+        )
+    return value
 
 
 def _names(value: Any) -> Iterator[str]:

@@ -32,6 +32,7 @@ from foliot.web.api import (
     members,
     planned_times,
     preview,
+    rooms,
     runs,
     workspaces,
 )
@@ -55,6 +56,7 @@ NOUNS = (
     fleet,
     keys,
     logs,
+    rooms,
     members,
     workspaces,
     audit,

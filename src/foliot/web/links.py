@@ -19,6 +19,7 @@ PRODUCES = {
     "MadeKeyOut": "key_id",
     "MemberOut": "member_id",
     "WorkspaceOut": "workspace",
+    "RoomOut": "room_id",
 }
 
 

@@ -13,6 +13,7 @@ from foliot.sdk.asynchronous.freezes import AsyncFreezes
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.identity import AsyncKeys, AsyncMembers, AsyncWorkspaces
 from foliot.sdk.asynchronous.jobs import AsyncJobs
+from foliot.sdk.asynchronous.rooms import AsyncRooms
 from foliot.sdk.asynchronous.runs import AsyncRuns
 from foliot.sdk.asynchronous.streaming import events_of
 from foliot.sdk.keywords import ScheduleLike, schedule_body
@@ -51,6 +52,7 @@ class AsyncClient:
         self.runs = AsyncRuns(self._http)
         self.calendars = AsyncCalendars(self._http)
         self.freezes = AsyncFreezes(self._http)
+        self.rooms = AsyncRooms(self._http)
         self.keys = AsyncKeys(self._http)
         self.members = AsyncMembers(self._http)
         self.workspaces = AsyncWorkspaces(self._http)

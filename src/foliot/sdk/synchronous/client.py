@@ -17,6 +17,7 @@ from foliot.sdk.synchronous.freezes import Freezes
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.identity import Keys, Members, Workspaces
 from foliot.sdk.synchronous.jobs import Jobs
+from foliot.sdk.synchronous.rooms import Rooms
 from foliot.sdk.synchronous.runs import Runs
 from foliot.sdk.synchronous.streaming import events_of
 from foliot.wire.agenda import AgendaOut
@@ -52,6 +53,7 @@ class Client:
         self.runs = Runs(self._http)
         self.calendars = Calendars(self._http)
         self.freezes = Freezes(self._http)
+        self.rooms = Rooms(self._http)
         self.keys = Keys(self._http)
         self.members = Members(self._http)
         self.workspaces = Workspaces(self._http)
