@@ -39,6 +39,7 @@ QUERIES: dict[str, str] = {
     "list_members": "kind=agent",
     "list_rooms": "key=support",
     "read_messages": "cursor=0&wait=1",
+    "list_secrets": "name=crm-token",
     "patch_job": "revision_note=slower",
 }
 BODIES: dict[str, dict[str, Any]] = {
@@ -74,6 +75,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "create_room": {"name": "Support", "key": "support"},
     "change_room": {"name": "Support, evenings"},
     "post_message": {"text": "The backup is done."},
+    "create_secret": {"name": "crm-token", "value": "Bearer 3q2-7wEAAAA"},
+    "replace_secret": {"value": "Bearer 9f86d081884c"},
+    "give_secret": {"agents": ["$agent_id"]},
+    "rotate_master_key": {"new_key": False},
     "create_workspace": {
         "slug": "initech",
         "name": "Initech",

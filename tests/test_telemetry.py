@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from foliot.telemetry import configure
+from foliot.telemetry import HIDDEN, Hide, configure, hidden
 
 log = logging.getLogger("foliot.tests")
 
@@ -119,3 +119,12 @@ def test_libraries_go_through_the_same_pipe_under_their_own_name() -> None:
     logging.getLogger("uvicorn.error").error("Cancel %d running task(s)", 1)
     line = json_line(out)
     assert (line["event"], line["message"]) == ("uvicorn.error", "Cancel 1 running task(s)")
+
+
+def test_what_a_run_uses_is_hidden_as_long_as_some_run_uses_it() -> None:
+    hide = Hide(())
+    with hidden(["s3cret"]):
+        with hidden(["s3cret", "s3cret-and-more"]):
+            assert hide.text("s3cret-and-more, s3cret") == f"{HIDDEN}, {HIDDEN}"
+        assert hide.text("a s3cret") == f"a {HIDDEN}"
+    assert hide.text("a s3cret") == "a s3cret"

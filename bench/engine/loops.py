@@ -19,11 +19,12 @@ from foliot.engine.scheduler import Scheduler
 from foliot.handlers.registry import Assignment, Done, succeeded
 from foliot.services.hints import Announcer, Hint
 from foliot.storage.tx import Database, PoolSize
+from foliot.wiring.collecting import collect_seldom
 from foliot.worker.link import LocalLink
 from foliot.worker.reporting import Reporter
 from foliot.worker.worker import Worker
 
-PERMITS = 500
+PERMITS = 1_000
 LEASE = timedelta(hours=1)  # the heart beats by the database's own clock, so here it is left out
 _LOOK_EVERY = 0.01  # seconds
 
@@ -69,6 +70,7 @@ def scheduling(signal: Signal, url: str, plan: Plan) -> tuple[int, float, float,
 
 def working(signal: Signal, url: str, plan: Plan) -> tuple[int, float, float, Any]:
     """Answers with the runs settled and, beside that, the planned times and entries of each."""
+    collect_seldom()  # as the worker of `foliot serve` does
     return asyncio.run(_working(signal, url, plan))
 
 

@@ -31,6 +31,7 @@ from foliot.domain.schedule import Cron, Interval
 from foliot.domain.schedule.reading import anchored
 from foliot.domain.schedule.zone import load_zone
 from foliot.services import jobs
+from foliot.services.repair import refresh_zone_data
 from foliot.storage.definitions import definition_json, definition_of, spec_text
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
@@ -77,7 +78,10 @@ class _Kind:
 
 
 def fill(owner_url: str, url: str, wanted: Population) -> None:
-    """Set-based, then held against a sample that the service itself makes."""
+    """Set-based, then held against a sample that the service itself makes. The zone data are noted first, as a first start does
+    before there are any jobs: else the first janitor would look through all of them.
+    """
+    asyncio.run(_note_zone_data(url))
     due = list(_kinds(DUE, EXPRESSIONS))
     later = [kind for hours in LATER_HOURS for kind in _kinds(DUE + timedelta(hours=hours), 20)]
     with psycopg.connect(owner_url, autocommit=True, row_factory=dict_row) as connection:
@@ -91,6 +95,11 @@ def fill(owner_url: str, url: str, wanted: Population) -> None:
         connection.execute(_JOBS.format(jobs=wanted.jobs, due=wanted.due, milliseconds=milliseconds))
         asyncio.run(_check(connection, url))
         connection.execute("VACUUM (ANALYZE)")
+
+
+async def _note_zone_data(url: str) -> None:
+    async with Database(url) as database:
+        await refresh_zone_data(database)
 
 
 def _kinds(at: datetime, expressions: int) -> Iterator[_Kind]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -40,6 +42,23 @@ def configure(
         library.setLevel(max(root.level, logging.WARNING) if root.level > logging.DEBUG else logging.DEBUG)
 
 
+_live: Counter[str] = Counter()
+
+
+@contextmanager
+def hidden(texts: Iterable[str]) -> Iterator[None]:
+    """For as long as this block lasts, hide these too: secrets that a run is just using."""
+    kept = tuple(texts)
+    _live.update(kept)
+    try:
+        yield
+    finally:
+        _live.subtract(kept)
+        for each in kept:
+            if _live[each] <= 0:
+                del _live[each]
+
+
 class Hide:
     """Takes secrets out of what is about to be printed, wherever they turn up."""
 
@@ -59,7 +78,9 @@ class Hide:
         return self.text(str(value))
 
     def text(self, text: str) -> str:
-        for secret in self._secrets:
+        # Sorting copies them in one step: another thread may begin or end a run meanwhile.
+        live = sorted(_live, key=len, reverse=True) if _live else ()
+        for secret in (*self._secrets, *live):
             text = text.replace(secret, HIDDEN)
         return _PASSWORD_IN_WORDS.sub(rf"\1{HIDDEN}", _PASSWORD_IN_URL.sub(rf"\1{HIDDEN}@", text))
 

@@ -73,6 +73,10 @@ async def objects(town: Town, name: str, wanted: str) -> dict[str, str]:
         found["room_id"] = await made(town, "/rooms", {"name": name})
     if name == "read_messages":
         await ask(town, "POST", f"/rooms/{found['room_id']}/messages", json={"text": name})
+    if "agent_id" in wanted:
+        found["agent_id"] = await made(town, "/members", {"name": name, "kind": "agent", "role": "editor"})
+    if "secret_id" in wanted:
+        found["secret_id"] = await made(town, "/secrets", {"name": name, "value": "a value"})
     if "{workspace}" in wanted:
         found["workspace"] = name.replace("_", "-")
         await made(town, "/workspaces", {"slug": found["workspace"]})

@@ -16,14 +16,15 @@ NUMBERS = count(1)
 # Another reason than these is a finding: the description lacks something, or the API refuses what it should take.
 BEYOND_SCHEMA = (
     r"There is no time zone",  # names of zones are data
-    r"There is no (such )?(job|member|calendar|run|revision)",  # so are ids
+    r"There is no (such )?(job|member|calendar|run|revision|agent)",  # so are ids
     r"This (cursor|Last-Event-ID) is not one",  # only Foliot makes them
     r"ends after it starts|lies before|has passed|now or later|at most 31 days",  # two instants, or one and now
     r"between the years 1970 and 9000",
     r"is not (a time|an id|a duration)\.",  # `24h`, `yesterday` and `1h30m` are languages, and so are cron and words
     r"a whole number, not a number",  # a JSON schema takes 60.0 for an integer
     r"These words say something else",  # a sentence against the fields beside it
-    r"longer than nothing and at most",  # durations are text
+    r"longer than nothing and at most|at most 100 years|has no fixed length",  # durations are text
+    r"Text cannot hold NUL",  # nor can PostgreSQL; repeated parameters are not held to their pattern
     r"An agent is at most an editor",  # a rule between two fields
 )
 # What a config holds is for the handler to say, and handlers are plugged in; words, cron and filters are languages.

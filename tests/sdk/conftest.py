@@ -16,6 +16,7 @@ import uvicorn
 
 from foliot.services.setup import first_start
 from foliot.storage.tx import Database
+from foliot.testing.keys import a_vault
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
 
@@ -35,7 +36,7 @@ async def served(database: Database) -> AsyncIterator[Served]:
     first = await first_start(database, tzdata_version="2026a")
     assert first is not None
     stopping = asyncio.Event()
-    app = create_app(probe, stopping, database, lambda hint: None)
+    app = create_app(probe, stopping, database, lambda hint: None, vault=a_vault())
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
         serving = asyncio.create_task(server.serve(sockets=[listening]))

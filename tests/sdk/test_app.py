@@ -140,3 +140,9 @@ def test_importing_an_app_loads_no_client_and_opens_nothing(tmp_path: Path) -> N
         (sys.executable, "-c", code), cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_secrets_are_named_in_the_config_by_what_the_function_calls_them() -> None:
+    config = entry(Foliot("a").job(secrets={"token": "crm-token"})(takes_nothing))["config"]
+    assert config["secrets"] == {"token": {"secret": "crm-token"}}
+    assert "secrets" not in entry(Foliot("a").job(takes_nothing))["config"]

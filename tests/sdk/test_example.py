@@ -13,39 +13,52 @@ from tests.stories.serving import Serving
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-def run(name: str, tmp_path: Path) -> list[str]:
-    """What it says."""
-    data_dir = tmp_path / "data"
-    serving = Serving(data_dir)
+def run_example(name: str, folder: Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Against a server of its own, which it finds by the data directory."""
+    serving = Serving(folder / "data")
     try:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
-        environ = kept | {"FOLIOT_API_URL": serving.wait_for_url(), "FOLIOT_DATA_DIR": str(data_dir)}
-        done = subprocess.run(
+        environ = kept | {"FOLIOT_API_URL": serving.wait_for_url(), "FOLIOT_DATA_DIR": str(folder / "data")}
+        return subprocess.run(
             (sys.executable, EXAMPLES / name),
             env=environ,
-            cwd=tmp_path,
+            cwd=folder,
+            input=given,
             capture_output=True,
             text=True,
             check=False,
             timeout=90,
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.splitlines()
     finally:
         serving.end()
 
 
 def test_the_example_of_the_client_makes_a_job_and_sees_its_three_runs(tmp_path: Path) -> None:
-    told, *runs = run("client.py", tmp_path)
+    done = run_example("client.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    told, *runs = done.stdout.splitlines()
     assert told.startswith("Every 2 seconds; next at 2")
     ends = Counter(line.rpartition(": ")[2] for line in runs)
     # A planned time that came while the worker was still starting is on record as skipped: it overlapped.
-    assert ends.pop("succeeded") == 3, runs
+    assert ends.pop("succeeded") == 3, done.stdout
     assert set(ends) <= {"skipped"}
 
 
 def test_the_example_of_rooms_asks_twice_and_is_answered(tmp_path: Path) -> None:
-    said = run("rooms.py", tmp_path)
+    done = run_example("rooms.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
     assert sum("What is on today?" in line for line in said) == 2
     assert sum(line.endswith(": Three tickets and the release.") for line in said) == 2
     assert [line.partition(" left message ")[1] for line in said[-2:]] == [" left message "] * 2
+
+
+def test_the_example_of_secrets_uses_one_and_shows_it_nowhere(tmp_path: Path) -> None:
+    done = run_example("a_secret.py", tmp_path, "Bearer kanari-8c1e0f\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "example-key is at version 1",
+        "its config says {'authorization': {'secret': 'example-key'}}",
+        "the run succeeded with 401",
+    ]
+    assert "kanari" not in done.stdout + done.stderr

@@ -47,3 +47,11 @@ def talking(given: dict[str, Any], ctx: Context) -> str:
     gated(given, ctx)
     ctx.log("behind the gate")
     return "done"
+
+
+def third_time_lucky(given: dict[str, Any], ctx: Context) -> int:
+    note(given, ctx, "tried")
+    ctx.log(f"attempt {ctx.attempt}")
+    if ctx.attempt < 3:
+        raise RuntimeError("the server did not come up")
+    return ctx.attempt

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -21,18 +21,12 @@ STOP_WITHIN = 15.0
 FOLIOT = Path(sys.executable).with_name("foliot")
 
 
-class Serving:
-    """A `foliot serve` of its own process group, read line by line as it speaks."""
+class Speaking:
+    """A process that is read line by line as it speaks."""
 
-    def __init__(self, data_dir: Path, **environ: str) -> None:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+    def __init__(self, words: Sequence[str | Path], env: Mapping[str, str], cwd: Path) -> None:
         self.process = subprocess.Popen(
-            (FOLIOT, "serve", "--data-dir", data_dir),
-            env=kept | {"FOLIOT_PORT": "0"} | environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=data_dir.parent,
+            words, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=cwd
         )
         self.lines: list[str] = []
         self._spoke = threading.Condition()
@@ -60,9 +54,6 @@ class Serving:
                     raise AssertionError(f"never said {pattern!r}, but:\n{self.said}")
                 self._spoke.wait(min(left, 0.5))
 
-    def wait_for_url(self) -> str:
-        return self.wait_for(r"serving at (http://127\.0\.0\.1:\d+)$")[1]
-
     @property
     def said(self) -> str:
         return "\n".join(self.lines)
@@ -84,6 +75,18 @@ class Serving:
             self.process.kill()
         self.process.wait()
         self._listener.join(STOP_WITHIN)
+
+
+class Serving(Speaking):
+    """A `foliot serve`."""
+
+    def __init__(self, data_dir: Path, **environ: str) -> None:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+        env = kept | {"FOLIOT_PORT": "0"} | environ
+        super().__init__((FOLIOT, "serve", "--data-dir", data_dir), env, data_dir.parent)
+
+    def wait_for_url(self) -> str:
+        return self.wait_for(r"serving at (http://127\.0\.0\.1:\d+)$")[1]
 
 
 def ask(url: str) -> tuple[int, dict[str, Any]]:

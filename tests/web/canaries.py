@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
+from foliot.domain.ids import HostId, PrincipalId
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError
-from foliot.services import logs, workers
+from foliot.services import hosts, logs, remote, workers
 from foliot.services.claim import Turns, claim
 from foliot.services.logs import LogChunk
+from foliot.services.remote import Hello, HostHello, Speaker
 from foliot.services.report import Report, report
 from foliot.services.tick import tick
+from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, job
 
@@ -56,6 +60,15 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         found: dict[str, Any] = answer.json()
         return found
 
+    speaker = Speaker(town.ids[who], PrincipalId(uuid4()), TEST)
+    hello = Hello(
+        f"{CANARY} process",
+        ["http"],
+        1,
+        host=HostHello(f"{CANARY} host", {CANARY: CANARY}, [f"{CANARY} server"]),
+    )
+    host = await remote.register(town.database, speaker, hello)
+    [instance] = (await hosts.get(town.database, town.ids[who], host.host_id or HostId(uuid4()))).instances
     rules = [{"kind": "absolute", "start": "2100-01-01T00:00:00Z", "end": "2100-01-02T00:00:00Z"}]
     for turn in ("a", "b"):
         calendar = await made(
@@ -85,6 +98,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         room = await made("/rooms", {"name": f"{CANARY} room {turn}", "key": f"{FRAGMENT}-{turn}"})
         for _ in range(2):
             await made(f"/rooms/{room['id']}/messages", {"text": f"{CANARY} message"})
+        secret = await made("/secrets", {"name": f"{CANARY}-{turn}", "value": f"{CANARY} secret {turn}"})
         made_key = await made("/keys", {"name": f"{CANARY} key {turn}"})
         await made(f"/jobs/{task['id']}/run", {"input": {"with": f"{CANARY} input"}})
         clock.advance(timedelta(seconds=1))
@@ -98,7 +112,8 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         await made(f"/jobs/{task['id']}/pause", {"reason": f"{CANARY} reason"})
         nest.ids |= {
             "job_id": task["id"], "calendar_id": calendar["id"], "freeze_id": freeze["id"], "member_id": member["id"],
-            "room_id": room["id"], "key_id": made_key["id"], "workspace": str(town.ids[who]),
+            "key_id": made_key["id"], "secret_id": secret["id"], "workspace": str(town.ids[who]), "host_id": str(host.host_id), "instance_id": str(instance.id),
+            "worker_id": str(host.worker_id), "room_id": room["id"],
         }  # fmt: skip
     shown = await town.ask("GET", f"/jobs/{nest.ids['job_id']}", who=who, role="admin")
     nest.etag = shown.headers["etag"]
@@ -111,6 +126,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         "/calendars",
         "/freezes",
         "/rooms",
+        "/secrets",
         "/audit",
     ):
         page = await town.ask("GET", path, who=who, role="admin", params={"limit": "1"})
@@ -125,7 +141,10 @@ def sent_bodies(nest: Nest) -> dict[tuple[str, str], list[dict[str, Any]]]:
     reaching = [
         job(depends_on=[{"job": ids["job_id"]}], schedule={"kind": "manual"}),
         job(calendars=[ids["calendar_id"]]),
+        job(config={"url": {"secret": f"{FRAGMENT}"}}),
+        job(target={"server": FRAGMENT}),
     ]
+    me, held = {"worker_id": ids["worker_id"]}, {"run_id": ids["run_id"], "fence": 1}
     freezing = [{"reason": "x", "scope": {"jobs": [ids["job_id"]]}}]
     many: list[dict[str, Any]] = [{"ids": [ids["job_id"]]}, {"q": FRAGMENT, "dry_run": True}]
     many += [{"q": FRAGMENT, "expected_count": count} for count in (0, 1, 2)]
@@ -142,4 +161,14 @@ def sent_bodies(nest: Nest) -> dict[tuple[str, str], list[dict[str, Any]]]:
         ("POST", "/api/v1/rooms"): [{"name": "x", "agents": [ids["member_id"]]}],
         ("PATCH", "/api/v1/rooms/{room_id}"): [{"name": "x"}, {"agents": [ids["member_id"]]}],
         ("POST", "/api/v1/rooms/{room_id}/messages"): [{"text": "x"}],
+        ("POST", "/api/v1/secrets"): [{"name": "mine", "value": "mine", "agents": [ids["member_id"]]}],
+        ("PUT", "/api/v1/secrets/{secret_id}"): [{"value": "mine"}],
+        ("PATCH", "/api/v1/secrets/{secret_id}"): [{"agents": []}, {"agents": [ids["member_id"]]}],
+        ("POST", "/api/v1/hosts/{host_id}/instances"): [{"name": "mine now"}],
+        ("POST", "/api/v1/worker/claim"): [{**me, "types": ["http"], "wait": "0s"}],
+        ("POST", "/api/v1/worker/heartbeat"): [{**me, "working_on": [held]}],
+        ("POST", "/api/v1/worker/log"): [{**me, "chunks": [{**held, "attempt": 1, "first": 1, "lines": []}]}],
+        ("POST", "/api/v1/worker/report"): [{**me, "reports": [{**held, "outcome": "succeeded"}]}],
+        ("POST", "/api/v1/worker/leave"): [me],
+        ("PATCH", "/api/v1/hosts/{host_id}/instances/{instance_id}"): [{"host_id": ids["host_id"]}],
     }  # fmt: skip

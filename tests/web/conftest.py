@@ -18,11 +18,13 @@ from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Principal, Pri
 from foliot.domain.ids import KeyId, PrincipalId, WorkerId, WorkspaceId
 from foliot.services.access import Door
 from foliot.services.setup import first_start
+from foliot.services.vault import Vault
 from foliot.storage import keys, workers, workspaces
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import WorkerRow
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
+from foliot.testing.keys import a_vault
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
 from foliot.web.rates import Rates
@@ -114,7 +116,12 @@ async def quiet_town(server: Databases) -> AsyncIterator[Town]:
 
 @asynccontextmanager
 async def founded(
-    database: Database, *, stopping: bool = False, door: Door | None = None, rates: Rates | None = None
+    database: Database,
+    *,
+    stopping: bool = False,
+    door: Door | None = None,
+    rates: Rates | None = None,
+    vault: Vault | None = None,
 ) -> AsyncIterator[Town]:
     async def probe() -> Readiness:
         return Readiness()
@@ -125,7 +132,7 @@ async def founded(
     ending = asyncio.Event()
     if stopping:
         ending.set()  # streams then end where they began
-    app = create_app(probe, ending, database, said.append, door=door, rates=rates)
+    app = create_app(probe, ending, database, said.append, door=door, rates=rates, vault=vault or a_vault())
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://foliot.test") as http:
         made = Town(database, http, said, system=first.secret)

@@ -85,6 +85,19 @@ TABLE = {
     ("GET", "/api/v1/runs/{run_id}/logs"): "viewer",
     ("GET", "/api/v1/queues"): "viewer",
     ("GET", "/api/v1/job-types"): "viewer",
+    ("GET", "/api/v1/hosts"): "viewer",
+    ("GET", "/api/v1/hosts/{host_id}"): "viewer",
+    ("PATCH", "/api/v1/hosts/{host_id}"): "editor",
+    ("DELETE", "/api/v1/hosts/{host_id}"): "editor",
+    ("POST", "/api/v1/hosts/{host_id}/instances"): "editor",
+    ("PATCH", "/api/v1/hosts/{host_id}/instances/{instance_id}"): "editor",
+    ("DELETE", "/api/v1/hosts/{host_id}/instances/{instance_id}"): "editor",
+    ("POST", "/api/v1/worker/register"): "worker",
+    ("POST", "/api/v1/worker/claim"): "worker",
+    ("POST", "/api/v1/worker/heartbeat"): "worker",
+    ("POST", "/api/v1/worker/log"): "worker",
+    ("POST", "/api/v1/worker/report"): "worker",
+    ("POST", "/api/v1/worker/leave"): "worker",
     ("GET", "/openapi.json"): "viewer",
 }
 
@@ -117,11 +130,14 @@ async def test_the_table_names_every_operation_and_its_permission(quiet_town: To
 async def test_each_role_may_what_the_table_says_and_no_more(quiet_town: Town, role: MemberRole) -> None:
     for (method, path), least in TABLE.items():
         answer = await send(quiet_town, method, path, quiet_town.keys["acme", role])
-        may = least != "system" and role.is_at_least(MemberRole(least))
+        may = least not in {"system", "worker"} and role.is_at_least(MemberRole(least))
         assert (answer.status_code != 403) == may, (method, path, answer.text)
         assert answer.status_code != 401
         if not may:
-            assert answer.json()["detail"] == f"This needs the role {least}; this key has {role}."
+            told = f"This needs the role {least}; this key has {role}."
+            if least == "worker":
+                told = "This is for keys of the scope worker, which belong to one workspace."
+            assert answer.json()["detail"] == told
 
 
 async def test_without_a_key_nothing_is_told_but_how_to_bring_one(quiet_town: Town) -> None:
@@ -248,6 +264,10 @@ async def test_scopes_narrow_what_a_key_may(town: Town) -> None:
     assert (await town.ask("GET", "/jobs", role="reader")).status_code == 200
     assert (await town.ask("POST", "/jobs", role="reader", json=job())).status_code == 403
     assert (await town.ask("GET", "/jobs", role="worker")).status_code == 403
+    left = {"worker_id": str(uuid4())}
+    assert (await town.ask("POST", "/worker/leave", role="worker", json=left)).status_code == 204
+    for role in ("reader", "admin"):
+        assert (await town.ask("POST", "/worker/leave", role=role, json=left)).status_code == 403
 
 
 async def test_a_route_without_a_permission_stops_the_start(town: Town) -> None:

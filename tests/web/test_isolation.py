@@ -49,7 +49,9 @@ NOBODYS = {
     "events.ends": "numbers of the server's transactions",
     "statistics.rolled_to": "where there is none, the first id of all",
 }
-SHARED_WITH_AGENTS = re.compile(r"^/api/v1/(calendars|freezes|queues|workers|job-types)|^/api/v1/events$")
+SHARED_WITH_AGENTS = re.compile(
+    r"^/api/v1/(calendars|freezes|hosts|queues|workers|job-types)|^/api/v1/events$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class Stand:
             "/freezes?ended=true",
             "/rooms",
             f"/rooms/{self.nest.ids['room_id']}/messages",
+            "/secrets",
             "/audit",
         ):
             answer = await self.town.ask("GET", path, who="acme", role="admin")
@@ -114,6 +117,8 @@ async def stand(server: Databases) -> AsyncIterator[Stand]:
             made = Stand(town, Nest(), described(town.http._transport.app), [])  # type: ignore[attr-defined]
             overhear(patch, made.ran)
             made.nest = await plant(town, clock)
+            works = await town.enrol("globex", MemberRole.ADMIN, scopes=frozenset({"worker"}))
+            town.keys["globex", "worker"] = works
             for asked in probes(made, reading_only=True):
                 await made.ask(asked, town.keys["acme", "admin"])
             patch.undo()
@@ -190,7 +195,7 @@ async def test_a_body_that_takes_an_id_is_tried_with_the_ids_of_others(stand: St
     assert wanted - sent_bodies(stand.nest).keys() == set(), "teach sent_bodies what these take"
 
 
-@pytest.mark.parametrize("role", ["admin", "viewer"])
+@pytest.mark.parametrize("role", ["admin", "viewer", "worker"])
 async def test_no_operation_gives_another_workspace_a_word_or_an_id(
     stand: Stand, role: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -212,7 +217,7 @@ async def test_no_operation_gives_an_agent_a_word_of_what_others_own(stand: Stan
     key = await stand.town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
     before = await stand.seen_by_owner()
     for asked in probes(stand):
-        if SHARED_WITH_AGENTS.match(asked.path) or "calendars" in str(asked.body):
+        if SHARED_WITH_AGENTS.match(asked.path) or re.search("calendars|target", str(asked.body)):
             continue  # calendars, freezes and the fleet are the workspace's, and agents see them
         answer = await stand.ask(asked, key)
         leaks(stand, asked, answer, shared={stand.nest.ids["calendar_id"], stand.nest.ids["workspace"]})

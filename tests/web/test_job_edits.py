@@ -347,8 +347,19 @@ async def test_a_config_that_its_handler_cannot_take_is_refused_where_it_is_wron
     assert (answer.status_code, problems(answer)) == (422, wrong)
 
 
+async def test_where_a_host_may_go_is_not_judged_by_the_server(town: Town) -> None:
+    wanted = job(config={"url": "http://10.0.0.5/"}, target={"host": "rack-1"})
+    assert problems(await town.ask("POST", "/jobs", json=wanted)).keys() == {
+        "/target/host"
+    }  # no such host yet
+
+
 async def test_secrets_stand_for_text_and_an_unknown_type_takes_anything(town: Town) -> None:
     secret = {"secret": "hook"}
+    made = await town.ask(
+        "POST", "/secrets", role="admin", json={"name": "hook", "value": "https://example.test"}
+    )
+    assert made.status_code == 201, made.text
     await town.make(config={"url": secret, "headers": {"Authorization": secret}, "body": [1], "sign": secret})
     await town.make(config={"url": "https://example.test", "sign": [secret, secret], "timeout": "10s"})
     await town.make(type="elsewhere", config={"anything": 1})

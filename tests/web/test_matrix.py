@@ -19,8 +19,12 @@ from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
 from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Permission, PrincipalKind
+from foliot.domain.ids import PrincipalId
+from foliot.services import remote
+from foliot.services.remote import Hello, HostHello, Speaker
 from foliot.services.tick import tick
 from foliot.storage.tx import Database
+from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
 from foliot.web.app import OPEN
@@ -39,14 +43,17 @@ CALENDAR = {
 SENT: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/api/v1/calendars/{calendar_id}"): {"json": CALENDAR},
     ("PUT", "/api/v1/jobs/{job_id}"): {"json": job()},
+    ("PUT", "/api/v1/secrets/{secret_id}"): {"json": {"value": "another"}},
+    ("PATCH", "/api/v1/secrets/{secret_id}"): {"json": {"agents": []}},
     ("POST", "/api/v1/jobs/{job_id}/revert"): {"json": {"revision": 1}},
     ("POST", "/api/v1/rooms/{room_id}/messages"): {"json": {"text": "hello"}},
+    ("POST", "/api/v1/hosts/{host_id}/instances"): {"json": {"name": "pve"}},
     ("POST", "/api/v1/jobs/{job_id}/backfill"): {
         "json": {"from": "2027-01-14T00:00:00Z", "to": "2027-01-15T00:00:00Z", "dry_run": True}
     },
 }
 # What a workspace shares: its agents look at these and change none.
-SHARED = frozenset({"calendar_id", "freeze_id"})
+SHARED = frozenset({"calendar_id", "freeze_id", "host_id", "instance_id"})
 # What agents may ask for beside the things they own. A new route that changes something is not for them until it stands here.
 # The verbs on many jobs find the agent's own alone, by filter and by id.
 FOR_AGENTS = frozenset(
@@ -72,6 +79,10 @@ class Operation:
     def lets_in(self, who: Who) -> bool:
         if who.is_agent and not self.agents:
             return False
+        if (
+            who.is_worker or self.permission is Permission.WORKER
+        ):  # such a key does this alone, and no other does it
+            return who.is_worker and self.permission is Permission.WORKER
         if self.permission is Permission.SYSTEM:
             return who.role is None
         reach = MemberRole.ADMIN if who.role is None else who.role
@@ -86,6 +97,7 @@ class Who:
     key: str = field(repr=False)
     role: MemberRole | None  # None: a key of the installation
     is_agent: bool = False
+    is_worker: bool = False  # its key is of the scope worker
 
     def headers(self, workspace: str = "acme") -> dict[str, str]:
         chosen = {"Foliot-Workspace": workspace} if self.role is None else {}
@@ -107,7 +119,11 @@ class Makers:
             "calendar_id": self.calendar,
             "freeze_id": self.freeze,
             "room_id": self.room,
+            "secret_id": self.secret,
+            "host_id": self.host,
+            "instance_id": self.instance,
         }
+        self.last_host = ""
 
     async def things(self, operation: Operation, workspace: str) -> dict[str, str]:
         return {name: await self.of[name](workspace) for name in operation.parameters}
@@ -143,6 +159,23 @@ class Makers:
 
     async def room(self, workspace: str) -> str:
         return await self.made(workspace, "/rooms", {"name": "canary-5b1f"})
+
+    async def secret(self, workspace: str) -> str:
+        return await self.made(
+            workspace, "/secrets", {"name": f"canary-5b1f-{uuid4().hex}", "value": "canary-5b1f"}
+        )
+
+    async def host(self, workspace: str) -> str:
+        speaker = Speaker(self.town.ids[workspace], PrincipalId(uuid4()), TEST)
+        hello = Hello("canary-shared", ["http"], 1, host=HostHello(f"canary-shared {uuid4().hex}"))
+        made = await remote.register(self.town.database, speaker, hello)
+        self.last_host = str(made.host_id)
+        return self.last_host
+
+    async def instance(self, workspace: str) -> str:
+        """On the host that was made last: paths name the host before the instance."""
+        body = {"name": f"canary-shared {uuid4().hex}"}
+        return await self.made(workspace, f"/hosts/{self.last_host}/instances", body)
 
     async def workspace(self, workspace: str) -> str:
         answer = await self.town.ask(
@@ -193,6 +226,8 @@ async def grid(server: Databases) -> AsyncIterator[Grid]:
                 key = await town.enrol("acme", role, kind=PrincipalKind.AGENT)
                 people.append(Who(f"agent-{role}", key, role, is_agent=True))
             people.append(Who("system", town.system, None))
+            works = await town.enrol("acme", MemberRole.ADMIN, scopes=frozenset({"worker"}))
+            people.append(Who("worker", works, MemberRole.ADMIN, is_worker=True))
             app = town.http._transport.app  # type: ignore[attr-defined]
             yield Grid(town, Makers(town, clock), operations_of(app), people)
 

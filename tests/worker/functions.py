@@ -134,3 +134,12 @@ def notices_by_hand(given: dict[str, str], ctx: Context) -> None:
 
 def _write(path: str, text: str = "") -> None:
     Path(path).write_text(text)
+
+
+def with_secret(given: dict[str, Any], ctx: Context) -> dict[str, Any]:
+    ctx.log(f"using {ctx.secrets['token']}")
+    return {"length": len(ctx.secrets["token"]), "shown": repr(ctx)}
+
+
+async def with_secret_on_the_loop(given: dict[str, Any], ctx: Context) -> dict[str, Any]:
+    return with_secret(given, ctx)

@@ -169,3 +169,17 @@ async def test_a_function_that_is_told_to_end_can_see_it(
     task.cancel()
     await asyncio.wait([task])
     assert told.read_text() == "True"
+
+
+@pytest.mark.parametrize("name", ["with_secret", "with_secret_on_the_loop"])
+async def test_a_function_finds_its_secrets_in_its_context_which_does_not_show_them(
+    python: PythonHandler, name: str
+) -> None:
+    config = {"call": f"functions:{name}", "secrets": {"token": "s3cret-value"}}
+    lines: list[str] = []
+    ctx = replace(CTX, write=lambda stream, text: lines.append(text))
+    done = await python.run(Assignment(ctx, config, {}))
+    assert done.output["length"] == len("s3cret-value")
+    assert "s3cret-value" not in done.output["shown"]
+    assert lines == ["using s3cret-value"]
+    assert await call(python, "only_ctx") == Done(Succeeded(), 2)

@@ -76,7 +76,7 @@ class Here:
     def client(self) -> Client:
         from foliot.sdk import Client
 
-        key = None if self._key_file is None else _key_in(self._key_file)
+        key = None if self._key_file is None else key_in(self._key_file)
         return Client(self._url, key, self._workspace)
 
     def close(self) -> None:
@@ -157,7 +157,7 @@ def plain(answer: Any) -> Any:
     return answer.model_dump(mode="json") if hasattr(answer, "model_dump") else answer
 
 
-def _key_in(path: Path) -> str:
+def key_in(path: Path) -> str:
     try:
         key = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:

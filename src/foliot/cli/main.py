@@ -16,12 +16,15 @@ from foliot.cli import (
     events,
     fleet,
     freeze,
+    host,
+    hosts,
     jobs,
     keys,
     members,
     preview,
     rooms,
     runs,
+    secrets,
     serve,
     whoami,
     why,
@@ -64,6 +67,7 @@ def foliot(
 
 app.command("serve")(serve.serve)
 app.command("worker")(worker.worker)
+app.command("host")(host.host)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(runs.app, name="runs")
 app.command("why")(why.why)
@@ -71,7 +75,9 @@ app.command("agenda")(agenda.agenda)
 app.add_typer(freeze.app, name="freeze")
 app.add_typer(calendars.app, name="calendars")
 app.add_typer(rooms.app, name="rooms")
+app.add_typer(secrets.app, name="secrets")
 app.command("workers")(fleet.workers)
+app.add_typer(hosts.app, name="hosts")
 app.command("queues")(fleet.queues)
 app.command("job-types")(fleet.job_types)
 app.command("events")(events.events)

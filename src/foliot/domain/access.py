@@ -49,13 +49,14 @@ class MemberRole(StrEnum):
 
 
 class Permission(StrEnum):
-    """What an operation needs: at least this role in the workspace, or the keys of the whole installation."""
+    """What an operation needs: at least this role in the workspace, the keys of the whole installation, or a key made for workers."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
     EDITOR = "editor"
     ADMIN = "admin"
     SYSTEM = "system"
+    WORKER = "worker"  # no role: it claims and reports runs, and nothing else
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,8 @@ class KeyHolder:
         return min((self.principal.reach, named[-1]), key=lambda role: role.rank) if named else None
 
     def may(self, permission: Permission) -> bool:
+        if permission is Permission.WORKER:  # only what was made for it, and only in a workspace of its own
+            return Permission.WORKER.value in self.scopes and not self.principal.is_system
         role = self.role
         if role is None:
             return False
@@ -118,6 +121,7 @@ class Actor:
     address: str | None = None  # the peer's, as the connection has it
     request_id: str | None = None
     claim: UUID | None = None  # the hold on an idempotency key, which whatever is done closes
+    agent: PrincipalId | None = None  # that it is, and which then has what it was given alone
     quotas: Quotas = UNLIMITED  # of the workspace; Foliot's own doing is not held to any
 
 

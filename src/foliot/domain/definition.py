@@ -14,6 +14,7 @@ from foliot.domain.job import Job
 from foliot.domain.policy import Breaker, Limits, Misfire, Overlap, OverlapRule, Retention, Retry
 from foliot.domain.records import Step
 from foliot.domain.schedule import Calendar, Cron, Interval, Schedule, Timetable, Window, is_chained
+from foliot.domain.target import Target
 
 Json = Mapping[str, Any]
 
@@ -39,13 +40,15 @@ class Spec:
     breaker: Breaker = Breaker()
     limits: Limits = Limits()
     depends_when: When = When.ALL
+    target: Target | None = None  # None: whichever worker serves its queue
+    read_only: bool = False  # on a host, several that only look go at once
 
     def on(self, schedule: Schedule) -> Spec:
         """The same on another schedule. `replace` looks every field up by its name and takes three times as long."""
         return Spec(
             schedule, self.type, self.queue, self.priority, self.concurrency_key, self.tags, self.start_at, self.end_at,
             self.max_runs, self.window, self.calendars, self.retry, self.overlap, self.misfire, self.breaker, self.limits,
-            self.depends_when,
+            self.depends_when, self.target, self.read_only,
         )  # fmt: skip
 
 
@@ -108,7 +111,7 @@ class Rules:
         """Whether planned times hang on nothing but schedule and cursor, and whether a run that is due may simply start."""
         spec = self.spec
         is_bounded = spec.max_runs is not None or spec.limits.start_deadline is not None
-        is_gated = spec.window is not None or bool(spec.calendars)
+        is_gated = spec.window is not None or bool(spec.calendars) or spec.target is not None
         return not (is_bounded or is_gated or self.is_seeded or self.is_chained)
 
     @cached_property

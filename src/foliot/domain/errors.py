@@ -13,6 +13,7 @@ FoliotError
 │   ├── StaleRevision       somebody else has edited it since it was read: 412
 │   ├── UnexpectedCount     a filter finds more or fewer than whoever asks has seen
 │   ├── LeaseLost           the report came under a fence that is no longer valid
+│   ├── WorkerGone          the worker was given up for lost, and must register again
 │   ├── KeyInUse            a request with this Idempotency-Key is still under way
 │   └── AnswerLost          it was done before, and what was answered then is not kept
 ├── Denied                  this principal may not do that: 403
@@ -150,6 +151,12 @@ class LeaseLost(Conflict):
     """Somebody else owns this run now."""
 
     code = "lease_lost"
+
+
+class WorkerGone(Conflict):
+    """This worker was given up for lost, and its runs with it."""
+
+    code = "worker_gone"
 
 
 class KeyInUse(Conflict):

@@ -8,7 +8,7 @@ from datetime import datetime
 from foliot.domain.access import KeyHolder, Permission, Principal
 from foliot.domain.errors import Conflict, Denied, Invalid
 
-WORKER = "worker"  # a key that only claims and reports runs; it has no role
+WORKER = Permission.WORKER.value  # a key that only claims and reports runs; it has no role
 
 
 def is_within(maker: KeyHolder, made: KeyHolder) -> bool:

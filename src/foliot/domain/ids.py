@@ -16,6 +16,9 @@ CalendarId = NewType("CalendarId", UUID)
 FreezeId = NewType("FreezeId", UUID)
 RoomId = NewType("RoomId", UUID)
 MessageId = NewType("MessageId", UUID)
+SecretId = NewType("SecretId", UUID)
+HostId = NewType("HostId", UUID)
+InstanceId = NewType("InstanceId", UUID)
 
 
 def made_at(id_: UUID) -> datetime:

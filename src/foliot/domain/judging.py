@@ -97,9 +97,9 @@ def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitte
         case AskedSkip(reason=reason, note=note):
             attempt = AttemptEvent.SUCCEED if run.status is RunStatus.RUNNING else None
             return Judgement(RunEvent.SKIP, attempt, skip_reason=reason, note=note or None)
-        case Expired(reason=reason):
+        case Expired(reason=reason, note=note):
             if run.last_error is None:
-                return Judgement(RunEvent.SKIP, None, skip_reason=reason)
+                return Judgement(RunEvent.SKIP, None, skip_reason=reason, note=note or None)
             event = RunEvent.TIME_OUT if run.last_error.code == TIMED_OUT.code else RunEvent.FAIL
             return Judgement(event, None, run.last_error, note="its retry could not start in time")
         case _ as never:

@@ -45,12 +45,17 @@ class LogHead:
 
 def lines_of(text: str) -> list[str]:
     """What somebody wrote, as lines that can be kept."""
-    if len(text) > MOST_BYTES:
-        text = text[:MOST_BYTES]
-    return [
-        line if len(line) <= LONGEST_LINE else line[:LONGEST_LINE] + CUT
-        for line in _UNSTORABLE.sub("\ufffd", text).splitlines() or [""]
-    ]
+    return [fitted(line) for line in whole_lines(text)]
+
+
+def whole_lines(text: str) -> list[str]:
+    """However long they are."""
+    return _UNSTORABLE.sub("\ufffd", text[:MOST_BYTES]).splitlines() or [""]
+
+
+def fitted(line: str) -> str:
+    """As long as a line may be."""
+    return line if len(line) <= LONGEST_LINE else line[:LONGEST_LINE] + CUT
 
 
 def fitting(head: LogHead, lines: Iterable[LogLine]) -> tuple[list[LogLine], LogHead]:

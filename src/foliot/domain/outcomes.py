@@ -63,6 +63,7 @@ class Expired:
     """Nobody could start it in time: its start deadline or its window has passed, or a calendar has closed."""
 
     reason: SkipReason = SkipReason.DEADLINE
+    note: str = ""
 
 
 Outcome = Succeeded | Failed | TimedOut | Lost | Cancelled | HandedBack | AskedRetry | AskedSkip | Expired

@@ -28,6 +28,14 @@ def _text(value: Any) -> Any:
     return value
 
 
+def _secret(value: Any) -> Any:
+    if _text(value) is value and isinstance(value, str):
+        raise refusal(
+            "secret", "This must name a secret.", "Names of secrets stand in an object, under secret."
+        )
+    return value
+
+
 def _call(value: str) -> str:
     if not _CALL.fullmatch(value):
         raise refusal(
@@ -44,8 +52,12 @@ SECRET = {
 }
 _TEXT_OR_SECRET = {"anyOf": [{"type": "string"}, SECRET]}
 Text = Annotated[Any, BeforeValidator(_text), WithJsonSchema(_TEXT_OR_SECRET)]
+Secret = Annotated[Any, BeforeValidator(_secret), WithJsonSchema(SECRET)]
 HeaderName = Annotated[str, StringConstraints(pattern=_HEADER, max_length=200)]
 
 
 class PythonConfig(Shape):
     call: Annotated[str, AfterValidator(_call)] = Field(max_length=500, examples=["shop.jobs:sync"])
+    secrets: dict[str, Secret] = Field(
+        default={}, max_length=100, description="What the function finds in ctx.secrets, by these names."
+    )

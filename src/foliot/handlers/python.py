@@ -1,4 +1,4 @@
-"""`python`: call a function of the worker's own code. `{"call": "package.module:function"}`.
+"""`python`: call a function of the worker's own code. `{"call": "package.module:function", "secrets": {…}}`.
 
 Any function that the worker can import may be named: whoever may write jobs of this type may run the worker's code. An async
 function runs on the worker's loop; a plain one runs in a process of its own, where a deadline can end it.
@@ -32,6 +32,8 @@ class PythonHandler:
             function = self._known.get(str(call)) or await self._find(call)
         except NotCallable as error:
             return failed("call_invalid", str(error), permanent=True)
+        if secrets := assignment.config.get("secrets"):
+            assignment = replace(assignment, ctx=replace(assignment.ctx, secrets=secrets))
         answer = await (
             _on_the_loop(function, assignment) if is_async(function) else self._by_hand(assignment)
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Protocol
@@ -24,7 +24,7 @@ class Assignment:
     """One attempt: the job's configuration and the run's input."""
 
     ctx: Context
-    config: Mapping[str, Any]
+    config: Mapping[str, Any] = field(repr=False)  # with the values of its secrets
     input: Mapping[str, Any]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
@@ -35,6 +35,7 @@ class Context:
     write: Write = field(default=to_nowhere, repr=False, compare=False)
     is_stopping: Callable[[], bool] = field(default=never, repr=False, compare=False)
     _shares: set[int] = field(default_factory=set, repr=False, compare=False)  # percentages told so far
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # by the names in the job's config
 
     @property
     def cancelled(self) -> bool:

@@ -8,7 +8,17 @@ from typing import Any, Literal, Required, TypedDict
 from uuid import UUID
 
 from foliot.sdk.errors import Invalid
-from foliot.wire.jobs import Breaker, Dependency, JobIn, JobStatus, Retention, Retry, Window
+from foliot.wire.jobs import (
+    Breaker,
+    Dependency,
+    HostTarget,
+    JobIn,
+    JobStatus,
+    Retention,
+    Retry,
+    ServerTarget,
+    Window,
+)
 from foliot.wire.runs import RunStatus, Trigger
 from foliot.wire.schedules import CronIn, IntervalIn, ManualIn, OnceIn, WordsIn
 
@@ -48,6 +58,8 @@ class JobKeywords(TypedDict, total=False):
     priority: int
     queue: str
     concurrency_key: str | None
+    target: HostTarget | ServerTarget | Object | None
+    read_only: bool
     retention: Retention | Object
     tags: Sequence[str]
     external_ref: Object | None

@@ -44,7 +44,9 @@ class Caller:
     def actor(self) -> Actor:
         """How records and audit speak of it."""
         name = str(self.holder.principal.id)
-        return Actor(name, self.holder.key_id, self.address, self.request_id, self.claim, self.quotas)
+        return Actor(
+            name, self.holder.key_id, self.address, self.request_id, self.claim, self.only_owner, self.quotas
+        )
 
     @property
     def only_owner(self) -> PrincipalId | None:
@@ -161,6 +163,11 @@ def admit(caller: Caller, permission: Permission, *, agents: bool = True) -> Non
         raise Denied(
             "An agent manages its own jobs alone; this concerns the whole workspace.",
             hint="Ask a member of the workspace to do it.",
+        )
+    if permission is Permission.WORKER and not caller.holder.may(permission):
+        raise Denied(
+            "This is for keys of the scope worker, which belong to one workspace.",
+            hint="Make one with `foliot keys create --scope worker`, as an administrator of the workspace.",
         )
     if not caller.holder.may(permission):
         has = caller.holder.role or "no role here"

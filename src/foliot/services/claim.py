@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TypeVar
 from uuid import UUID
 
-from foliot.domain.ids import WorkerId
-from foliot.services.limits import take_within_limits
-from foliot.storage import leases
+from foliot.domain.ids import HostId, WorkerId, WorkspaceId
+from foliot.services.limits import take_asked, take_within_limits
+from foliot.storage import hosts, leases
 from foliot.storage.leases import FIRST, Claimed, Served
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import ANY_QUEUE
@@ -55,6 +56,8 @@ class Claimer:
     types: Sequence[str]
     permits: int
     turns: Turns
+    workspace_id: WorkspaceId | None = None  # of a worker that serves one alone
+    host_id: HostId | None = None  # of a worker that takes what is meant for its host, from whatever queue
 
 
 async def claim_and(
@@ -62,7 +65,7 @@ async def claim_and(
 ) -> T | None:
     """Claim, and do something with what was claimed before it is committed. None when there is nothing to claim."""
     for _ in range(MOST_ROUNDS):
-        async with database.tx(Role.ENGINE) as tx:
+        async with _acting_for(database, claimer.workspace_id) as tx:
             claimed, held = await _claim(tx, claimer)
             if claimed:
                 return await then(tx, claimed)
@@ -71,9 +74,13 @@ async def claim_and(
     return None
 
 
-async def queues_in_turn(database: Database, turns: Turns) -> list[str]:
+async def queues_in_turn(
+    database: Database, turns: Turns, workspace_id: WorkspaceId | None = None
+) -> list[str]:
     """For a worker that serves them all: those that have work, beginning behind the one that was served last."""
-    async with database.tx(Role.ENGINE) as tx:
+    async with _acting_for(database, workspace_id) as tx:
+        if workspace_id is not None:
+            return await leases.queues_of_workspace(tx, workspace_id, MOST_QUEUES)
         queues = await leases.queues_with_work(tx, turns.queue, MOST_QUEUES)
         if len(queues) < MOST_QUEUES and turns.queue:
             around = await leases.queues_with_work(tx, "", MOST_QUEUES - len(queues))
@@ -81,8 +88,15 @@ async def queues_in_turn(database: Database, turns: Turns) -> list[str]:
     return queues
 
 
+def _acting_for(database: Database, workspace_id: WorkspaceId | None) -> AbstractAsyncContextManager[Tx]:
+    """Who serves one workspace alone sees nothing of the others, whatever a statement forgets to ask for."""
+    return database.tx(Role.ENGINE) if workspace_id is None else database.tx(Role.APP, workspace_id)
+
+
 async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
     """Also tells how many runs were found and put in line behind a cap."""
+    if claimer.workspace_id is not None:
+        return await _claim_bound(tx, claimer, claimer.workspace_id)
     turns, queue = claimer.turns, claimer.queue
     looked_at: set[UUID] = set()
     while len(looked_at) < MOST_LOOKED_AT:
@@ -100,6 +114,19 @@ async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
         if claimed or held:
             return claimed, held
     return [], 0
+
+
+async def _claim_bound(tx: Tx, claimer: Claimer, workspace_id: WorkspaceId) -> tuple[list[Claimed], int]:
+    served = await leases.bound(tx, claimer.worker_id, workspace_id)
+    if served is None:
+        return [], 0
+    if claimer.host_id is None:
+        return await _take(tx, claimer, [served])
+    room = await hosts.room(tx, claimer.host_id)
+    if not room:
+        return [], 0
+    asked = await hosts.ask(tx, claimer.host_id, workspace_id, claimer.types, room, claimer.permits)
+    return await take_asked(tx, claimer.worker_id, asked, claimer.host_id)
 
 
 async def _next_in_turn(tx: Tx, claimer: Claimer, after: UUID, most: int) -> list[Served]:

@@ -26,6 +26,8 @@ from foliot.services.firing import fire_one, reason_for, status_after
 from foliot.services.in_hand import InHand, check_owner, check_revision, no_such, note, refuse_archived, take
 from foliot.services.jobs import first_cursor
 from foliot.services.loading import look_around
+from foliot.services.referring import write_references
+from foliot.services.targets import check_target
 from foliot.storage import calendars, jobs, standing, timer_moves
 from foliot.storage.definitions import definition_json
 from foliot.storage.fires import Planned
@@ -124,6 +126,8 @@ async def _edit(
         schedule = edited_schedule(before.definition.spec.schedule, definition.spec.schedule, tx.now)
         definition = replace(definition, spec=replace(definition.spec, schedule=schedule))
         check_definition(change.by.quotas, definition, tx.now, before.definition)
+        if definition.spec.target != before.definition.spec.target:
+            await check_target(tx, workspace_id, definition.spec.target)
         old, new = definition_json(before.definition), definition_json(definition)
         if old == new:
             return Edited(before.revision, before.status, before.next_at, has_changed=False)
@@ -163,6 +167,7 @@ class _Edit:
         self.hand = hand
         self.before = before
         self.definition = change.definition
+        self.by = change.by
         self.author = Author(change.by.name, change.note)
         self.is_rescheduled = change.definition.spec.schedule != before.definition.spec.schedule
 
@@ -178,6 +183,7 @@ class _Edit:
         await jobs.edit(tx, job_id, definition, self.before.revision + 1, schedule_rev, self.author)
         if definition.spec.calendars != self.before.definition.spec.calendars:
             await calendars.link(tx, job_id, definition.spec.calendars)
+        await write_references(tx, job_id, definition.config, self.by, self.before.definition.config)
         await standing.redirect(tx, old, definition.spec)
         if old.waiting and not rules.is_exclusive and old.status not in STOPPED:
             settling = self.hand.settling(tx, row)

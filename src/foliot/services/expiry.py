@@ -16,6 +16,7 @@ from foliot.domain.starting import MayNot, may_start_by, why_expired
 from foliot.services.dependents import ask_gates, wake_dependents
 from foliot.services.loading import look_around
 from foliot.services.settling import Settling
+from foliot.services.targets import why_away
 from foliot.storage import runs, timers, waiting
 from foliot.storage.runs import Late
 from foliot.storage.tx import Database, Role, Tx
@@ -36,7 +37,7 @@ async def expire(database: Database, limit: int = BATCH) -> int:
         settling = await _settling(tx, (job_id for _, job_id in found))
         ended = 0
         for late in await runs.late(tx, [run_id for run_id, _ in found]):
-            outcome = _outcome(settling, late)
+            outcome = await _outcome(settling, late)
             if outcome != _CLOSED or not await _put_off(settling, late):
                 ended += len(await settling.end_standing([late.run_id], outcome))
         await _finish(settling)
@@ -99,7 +100,12 @@ async def _put_off(settling: Settling, late: Late) -> bool:
     return True
 
 
-def _outcome(settling: Settling, late: Late) -> Outcome:
+async def _outcome(settling: Settling, late: Late) -> Outcome:
     if late.waits_for is WaitsFor.UPSTREAM:
         return AskedSkip(SkipReason.DEPENDENCY_FAILED, TOO_LATE)
-    return Expired(why_expired(settling.facts_of(late.job_id).job, late.expires_at))
+    job = settling.facts_of(late.job_id).job
+    why = Expired(why_expired(job, late.expires_at))
+    if why == _CLOSED or late.target is None:
+        return why
+    away = await why_away(settling.tx, late.workspace_id, late.target, job)
+    return why if away is None else Expired(SkipReason.HOST_OFFLINE, away)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from foliot.domain.awaiting import Bound, explain_bound
 from foliot.domain.definition import Rules
 from foliot.domain.dependencies import Mode, When
 from foliot.domain.errors import Invalid
@@ -15,10 +16,11 @@ from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, Schedule
+from foliot.domain.target import target_of
 from foliot.domain.telling import Explanation, Place, Recorded, Verdict, explain_record
 from foliot.services.in_hand import no_such
 from foliot.services.seeing import see_job, see_run
-from foliot.storage import calendars, explaining, ledger, revisions
+from foliot.storage import calendars, explaining, hosts, ledger, revisions
 from foliot.storage.explaining import MOST_NAMED, AliveWorker, InReady, InWaiting, Subject
 from foliot.storage.ledger import Entry, RunRecord
 from foliot.storage.revisions import Revision
@@ -233,6 +235,8 @@ async def _explain_ready(tx: Tx, asked: _Asked, record: Recorded, ready: InReady
     if ready.available_at > tx.now:
         return explain_record(asked.job, replace(record, retry_at=ready.available_at))
     workers = await explaining.alive_workers(tx)
+    if ready.target is not None:
+        return await _explain_bound(tx, asked, record, ready, workers)
     if any(worker.serves(ready.queue, ready.type) for worker in workers):
         place = Place(WaitsFor.TURN, ready.ahead + 1, ready.line)
         return explain_record(asked.job, record, place)
@@ -242,6 +246,30 @@ async def _explain_ready(tx: Tx, asked: _Asked, record: Recorded, ready: InReady
         (_alive(workers),),
         f"Start a worker that serves queue {ready.queue} and has a handler for {ready.type}.",
     )
+
+
+async def _explain_bound(
+    tx: Tx, asked: _Asked, record: Recorded, ready: InReady, workers: list[AliveWorker]
+) -> Explanation:
+    assert ready.target is not None
+    target = target_of(ready.target)
+    host = await hosts.resolve(tx, asked.subject.workspace_id, target)
+    if host is None:
+        return explain_bound(asked.job, record, Bound(target))
+    found = await hosts.get(tx, host.id)
+    assert found is not None, "it was resolved in this transaction"
+    leased = await hosts.leased(tx, host.id)
+    lane = (leased.reads, found.max_reads) if ready.read_only else (leased.mutations, found.max_mutations)
+    bound = Bound(
+        target,
+        host.name,
+        host.sighting,
+        does_type=ready.type if any(each.does(host.id, ready.type) for each in workers) else None,
+        under_way=lane[0],
+        most=lane[1],
+    )
+    place = Place(WaitsFor.TURN, ready.ahead + 1, ready.line)
+    return explain_bound(asked.job, record, bound, ready.type, tx.now, place)
 
 
 def _alive(workers: list[AliveWorker]) -> str:

@@ -20,7 +20,9 @@ from foliot.domain.schedule.reading import anchored, check_schedule
 from foliot.services.dependencies import write_edges
 from foliot.services.firing import status_after
 from foliot.services.in_hand import no_such, note
+from foliot.services.referring import write_references
 from foliot.services.room import check_room
+from foliot.services.targets import check_target
 from foliot.storage import calendars, jobs
 from foliot.storage.definitions import definition_json
 from foliot.storage.jobs import StoredJob
@@ -56,11 +58,13 @@ async def create(
             timer = Timer(first_cursor(definition, tx.now), None, None)
             planned = plan_start(DueJob(job, status, timer), tx.now)
             status, timer = status_after(status, planned.events), planned.timer
+        await check_target(tx, workspace_id, spec.target)
         await jobs.insert(tx, job_id, definition, status, timer, by.name)
         if spec.calendars:
             await calendars.link(tx, job_id, spec.calendars)
         if definition.depends_on:
             await write_edges(tx, job_id, spec.schedule, definition.depends_on)
+        await write_references(tx, job_id, definition.config, by)
         await check_room(tx, by.quotas)
         await note(tx, "job.created", ("job", job_id), by, after={"definition": definition_json(definition)})
         return Created(job_id, status, timer.next_at)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from foliot.domain.access import Actor
 from foliot.domain.errors import Invalid
-from foliot.domain.ids import RunId, WorkerId, WorkspaceId
+from foliot.domain.ids import HostId, RunId, WorkerId, WorkspaceId
 from foliot.domain.run import WaitsFor
 from foliot.storage import audit, limits, waiting
 from foliot.storage.audit import AuditEntry
@@ -80,12 +80,18 @@ async def take_within_limits(
     share: int,
 ) -> tuple[list[Claimed], int]:
     """What the caps allow is leased; what they do not stands in line from now on. Answers with the leases and the length of that line."""
-    asked = await limits.ask(tx, queue, types, workspaces, share)
+    return await take_asked(tx, worker_id, await limits.ask(tx, queue, types, workspaces, share))
+
+
+async def take_asked(
+    tx: Tx, worker_id: WorkerId, asked: Mapping[RunId, Permit], host_id: HostId | None = None
+) -> tuple[list[Claimed], int]:
+    """The same of runs that are in hand already, for a host where one is named."""
     if not asked:
         return [], 0
     caps = await limits.lock(tx, asked.values())
     taken, held = _admit(asked, caps)
-    claimed = await limits.take(tx, worker_id, taken)
+    claimed = await limits.take(tx, worker_id, taken, host_id)
     used = Counter(name for run in claimed for name in asked[run.run_id].names if name in caps)
     await limits.use(tx, used)
     await waiting.hold_ready(tx, held, WaitsFor.LIMIT)

@@ -180,7 +180,7 @@ async def purge_in(
             hint="Cancel them first, or purge with force: their results are then refused.",
         )
     stored = await jobs.get(tx, job_id)
-    await jobs.mark_purged(tx, job_id, hand.row.rules.spec.queue)
+    await jobs.mark_purged(tx, job_id, hand.row.rules.spec)
     gone = await jobs.purge(tx, job_id, PURGED_AT_ONCE)
     before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
     await note(tx, "job.purged", ("job", job_id), by, before=before)

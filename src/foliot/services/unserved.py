@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from foliot.domain.ids import WorkspaceId
+from foliot.domain.target import Target
 from foliot.storage import unserved as rows
 from foliot.storage.tx import Database, Role
 
@@ -19,9 +20,12 @@ class Unserved:
     type: str
     runs: int
     since: datetime  # when the oldest could have started
+    target: Target | None = None
 
     @property
     def sentence(self) -> str:
+        if self.target is not None:
+            return f'No host is online that does type "{self.type}" for {self.target.words}.'
         return f'No live worker serves type "{self.type}" on queue "{self.queue}".'
 
 

@@ -15,7 +15,7 @@ from foliot.services.closing import empty
 from foliot.services.in_hand import note
 from foliot.services.pages import read_cursor, write_cursor
 from foliot.services.setup import DEFAULT_WORKSPACE
-from foliot.storage import keys, workspaces
+from foliot.storage import keys, secrets, workspaces
 from foliot.storage.tx import Database, Role
 from foliot.storage.workspaces import Workspace
 
@@ -120,6 +120,7 @@ async def archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> N
             )
         if found.archived_at is None:
             await workspaces.archive(tx, workspace_id)
+            await secrets.destroy(tx, workspace_id)
             await note(tx, "workspace.archived", ("workspace", workspace_id), by, before=_told(found))
     async with database.tx(Role.APP, workspace_id) as tx:
         await keys.revoke_of_workspace(tx, workspace_id)

@@ -125,7 +125,8 @@ class Settings:
         default=None,
         metadata=as_row(
             Text(),
-            "Key that encrypts stored secrets. Default: data_dir/master.key. Not used yet.",
+            "Key that seals stored secrets: 32 random bytes in base64 or hex. Behind it, divided by commas, older ones that still open "
+            "what they have sealed. Default: those in data_dir/master.key, which is made when it is first needed.",
             secret=True,
         ),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from foliot.domain.definition import Definition
-from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
+from foliot.domain.ids import HostId, JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.run import WaitsFor
 from foliot.storage.definitions import definition_of
@@ -45,6 +45,8 @@ class Subject:
 class InReady:
     queue: str
     type: str
+    target: str | None
+    read_only: bool
     available_at: datetime
     ahead: int
     line: int
@@ -73,6 +75,11 @@ class AliveWorker:
     queues: tuple[str, ...]
     types: tuple[str, ...]
     is_draining: bool
+    host_id: HostId | None
+
+    def does(self, host_id: HostId, kind: str) -> bool:
+        """Whether it does jobs of this type for that host."""
+        return not self.is_draining and self.host_id == host_id and kind in self.types
 
     def serves(self, queue: str, kind: str) -> bool:
         return (
@@ -145,6 +152,8 @@ async def alive_workers(tx: Tx) -> list[AliveWorker]:
     """Those that the workspace of the transaction may use: its own and the shared ones."""
     rows = await tx.fetch(sql.explaining.workers, {"now": tx.now})
     return [
-        AliveWorker(row["name"], tuple(row["queues"]), tuple(row["types"]), row["is_draining"])
+        AliveWorker(
+            row["name"], tuple(row["queues"]), tuple(row["types"]), row["is_draining"], row["host_id"]
+        )
         for row in rows
     ]

@@ -39,7 +39,7 @@ _RUN_COLUMNS: dict[str, Packer] = {
     "skip_reason": texts, "note": texts, "planned_for": instants, "planned_key": wall_times, "fold": smallints,
     "schedule_rev": ints, "planned_until": instants, "count": ints, "waits_for": texts, "queue": texts, "type": texts,
     "priority": smallints, "available_at": instants, "exclusive": booleans, "concurrency_key": texts, "timeout": durations,
-    "expires_at": instants,
+    "expires_at": instants, "target": texts, "read_only": booleans,
 }  # fmt: skip
 
 
@@ -137,7 +137,7 @@ def _flatten(
                     *identity, None, None, None, planned.planned_for, planned.local, planned.fold, row.schedule_rev, None, None,
                     record.waits_for and record.waits_for.value, spec.queue, spec.type, spec.priority,
                     max(planned.due_at, record.not_before or planned.due_at), exclusive, spec.concurrency_key,
-                    spec.limits.timeout, record.expires_at,
+                    spec.limits.timeout, record.expires_at, spec.target and spec.target.text, spec.read_only,
                 ))  # fmt: skip
             case Skip(planned=planned):
                 skips += 1
@@ -161,4 +161,4 @@ def _flatten(
     ))  # fmt: skip
 
 
-_NOWHERE = (None,) * 9  # a skipped run goes to no queue
+_NOWHERE = (None,) * 11  # a skipped run goes to no queue

@@ -26,6 +26,8 @@ class Installation:
     held_at: datetime | None
     held_reason: str | None
     missed_choice: MissedChoice | None
+    canary_key_id: str | None  # of the master key that sealed the canary; None before there was one
+    canary: bytes | None
 
     @property
     def is_held(self) -> bool:
@@ -41,6 +43,10 @@ async def get(tx: Tx) -> Installation:
 
 async def lock(tx: Tx) -> None:
     await tx.fetch_one(sql.installation.lock)
+
+
+async def set_canary(tx: Tx, key_id: str, canary: bytes) -> None:
+    await tx.execute(sql.installation.set_canary, {"key_id": key_id, "canary": canary})
 
 
 async def set_tzdata_version(tx: Tx, version: str) -> None:

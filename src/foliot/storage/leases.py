@@ -12,7 +12,18 @@ from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import RunError, RunFacts, Trigger
 from foliot.domain.settlement import Settlement
-from foliot.storage.arrays import Packer, durations, instants, ints, jsons, packed, smallints, texts, uuids
+from foliot.storage.arrays import (
+    Packer,
+    booleans,
+    durations,
+    instants,
+    ints,
+    jsons,
+    packed,
+    smallints,
+    texts,
+    uuids,
+)
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -24,7 +35,8 @@ _SUCCEEDED_COLUMNS: Mapping[str, Packer] = {**_HELD_COLUMNS, "outputs": jsons}
 _SETTLED_COLUMNS: Mapping[str, Packer] = {
     "run_ids": uuids, "statuses": texts, "skip_reasons": texts, "notes": texts, "attempts": texts, "errors": jsons,
     "retry_ats": instants, "retries": ints, "losses": ints, "expires_ats": instants, "queues": texts, "types": texts,
-    "priorities": smallints, "timeouts": durations, "concurrency_keys": texts, "outputs": jsons,
+    "priorities": smallints, "timeouts": durations, "concurrency_keys": texts,
+    "targets": texts, "read_onlys": booleans, "outputs": jsons,
 }  # fmt: skip
 
 
@@ -80,6 +92,18 @@ async def workspaces_with_work(
     return [Served(*row) for row in await tx.fetch_tuples(sql.ready.workspaces_with_work, params)]
 
 
+async def bound(tx: Tx, worker_id: WorkerId, workspace_id: WorkspaceId) -> Served | None:
+    """The one workspace that this worker serves, if it may take work there now."""
+    params = {"worker_id": worker_id, "workspace_id": workspace_id, "now": tx.now}
+    rows = await tx.fetch_tuples(sql.ready.bound, params)
+    return Served(*rows[0]) if rows else None
+
+
+async def queues_of_workspace(tx: Tx, workspace_id: WorkspaceId, limit: int) -> list[str]:
+    params = {"workspace_id": workspace_id, "limit": limit}
+    return [queue for (queue,) in await tx.fetch_tuples(sql.ready.queues_of_workspace, params)]
+
+
 async def queues_with_work(tx: Tx, after: str, limit: int) -> list[str]:
     params = {"after": after, "limit": limit}
     return [queue for (queue,) in await tx.fetch_tuples(sql.ready.queues_with_work, params)]
@@ -125,6 +149,17 @@ async def lock(tx: Tx, held: Sequence[Held]) -> dict[RunId, Lease]:
     }
 
 
+async def told_already(
+    tx: Tx, worker_id: WorkerId, told: Sequence[tuple[RunId, int, str]]
+) -> frozenset[RunId]:
+    """Those that this worker reported before, under this fence and with this outcome."""
+    if not told:
+        return frozenset()
+    run_ids, fences, statuses = (list(column) for column in zip(*told, strict=True))
+    params = {"worker_id": worker_id, "run_ids": run_ids, "fences": fences, "statuses": statuses}
+    return frozenset(row["run_id"] for row in await tx.fetch(sql.leases.told_already, params))
+
+
 async def succeed(tx: Tx, done: Sequence[tuple[Held, Any]]) -> set[RunId]:
     """Settle successes of jobs that are quiet, each with its output. Needs the locks of their timers; answers with those it settled."""
     if not done:
@@ -166,8 +201,11 @@ def _facts(
 
 def _place(spec: Spec | None) -> tuple[Any, ...]:
     if spec is None:
-        return (None,) * 5
-    return (spec.queue, spec.type, spec.priority, spec.limits.timeout, spec.concurrency_key)
+        return (None,) * 7
+    target = spec.target and spec.target.text
+    return (
+        spec.queue, spec.type, spec.priority, spec.limits.timeout, spec.concurrency_key, target, spec.read_only,
+    )  # fmt: skip
 
 
 def _settled(settlement: Settlement) -> tuple[Any, ...]:

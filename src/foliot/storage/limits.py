@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from foliot.domain.ids import RunId, WorkerId, WorkspaceId
+from foliot.domain.ids import HostId, RunId, WorkerId, WorkspaceId
 from foliot.storage.leases import FIRST, Claimed, claimed_run
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
@@ -76,10 +76,12 @@ async def ask(
     return {row["run_id"]: Permit(row["workspace_id"], row["concurrency_key"]) for row in rows}
 
 
-async def take(tx: Tx, worker_id: WorkerId, run_ids: Sequence[RunId]) -> list[Claimed]:
+async def take(
+    tx: Tx, worker_id: WorkerId, run_ids: Sequence[RunId], host_id: HostId | None = None
+) -> list[Claimed]:
     if not run_ids:
         return []
-    params = {"worker_id": worker_id, "run_ids": list(run_ids), "now": tx.now}
+    params = {"worker_id": worker_id, "run_ids": list(run_ids), "host_id": host_id, "now": tx.now}
     return [claimed_run(*row) for row in await tx.fetch_tuples(sql.limits.take, params)]
 
 

@@ -15,6 +15,7 @@ from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import RunError, RunFacts, Trigger, WaitsFor
 from foliot.domain.schedule import SkipReason
 from foliot.domain.settlement import Settlement
+from foliot.domain.target import Target, target_of
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -62,6 +63,8 @@ class Late:
     trigger: Trigger
     has_begun: bool  # this would be a further attempt
     waits_for: WaitsFor | None
+    workspace_id: WorkspaceId
+    target: Target | None  # of one that was ready for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,8 @@ async def make(tx: Tx, runs: Sequence[Made]) -> frozenset[RunId]:
             "concurrency_key": [spec.concurrency_key for spec in specs],
             "timeout": [spec.limits.timeout for spec in specs],
             "expires_at": [run.expires_at for run in runs],
+            "target": [spec.target and spec.target.text for spec in specs],
+            "read_only": [spec.read_only for spec in specs],
             "now": tx.now,
         },
     )
@@ -230,6 +235,8 @@ async def late(tx: Tx, run_ids: Sequence[RunId]) -> list[Late]:
             Trigger(row["trigger"]),
             row["attempts"] > 0,
             None if row["waits_for"] is None else WaitsFor(row["waits_for"]),
+            row["workspace_id"],
+            None if row["target"] is None else target_of(row["target"]),
         )
         for row in rows
     ]

@@ -29,6 +29,8 @@ async def redirect(tx: Tx, row: TimerRow, spec: Spec) -> None:
         "priority": spec.priority,
         "timeout": spec.limits.timeout,
         "concurrency_key": spec.concurrency_key,
+        "new_target": spec.target and spec.target.text,
+        "read_only": spec.read_only,
     }
     for _ in range(_LOOKS):
         await tx.execute(sql.standing.redirect, {**_place(row), **follows})
@@ -54,4 +56,10 @@ async def leased(tx: Tx, row: TimerRow) -> list[RunId]:
 
 
 def _place(row: TimerRow) -> Params:
-    return {"queue": row.rules.spec.queue, "workspace_id": row.workspace_id, "job_id": row.job_id}
+    spec = row.rules.spec
+    return {
+        "queue": spec.queue,
+        "target": spec.target and spec.target.text,
+        "workspace_id": row.workspace_id,
+        "job_id": row.job_id,
+    }

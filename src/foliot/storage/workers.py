@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
+from foliot.domain.ids import HostId, JobId, PrincipalId, RunId, WorkerId, WorkspaceId
 from foliot.storage.queries import Query, sql
 from foliot.storage.tx import Params, Tx
 
@@ -21,6 +21,18 @@ class WorkerRow:
     capacity: int
     version: str
     workspace_id: WorkspaceId | None = None  # None serves every workspace
+    principal_id: PrincipalId | None = None  # whose key it comes with, where it speaks HTTP
+    host_id: HostId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A worker that speaks HTTP. One of a host serves what is meant for the host, and no queue."""
+
+    id: WorkerId
+    name: str
+    queues: Sequence[str]
+    host_id: HostId | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +58,19 @@ async def register(tx: Tx, worker_id: WorkerId, row: WorkerRow, alive_until: dat
             "now": tx.now,
             "alive_until": alive_until,
             "version": row.version,
+            "principal_id": row.principal_id,
+            "host_id": row.host_id,
         },
     )
+
+
+async def remote(
+    tx: Tx, worker_id: WorkerId, workspace_id: WorkspaceId, principal_id: PrincipalId
+) -> Remote | None:
+    """None for one that was given up for lost, or that somebody else registered."""
+    params = {"id": worker_id, "workspace_id": workspace_id, "principal_id": principal_id, "now": tx.now}
+    row = await tx.fetch_one(sql.workers.remote, params)
+    return None if row is None else Remote(**row)
 
 
 async def beat(tx: Tx, worker_id: WorkerId, alive_until: datetime, *, is_draining: bool) -> bool:
@@ -74,6 +97,19 @@ async def gone(
     run_ids, fences = zip(*working_on, strict=True)
     params = {"id": worker_id, "run_ids": list(run_ids), "fences": list(fences)}
     return [(row["run_id"], row["fence"]) for row in await tx.fetch(sql.workers.gone, params)]
+
+
+async def unheard_of(
+    tx: Tx, worker_id: WorkerId, named: Collection[tuple[RunId, int]], by: datetime
+) -> list[HeldLease]:
+    """What it holds since before `by` without knowing."""
+    params = {
+        "id": worker_id,
+        "run_ids": [run_id for run_id, _ in named],
+        "fences": [fence for _, fence in named],
+        "by": by,
+    }
+    return await _leases(tx, sql.workers.unheard_of, params)
 
 
 async def strike_off(tx: Tx) -> list[tuple[WorkerId, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from datetime import timedelta
 from operator import attrgetter
 
 from fastapi import FastAPI
@@ -15,6 +16,8 @@ from foliot import __version__
 from foliot.services import Database
 from foliot.services.access import Door
 from foliot.services.hints import Announce
+from foliot.services.vault import Given, Vault
+from foliot.services.workers import LEASE
 from foliot.web import errors, health, openapi
 from foliot.web.api import (
     asking,
@@ -24,18 +27,23 @@ from foliot.web.api import (
     events,
     fleet,
     freezes,
+    hosts,
     job_edits,
     job_moves,
     jobs,
     keys,
     logs,
+    master_key,
     members,
     planned_times,
     preview,
     rooms,
     runs,
+    secrets,
+    worker,
     workspaces,
 )
+from foliot.web.bell import Bell
 from foliot.web.methods import Addresses, Methods
 from foliot.web.rates import Rates
 from foliot.web.requests import Requests
@@ -54,10 +62,14 @@ NOUNS = (
     events,
     freezes,
     fleet,
+    hosts,
     keys,
     logs,
     rooms,
     members,
+    secrets,
+    master_key,
+    worker,
     workspaces,
     audit,
 )
@@ -71,14 +83,18 @@ def create_app(
     announce: Announce,
     *,
     door: Door | None = None,
+    vault: Vault | None = None,
     rates: Rates | None = None,
     egress_allow: tuple[str, ...] = (),
+    bell: Bell | None = None,
+    lease: timedelta = LEASE,
 ) -> FastAPI:
     """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown.
 
     `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next. `door` knows the
-    quotas of the installation and `rates` count what comes in; without them there are none. `egress_allow` are the networks that http
-    jobs may reach beside the internet.
+    quotas of the installation and `rates` count what comes in; without them there are none. Without a `vault` no secret can be kept.
+    `egress_allow` are the networks that http jobs may reach beside the internet. Who waits for work is woken by `bell`, and may be
+    silent for `lease`.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
     app = FastAPI(
@@ -95,6 +111,10 @@ def create_app(
     app.state.egress_allow = egress_allow
     app.state.door = door or Door(database)
     app.state.rates = rates or Rates()
+    app.state.vault = vault or Vault(Given())
+    app.state.bell = bell or Bell()
+    app.state.lease = lease
+    app.state.waiting = 0  # workers that wait for work over HTTP
     app.state.streams = Counter()  # open ones, by workspace
     app.add_middleware(Methods)
     app.add_middleware(Requests)

@@ -92,6 +92,7 @@ Operator = Annotated[Caller, Depends(Guard(Permission.OPERATOR))]
 Editor = Annotated[Caller, Depends(Guard(Permission.EDITOR))]
 Admin = Annotated[Caller, Depends(Guard(Permission.ADMIN))]
 System = Annotated[Caller, Depends(Guard(Permission.SYSTEM))]
+Works = Annotated[Caller, Depends(Guard(Permission.WORKER, agents=False))]
 # Of what a whole workspace shares, such as calendars and freezes.
 SharedOperator = Annotated[Caller, Depends(Guard(Permission.OPERATOR, agents=False))]
 SharedEditor = Annotated[Caller, Depends(Guard(Permission.EDITOR, agents=False))]

@@ -13,13 +13,16 @@ from foliot.handlers.registry import described
 from foliot.web.validation import field_problems
 
 
-def check_config(kind: str, config: Mapping[str, Any], egress_allow: Sequence[str]) -> list[Invalid]:
-    """All that is wrong with it, with pointers under /config. `egress_allow` is what this node may reach beside the internet."""
+def check_config(kind: str, config: Mapping[str, Any], egress_allow: Sequence[str] | None) -> list[Invalid]:
+    """All that is wrong with it, with pointers under /config. `egress_allow` is what may be reached beside the internet,
+    where that is known here.
+    """
     known = described().get(kind)
     if known is None or known.config_shape is None:
         return []
+    context = {} if egress_allow is None else {EGRESS_ALLOW: egress_allow}
     try:
-        known.config_shape.model_validate(dict(config), context={EGRESS_ALLOW: egress_allow})
+        known.config_shape.model_validate(dict(config), context=context)
     except ValidationError as error:
         told = [{**each, "loc": ("body", "config", *each["loc"])} for each in error.errors(include_url=False)]
         return [

@@ -18,6 +18,7 @@ PRODUCES = {
     "KeyOut": "key_id",
     "MadeKeyOut": "key_id",
     "MemberOut": "member_id",
+    "SecretOut": "secret_id",
     "WorkspaceOut": "workspace",
     "RoomOut": "room_id",
 }

@@ -52,6 +52,8 @@ def patched(current: JobOut, patch: Mapping[str, Any]) -> Written:
     _refuse_read_only(now, patch)
     stays = {name: value for name, value in now.items() if name in WRITABLE}
     wanted = {name: value for name, value in patch.items() if name not in READ_ONLY}
+    if isinstance(wanted.get("target"), dict):
+        stays.pop("target")  # it is a host or a server: the new one takes the place of the old
     schedule = _patched_schedule(now["schedule"], wanted.pop("schedule", {}))
     after = _merged({**stays, "schedule": {}}, wanted)
     return _written(now, after if schedule is None else {**after, "schedule": schedule})

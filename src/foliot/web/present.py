@@ -24,6 +24,7 @@ from foliot.domain.schedule import (
 )
 from foliot.domain.schedule.notes import dst_note
 from foliot.domain.schedule.saying import say
+from foliot.domain.target import Target, TargetKind
 from foliot.services.history import AttemptRecord, RunRecord
 from foliot.services.listing import StoredJob
 from foliot.services.revisions import Change
@@ -72,6 +73,8 @@ def definition_out(definition: Definition) -> wire.JobDefinition:
         priority=spec.priority,
         queue=spec.queue,
         concurrency_key=spec.concurrency_key,
+        target=_target(spec.target),
+        read_only=spec.read_only,
         retention=wire.Retention(
             keep=definition.retention.keep,
             keep_last=definition.retention.keep_last,
@@ -258,6 +261,14 @@ def _edge(edge: Edge) -> wire.Dependency:
     return wire.Dependency(
         job=edge.upstream, on=edge.on.value, mode=edge.mode.value, delay=edge.delay, max_age=edge.max_age
     )
+
+
+def _target(target: Target | None) -> wire.Target | None:
+    if target is None:
+        return None
+    if target.kind is TargetKind.HOST:
+        return wire.HostTarget(host=target.name)
+    return wire.ServerTarget(server=target.name)
 
 
 def _window(window: Window | None) -> wire.Window | None:

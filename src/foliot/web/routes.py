@@ -5,7 +5,7 @@ whether its caller knows what it is about as it is (If-Match); then what FastAPI
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request, Response
 from fastapi.dependencies.models import Dependant
@@ -25,6 +25,7 @@ from foliot.wire.shape import did_you_mean, pointer
 MOST_NAMED = 20  # unknown parameters, in one answer
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+T = TypeVar("T")
 _PROBLEM = {"model": Problem, "content": {MEDIA_TYPE: {}}}
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"description": "No valid key", **_PROBLEM},
@@ -47,12 +48,14 @@ CONFLICT: dict[int | str, dict[str, Any]] = {409: {"description": "Not from wher
 class Bounded(Request):
     """A request whose body is read strictly, and only up to a bound."""
 
+    most = LARGEST
+
     async def stream(self) -> AsyncIterator[bytes]:  # type: ignore[override]
         size = 0
         async for chunk in super().stream():
             size += len(chunk)
-            if size > LARGEST:
-                raise too_large()
+            if size > self.most:
+                raise too_large(self.most)
             yield chunk
 
     async def json(self) -> Any:
@@ -62,8 +65,8 @@ class Bounded(Request):
 
     async def _read(self) -> Any:
         announced = self.headers.get("content-length", "")
-        if announced.isdecimal() and int(announced[:20]) > LARGEST:
-            raise too_large()
+        if announced.isdecimal() and int(announced[:20]) > self.most:
+            raise too_large(self.most)
         raw = await self.body()
         if not raw:
             return None
@@ -88,9 +91,11 @@ class GuardedRoute(APIRoute):
         handle, guard, has_body = super().get_route_handler(), guard_of(self.dependant), self.body_field
         shape, status = self.response_model, self.status_code or 200
         known = frozenset(_parameters(self.dependant))
+        most = getattr(self.endpoint, "largest_body", LARGEST)
 
         async def guarded(request: Request) -> Response:
             request = Bounded(request.scope, request.receive)
+            request.most = most
             if guard is not None:
                 await guard(request)
             check_parameters(request)
@@ -161,5 +166,15 @@ def _parameters(dependant: Dependant) -> Iterator[str]:
         yield from _parameters(each)
 
 
-def too_large() -> Refused:
-    return Refused(413, f"The body is larger than {LARGEST // 1024} KiB.", headers={"Connection": "close"})
+def too_large(most: int = LARGEST) -> Refused:
+    return Refused(413, f"The body is larger than {most // 1024} KiB.", headers={"Connection": "close"})
+
+
+def bodies_up_to(most: int) -> Callable[[T], T]:
+    """For a route that takes more than others do."""
+
+    def mark(endpoint: T) -> T:
+        endpoint.largest_body = most  # type: ignore[attr-defined]
+        return endpoint
+
+    return mark

@@ -42,6 +42,7 @@ from foliot.domain.schedule import (
 )
 from foliot.domain.schedule.reading import Reading, read_schedule, settled
 from foliot.domain.schedule.saying import say
+from foliot.domain.target import Target, TargetKind
 from foliot.web.configs import check_config
 from foliot.web.validation import summary
 from foliot.wire import jobs as wire
@@ -78,7 +79,8 @@ def definition_of(job: wire.JobIn, ground: Ground) -> Definition:
     retention = faults.take(lambda: _retention(job.retention))
     if before is None or (before.spec.start_at, before.spec.end_at) != (job.start_at, job.end_at):
         faults.take(lambda: _check_span(job, now))
-    faults.found += check_config(job.type, job.config, ground.egress_allow)
+    # Where a host may go, the host itself says.
+    faults.found += check_config(job.type, job.config, ground.egress_allow if job.target is None else None)
     faults.take(lambda: _check_size("config", job.config))
     faults.take(lambda: _check_size("payload", job.payload))
     faults.take(lambda: _check_size("external_ref", job.external_ref))
@@ -108,6 +110,8 @@ def definition_of(job: wire.JobIn, ground: Ground) -> Definition:
         window=_window(job.window),
         calendars=tuple(CalendarId(each) for each in job.calendars),
         depends_when=When(job.depends_when),
+        target=_target(job.target),
+        read_only=job.read_only,
         retry=retry,
         overlap=overlap,
         misfire=misfire,
@@ -243,6 +247,14 @@ def _retention(given: wire.Retention) -> Retention:
 
 def _edge(given: wire.Dependency) -> Edge:
     return Edge(JobId(given.job), On(given.on), Mode(given.mode), given.delay, given.max_age)
+
+
+def _target(given: wire.Target | None) -> Target | None:
+    if given is None:
+        return None
+    if isinstance(given, wire.HostTarget):
+        return Target(TargetKind.HOST, given.host)
+    return Target(TargetKind.SERVER, given.server)
 
 
 def _window(given: wire.Window | None) -> Window | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Discriminator, Field, StringConstraints, Tag
 
 from foliot.wire.durations import Duration
 from foliot.wire.instants import Id, Instant, TimeOfDay
 from foliot.wire.schedules import PlannedOut, ScheduleIn, ScheduleOut
-from foliot.wire.shape import Shape
+from foliot.wire.shape import Shape, tag
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEK: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -18,6 +18,7 @@ JobStatus = Literal["pending", "active", "paused", "disabled", "completed", "fai
 Name = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
 Word = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
 TagText = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^\S(.*\S)?$")]
+HostName = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^\S(.*\S)?$")]
 JsonObject = dict[str, Any]
 
 
@@ -61,6 +62,35 @@ class Dependency(Shape):
     max_age: Duration | None = None
 
 
+class HostTarget(Shape):
+    """It runs on this host, and nowhere else."""
+
+    host: HostName
+
+
+class ServerTarget(Shape):
+    """It runs on whichever host has this server instance when the run starts."""
+
+    server: HostName
+
+
+def _which_target(value: Any) -> str | None:
+    for kind in ("host", "server"):
+        if (kind in value) if isinstance(value, dict) else hasattr(value, kind):
+            return tag(kind)
+    return None
+
+
+Target = Annotated[
+    Annotated[HostTarget, Tag(tag("host"))] | Annotated[ServerTarget, Tag(tag("server"))],
+    Discriminator(
+        _which_target,
+        custom_error_type="target",
+        custom_error_message="A target is an object with a host or a server, by name.",
+    ),
+]
+
+
 class JobFields(Shape):
     name: Name
     description: str = Field(default="", max_length=10_000)
@@ -87,6 +117,12 @@ class JobFields(Shape):
     priority: int = Field(default=0, ge=-1000, le=1000, description="Smaller goes first.")
     queue: Word = "default"
     concurrency_key: str | None = Field(default=None, min_length=1, max_length=200)
+    target: Target | None = Field(
+        default=None, description="Where it must run; without one, whichever worker serves its queue."
+    )
+    read_only: bool = Field(
+        default=False, description="It changes nothing: on a host, several such runs go at once."
+    )
     retention: Retention = Retention()
     tags: list[TagText] = Field(default=[], max_length=50)
     external_ref: JsonObject | None = None

@@ -27,6 +27,7 @@ class Engine:
         chores: Sequence[Chore] = (),
         *,
         who_may_enter_changed: Callable[[], None] | None = None,
+        there_may_be_work: Callable[[], None] | None = None,
     ) -> None:
         """Without orders this node has no worker of its own."""
         self._announcer = Announcer(database)
@@ -38,6 +39,8 @@ class Engine:
         wakes = {Hint.TIMERS: self._scheduler.wake}
         if who_may_enter_changed is not None:
             wakes[Hint.KEYS] = who_may_enter_changed
+        if there_may_be_work is not None:
+            wakes[Hint.READY] = there_may_be_work
         listening = Listening(database, listen_url, wakes)
         self._hints = Loop("hints", listening.step, within=None)
         self._worker = WorkerChild(orders) if orders else None

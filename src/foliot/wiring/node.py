@@ -11,6 +11,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
@@ -22,12 +23,13 @@ from foliot.clock import monotonic
 from foliot.domain.errors import Conflict, DatabaseUnavailable, FoliotError, Invalid
 from foliot.domain.schedule.zone import ZONE_DATA_VERSION
 from foliot.embedded.server import EmbeddedServer
-from foliot.services import setup, workers
+from foliot.services import master_key, setup, workers
 from foliot.services.access import Door
 from foliot.settings import Settings
 from foliot.storage.server import ServerFacts
 from foliot.storage.tx import Database
 from foliot.web.app import create_app
+from foliot.web.bell import Bell
 from foliot.web.health import Readiness
 from foliot.web.rates import Rates
 from foliot.wiring.chores import chores
@@ -44,6 +46,7 @@ from foliot.wiring.home import (
     restart_postgres,
 )
 from foliot.wiring.limits import failures_of, quotas_of
+from foliot.wiring.master_keys import given_keys, vault_of
 from foliot.wiring.reach import OWN_MACHINE, egress_allow_of, is_loopback, is_own_machine
 from foliot.wiring.worker import orders_of
 
@@ -82,12 +85,15 @@ class Node:
         self._broken: FoliotError | None = None
         self._db = Database(here.url)
         self._door = Door(self._db, quotas_of(settings))
+        self._vault = vault_of(given_keys(settings), settings.data_dir)
+        bell = Bell()
         self._engine = Engine(
             self._db,
             settings.listen_url or here.url,
             orders_of(settings, here.url),
             chores(self._db),
             who_may_enter_changed=self._door.forget,
+            there_may_be_work=bell.ring,
         )
         self._http = Http(
             uvicorn.Config(
@@ -97,8 +103,11 @@ class Node:
                     self._db,
                     self._engine.announce,
                     door=self._door,
+                    vault=self._vault,
                     rates=Rates(failures_of(settings)),
                     egress_allow=egress_allow_of(settings),
+                    bell=bell,
+                    lease=timedelta(seconds=settings.worker_lease),
                 ),
                 lifespan="off",
                 ws="none",
@@ -144,8 +153,11 @@ class Node:
         warnings = [each.replace(f"login {self._facts.login}", "login") for each in self._facts.warnings]
         try:
             async with asyncio.timeout(PATIENCE_OF_READYZ):
-                if (await setup.state(self._db)).is_held:
+                state = await setup.state(self._db)
+                if state.is_held:
                     warnings.append(HELD)
+                if not master_key.opens_canary(self._vault, state):
+                    warnings.append(master_key.WRONG)
                 if not await workers.count_alive(self._db):
                     warnings.append(NO_WORKER)
         except (FoliotError, TimeoutError):
@@ -160,6 +172,7 @@ class Node:
             tzdata_version=ZONE_DATA_VERSION,
             keep=lambda key: kept.append(keep_admin_key(self._settings.data_dir, key)),
         )
+        await master_key.begin(self._db, self._vault, makes=self._here.server is not None)
         lines = [f"  database   PostgreSQL {self._facts.version}, {self._here.where}"]
         if first is not None:
             log.info("key.created", extra={"prefix": first.prefix, "path": kept[0]})

@@ -13,33 +13,35 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
+from functools import partial
+from pathlib import Path
 
 from foliot import telemetry
 from foliot.clock import pause
 from foliot.domain.errors import FoliotError
-from foliot.domain.ids import WorkerId
 from foliot.engine.hints import Listening
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
 from foliot.handlers.means import Means
+from foliot.services import master_key
 from foliot.services.hints import Announcer, Hint
 from foliot.settings import Settings
 from foliot.storage.tx import Database, PoolSize
+from foliot.wiring.beating import LAST_WORDS_WITHIN, Beating, leave, soon
 from foliot.wiring.collecting import collect_seldom
+from foliot.wiring.master_keys import given_keys, vault_of
 from foliot.wiring.reach import egress_allow_of
-from foliot.worker.heart import STUCK, Heart
-from foliot.worker.link import LocalLink
+from foliot.worker.heart import STUCK
+from foliot.worker.link import Link, LocalLink
 from foliot.worker.logbook import Logbook
 from foliot.worker.reporting import Reporter
 from foliot.worker.worker import Worker
 
 log = logging.getLogger("foliot.wiring.worker")  # run as a program, its name would be __main__
-LAST_WORDS_WITHIN = 0.75  # seconds
 TIMERS_PAUSE = 0.25  # seconds between hints that settling may have moved a timer
 HARD_END = 5.0  # seconds after the grace, should the loop be stuck and nobody left to kill us
 
@@ -55,6 +57,8 @@ class Orders:
     lease: float
     log_format: str
     log_level: str
+    data_dir: str  # where the master key is, unless it is among these
+    master_keys: tuple[str, ...] = field(default=(), repr=False)
     egress_allow: tuple[str, ...] = ()
     app: str | None = None  # module:app, whose jobs are brought up to date before any run starts
 
@@ -69,7 +73,7 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
     return Orders(
         url=url,
         listen_url=settings.listen_url or url,
-        secrets=(url, *settings.secrets()),
+        secrets=(url, *settings.secrets(), *given_keys(settings)),
         permits=settings.worker_concurrency,
         queues=settings.worker_queues,
         grace=settings.worker_grace,
@@ -77,6 +81,8 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
         log_format=settings.log_format,
         log_level=settings.log_level,
         egress_allow=egress_allow_of(settings),
+        data_dir=str(settings.data_dir),
+        master_keys=given_keys(settings),
         app=settings.app,
     )
 
@@ -104,13 +110,16 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stopping.set)
     if is_child:
-        _watch_the_parent(lambda: _soon(loop, stopping.set), orders.grace + HARD_END)
+        _watch_the_parent(lambda: soon(loop, stopping.set), orders.grace + HARD_END)
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(orders.url, size=PoolSize(1, 4)))
         if orders.app is not None:
             await _load(orders.app, database, tuple(orders.egress_allow))
         name, lease = f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease)
-        link = LocalLink(database, name, lease, orders.queues)
+        vault = vault_of(orders.master_keys, Path(orders.data_dir))
+        if not is_child:  # the node has looked already
+            await master_key.begin(database, vault, makes=False)
+        link = LocalLink(database, name, lease, orders.queues, vault)
         reporter = Reporter(link)
         logbook = Logbook(link)
         means = Means(database, egress_allow=tuple(orders.egress_allow))
@@ -133,7 +142,7 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
             announcer.announce(Hint.TIMERS)
 
         reporter.when_accepted = settled
-        async with Beating(orders, worker):
+        async with Beating(worker, lease, partial(_own_line, orders)):
             tasks = [asyncio.create_task(each.run()) for each in (claims, reports, hints, lines)]
             log.info(
                 "worker.started",
@@ -145,7 +154,7 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
             await worker.drain(orders.grace)
             await asyncio.wait(tasks[:1], timeout=LAST_WORDS_WITHIN)  # a claim under way is handed back too
             await reporter.all_sent(LAST_WORDS_WITHIN)
-            await _leave(link, worker.id)
+            await leave(link, worker.id)
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
@@ -160,59 +169,10 @@ async def _load(address: str, database: Database, egress_allow: tuple[str, ...])
     await apps.bring_up_to_date(database, app, egress_allow)
 
 
-class Beating:
-    """The heart in a thread with a loop and a connection of its own, for as long as this block lasts."""
-
-    def __init__(self, orders: Orders, worker: Worker) -> None:
-        self._orders = orders
-        self._worker = worker
-        self._body = asyncio.get_running_loop()
-        self._stop: Future[Callable[[], None]] = Future()
-        self._thread = threading.Thread(target=self._live, name="heart", daemon=True)
-
-    async def __aenter__(self) -> None:
-        self._thread.start()
-        await asyncio.wrap_future(self._stop)
-
-    async def __aexit__(self, *_: object) -> None:
-        self._stop.result()()
-        await asyncio.to_thread(self._thread.join)
-
-    def _live(self) -> None:
-        try:
-            asyncio.run(self._beat())
-        except BaseException as error:
-            if self._stop.done():
-                log.exception("heart.failed")
-                os._exit(STUCK)  # without a heart the runs would be given to others while we work on
-            self._stop.set_exception(error)
-
-    async def _beat(self) -> None:
-        lease = timedelta(seconds=self._orders.lease)
-        async with Database(self._orders.url, size=PoolSize(1, 1)) as database:
-            heart = Heart(LocalLink(database, "", lease), self._worker, self._body, lease)
-            beats, here = Loop("heart", heart.step), asyncio.get_running_loop()
-            self._worker.when_registered = heart.follow
-
-            def beat_soon() -> None:
-                heart.beat_soon()
-                _soon(here, beats.wake)
-
-            self._worker.beat_soon = beat_soon
-            self._stop.set_result(lambda: _soon(here, beats.stop))
-            await beats.run()
-
-
-def _soon(loop: asyncio.AbstractEventLoop, do: Callable[[], None]) -> None:
-    with suppress(RuntimeError):  # that loop is over already
-        loop.call_soon_threadsafe(do)
-
-
-async def _leave(link: LocalLink, worker_id: WorkerId | None) -> None:
-    if worker_id is not None:
-        with suppress(FoliotError, TimeoutError):  # else the sweeper finds that we are gone
-            async with asyncio.timeout(LAST_WORDS_WITHIN):
-                await link.leave(worker_id)
+@asynccontextmanager
+async def _own_line(orders: Orders) -> AsyncIterator[Link]:
+    async with Database(orders.url, size=PoolSize(1, 1)) as database:
+        yield LocalLink(database, "", timedelta(seconds=orders.lease))
 
 
 def _watch_the_parent(stop: Callable[[], None], hard_after: float) -> None:

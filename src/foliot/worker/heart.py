@@ -41,7 +41,10 @@ class Heart:
         self._is_hurried = False
         self._asked_at: float | None = None  # since when the body owes us a sign of life
 
-    def follow(self, worker_id: WorkerId, registered_at: float) -> None:
+    def follow(self, worker_id: WorkerId, registered_at: float, lease: timedelta | None = None) -> None:
+        """`lease` where it is known only now: a server elsewhere has told it."""
+        if lease is not None:
+            self._lease = lease.total_seconds()
         self._renewed_at = registered_at
         self._beat_at = registered_at + self._lease / BEATS_PER_LEASE
         self._worker_id = worker_id

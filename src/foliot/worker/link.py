@@ -1,4 +1,4 @@
-"""The worker's line to Foliot: here straight to the services; a host far away speaks HTTP through the same protocol."""
+"""The worker's line to Foliot: here straight to the services; `http_link.py` speaks HTTP through the same protocol."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from foliot.services import Database, logs, workers
 from foliot.services.claim import Claimer, Turns
 from foliot.services.logs import LogChunk
 from foliot.services.report import Report, report
+from foliot.services.vault import Vault
 from foliot.services.work import Work, claim_work
 from foliot.services.workers import Beat
 
@@ -46,6 +47,7 @@ class LocalLink:
     name: str
     lease: timedelta = workers.LEASE
     queues: Sequence[str] = ("*",)
+    vault: Vault | None = None  # without one, runs that need secrets fail
     _turns: Turns = field(default_factory=Turns)
 
     async def register(self, types: Sequence[str], capacity: int) -> WorkerId:
@@ -68,7 +70,7 @@ class LocalLink:
         for queue in self.queues:
             if len(found) < permits:
                 claimer = Claimer(worker_id, queue, types, permits - len(found), self._turns)
-                loaded, orphans = await claim_work(self.database, claimer)
+                loaded, orphans = await claim_work(self.database, claimer, self.vault)
                 found += loaded
                 for each in orphans:  # its lease is swept at its deadline
                     log.error("run.orphaned", extra={"run": str(each.run_id), "job": str(each.job_id)})

@@ -6,17 +6,27 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 
 from foliot.clock import Clock, SystemClock
 from foliot.domain.errors import Unavailable
 from foliot.domain.ids import RunId
-from foliot.domain.logs import LogHead, LogLine, LogStream, fitting, lines_of
+from foliot.domain.logs import (
+    LogHead,
+    LogLine,
+    LogStream,
+    fitted,
+    fitting,
+    lines_of,
+    whole_lines,
+)
+from foliot.domain.masking import NO_MASKS, Masks
 from foliot.sdk.context import Write
 from foliot.services.logs import LogChunk
 from foliot.worker.link import Link
+from foliot.worker.masking import MaskedLines
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +48,23 @@ class Page:
     lines: list[LogLine] = field(default_factory=list)
     delivered: int = 0
     is_over: bool = False  # nobody writes here any more
+    masks: Masks = NO_MASKS
+    masked: dict[LogStream, MaskedLines] = field(default_factory=dict)
+
+    def add(self, lines: list[LogLine]) -> None:
+        kept, self.head = fitting(self.head, lines)
+        self.lines += lines[: len(kept) + 1]
+
+    def add_masked(self, kind: LogStream, lines: list[LogLine]) -> None:
+        """Lines are made to fit when the secrets are out of them: half of one would not be known for one."""
+        if kind not in self.masked:
+            self.masked[kind] = MaskedLines(self.masks)
+        self.add([replace(line, text=fitted(line.text)) for line in self.masked[kind].take(lines)])
+
+    def end(self) -> None:
+        self.is_over = True
+        for held in self.masked.values():
+            self.add([replace(line, text=fitted(line.text)) for line in held.rest()])
 
 
 class Logbook:
@@ -53,35 +80,41 @@ class Logbook:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_warm = False  # the next delivery comes soon, without being asked for
 
-    def writer(self, run_id: RunId, fence: int, attempt: int) -> Write:
-        return partial(self._write, (run_id, fence), attempt)
+    def writer(self, run_id: RunId, fence: int, attempt: int, masks: Masks = NO_MASKS) -> Write:
+        return partial(self._write, (run_id, fence), attempt, masks)
 
     async def step(self) -> timedelta:
         self._loop = asyncio.get_running_loop()
         self._is_warm = await self._deliver()
         return SOON if self._is_warm else IDLE
 
+    def has_lines_of(self, key: Key) -> bool:
+        """Most attempts write nothing."""
+        return key in self._pages
+
     async def finish(self, run_id: RunId, fence: int) -> None:
         """Before the end of an attempt is reported: whoever follows the run stops at its end."""
         page = self._pages.get((run_id, fence))
         if page is None:
             return
-        page.is_over = True
+        with self._writing:
+            page.end()
         try:
             async with asyncio.timeout(FINISH_WITHIN):
                 await self._deliver()
         except (Unavailable, TimeoutError) as error:
             log.warning("lines.late", extra={"run": str(run_id), "reason": str(error)})
 
-    def _write(self, key: Key, attempt: int, stream: str, text: str) -> None:
+    def _write(self, key: Key, attempt: int, masks: Masks, stream: str, text: str) -> None:
         now, kind = self._clock.now(), LogStream(stream)
         with self._writing:
-            page = self._pages.setdefault(key, Page(attempt))
+            page = self._pages.get(key) or self._pages.setdefault(key, Page(attempt, masks=masks))
             if page.head.truncated:
                 return
-            lines = [LogLine(now, kind, line) for line in lines_of(text)]
-            kept, page.head = fitting(page.head, lines)
-            page.lines += lines[: len(kept) + 1]
+            if masks:
+                page.add_masked(kind, [LogLine(now, kind, line) for line in whole_lines(text)])
+            else:
+                page.add([LogLine(now, kind, line) for line in lines_of(text)])
         if not self._is_warm and self._loop is not None:
             self._loop.call_soon_threadsafe(self.wake)
 

@@ -1,15 +1,16 @@
-"""One attempt: a handler, a deadline, and what came of it as a value that can be stored."""
+"""One attempt: a handler, and what came of it as a value that can be stored."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
+from contextlib import nullcontext
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
-from foliot.domain.outcomes import AskedSkip, Failed, TimedOut
+from foliot import telemetry
+from foliot.domain.masking import MASK, NO_MASKS, Masks
+from foliot.domain.outcomes import AskedSkip, Failed
 from foliot.domain.run import RunError
 from foliot.handlers.registry import Assignment, Done, Handler, failed
 from foliot.sdk.context import Context, Write, to_nowhere
@@ -19,18 +20,18 @@ MOST_OUTPUT = 1024 * 1024  # bytes of JSON
 MOST_MESSAGE = 4_000  # characters
 # PostgreSQL keeps neither of these in JSON or text.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_NOTHING_HIDDEN = nullcontext()
 
 
-async def perform(handler: Handler, work: Work, write: Write = to_nowhere) -> Done:
-    """Raises nothing but CancelledError, when somebody other than the deadline ended it."""
-    try:
-        async with asyncio.timeout(max(timedelta(0), work.left).total_seconds()) as deadline:
+async def perform(handler: Handler, work: Work, write: Write = to_nowhere, masks: Masks = NO_MASKS) -> Done:
+    """Raises nothing but CancelledError, when somebody ended it: its deadline, a person, a shutdown."""
+    # What libraries tell in the log of this process is none of the run's, but may hold its secrets.
+    with telemetry.hidden(masks) if masks else _NOTHING_HIDDEN:
+        try:
             done = await handler.run(assignment_of(work, write))
-    except TimeoutError as error:
-        done = Done(TimedOut()) if deadline.expired() else _raised(error)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
-        done = _raised(error)
-    return storable(done)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
+            done = _raised(error)
+    return storable(done, masks)
 
 
 def assignment_of(work: Work, write: Write = to_nowhere) -> Assignment:
@@ -49,19 +50,30 @@ def assignment_of(work: Work, write: Write = to_nowhere) -> Assignment:
     return Assignment(ctx, work.config, work.input)
 
 
-def storable(done: Done) -> Done:
-    """An output that is no JSON, or too much of it, is a failure that no retry would mend."""
+def storable(done: Done, masks: Masks = NO_MASKS) -> Done:
+    """Without secrets. An output that is no JSON, or too much of it, is a failure that no retry would mend."""
     if isinstance(done.outcome, Failed):
         error = done.outcome.error
-        clean = RunError(_clean(error.code)[:100], _clean(error.message)[:MOST_MESSAGE])
+        # What is cut off last may be the middle of a secret, so those go first.
+        clean = RunError(
+            _clean(masks.text(error.code))[:100], _clean(masks.text(error.message))[:MOST_MESSAGE]
+        )
         done = Done(replace(done.outcome, error=clean), done.output)
     if isinstance(done.outcome, AskedSkip):
-        done = Done(AskedSkip(done.outcome.reason, _clean(done.outcome.note)[:MOST_MESSAGE]), done.output)
+        note = _clean(masks.text(done.outcome.note))[:MOST_MESSAGE]
+        done = Done(AskedSkip(done.outcome.reason, note), done.output)
     if done.output is None or (problem := _problem(done.output)) is None:
-        return done
+        return Done(done.outcome, _masked(done.output, masks)) if masks else done
     if isinstance(done.outcome, Failed):
         return Done(done.outcome)
     return failed("output_invalid", problem, permanent=True)
+
+
+def _masked(output: Any, masks: Masks) -> Any:
+    try:
+        return masks.json(output)
+    except RecursionError:  # too deep to look through, though not too deep to be stored
+        return MASK
 
 
 def _problem(output: Any) -> str | None:

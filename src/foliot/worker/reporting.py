@@ -39,7 +39,7 @@ class Reporter:
         return len(self._owed)
 
     def keys(self) -> set[tuple[RunId, int]]:
-        return {(report.run_id, report.fence) for report in self._owed}
+        return {(report.run_id, report.fence) for report in list(self._owed)}
 
     def put(self, report: Report) -> None:
         self._owed.append(report)

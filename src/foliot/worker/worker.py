@@ -10,12 +10,15 @@ from datetime import timedelta
 from random import Random, SystemRandom
 
 from foliot.clock import monotonic
+from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
-from foliot.domain.outcomes import Cancelled, HandedBack, Outcome
+from foliot.domain.masking import NO_MASKS, Masks
+from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, TimedOut
 from foliot.handlers.registry import Done, Handler
 from foliot.services.report import Report
 from foliot.services.work import Work
 from foliot.services.workers import Beat
+from foliot.worker.deadlines import Deadlines
 from foliot.worker.link import Link
 from foliot.worker.logbook import Logbook
 from foliot.worker.performing import perform
@@ -29,10 +32,12 @@ Key = tuple[
 AT_ONCE = timedelta(0)
 LOOK_EVERY = 1.0  # seconds between looks for work when no hint comes
 ENDS_WITHIN = 1.5  # seconds for work that was told to stop
+MOST_AT_ONCE = 500  # runs in one claim: the next is on its way while these are begun
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Attempt:
+    key: Key
     work: Work
     worker_id: WorkerId
     due_by: float  # on the monotonic clock
@@ -59,24 +64,30 @@ class Worker:
         self.is_draining = False
         self._link = link
         self._handlers = handlers
+        self._types = sorted(handlers)
         self._reporter = reporter
         self._permits = permits
         self._logbook = logbook or Logbook(link)
         self._chance = chance or SystemRandom()
         self._attempts: dict[Key, Attempt] = {}
+        self._deadlines = Deadlines(self._time_out)
         self._is_unsure = False  # whether a claim's answer was lost
 
     async def step(self) -> timedelta:
         if self.is_draining:
             return self._nap()
-        worker_id = self.id or await self._register()
+        worker_id = self.id or await self.register()
         if self._is_unsure:
             await self._hand_back_unknown(worker_id)
         free = self._permits - len(self._attempts)
         if free <= 0 or self._reporter.owed > 2 * BATCH:
             return self._nap()  # the next attempt to end wakes us
         try:
-            found = await self._link.claim(worker_id, sorted(self._handlers), free)
+            found = await self._link.claim(worker_id, self._types, min(free, MOST_AT_ONCE))
+        except WorkerGone:
+            if self.id == worker_id:
+                self.stop_all("given up for lost")
+            return AT_ONCE
         except BaseException:
             self._is_unsure = True
             raise
@@ -104,8 +115,8 @@ class Worker:
         self.wake()
 
     def working_on(self) -> list[Key]:
-        """Called from the heart's thread; making a list of a dictionary is one step that no other thread can interrupt."""
-        return list(self._attempts)
+        """What it has still to report included. Called from the heart's thread; making a list is one step that no other can interrupt."""
+        return [*list(self._attempts), *self._reporter.keys()]
 
     def first_due(self) -> float | None:
         """The earliest moment by which some attempt should have ended. Called from the heart's thread."""
@@ -124,11 +135,12 @@ class Worker:
         for handler in self._handlers.values():
             await handler.close()
 
-    async def _register(self) -> WorkerId:
+    async def register(self) -> WorkerId:
+        """Under a new id; the step does it where there is none."""
         began = monotonic()
-        self.id = await self._link.register(sorted(self._handlers), self._permits)
+        self.id = await self._link.register(self._types, self._permits)
         self.when_registered(self.id, began)
-        log.info("worker.registered", extra={"worker": str(self.id), "types": sorted(self._handlers)})
+        log.info("worker.registered", extra={"worker": str(self.id), "types": self._types})
         return self.id
 
     async def _hand_back_unknown(self, worker_id: WorkerId) -> None:
@@ -138,24 +150,30 @@ class Worker:
         self._is_unsure = False
 
     def _begin(self, work: Work, worker_id: WorkerId) -> None:
-        attempt = Attempt(work, worker_id, monotonic() + work.left.total_seconds())
+        claimed = work.claimed
+        key, due_by = (claimed.run_id, claimed.fence), monotonic() + work.left.total_seconds()
+        attempt = Attempt(key, work, worker_id, due_by)
         if self.is_draining or self.id != worker_id:  # a claim under way when the end came
             self._report(attempt, Done(HandedBack()))
             return
-        self._attempts[_key(work)] = attempt
+        self._attempts[key] = attempt
+        self._deadlines.add(due_by, attempt)
         attempt.task = asyncio.create_task(self._attempt(attempt))
 
     async def _attempt(self, attempt: Attempt) -> None:
         work = attempt.work
         try:
-            write = self._logbook.writer(*_key(work), work.claimed.attempt)
-            done = await perform(self._handlers[work.claimed.type], work, write)
+            masks = Masks(work.masks) if work.masks else NO_MASKS
+            write = self._logbook.writer(*attempt.key, work.claimed.attempt, masks)
+            done = await perform(self._handlers[work.claimed.type], work, write, masks)
         except asyncio.CancelledError:
             done = Done(attempt.why or HandedBack())
         attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
-        await self._logbook.finish(*_key(work))
-        del self._attempts[_key(work)]
-        self._report(attempt, done)
+        if self._logbook.has_lines_of(attempt.key):
+            await self._logbook.finish(*attempt.key)
+        self._deadlines.drop(attempt.due_by, attempt)
+        self._report(attempt, done)  # first, so that at every moment it is known of
+        del self._attempts[attempt.key]
         self.wake()
 
     def _report(self, attempt: Attempt, done: Done) -> None:
@@ -171,9 +189,8 @@ class Worker:
             attempt.why = why
             attempt.task.cancel()
 
+    def _time_out(self, attempt: Attempt) -> None:
+        self._end(attempt, TimedOut())
+
     def _nap(self) -> timedelta:
         return timedelta(seconds=LOOK_EVERY * self._chance.uniform(0.5, 1))
-
-
-def _key(work: Work) -> Key:
-    return work.claimed.run_id, work.claimed.fence

@@ -108,6 +108,9 @@ class Rules:
     retries: int | None = None
     retry_delays: str | None = None
     tags: tuple[str, ...] | None = None
+    server: str | None = None
+    host: str | None = None
+    read_only: bool | None = None
 
     def body(self, now: datetime, zone: str) -> dict[str, Any]:
         alone = (
@@ -120,6 +123,7 @@ class Rules:
             "queue",
             "priority",
             "max_runs",
+            "read_only",
         )
         body = _given(**{name: getattr(self, name) for name in alone})
         if self.payload is not None:
@@ -131,7 +135,14 @@ class Rules:
             body["tags"] = list(self.tags)
         if (retry := self._retry()) is not None:
             body["retry"] = retry
+        if (target := self._target()) is not None:
+            body["target"] = target
         return body
+
+    def _target(self) -> dict[str, str] | None:
+        if self.server is not None and self.host is not None:
+            raise Invalid("Not both: --server, --host.", hint="A server runs where its host is.")
+        return _given(server=self.server, host=self.host) or None
 
     def _retry(self) -> dict[str, Any] | None:
         if self.retries is None and self.retry_delays is None:
@@ -233,6 +244,17 @@ OverlapFlag = Annotated[Overlap | None, typer.Option("--overlap", help="When the
 MisfireFlag = Annotated[Misfire | None, typer.Option("--misfire", help="When its time has gone by.")]
 OnLostFlag = Annotated[OnLost | None, typer.Option("--on-lost", help="When its worker is gone.")]
 Queue = Annotated[str | None, typer.Option(help="Which workers take it.", metavar="QUEUE")]
+Server = Annotated[
+    str | None, typer.Option(help="Run it on whichever host has this server instance.", metavar="NAME")
+]
+HostFlag = Annotated[str | None, typer.Option("--host", help="Run it on this host.", metavar="NAME")]
+ReadOnly = Annotated[
+    bool | None,
+    typer.Option(
+        "--read-only/--mutating",
+        help="Whether it changes anything: of those that do, a host runs one at a time.",
+    ),
+]
 Priority = Annotated[int | None, typer.Option(help="Smaller goes first.", metavar="N")]
 MaxRuns = Annotated[int | None, typer.Option(min=1, help="Complete after so many runs.", metavar="N")]
 StartAt = Annotated[str | None, typer.Option(help="Not before.", metavar="TIME")]

@@ -56,9 +56,13 @@ class Job(Generic[P, R]):
             **as_json(self._options),
             "name": self.name,
             "type": "python",
-            "config": {"call": self.call},
+            "config": self._config(),
             "external_ref": {"source": "code", "app": self.app.name},
         }
+
+    def _config(self) -> dict[str, Any]:
+        named = {here: {"secret": name} for here, name in self._options.get("secrets", {}).items()}
+        return {"call": self.call, "secrets": named} if named else {"call": self.call}
 
     def _check_payload(self) -> None:
         payload, where = self._options.get("payload", {}), f"The payload of {self.name} does not fit:"

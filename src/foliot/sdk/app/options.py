@@ -15,7 +15,7 @@ DurationLike = timedelta | str
 InstantLike = datetime | str
 Json = Mapping[str, Any]
 SCHEDULES = ("cron", "every", "at", "when", "schedule")
-NOT_OF_THE_API = frozenset({*SCHEDULES, "timezone", "depends_on"})
+NOT_OF_THE_API = frozenset({*SCHEDULES, "timezone", "depends_on", "secrets"})
 
 
 class RetryOptions(TypedDict, total=False):
@@ -58,6 +58,7 @@ class JobOptions(TypedDict, total=False):
     """At most one of cron, every, at, when and schedule; with none the job runs when it is asked to.
 
     `schedule` is for what the others cannot say, as the API takes it. `depends_on` and `calendars` go by name.
+    `secrets` says under which names the function finds which of the workspace's: {"token": "crm-token"}.
     """
 
     name: str
@@ -77,6 +78,8 @@ class JobOptions(TypedDict, total=False):
     queue: str
     priority: int
     concurrency_key: str
+    target: Mapping[Literal["host", "server"], str]
+    read_only: bool
     misfire: Literal["latest", "all", "skip"]
     grace: DurationLike
     max_catch_up: int
@@ -91,6 +94,7 @@ class JobOptions(TypedDict, total=False):
     start_deadline: DurationLike
     on_lost: Literal["repeat", "fail"]
     retention: RetentionOptions
+    secrets: Mapping[str, str]
 
 
 def check_options(options: JobOptions, where: str) -> None:

@@ -10,12 +10,15 @@ from typing import Self
 from foliot.sdk.asking import Ask, Ref, post
 from foliot.sdk.asynchronous.calendars import AsyncCalendars
 from foliot.sdk.asynchronous.freezes import AsyncFreezes
+from foliot.sdk.asynchronous.hosts import AsyncHosts
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.identity import AsyncKeys, AsyncMembers, AsyncWorkspaces
 from foliot.sdk.asynchronous.jobs import AsyncJobs
 from foliot.sdk.asynchronous.rooms import AsyncRooms
 from foliot.sdk.asynchronous.runs import AsyncRuns
+from foliot.sdk.asynchronous.secrets import AsyncSecrets
 from foliot.sdk.asynchronous.streaming import events_of
+from foliot.sdk.asynchronous.worker import AsyncWorker
 from foliot.sdk.keywords import ScheduleLike, schedule_body
 from foliot.sdk.place import find
 from foliot.sdk.reading import read_text
@@ -56,6 +59,9 @@ class AsyncClient:
         self.keys = AsyncKeys(self._http)
         self.members = AsyncMembers(self._http)
         self.workspaces = AsyncWorkspaces(self._http)
+        self.secrets = AsyncSecrets(self._http)
+        self.hosts = AsyncHosts(self._http)
+        self.worker = AsyncWorker(self._http)
 
     async def preview(
         self, schedule: ScheduleLike, *, n: int = 5, after: datetime | str | None = None

@@ -14,12 +14,15 @@ from foliot.sdk.place import find
 from foliot.sdk.reading import read_text
 from foliot.sdk.synchronous.calendars import Calendars
 from foliot.sdk.synchronous.freezes import Freezes
+from foliot.sdk.synchronous.hosts import Hosts
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.identity import Keys, Members, Workspaces
 from foliot.sdk.synchronous.jobs import Jobs
 from foliot.sdk.synchronous.rooms import Rooms
 from foliot.sdk.synchronous.runs import Runs
+from foliot.sdk.synchronous.secrets import Secrets
 from foliot.sdk.synchronous.streaming import events_of
+from foliot.sdk.synchronous.worker import Worker
 from foliot.wire.agenda import AgendaOut
 from foliot.wire.audit import AuditOut
 from foliot.wire.events import EventOut
@@ -57,6 +60,9 @@ class Client:
         self.keys = Keys(self._http)
         self.members = Members(self._http)
         self.workspaces = Workspaces(self._http)
+        self.secrets = Secrets(self._http)
+        self.hosts = Hosts(self._http)
+        self.worker = Worker(self._http)
 
     def preview(
         self, schedule: ScheduleLike, *, n: int = 5, after: datetime | str | None = None

@@ -20,14 +20,17 @@ SELECT workspace_id, id, scope, start_at, end_at, after, per_minute, running, re
  ORDER BY start_at;
 
 -- name: ready_place
--- How many of its workspace are ahead of it in its queue, as a claim would take them. Counting ends where it stops being news.
-SELECT mine.queue, mine.type, mine.available_at,
+-- How many of its workspace are ahead of it in its queue, or for its target, as a claim would take them. Counting ends where it stops
+-- being news.
+SELECT mine.queue, mine.type, mine.target, mine.read_only, mine.available_at,
        (SELECT count(*) FROM (SELECT FROM ready
-                               WHERE queue = mine.queue AND workspace_id = mine.workspace_id AND available_at <= %(now)s
+                               WHERE ((mine.target IS NULL AND target IS NULL AND queue = mine.queue) OR target = mine.target)
+                                 AND workspace_id = mine.workspace_id AND read_only = mine.read_only AND available_at <= %(now)s
                                  AND (priority, available_at, position) < (mine.priority, mine.available_at, mine.position)
                                LIMIT %(most)s) AS ahead) AS ahead,
        (SELECT count(*) FROM (SELECT FROM ready
-                               WHERE queue = mine.queue AND workspace_id = mine.workspace_id AND available_at <= %(now)s
+                               WHERE ((mine.target IS NULL AND target IS NULL AND queue = mine.queue) OR target = mine.target)
+                                 AND workspace_id = mine.workspace_id AND read_only = mine.read_only AND available_at <= %(now)s
                                LIMIT %(most)s) AS line) AS line
   FROM ready AS mine
  WHERE mine.run_id = %(run_id)s;
@@ -49,4 +52,4 @@ SELECT mine.waits_for, mine.available_at, mine.expires_at, mine.concurrency_key,
 SELECT key, cap, in_use FROM limits WHERE workspace_id = %(workspace_id)s AND key = ANY (%(keys)s) ORDER BY key;
 
 -- name: workers
-SELECT name, queues, types, is_draining FROM workers WHERE alive_until >= %(now)s ORDER BY name, id;
+SELECT name, queues, types, is_draining, host_id FROM workers WHERE alive_until >= %(now)s ORDER BY name, id;

@@ -74,7 +74,9 @@ SELECT workspace_id, id FROM jobs WHERE paused_until <= %(now)s ORDER BY paused_
 -- name: purge_work
 -- What is still to be done, in the order of locks; a report on one of these finds no lease and is refused.
 WITH leased AS (DELETE FROM leases WHERE job_id = %(id)s),
-     readied AS (DELETE FROM ready WHERE queue = %(queue)s AND workspace_id = %(workspace_id)s AND job_id = %(id)s)
+     readied AS (DELETE FROM ready
+                  WHERE ((target IS NULL AND queue = %(queue)s AND workspace_id = %(workspace_id)s)
+                      OR (target = %(target)s AND workspace_id = %(workspace_id)s)) AND job_id = %(id)s)
 DELETE FROM waiting WHERE job_id = %(id)s;
 
 -- name: mark_purged

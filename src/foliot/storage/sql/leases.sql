@@ -12,6 +12,15 @@ SELECT leases.run_id, leases.job_id, leases.trigger, leases.attempts, leases.ret
 -- name: of_run
 SELECT run_id, fence, worker_id FROM leases WHERE run_id = %(run_id)s;
 
+-- name: told_already
+-- Reports that were taken before, and whose acknowledgement was lost: the run ended, or the attempt did, just so.
+SELECT told.run_id
+  FROM unnest(%(run_ids)s::uuid[], %(fences)s::int[], %(statuses)s::text[]) AS told (run_id, fence, status)
+ WHERE EXISTS (SELECT FROM runs WHERE runs.id = told.run_id AND runs.fence = told.fence AND runs.worker_id = %(worker_id)s
+                  AND runs.status = told.status)
+    OR EXISTS (SELECT FROM attempts WHERE attempts.run_id = told.run_id AND attempts.fence = told.fence
+                  AND attempts.worker_id = %(worker_id)s AND attempts.status = told.status);
+
 -- name: abandoned
 -- Runs whose worker is no longer registered: it left, or was struck off for its silence.
 SELECT leases.run_id, leases.job_id, leases.fence, leases.worker_id
@@ -30,9 +39,10 @@ WITH settled AS MATERIALIZED (
     SELECT * FROM unnest(%(run_ids)s::uuid[], %(statuses)s::text[], %(skip_reasons)s::text[], %(notes)s::text[], %(attempts)s::text[],
                          %(errors)s::jsonb[], %(outputs)s::jsonb[], %(retry_ats)s::timestamptz[], %(retries)s::int[],
                          %(losses)s::int[], %(expires_ats)s::timestamptz[], %(queues)s::text[], %(types)s::text[],
-                         %(priorities)s::smallint[], %(timeouts)s::interval[], %(concurrency_keys)s::text[])
+                         %(priorities)s::smallint[], %(timeouts)s::interval[], %(concurrency_keys)s::text[], %(targets)s::text[],
+                         %(read_onlys)s::boolean[])
              AS settled (run_id, status, skip_reason, note, attempt, error, output, retry_at, retries, losses, expires_at, queue, type,
-                         priority, timeout, concurrency_key)),
+                         priority, timeout, concurrency_key, target, read_only)),
 gone AS (
     DELETE FROM leases USING settled WHERE leases.run_id = settled.run_id
  RETURNING leases.*),
@@ -52,10 +62,11 @@ tried AS (
      WHERE settled.retry_at IS NOT NULL OR gone.attempts > 1),
 again AS (
     INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
-                       host_id, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
+                       target, read_only, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
     SELECT gone.workspace_id, gone.run_id, gone.job_id, settled.queue, settled.type, settled.priority, settled.retry_at,
-           gone.planned_for, gone.exclusive, settled.concurrency_key, gone.host_id, settled.timeout, settled.expires_at, gone.trigger,
-           gone.fence, gone.attempts, settled.retries, settled.losses, gone.started_at, COALESCE(settled.error, gone.last_error)
+           gone.planned_for, gone.exclusive, settled.concurrency_key, settled.target, settled.read_only, settled.timeout,
+           settled.expires_at, gone.trigger, gone.fence, gone.attempts, settled.retries, settled.losses, gone.started_at,
+           COALESCE(settled.error, gone.last_error)
       FROM settled JOIN gone USING (run_id)
      WHERE settled.retry_at IS NOT NULL),
 told AS (

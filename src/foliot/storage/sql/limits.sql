@@ -23,7 +23,7 @@ SELECT mine.run_id, mine.workspace_id, mine.concurrency_key
   FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
  CROSS JOIN LATERAL (
        SELECT run_id, workspace_id, concurrency_key FROM ready
-        WHERE queue = %(queue)s AND workspace_id = served.id AND available_at <= %(now)s AND type = ANY (%(types)s)
+        WHERE queue = %(queue)s AND workspace_id = served.id AND target IS NULL AND available_at <= %(now)s AND type = ANY (%(types)s)
           AND (expires_at IS NULL OR expires_at > %(now)s)
         ORDER BY priority, available_at, position
         LIMIT %(share)s
@@ -32,10 +32,10 @@ SELECT mine.run_id, mine.workspace_id, mine.concurrency_key
 -- name: take
 WITH leased AS (
     INSERT INTO leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority, available_at,
-                        planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, attempts, retries, losses,
+                        planned_for, exclusive, concurrency_key, host_id, read_only, timeout, expires_at, trigger, attempts, retries, losses,
                         started_at, last_error)
     SELECT workspace_id, run_id, job_id, %(worker_id)s, fence + 1, %(now)s, %(now)s + timeout, queue, type, priority, available_at,
-           planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, attempts + 1, retries, losses,
+           planned_for, exclusive, concurrency_key, %(host_id)s, read_only, timeout, expires_at, trigger, attempts + 1, retries, losses,
            COALESCE(started_at, %(now)s), last_error
       FROM ready WHERE run_id = ANY (%(run_ids)s)
         ON CONFLICT DO NOTHING
@@ -114,9 +114,9 @@ locked AS MATERIALIZED (
      WHERE whole.cap IS NULL OR ranked.place <= whole.cap - whole.in_use
        FOR UPDATE OF waiting SKIP LOCKED),
 gone AS (DELETE FROM waiting USING locked WHERE waiting.run_id = locked.run_id RETURNING waiting.*)
-INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, host_id,
+INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, target, read_only,
                    timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
-SELECT workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, host_id, timeout,
+SELECT workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, target, read_only, timeout,
        expires_at, trigger, fence, attempts, retries, losses, started_at, last_error
   FROM gone ORDER BY position;
 
@@ -130,8 +130,8 @@ WITH locked AS MATERIALIZED (
      ORDER BY position LIMIT %(limit)s
        FOR UPDATE OF waiting SKIP LOCKED),
 gone AS (DELETE FROM waiting USING locked WHERE waiting.run_id = locked.run_id RETURNING waiting.*)
-INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, host_id,
+INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, target, read_only,
                    timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
-SELECT workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, host_id, timeout,
+SELECT workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, target, read_only, timeout,
        expires_at, trigger, fence, attempts, retries, losses, started_at, last_error
   FROM gone ORDER BY position;

@@ -5,12 +5,12 @@
 -- a freeze has begun waits until the sweeper has put in line what may not start. In the order of turns, which the planner would not keep:
 -- the last one tells where the next claim goes on.
 WITH RECURSIVE found AS (
-    (SELECT workspace_id, 1 AS n FROM ready WHERE queue = %(queue)s AND workspace_id > %(after)s
+    (SELECT workspace_id, 1 AS n FROM ready WHERE queue = %(queue)s AND workspace_id > %(after)s AND target IS NULL
         AND NOT EXISTS (SELECT FROM installation WHERE held_at IS NOT NULL)
         AND EXISTS (SELECT FROM workers WHERE id = %(worker_id)s AND alive_until >= %(now)s)
       ORDER BY workspace_id LIMIT 1)
     UNION ALL
-    SELECT (SELECT ready.workspace_id FROM ready WHERE ready.queue = %(queue)s AND ready.workspace_id > found.workspace_id
+    SELECT (SELECT ready.workspace_id FROM ready WHERE ready.queue = %(queue)s AND ready.workspace_id > found.workspace_id AND ready.target IS NULL
              ORDER BY ready.workspace_id LIMIT 1), found.n + 1
       FROM found WHERE found.workspace_id IS NOT NULL AND found.n < %(limit)s)
 SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = found.workspace_id) AS is_limited
@@ -20,12 +20,34 @@ SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = foun
                       AND start_at <= %(now)s AND (end_at IS NULL OR end_at > %(now)s))
  ORDER BY n;
 
+-- name: bound
+-- The same for a worker that serves one workspace: whether there may be work for it now.
+SELECT workers.workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = workers.workspace_id) AS is_limited
+  FROM workers
+ WHERE id = %(worker_id)s AND workspace_id = %(workspace_id)s AND alive_until >= %(now)s
+   AND NOT EXISTS (SELECT FROM installation WHERE held_at IS NOT NULL)
+   AND NOT EXISTS (SELECT FROM freezes WHERE freezes.workspace_id = workers.workspace_id AND is_to_begin
+                      AND start_at <= %(now)s AND (end_at IS NULL OR end_at > %(now)s));
+
+-- name: queues_of_workspace
+-- Of its jobs, those queues that have work: a loose scan over the jobs, since `ready` is in the order of queues alone.
+WITH RECURSIVE found AS (
+    (SELECT queue FROM jobs WHERE workspace_id = %(workspace_id)s ORDER BY queue LIMIT 1)
+    UNION ALL
+    SELECT (SELECT jobs.queue FROM jobs WHERE jobs.workspace_id = %(workspace_id)s AND jobs.queue > found.queue
+             ORDER BY jobs.queue LIMIT 1)
+      FROM found WHERE found.queue IS NOT NULL)
+SELECT queue FROM found
+ WHERE queue IS NOT NULL
+   AND EXISTS (SELECT FROM ready WHERE ready.queue = found.queue AND ready.workspace_id = %(workspace_id)s AND ready.target IS NULL)
+ LIMIT %(limit)s;
+
 -- name: queues_with_work
 -- The same loose scan over queues, for workers that serve them all.
 WITH RECURSIVE found AS (
-    (SELECT queue, 1 AS n FROM ready WHERE queue > %(after)s ORDER BY queue LIMIT 1)
+    (SELECT queue, 1 AS n FROM ready WHERE queue > %(after)s AND target IS NULL ORDER BY queue LIMIT 1)
     UNION ALL
-    SELECT (SELECT ready.queue FROM ready WHERE ready.queue > found.queue ORDER BY ready.queue LIMIT 1), found.n + 1
+    SELECT (SELECT ready.queue FROM ready WHERE ready.queue > found.queue AND ready.target IS NULL ORDER BY ready.queue LIMIT 1), found.n + 1
       FROM found WHERE found.queue IS NOT NULL AND found.n < %(limit)s)
 SELECT queue FROM found WHERE queue IS NOT NULL ORDER BY n;
 
@@ -37,7 +59,7 @@ WITH taken AS MATERIALIZED (
       FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
      CROSS JOIN LATERAL (
            SELECT * FROM ready
-            WHERE queue = %(queue)s AND workspace_id = served.id AND available_at <= %(now)s AND type = ANY (%(types)s)
+            WHERE queue = %(queue)s AND workspace_id = served.id AND target IS NULL AND available_at <= %(now)s AND type = ANY (%(types)s)
               AND (expires_at IS NULL OR expires_at > %(now)s)
             ORDER BY priority, available_at, position
             LIMIT %(share)s
@@ -45,10 +67,10 @@ WITH taken AS MATERIALIZED (
      LIMIT %(most)s),
 leased AS (
     INSERT INTO leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority, available_at,
-                        planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, attempts, retries, losses,
+                        planned_for, exclusive, concurrency_key, timeout, expires_at, trigger, attempts, retries, losses,
                         started_at, last_error)
     SELECT workspace_id, run_id, job_id, %(worker_id)s, fence + 1, %(now)s, %(now)s + timeout, queue, type, priority, available_at,
-           planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, attempts + 1, retries, losses,
+           planned_for, exclusive, concurrency_key, timeout, expires_at, trigger, attempts + 1, retries, losses,
            COALESCE(started_at, %(now)s), last_error
       FROM taken
         ON CONFLICT DO NOTHING
@@ -61,12 +83,19 @@ told AS (
 SELECT * FROM leased;
 
 -- name: unserved
+-- What is meant for a host waits for that alone, whoever serves the queue.
 SELECT groups.*
-  FROM (SELECT queue, type, count(*) AS runs, min(available_at) AS since FROM ready
+  FROM (SELECT queue, type, target, count(*) AS runs, min(available_at) AS since FROM ready
          WHERE workspace_id = %(workspace_id)s AND available_at <= %(by)s
-         GROUP BY queue, type) AS groups
+         GROUP BY queue, type, target) AS groups
  WHERE NOT EXISTS (SELECT FROM workers
-                    WHERE workers.queues && ARRAY[groups.queue, '*'] AND groups.type = ANY (workers.types)
+                    WHERE groups.type = ANY (workers.types)
+                      AND CASE WHEN groups.target IS NULL THEN workers.queues && ARRAY[groups.queue, '*']
+                               ELSE workers.host_id = (SELECT id FROM hosts WHERE workspace_id = %(workspace_id)s
+                                                          AND 'host/' || name = groups.target
+                                                        UNION ALL
+                                                       SELECT host_id FROM server_instances WHERE workspace_id = %(workspace_id)s
+                                                          AND 'server/' || name = groups.target) END
                       AND workers.alive_until >= %(now)s AND NOT workers.is_draining
                       AND (workers.workspace_id IS NULL OR workers.workspace_id = %(workspace_id)s))
  ORDER BY since, queue, type

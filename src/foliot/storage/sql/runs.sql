@@ -6,10 +6,10 @@ WITH made AS MATERIALIZED (
                          %(input)s::jsonb[], %(triggered_by)s::text[], %(upstream_run_id)s::uuid[], %(retry_of)s::uuid[],
                          %(note)s::text[], %(skip_reason)s::text[], %(waits_for)s::text[], %(queue)s::text[], %(type)s::text[], %(priority)s::smallint[],
                          %(available_at)s::timestamptz[], %(exclusive)s::boolean[], %(concurrency_key)s::text[],
-                         %(timeout)s::interval[], %(expires_at)s::timestamptz[])
+                         %(timeout)s::interval[], %(expires_at)s::timestamptz[], %(target)s::text[], %(read_only)s::boolean[])
              AS made (workspace_id, id, job_id, number, trigger, planned_for, planned_key, fold, schedule_rev, input, triggered_by,
                       upstream_run_id, retry_of, note, skip_reason, waits_for, queue, type, priority, available_at, exclusive,
-                      concurrency_key, timeout, expires_at)),
+                      concurrency_key, timeout, expires_at, target, read_only)),
 recorded AS (
     INSERT INTO runs (workspace_id, id, job_id, number, trigger, planned_for, planned_key, fold, schedule_rev, input, triggered_by,
                       upstream_run_id, retry_of, note, skip_reason, status, created_at, finished_at)
@@ -21,15 +21,15 @@ recorded AS (
  RETURNING id),
 readied AS (
     INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
-                       timeout, expires_at, trigger)
+                       timeout, expires_at, target, read_only, trigger)
     SELECT workspace_id, id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, timeout,
-           expires_at, trigger
+           expires_at, target, read_only, trigger
       FROM made JOIN recorded USING (id) WHERE waits_for IS NULL AND skip_reason IS NULL),
 held AS (
     INSERT INTO waiting (workspace_id, run_id, job_id, waits_for, queue, type, priority, available_at, planned_for, exclusive,
-                         concurrency_key, timeout, expires_at, trigger)
+                         concurrency_key, timeout, expires_at, target, read_only, trigger)
     SELECT workspace_id, id, job_id, waits_for, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
-           timeout, expires_at, trigger
+           timeout, expires_at, target, read_only, trigger
       FROM made JOIN recorded USING (id) WHERE waits_for IS NOT NULL AND skip_reason IS NULL),
 told AS (
     INSERT INTO events (workspace_id, at, kind, job_id, run_id)
@@ -69,9 +69,9 @@ UNION ALL
 (SELECT run_id, job_id FROM waiting WHERE expires_at <= %(now)s ORDER BY expires_at LIMIT %(limit)s);
 
 -- name: late
-SELECT run_id, job_id, expires_at, trigger, attempts, NULL::text AS waits_for FROM ready WHERE run_id = ANY (%(run_ids)s) AND expires_at <= %(now)s
+SELECT run_id, job_id, workspace_id, expires_at, trigger, attempts, NULL::text AS waits_for, target FROM ready WHERE run_id = ANY (%(run_ids)s) AND expires_at <= %(now)s
  UNION ALL
-SELECT run_id, job_id, expires_at, trigger, attempts, waits_for FROM waiting WHERE run_id = ANY (%(run_ids)s) AND expires_at <= %(now)s;
+SELECT run_id, job_id, workspace_id, expires_at, trigger, attempts, waits_for, NULL AS target FROM waiting WHERE run_id = ANY (%(run_ids)s) AND expires_at <= %(now)s;
 
 -- name: request_cancel
 -- Running ones are asked; their worker ends them, or the sweeper does after a while.

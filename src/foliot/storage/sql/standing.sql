@@ -1,16 +1,21 @@
 -- name: of_job
--- `ready` is found by the queue of its job, which every row there follows; it has no index by job, and needs none.
-SELECT run_id FROM ready WHERE queue = %(queue)s AND workspace_id = %(workspace_id)s AND job_id = %(job_id)s
+-- `ready` is found by the queue or the target of its job, which every row there follows; it has no index by job, and needs none.
+SELECT run_id FROM ready
+ WHERE ((target IS NULL AND queue = %(queue)s AND workspace_id = %(workspace_id)s) OR (target = %(target)s AND workspace_id = %(workspace_id)s))
+   AND job_id = %(job_id)s
 UNION ALL
 SELECT run_id FROM waiting WHERE job_id = %(job_id)s;
 
 -- name: redirect
 WITH readied AS (
     UPDATE ready
-       SET queue = %(new_queue)s, type = %(type)s, priority = %(priority)s, timeout = %(timeout)s, concurrency_key = %(concurrency_key)s
-     WHERE queue = %(queue)s AND workspace_id = %(workspace_id)s AND job_id = %(job_id)s)
+       SET queue = %(new_queue)s, type = %(type)s, priority = %(priority)s, timeout = %(timeout)s, concurrency_key = %(concurrency_key)s,
+           target = %(new_target)s, read_only = %(read_only)s
+     WHERE ((target IS NULL AND queue = %(queue)s AND workspace_id = %(workspace_id)s) OR (target = %(target)s AND workspace_id = %(workspace_id)s))
+       AND job_id = %(job_id)s)
 UPDATE waiting
-   SET queue = %(new_queue)s, type = %(type)s, priority = %(priority)s, timeout = %(timeout)s, concurrency_key = %(concurrency_key)s
+   SET queue = %(new_queue)s, type = %(type)s, priority = %(priority)s, timeout = %(timeout)s, concurrency_key = %(concurrency_key)s,
+       target = %(new_target)s, read_only = %(read_only)s
  WHERE job_id = %(job_id)s;
 
 -- name: hold_back
@@ -18,7 +23,8 @@ UPDATE waiting
 -- window, freeze and caps are asked again when their turn comes; the end of a gate's patience goes with the gate.
 WITH gone AS (
     DELETE FROM ready
-     WHERE queue = %(queue)s AND workspace_id = %(workspace_id)s AND job_id = %(job_id)s AND trigger = 'schedule'
+     WHERE ((target IS NULL AND queue = %(queue)s AND workspace_id = %(workspace_id)s) OR (target = %(target)s AND workspace_id = %(workspace_id)s))
+       AND job_id = %(job_id)s AND trigger = 'schedule'
  RETURNING *),
 stopped AS (
     DELETE FROM waiting
@@ -26,17 +32,17 @@ stopped AS (
  RETURNING *),
 held AS (
     SELECT workspace_id, run_id, job_id, position, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
-           host_id, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error FROM gone
+           target, read_only, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error FROM gone
      UNION ALL
     SELECT workspace_id, run_id, job_id, position, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
-           host_id, timeout, CASE WHEN waits_for = 'upstream' THEN available_at + %(deadline)s ELSE expires_at END, trigger, fence,
+           target, read_only, timeout, CASE WHEN waits_for = 'upstream' THEN available_at + %(deadline)s ELSE expires_at END, trigger, fence,
            attempts, retries, losses, started_at, last_error FROM stopped),
 line AS (SELECT COALESCE(min(position), 1) AS head FROM waiting WHERE job_id = %(job_id)s)
 INSERT INTO waiting (workspace_id, run_id, job_id, waits_for, position, queue, type, priority, available_at, planned_for, exclusive,
-                     concurrency_key, host_id, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
+                     concurrency_key, target, read_only, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
 OVERRIDING SYSTEM VALUE
 SELECT workspace_id, run_id, job_id, 'turn', line.head - row_number() OVER (ORDER BY planned_for DESC, held.position DESC), queue, type,
-       priority, available_at, planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, fence, attempts, retries,
+       priority, available_at, planned_for, exclusive, concurrency_key, target, read_only, timeout, expires_at, trigger, fence, attempts, retries,
        losses, started_at, last_error
   FROM held CROSS JOIN line
 RETURNING run_id;
@@ -45,12 +51,12 @@ RETURNING run_id;
 -- Attempts that are to be repeated though their jobs are stopped: each goes before all that wait in the line of its job.
 WITH gone AS (DELETE FROM ready WHERE run_id = ANY (%(run_ids)s) RETURNING *)
 INSERT INTO waiting (workspace_id, run_id, job_id, waits_for, position, queue, type, priority, available_at, planned_for, exclusive,
-                     concurrency_key, host_id, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
+                     concurrency_key, target, read_only, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
 OVERRIDING SYSTEM VALUE
 SELECT workspace_id, run_id, job_id, 'turn',
        COALESCE((SELECT min(waiting.position) FROM waiting WHERE waiting.job_id = gone.job_id), 1)
            - row_number() OVER (PARTITION BY job_id ORDER BY planned_for DESC, gone.position DESC),
-       queue, type, priority, available_at, planned_for, exclusive, concurrency_key, host_id, timeout, expires_at, trigger, fence,
+       queue, type, priority, available_at, planned_for, exclusive, concurrency_key, target, read_only, timeout, expires_at, trigger, fence,
        attempts, retries, losses, started_at, last_error
   FROM gone;
 

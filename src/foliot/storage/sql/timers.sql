@@ -128,10 +128,11 @@ made AS MATERIALIZED (
                          %(planned_key)s::timestamp[], %(fold)s::smallint[], %(schedule_rev)s::int[],
                          %(planned_until)s::timestamptz[], %(count)s::int[], %(waits_for)s::text[], %(queue)s::text[],
                          %(type)s::text[], %(priority)s::smallint[], %(available_at)s::timestamptz[], %(exclusive)s::boolean[],
-                         %(concurrency_key)s::text[], %(timeout)s::interval[], %(expires_at)s::timestamptz[])
+                         %(concurrency_key)s::text[], %(timeout)s::interval[], %(expires_at)s::timestamptz[], %(target)s::text[],
+                         %(read_only)s::boolean[])
              AS made (workspace_id, id, job_id, number, status, skip_reason, note, planned_for, planned_key, fold, schedule_rev,
                       planned_until, count, waits_for, queue, type, priority, available_at, exclusive, concurrency_key, timeout,
-                      expires_at)),
+                      expires_at, target, read_only)),
 recorded AS (
     INSERT INTO runs (workspace_id, id, job_id, number, trigger, status, skip_reason, note, planned_for, planned_key, fold,
                       schedule_rev, planned_until, count, created_at, finished_at)
@@ -142,15 +143,15 @@ recorded AS (
  RETURNING id),
 readied AS (
     INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
-                       timeout, expires_at, trigger)
+                       timeout, expires_at, target, read_only, trigger)
     SELECT workspace_id, id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, timeout,
-           expires_at, 'schedule'
+           expires_at, target, read_only, 'schedule'
       FROM made WHERE status IS NULL AND waits_for IS NULL),
 held AS (
     INSERT INTO waiting (workspace_id, run_id, job_id, waits_for, queue, type, priority, available_at, planned_for, exclusive,
-                         concurrency_key, timeout, expires_at, trigger)
+                         concurrency_key, timeout, expires_at, target, read_only, trigger)
     SELECT workspace_id, id, job_id, waits_for, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
-           timeout, expires_at, 'schedule'
+           timeout, expires_at, target, read_only, 'schedule'
       FROM made WHERE waits_for IS NOT NULL),
 told AS (
     INSERT INTO events (workspace_id, at, kind, job_id, run_id)

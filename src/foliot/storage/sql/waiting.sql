@@ -34,9 +34,9 @@ WITH next AS (SELECT * FROM unnest(%(run_ids)s::uuid[], %(available_at)s::timest
                        AS next (run_id, available_at, expires_at)),
 gone AS (DELETE FROM waiting USING next WHERE waiting.run_id = next.run_id
       RETURNING waiting.*, next.available_at AS from_at, next.expires_at AS until_at)
-INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, host_id,
+INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, target, read_only,
                    timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
-SELECT workspace_id, run_id, job_id, queue, type, priority, from_at, planned_for, exclusive, concurrency_key, host_id, timeout,
+SELECT workspace_id, run_id, job_id, queue, type, priority, from_at, planned_for, exclusive, concurrency_key, target, read_only, timeout,
        until_at, trigger, fence, attempts, retries, losses, started_at, last_error
   FROM gone;
 
@@ -53,7 +53,7 @@ UPDATE waiting SET waits_for = 'window', available_at = %(at)s, expires_at = %(u
 -- Out of `ready`, into the line. The delete is the lock: one that a worker claims at this moment is not among them.
 WITH gone AS (DELETE FROM ready WHERE run_id = ANY (%(run_ids)s) RETURNING *)
 INSERT INTO waiting (workspace_id, run_id, job_id, waits_for, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
-                     host_id, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
-SELECT workspace_id, run_id, job_id, %(waits_for)s, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, host_id,
+                     target, read_only, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
+SELECT workspace_id, run_id, job_id, %(waits_for)s, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, target, read_only,
        timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error
   FROM gone ORDER BY priority, available_at, position;

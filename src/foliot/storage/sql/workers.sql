@@ -1,6 +1,12 @@
 -- name: register
-INSERT INTO workers (workspace_id, id, name, queues, types, capacity, started_at, alive_until, version)
-VALUES (%(workspace_id)s, %(id)s, %(name)s, %(queues)s, %(types)s, %(capacity)s, %(now)s, %(alive_until)s, %(version)s);
+INSERT INTO workers (workspace_id, id, name, queues, types, capacity, started_at, alive_until, version, principal_id, host_id)
+VALUES (%(workspace_id)s, %(id)s, %(name)s, %(queues)s, %(types)s, %(capacity)s, %(now)s, %(alive_until)s, %(version)s,
+        %(principal_id)s, %(host_id)s);
+
+-- name: remote
+-- A worker that speaks HTTP, to whoever registered it; to anybody else it is not there.
+SELECT id, name, queues, host_id FROM workers
+ WHERE id = %(id)s AND workspace_id = %(workspace_id)s AND principal_id = %(principal_id)s AND alive_until >= %(now)s;
 
 -- name: beat
 -- A worker that was already given up for lost must not come back to life under its old id: its runs have gone to others.
@@ -29,6 +35,12 @@ SELECT id, name FROM silent;
 -- name: held
 -- What a worker holds by the books: after a claim whose commit nobody confirmed, this tells what became of it.
 SELECT run_id, job_id, fence, worker_id FROM leases WHERE worker_id = %(id)s;
+
+-- name: unheard_of
+-- What it holds by the books for a while, and does not name among what it works on: the answer to its claim was lost on the way.
+SELECT run_id, job_id, fence, worker_id FROM leases
+ WHERE worker_id = %(id)s AND leased_at < %(by)s
+   AND (run_id, fence) NOT IN (SELECT * FROM unnest(%(run_ids)s::uuid[], %(fences)s::int[]));
 
 -- name: ignored_cancels
 -- Runs that were asked to stop and whose worker, though alive, has not said that they did.

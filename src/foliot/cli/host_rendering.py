@@ -1,0 +1,54 @@
+"""How hosts look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from foliot.cli.looks import BAD, GOOD, QUIET, SOON, cell, columns, facts
+from foliot.cli.times import relative
+from foliot.wire.hosts import HostOut
+
+_STYLES = {"online": GOOD, "stale": SOON, "offline": BAD}
+
+
+def host_list(hosts: Sequence[HostOut], now: datetime) -> RenderableType:
+    if not hosts:
+        return Text("No hosts. `foliot host` on a machine makes it one.")
+    rows = [
+        (
+            cell(each.name),
+            cell(each.status, _STYLES[each.status]),
+            cell(relative(each.last_seen_at - now), QUIET),
+            cell(each.running),
+            cell(", ".join(one.name for one in each.instances) or "-"),
+            cell(_labels(each.labels) or "-", QUIET),
+        )
+        for each in hosts
+    ]
+    headers = ("HOST", "STATUS", "LAST SEEN", "RUNNING", "SERVERS", "LABELS")
+    return columns(headers, rows, wraps=("SERVERS", "LABELS"), drops=("LABELS",))
+
+
+def host_page(host: HostOut, now: datetime) -> RenderableType:
+    return facts(
+        (
+            ("host", host.name),
+            ("id", str(host.id)),
+            ("status", f"{host.status}, last seen {relative(host.last_seen_at - now)}"),
+            ("servers", ", ".join(one.name for one in host.instances) or "none"),
+            ("labels", _labels(host.labels) or "none"),
+            (
+                "running",
+                f"{host.running} now; at once {host.max_mutations} that change, {host.max_reads} that read",
+            ),
+            ("version", host.version or "unknown"),
+        )
+    )
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in labels.items())

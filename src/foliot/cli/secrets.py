@@ -1,0 +1,184 @@
+"""`foliot secrets`: values that jobs use by name. A value comes by prompt or standard input, never by a flag that others could read."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from foliot.cli.here import Form, Here, Yes, asking, confirm
+from foliot.cli.members import member_called
+from foliot.cli.paging import All, Cursor, Limit, gathered
+from foliot.cli.reading import text_of
+from foliot.cli.waiting import bar
+from foliot.domain.errors import Invalid, NotFound
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from foliot.sdk import Client
+    from foliot.wire.secrets import RotatedOut, SecretOut
+
+app = typer.Typer(
+    help='Secrets: values that jobs use by name, as {"secret": "name"} in a config.', no_args_is_help=True
+)
+Called = Annotated[str, typer.Argument(metavar="SECRET", help="Its name, or its id.", show_default=False)]
+
+
+@app.command("list")
+@asking
+def list_secrets(here: Here, limit: Limit = 50, cursor: Cursor = None, everything: All = False) -> None:
+    """Secrets, by name, without their values."""
+    from foliot.cli.secret_rendering import secret_list
+
+    found, next_cursor, _ = gathered(
+        lambda n, at: here.client.secrets.list(limit=n, cursor=at),
+        limit=None if everything else limit,
+        cursor=cursor,
+    )
+    here.show_list(found, lambda: secret_list(found, here.now), next_cursor=next_cursor)
+
+
+@app.command()
+@asking
+def show(here: Here, secret: Called) -> None:
+    """One secret: its version, and the jobs that name it. Nobody is shown its value."""
+    from foliot.cli.secret_rendering import secret_page
+
+    found = secret_called(here.client, secret)
+    users = here.client.secrets.jobs(found.id).items if here.form is Form.TABLE else []
+    here.show(found, lambda: secret_page(found, users, here.now))
+
+
+@app.command("set")
+@asking
+def set_secret(
+    here: Here,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, and . _ -")],
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(help="An agent that may use it in its jobs; may be given several times.", metavar="WHO"),
+    ] = None,
+) -> None:
+    """Make a secret, or give it a new value, which is asked for without being shown, or read from standard input.
+
+    One line end at its end is left out: `pass show crm | foliot secrets set crm-token`.
+    """
+    from foliot.cli.secret_rendering import secret_page
+
+    agents = None if agent is None else _agents(here.client, agent)
+    value = _typed(name) if sys.stdin.isatty() else _piped()
+    kept = here.client.secrets.set(name, value, agents=agents)
+    here.show(kept, lambda: secret_page(kept, (), here.now))
+
+
+@app.command()
+@asking
+def give(
+    here: Here,
+    secret: Called,
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[AGENT]...", help="These, and no others; none takes it back."),
+    ] = None,
+) -> None:
+    """Say which agents may use a secret in the jobs that they write."""
+    from foliot.cli.secret_rendering import secret_page
+
+    found = secret_called(here.client, secret)
+    changed = here.client.secrets.give(found.id, _agents(here.client, agents or []))
+    here.show(changed, lambda: secret_page(changed, (), here.now))
+
+
+@app.command()
+@asking
+def delete(
+    here: Here,
+    secret: Called,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also while jobs use it; their runs then fail.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Delete a secret. Refused while jobs use it, unless --force."""
+    from foliot.cli.looks import cell
+
+    found = secret_called(here.client, secret)
+    confirm(f'Delete the secret "{found.name}"? Its value is kept nowhere else.', yes=yes)
+    here.client.secrets.delete(found.id, force=force)
+    here.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
+
+
+@app.command()
+@asking
+def rotate(
+    here: Here,
+    new_key: Annotated[
+        bool,
+        typer.Option("--new-key", help="Make a new key first, in master.key of the server's data directory."),
+    ] = False,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="The installation's key is lost: go on with another.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Seal the secrets of all workspaces with the server's present master key. It may be stopped and asked for again."""
+    from foliot.cli.secret_rendering import rotated_line
+
+    if accept_loss:
+        confirm("Secrets that only the lost key opens must each be set anew. Go on without it?", yes=yes)
+    done = _rotated(here.client, new_key=new_key, accept_loss=accept_loss)
+    here.show(done, lambda: rotated_line(done))
+    if done.left:
+        raise typer.Exit(1)
+
+
+@app.command("master-key")
+@asking
+def master_key(here: Here) -> None:
+    """Which master keys the server knows, by their ids, and how many secrets wait for a rotation."""
+    from foliot.cli.secret_rendering import master_key_page
+
+    found = here.client.secrets.master_key()
+    here.show(found, lambda: master_key_page(found))
+
+
+def secret_called(client: Client, called: str) -> SecretOut:
+    found = client.secrets.list(name=called).items
+    found = found or [each for each in client.secrets.each() if str(each.id) == called.lower()]
+    if found:
+        return found[0]
+    raise NotFound(f'There is no secret called "{called}".', hint="See them with `foliot secrets list`.")
+
+
+def _rotated(client: Client, *, new_key: bool, accept_loss: bool) -> RotatedOut:
+    """Call after call, as long as they find some to seal anew."""
+    done = client.secrets.rotate(new_key=new_key, accept_loss=accept_loss)
+    rotated = done.rotated
+    with bar("rotate", rotated + done.left) as advance:
+        advance(rotated)
+        while done.left and done.rotated:
+            done = client.secrets.rotate()
+            advance(done.rotated)
+            rotated += done.rotated
+    return done.model_copy(update={"rotated": rotated})
+
+
+def _agents(client: Client, called: list[str]) -> list[UUID]:
+    return [member_called(client, each).id for each in called]
+
+
+def _typed(name: str) -> str:
+    value: str = typer.prompt(f"Value of {name}", hide_input=True, confirmation_prompt=True, err=True)
+    return value
+
+
+def _piped() -> str:
+    value = text_of("-", "the value").removesuffix("\n").removesuffix("\r")
+    if not value:
+        raise Invalid(
+            "No value came.",
+            hint="Type it at the prompt of a terminal, or send it: echo -n … | foliot secrets set NAME.",
+        )
+    return value

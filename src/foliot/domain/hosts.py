@@ -1,0 +1,42 @@
+"""Hosts as people see them: whether they are there, by when they were last heard of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+GONE_AFTER = timedelta(minutes=2)  # of silence beyond its lease
+
+
+class HostStatus(StrEnum):
+    ONLINE = "online"
+    STALE = "stale"  # not heard of for longer than its lease: what it had is given to others, and it may be back any moment
+    OFFLINE = "offline"
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """When a host was heard of last, and by when it must be again. One that leaves in good order owes nothing more from then on."""
+
+    last_seen_at: datetime
+    alive_until: datetime
+
+    def status(self, now: datetime) -> HostStatus:
+        if now <= self.alive_until and self.last_seen_at < self.alive_until:
+            return HostStatus.ONLINE
+        has_left = self.last_seen_at == self.alive_until
+        if not has_left and now <= self.alive_until + GONE_AFTER:
+            return HostStatus.STALE
+        return HostStatus.OFFLINE
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many runs a host may take on now: one that changes something at a time, unless people allow more, and several that only look."""
+
+    mutations: int
+    reads: int
+
+    def __bool__(self) -> bool:
+        return self.mutations > 0 or self.reads > 0

@@ -1,0 +1,154 @@
+"""What is left of a text when the values of secrets are taken out of it, in whichever usual spelling they stand there.
+
+Masks are compared with line ends left out on both sides: a key of several lines, a value that two pieces of output divide, and
+base64 broken into lines of 76 characters are then all found.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+MASK = "***"
+SHORTEST = 4  # characters; what is shorter stands in innocent words everywhere and would only tell where
+LONGEST_PART = 16  # characters at the end of a text that are the beginning of a secret for certain
+
+_ENDS = re.compile("[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")  # all that str.splitlines divides at
+_BETWEEN = re.compile("[^\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
+_ESCAPED = re.compile(r"%[0-9A-F]{2}")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9-]*\s+(\S+)\s*")
+
+
+class Masks:
+    """Of one attempt. False where nothing is to be masked, so that the ordinary case costs one question."""
+
+    __slots__ = ("_spellings", "longest")
+
+    def __init__(self, values: Iterable[str]) -> None:
+        found = {each for value in values for each in spellings(value)}
+        self._spellings = sorted(found, key=len, reverse=True)
+        self.longest = len(self._spellings[0]) if found else 0
+
+    def __bool__(self) -> bool:
+        return bool(self._spellings)
+
+    def __repr__(self) -> str:
+        return f"Masks({len(self._spellings)})"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._spellings)
+
+    def text(self, text: str) -> str:
+        """Without them. What a bound has cut in two at its end counts too."""
+        if not self._spellings or len(text) < SHORTEST:
+            return text
+        joined, places = without_ends(text)
+        spans = self.spans(joined)
+        if cut := self.cut_off(joined):
+            spans = merged([*spans, (len(joined) - cut, len(joined))])
+        return masked(text, [(places[start], places[end - 1] + 1) for start, end in spans]) if spans else text
+
+    def json(self, value: Any) -> Any:
+        """The same of every text in it, keys included."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.json(key): self.json(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.json(each) for each in value]
+        return value
+
+    def spans(self, joined: str) -> list[tuple[int, int]]:
+        """Where they stand in a text without line ends."""
+        found = []
+        for each in self._spellings:
+            at = joined.find(each)
+            while at >= 0:
+                found.append((at, at + len(each)))
+                at = joined.find(each, at + 1)
+        return merged(found) if len(found) > 1 else found
+
+    def begun(self, joined: str) -> int:
+        """How many characters at the end of this text may be the beginning of one that goes on in the next."""
+        return max((_begun(joined, mask, SHORTEST) for mask in self._spellings), default=0)
+
+    def cut_off(self, joined: str) -> int:
+        """The same where nothing follows: fewer would often be the end of an innocent word."""
+        return max((_begun(joined, mask, _surely(mask)) for mask in self._spellings), default=0)
+
+
+NO_MASKS = Masks(())
+
+
+def spellings(value: str) -> set[str]:
+    """The value, its lines, what follows `Bearer`, and all of it as JSON, URL and base64 write it."""
+    if len(_ENDS.sub("", value)) < SHORTEST:
+        return set()
+    found = {value, *value.splitlines()}
+    if scheme := _SCHEME.fullmatch(value):
+        found.add(scheme[1])
+    found |= {json.dumps(each)[1:-1] for each in (value, *found)}
+    found |= {json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]}
+    for escaped in (quote(value, safe=""), quote(value), quote_plus(value)):
+        found |= {escaped, _ESCAPED.sub(lambda each: each[0].lower(), escaped)}
+    for each in {value, value.strip(), scheme[1] if scheme else value}:
+        found.update(_in_base64(each.encode("utf-8", "replace")))
+    return {each for found_ in found if len(each := _ENDS.sub("", found_)) >= SHORTEST}
+
+
+def _in_base64(raw: bytes) -> Iterator[str]:
+    """By itself, and within something longer: there its letters depend on how many bytes stand before it."""
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        whole = encode(raw).decode()
+        yield whole
+        yield whole.rstrip("=")
+        for before in range(3):
+            letters = encode(bytes(before) + raw).decode()
+            first, last = -(-8 * before // 6), 8 * (before + len(raw)) // 6
+            yield letters[first:last]
+
+
+def without_ends(text: str) -> tuple[str, Sequence[int]]:
+    """The text without line ends, and where each of its characters stood."""
+    if _ENDS.search(text) is None:
+        return text, range(len(text))
+    pieces = [(each.start(), each[0]) for each in _BETWEEN.finditer(text)]
+    return "".join(piece for _, piece in pieces), [
+        at + place for at, piece in pieces for place in range(len(piece))
+    ]
+
+
+def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    done: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if done and start <= done[-1][1]:
+            done[-1] = (done[-1][0], max(end, done[-1][1]))
+        else:
+            done.append((start, end))
+    return done
+
+
+def masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    pieces, at = [], 0
+    for start, end in spans:
+        pieces += [text[at:start], MASK]
+        at = end
+    return "".join((*pieces, text[at:]))
+
+
+def _begun(joined: str, mask: str, least: int) -> int:
+    """How much of the mask's beginning, and no less than `least`, stands at the end of the text."""
+    at = joined.find(mask[:least], max(0, len(joined) - len(mask) + 1))
+    while at >= 0:
+        if mask.startswith(joined[at:]):
+            return len(joined) - at
+        at = joined.find(mask[:least], at + 1)
+    return 0
+
+
+def _surely(mask: str) -> int:
+    return max(SHORTEST, min(len(mask) // 2, LONGEST_PART))

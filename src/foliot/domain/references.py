@@ -1,0 +1,53 @@
+"""Secrets by name: where `{"secret": "name"}` stands in a configuration, and the same with values in their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+KEY = "secret"
+
+
+class Reference(NamedTuple):
+    name: str
+    pointer: str  # JSON pointer into the configuration, such as /headers/authorization
+
+
+def may_refer(config: Mapping[str, Any]) -> bool:
+    """Whether any can stand in it. Asked of every claimed run: most configurations hold nothing but text and numbers."""
+    for value in config.values():
+        if type(value) is dict or type(value) is list:
+            return True
+    return KEY in config
+
+
+def references(config: Any, pointer: str = "") -> Iterator[Reference]:
+    if isinstance(config, dict):
+        if (name := _named(config)) is not None:
+            yield Reference(name, pointer)
+            return
+        for key, value in config.items():
+            yield from references(value, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
+    elif isinstance(config, list):
+        for place, value in enumerate(config):
+            yield from references(value, f"{pointer}/{place}")
+
+
+def names(config: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(each.name for each in references(config)) if may_refer(config) else frozenset()
+
+
+def resolved(config: Any, values: Mapping[str, str]) -> Any:
+    """The same with the values of secrets in the places of their names. KeyError where one is not among them."""
+    if isinstance(config, dict):
+        name = _named(config)
+        return values[name] if name is not None else {key: resolved(it, values) for key, it in config.items()}
+    if isinstance(config, list):
+        return [resolved(each, values) for each in config]
+    return config
+
+
+def _named(config: dict[str, Any]) -> str | None:
+    """An object with this one field, which is text. Anything else that has such a field is an object like others."""
+    name = config.get(KEY) if len(config) == 1 else None
+    return name if isinstance(name, str) else None

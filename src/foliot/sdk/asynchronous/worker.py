@@ -1,0 +1,72 @@
+"""`client.worker`: fetch work and say what came of it, with a key of the scope `worker`. What `foliot host` does, in your own program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from foliot.sdk.asking import Ask, Ref, given
+from foliot.sdk.asynchronous.http import AsyncHttp
+from foliot.sdk.keywords import DurationLike
+from foliot.wire.worker import (
+    ChunkIn,
+    ClaimOut,
+    HeartbeatOut,
+    HostIn,
+    LogTaken,
+    RegisterOut,
+    ReportItem,
+    ReportOut,
+    RunHeld,
+)
+
+Object = Mapping[str, Any]
+
+
+class AsyncWorker:
+    """None of this is sent again by itself: a claim whose answer was lost is given to others when a heartbeat does not name it."""
+
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def register(
+        self,
+        name: str,
+        types: Sequence[str],
+        capacity: int,
+        *,
+        queues: Sequence[str] | None = None,
+        host: HostIn | Object | None = None,
+        version: str | None = None,
+    ) -> RegisterOut:
+        """A host, or a worker for queues of the workspace. Within each third of the lease it must be heard of."""
+        body = {"name": name, "types": list(types), "capacity": capacity}
+        body |= given(queues=queues, host=host, version=version)
+        return await self._http.ask(RegisterOut, Ask("POST", "/worker/register", body=body))
+
+    async def claim(
+        self, worker_id: Ref, types: Sequence[str], permits: int = 1, *, wait: DurationLike | None = None
+    ) -> ClaimOut:
+        """Waits for work, 30 seconds at most: the client's timeout must be longer."""
+        body = {"worker_id": worker_id, "types": list(types), "permits": permits} | given(wait=wait)
+        return await self._http.ask(ClaimOut, Ask("POST", "/worker/claim", body=body))
+
+    async def heartbeat(
+        self, worker_id: Ref, working_on: Sequence[RunHeld | Object] = (), *, draining: bool = False
+    ) -> HeartbeatOut:
+        """`working_on` is everything it has, what is still to be reported included."""
+        body = {"worker_id": worker_id, "working_on": list(working_on), "draining": draining}
+        return await self._http.ask(HeartbeatOut, Ask("POST", "/worker/heartbeat", body=body))
+
+    async def log(self, worker_id: Ref, chunks: Sequence[ChunkIn | Object]) -> LogTaken:
+        body = {"worker_id": worker_id, "chunks": list(chunks)}
+        return await self._http.ask(LogTaken, Ask("POST", "/worker/log", body=body))
+
+    async def report(self, worker_id: Ref, reports: Sequence[ReportItem | Object]) -> ReportOut:
+        """Each is taken or refused by itself; one that was taken before is taken again, and changes nothing."""
+        body = {"worker_id": worker_id, "reports": list(reports)}
+        return await self._http.ask(ReportOut, Ask("POST", "/worker/report", body=body))
+
+    async def leave(self, worker_id: Ref) -> None:
+        """What it still holds goes to others at once."""
+        await self._http.tell(Ask("POST", "/worker/leave", body={"worker_id": worker_id}))

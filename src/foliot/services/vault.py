@@ -1,0 +1,215 @@
+"""The vault: what the master keys seal and open, and nothing else can.
+
+A master key is 32 random bytes; its id is made from it, so that the two cannot be taken apart. The first of those known is the
+present one, which seals; the others only open what they have sealed. What is sealed is bound to a purpose, such as "version 3 of
+that secret of that workspace", and opens for that purpose alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import logging
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, Self
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from foliot.domain.errors import Conflict, FoliotError, Invalid, Unavailable
+from foliot.domain.ids import SecretId, WorkspaceId
+
+log = logging.getLogger(__name__)
+
+KEY_BYTES = 32
+NONCE_BYTES = 12
+FEWEST_DISTINCT = 12  # bytes of a key; of 32 random ones, hardly ever fewer than 24 are distinct
+MAKE_ONE = "Make one with `openssl rand -base64 32`."
+_HEX = re.compile(r"[0-9A-Fa-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class MasterKey:
+    id: str
+    raw: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, raw: bytes) -> Self:
+        return cls(hashlib.sha256(b"foliot master key\0" + raw).hexdigest()[:12], raw)
+
+    @classmethod
+    def new(cls) -> Self:
+        return cls.of(secrets.token_bytes(KEY_BYTES))
+
+    @property
+    def text(self) -> str:
+        return base64.urlsafe_b64encode(self.raw).decode().rstrip("=")
+
+
+class Sealed(NamedTuple):
+    key_id: str
+    box: bytes  # nonce, ciphertext, tag
+
+
+def purpose(workspace_id: WorkspaceId, secret_id: SecretId, version: int) -> bytes:
+    """What the value of a secret is sealed for: put elsewhere, or back in the place of a newer one, it does not open."""
+    return b"foliot secret\0" + workspace_id.bytes + secret_id.bytes + version.to_bytes(8, "big")
+
+
+class UnreadableError(Exception):
+    """No key that is known here opens it, or somebody has touched it."""
+
+    def __init__(self, key_id: str, *, is_known: bool) -> None:
+        super().__init__(key_id)
+        self.key_id = key_id
+        self.is_known = is_known  # then what was sealed is not what is there
+
+
+class Source(Protocol):
+    """Where this process has its master keys from."""
+
+    def read(self) -> Sequence[MasterKey]:
+        """As they are now, the present one first."""
+        ...
+
+    def add(self, key: MasterKey) -> None:
+        """Keep a new one as the present one, durably."""
+        ...
+
+
+class Vault:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._keys: tuple[MasterKey, ...] = ()
+        self.read_again()
+
+    def __repr__(self) -> str:
+        return f"Vault({', '.join(key.id for key in self._keys)})"
+
+    @property
+    def present(self) -> str | None:
+        """The id of the key that seals; None where none is known."""
+        return self._keys[0].id if self._keys else None
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        return tuple(key.id for key in self._keys)
+
+    def knows(self, key_id: str) -> bool:
+        """Where it does not, it looks again: another process may have added it."""
+        if key_id in self.known:
+            return True
+        try:
+            self.read_again()
+        except FoliotError as error:
+            log.warning("master_key.not_read", extra={"reason": error.message})
+        return key_id in self.known
+
+    def read_again(self) -> None:
+        self._keys = tuple(self._source.read())
+
+    def renew(self) -> str:
+        """Make another key the present one. Answers with its id."""
+        key = MasterKey.new()
+        self._source.add(key)
+        self.read_again()
+        return key.id
+
+    def seal(self, purpose: bytes, plain: bytes) -> Sealed:
+        if not self._keys:
+            raise no_key()
+        key, nonce = self._keys[0], secrets.token_bytes(NONCE_BYTES)
+        return Sealed(key.id, nonce + AESGCM(key.raw).encrypt(nonce, plain, purpose))
+
+    def open(self, purpose: bytes, sealed: Sealed) -> bytes:
+        if not self.knows(sealed.key_id):
+            raise UnreadableError(sealed.key_id, is_known=False)
+        key = next(each for each in self._keys if each.id == sealed.key_id)
+        try:
+            return AESGCM(key.raw).decrypt(sealed.box[:NONCE_BYTES], sealed.box[NONCE_BYTES:], purpose)
+        except (InvalidTag, ValueError):  # ValueError: a nonce too short
+            raise UnreadableError(sealed.key_id, is_known=True) from None
+
+    def keyed(self, digest: bytes) -> bytes:
+        """A digest that nobody can try guesses against who has the database alone."""
+        if not self._keys:
+            raise no_key()
+        return hmac.digest(self._keys[0].raw, b"foliot digest\0" + digest, "sha256")
+
+    def check(self) -> None:
+        """Whether sealing and opening work at all in this process. Raises Unavailable."""
+        if not self._keys:
+            return
+        plain = secrets.token_bytes(64)
+        sealed = self.seal(b"self-test", plain)
+        touched = Sealed(sealed.key_id, sealed.box[:-1] + bytes((sealed.box[-1] ^ 1,)))
+        if plain in sealed.box or self.open(b"self-test", sealed) != plain or self._opens(touched):
+            raise Unavailable(
+                "The self-test of encryption failed: what was sealed did not come back as it was, or came back changed.",
+                hint="The installed `cryptography` does not work on this machine. Install it anew.",
+            )
+
+    def _opens(self, sealed: Sealed) -> bool:
+        try:
+            self.open(b"self-test", sealed)
+        except UnreadableError:
+            return False
+        return True
+
+
+class Given:
+    """Keys that this process was given and keeps in memory alone."""
+
+    def __init__(self, keys: Sequence[MasterKey] = ()) -> None:
+        self._keys = list(keys)
+
+    def read(self) -> Sequence[MasterKey]:
+        return self._keys
+
+    def add(self, key: MasterKey) -> None:
+        raise Conflict(
+            "The master key is given by FOLIOT_MASTER_KEY, which this process cannot change.",
+            hint="Put a new key in front of the one there, start every node again, and rotate without a new key.",
+        )
+
+
+def read_keys(text: str, where: str) -> list[MasterKey]:
+    """Keys divided by blanks, lines or commas, the present one first; what follows a # is for people."""
+    words = re.sub(r"#.*", "", text).replace(",", " ").split()
+    if not words:
+        raise Invalid(f"{where} holds no master key.", hint=MAKE_ONE)
+    return list(dict.fromkeys(_key(word, where) for word in words))
+
+
+def no_key() -> Unavailable:
+    return Unavailable(
+        "This node has no master key, so it can neither keep nor read secrets.",
+        hint="Give it the FOLIOT_MASTER_KEY, or the file master.key in its data directory, that the other nodes have.",
+    )
+
+
+def _key(word: str, where: str) -> MasterKey:
+    try:
+        raw = bytes.fromhex(word) if _HEX.fullmatch(word) else _from_base64(word)
+    except (ValueError, binascii.Error):
+        raw = b""
+    if len(raw) != KEY_BYTES:
+        raise Invalid(
+            f"{where} holds something that is no master key: a key is {KEY_BYTES} random bytes, in base64 or hex.",
+            hint=MAKE_ONE,
+        )
+    if len(set(raw)) < FEWEST_DISTINCT:
+        raise Invalid(
+            f"{where} holds a master key that is not random: anybody could guess it.", hint=MAKE_ONE
+        )
+    return MasterKey.of(raw)
+
+
+def _from_base64(word: str) -> bytes:
+    plain = word.replace("-", "+").replace("_", "/").rstrip("=")
+    return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)

@@ -1,0 +1,24 @@
+"""Master keys that nothing outside a test is sealed with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from foliot.services.vault import MasterKey, Vault
+
+
+class InMemory:
+    """A source that takes new keys, like the key file; several vaults may share it, like processes on one machine."""
+
+    def __init__(self, *keys: MasterKey) -> None:
+        self.keys = list(keys)
+
+    def read(self) -> Sequence[MasterKey]:
+        return tuple(self.keys)
+
+    def add(self, key: MasterKey) -> None:
+        self.keys.insert(0, key)
+
+
+def a_vault(*keys: MasterKey) -> Vault:
+    return Vault(InMemory(*(keys or (MasterKey.new(),))))

@@ -1,0 +1,179 @@
+"""/hosts: machines that fetch their own work, the server instances on them, and how much each takes on at once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Path, Query, Response
+
+from foliot.domain.ids import HostId, InstanceId
+from foliot.services import Database, hosts
+from foliot.services.access import Caller
+from foliot.services.hints import Hint
+from foliot.services.hosts import Host, InstanceRow
+from foliot.services.in_hand import no_such
+from foliot.services.paging import read_place, write_place
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, Tell
+from foliot.web.auth import SharedEditor, Viewer
+from foliot.web.preconditions import IfMatch, seen_revision
+from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
+from foliot.wire.hosts import HostChange, HostOut, InstanceChange, InstanceIn, InstanceOut
+from foliot.wire.instants import read_id
+from foliot.wire.pages import Page
+
+routes = api_router("hosts")
+_ID = Path(json_schema_extra={"format": "uuid"})
+
+
+def _host_id(host_id: Annotated[str, _ID]) -> HostId:
+    found = read_id(host_id)
+    if found is None:
+        raise no_such("host")
+    return HostId(found)
+
+
+def _instance_id(instance_id: Annotated[str, _ID]) -> InstanceId:
+    found = read_id(instance_id)
+    if found is None:
+        raise no_such("server instance")
+    return InstanceId(found)
+
+
+HostIdIn = Annotated[HostId, Depends(_host_id)]
+InstanceIdIn = Annotated[InstanceId, Depends(_instance_id)]
+
+
+@routes.get("/hosts")
+async def list_hosts(
+    caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[HostOut]:
+    """In the order of their names."""
+    last_id, name = read_place(cursor)
+    found = await hosts.page(db, caller.workspace_id, (name, last_id), limit + 1)
+    shown = found[:limit]
+    place = write_place(shown[-1].row.id, shown[-1].row.name) if len(found) > limit else None
+    return Page[HostOut](items=[host_out(each) for each in shown], next_cursor=place)
+
+
+@routes.get("/hosts/{host_id}", responses=NOT_FOUND)
+async def get_host(host_id: HostIdIn, caller: Viewer, db: Db, response: Response) -> HostOut:
+    return _tagged(await hosts.get(db, caller.workspace_id, host_id), response)
+
+
+@routes.patch("/hosts/{host_id}", responses={**NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY})
+async def change_host(
+    host_id: HostIdIn,
+    change: HostChange,
+    caller: SharedEditor,
+    db: Db,
+    tell: Tell,
+    response: Response,
+    if_match: IfMatch = None,
+) -> HostOut:
+    """Change the fields that are named: `labels`, and how many runs it takes on at once."""
+    seen = await _seen(db, caller, host_id, if_match)
+    changes = change.model_dump(exclude_unset=True)
+    changed = await hosts.change(db, caller.workspace_id, host_id, changes, caller.actor, seen)
+    tell(Hint.READY)
+    return _tagged(changed, response)
+
+
+@routes.delete("/hosts/{host_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT, **STALE})
+async def delete_host(
+    host_id: HostIdIn,
+    caller: SharedEditor,
+    db: Db,
+    force: Annotated[bool, Query(description="Though jobs must run there: they wait.")] = False,
+    if_match: IfMatch = None,
+) -> None:
+    """With its instances. Refused while it is online, and while jobs must run there, unless `force` leaves them to wait."""
+    seen = await _seen(db, caller, host_id, if_match)
+    await hosts.delete(db, caller.workspace_id, host_id, caller.actor, seen, force=force)
+
+
+@routes.post("/hosts/{host_id}/instances", status_code=201, responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
+async def add_instance(host_id: HostIdIn, instance: InstanceIn, caller: SharedEditor, db: Db) -> InstanceOut:
+    """A server instance, for jobs to be bound to. Hosts register their own by themselves."""
+    made = await hosts.add_instance(
+        db, caller.workspace_id, host_id, instance.name, instance.labels, caller.actor
+    )
+    return instance_out(made)
+
+
+@routes.patch("/hosts/{host_id}/instances/{instance_id}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
+async def change_instance(
+    host_id: HostIdIn,
+    instance_id: InstanceIdIn,
+    change: InstanceChange,
+    caller: SharedEditor,
+    db: Db,
+    tell: Tell,
+) -> InstanceOut:
+    """Give it other labels, or move it to another host: the runs that wait for it go along."""
+    changed = await hosts.change_instance(
+        db,
+        caller.workspace_id,
+        host_id,
+        instance_id,
+        caller.actor,
+        labels=change.labels,
+        to=None if change.host_id is None else HostId(change.host_id),
+    )
+    tell(Hint.READY)
+    return instance_out(changed)
+
+
+@routes.delete(
+    "/hosts/{host_id}/instances/{instance_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT}
+)
+async def remove_instance(
+    host_id: HostIdIn,
+    instance_id: InstanceIdIn,
+    caller: SharedEditor,
+    db: Db,
+    force: Annotated[bool, Query(description="Though jobs must run there: they wait.")] = False,
+) -> None:
+    """Refused while jobs are bound to it, unless `force` leaves them to wait."""
+    await hosts.remove_instance(db, caller.workspace_id, host_id, instance_id, caller.actor, force=force)
+
+
+def host_out(host: Host) -> HostOut:
+    row = host.row
+    return HostOut(
+        id=row.id,
+        name=row.name,
+        status=host.status.value,
+        last_seen_at=row.sighting.last_seen_at,
+        labels=dict(row.labels),
+        max_mutations=row.max_mutations,
+        max_reads=row.max_reads,
+        running=row.running,
+        instances=[instance_out(each) for each in host.instances],
+        version=row.version,
+        revision=row.revision,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def instance_out(row: InstanceRow) -> InstanceOut:
+    return InstanceOut(
+        id=row.id,
+        host_id=row.host_id,
+        name=row.name,
+        labels=dict(row.labels),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _tagged(host: Host, response: Response) -> HostOut:
+    response.headers["ETag"] = f'"{host.row.revision}"'
+    return host_out(host)
+
+
+async def _seen(db: Database, caller: Caller, host_id: HostId, if_match: str | None) -> int | None:
+    """The revision that the caller goes by; the verb looks under its lock whether the host is still at it."""
+    if if_match is None:
+        return None
+    return seen_revision(if_match, (await hosts.get(db, caller.workspace_id, host_id)).row.revision)

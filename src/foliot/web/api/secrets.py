@@ -1,0 +1,163 @@
+"""/secrets: values that jobs use by name. They are written here and never read."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Path, Query, Request, Response
+
+from foliot.domain.ids import PrincipalId, SecretId
+from foliot.services import Database, secrets
+from foliot.services.access import Caller
+from foliot.services.in_hand import no_such
+from foliot.services.paging import read_place, write_place
+from foliot.services.secrets import SecretRow
+from foliot.services.vault import Vault
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit
+from foliot.web.auth import Admin, Viewer
+from foliot.web.preconditions import IfMatch, seen_revision
+from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
+from foliot.wire.instants import read_id
+from foliot.wire.pages import Page
+from foliot.wire.secrets import SecretChange, SecretIn, SecretOut, SecretUser, SecretValueIn
+
+routes = api_router("secrets")
+
+
+def _secret_id(secret_id: Annotated[str, Path(json_schema_extra={"format": "uuid"})]) -> SecretId:
+    found = read_id(secret_id)
+    if found is None:
+        raise no_such("secret")
+    return SecretId(found)
+
+
+def _vault(request: Request) -> Vault:
+    vault: Vault = request.app.state.vault
+    return vault
+
+
+SecretIdIn = Annotated[SecretId, Depends(_secret_id)]
+TheVault = Annotated[Vault, Depends(_vault)]
+
+
+@routes.post("/secrets", status_code=201, responses={**CONFLICT, **WITH_BODY})
+async def create_secret(
+    secret: SecretIn, caller: Admin, db: Db, vault: TheVault, response: Response
+) -> SecretOut:
+    """Keep a value. Jobs use it by `{"secret": "<name>"}` anywhere in their config."""
+    agents = [PrincipalId(each) for each in secret.agents]
+    secret_id = await secrets.create(
+        db, vault, caller.workspace_id, secret.name, secret.value, caller.actor, agents
+    )
+    response.headers["Location"] = f"/api/v1/secrets/{secret_id}"
+    return await _as_it_stands(db, vault, caller, secret_id, response)
+
+
+@routes.get("/secrets")
+async def list_secrets(
+    caller: Viewer,
+    db: Db,
+    vault: TheVault,
+    name: Annotated[str | None, Query(max_length=100, description="The one of this name alone.")] = None,
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[SecretOut]:
+    """In the order of their names; an agent sees those that it was given."""
+    _, after = read_place(cursor)
+    found = await secrets.page(db, caller.workspace_id, after, limit + 1, name=name, agent=caller.only_owner)
+    shown = found[:limit]
+    place = write_place(shown[-1].id, shown[-1].name) if len(found) > limit else None
+    return Page[SecretOut](items=[secret_out(each, vault) for each in shown], next_cursor=place)
+
+
+@routes.get("/secrets/{secret_id}", responses=NOT_FOUND)
+async def get_secret(
+    secret_id: SecretIdIn, caller: Viewer, db: Db, vault: TheVault, response: Response
+) -> SecretOut:
+    return await _as_it_stands(db, vault, caller, secret_id, response)
+
+
+@routes.get("/secrets/{secret_id}/jobs", responses=NOT_FOUND)
+async def list_jobs_of_secret(
+    secret_id: SecretIdIn, caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[SecretUser]:
+    """The jobs that name it."""
+    after, _ = read_place(cursor)
+    found = await secrets.users(db, caller.workspace_id, secret_id, after, limit + 1, caller.only_owner)
+    place = write_place(found[limit - 1][0]) if len(found) > limit else None
+    items = [SecretUser(id=job_id, name=name) for job_id, name in found[:limit]]
+    return Page[SecretUser](items=items, next_cursor=place)
+
+
+@routes.put("/secrets/{secret_id}", responses={**NOT_FOUND, **STALE, **WITH_BODY})
+async def replace_secret(
+    secret_id: SecretIdIn,
+    secret: SecretValueIn,
+    caller: Admin,
+    db: Db,
+    vault: TheVault,
+    response: Response,
+    if_match: IfMatch = None,
+) -> SecretOut:
+    """A new value, as its next version. Attempts that begin from now on get it; the old one is gone."""
+    seen = await _seen(db, caller, secret_id, if_match)
+    await secrets.replace(db, vault, caller.workspace_id, secret_id, secret.value, caller.actor, seen)
+    return await _as_it_stands(db, vault, caller, secret_id, response)
+
+
+@routes.patch("/secrets/{secret_id}", responses={**NOT_FOUND, **STALE, **WITH_BODY})
+async def give_secret(
+    secret_id: SecretIdIn,
+    change: SecretChange,
+    caller: Admin,
+    db: Db,
+    vault: TheVault,
+    response: Response,
+    if_match: IfMatch = None,
+) -> SecretOut:
+    """Which agents may name it in the jobs that they write."""
+    seen = await _seen(db, caller, secret_id, if_match)
+    agents = [PrincipalId(each) for each in change.agents]
+    await secrets.give(db, caller.workspace_id, secret_id, agents, caller.actor, seen)
+    return await _as_it_stands(db, vault, caller, secret_id, response)
+
+
+@routes.delete("/secrets/{secret_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT, **STALE})
+async def delete_secret(
+    secret_id: SecretIdIn,
+    caller: Admin,
+    db: Db,
+    force: Annotated[bool, Query(description="Also while jobs name it; their runs then fail.")] = False,
+    if_match: IfMatch = None,
+) -> None:
+    """Refused while jobs name it, unless `force`."""
+    seen = await _seen(db, caller, secret_id, if_match)
+    await secrets.delete(db, caller.workspace_id, secret_id, caller.actor, seen, force=force)
+
+
+def secret_out(row: SecretRow, vault: Vault) -> SecretOut:
+    return SecretOut(
+        id=row.id,
+        name=row.name,
+        version=row.version,
+        agents=list(row.agents),
+        job_count=row.users,
+        readable=vault.knows(row.key_id),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+async def _as_it_stands(
+    db: Database, vault: Vault, caller: Caller, secret_id: SecretId, response: Response
+) -> SecretOut:
+    row = await secrets.get(db, caller.workspace_id, secret_id, caller.only_owner)
+    response.headers["ETag"] = f'"{row.version}"'
+    return secret_out(row, vault)
+
+
+async def _seen(db: Database, caller: Caller, secret_id: SecretId, if_match: str | None) -> int | None:
+    """The version that the caller goes by; the verb looks under its lock whether the secret is still at it."""
+    if if_match is None:
+        return None
+    return seen_revision(if_match, (await secrets.get(db, caller.workspace_id, secret_id)).version)

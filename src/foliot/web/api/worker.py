@@ -1,0 +1,92 @@
+"""/worker: how hosts and workers elsewhere fetch work and say what came of it. For keys of the scope `worker` alone."""
+
+from __future__ import annotations
+
+from fastapi import Request
+
+from foliot.domain.ids import RunId, WorkerId
+from foliot.services import remote
+from foliot.services.hints import Hint
+from foliot.web.api.params import Db, Tell
+from foliot.web.auth import Works
+from foliot.web.remote import (
+    chunk_of,
+    claim_patiently,
+    heartbeat_out,
+    hello_of,
+    speaker_of,
+    told_of,
+    work_out,
+)
+from foliot.web.routes import CONFLICT, WITH_BODY, api_router, bodies_up_to
+from foliot.wire import worker as wire
+
+routes = api_router("worker")
+LARGEST = 8 << 20  # bytes: a report carries up to a mebibyte of output, and comes with others
+
+
+@routes.post("/worker/register", status_code=201, responses={**CONFLICT, **WITH_BODY})
+async def register_worker(
+    hello: wire.RegisterIn, caller: Works, db: Db, request: Request
+) -> wire.RegisterOut:
+    """Under a fresh id each time. A host keeps its name; server instances that it names are where it is from now on."""
+    lease = request.app.state.lease
+    made = await remote.register(db, speaker_of(caller), hello_of(hello), lease=lease)
+    return wire.RegisterOut(worker_id=made.worker_id, lease=made.lease, host_id=made.host_id)
+
+
+@routes.post("/worker/heartbeat", responses=WITH_BODY)
+async def send_heartbeat(
+    sign: wire.HeartbeatIn, caller: Works, db: Db, request: Request
+) -> wire.HeartbeatOut:
+    """A third of the lease apart. What is to be stopped comes back with it."""
+    beat = await remote.beat(
+        db,
+        speaker_of(caller),
+        WorkerId(sign.worker_id),
+        [(RunId(each.run_id), each.fence) for each in sign.working_on],
+        draining=sign.draining,
+        lease=request.app.state.lease,
+    )
+    return heartbeat_out(beat)
+
+
+@routes.post("/worker/claim", responses={**CONFLICT, **WITH_BODY})
+async def claim_work(asked: wire.ClaimIn, caller: Works, request: Request) -> wire.ClaimOut:
+    """Runs to do, leased to this worker. Waits for some for as long as is asked, and answers with none when none come."""
+    found = await claim_patiently(request, caller, asked)
+    return wire.ClaimOut(items=[work_out(each) for each in found])
+
+
+@routes.post("/worker/log", responses=WITH_BODY)
+@bodies_up_to(LARGEST)
+async def write_log(told: wire.LogIn, caller: Works, db: Db) -> wire.LogTaken:
+    """Lines of runs under way, numbered by their writer: one that comes twice is kept once."""
+    chunks = [chunk_of(each) for each in told.chunks]
+    return wire.LogTaken(taken=await remote.write(db, speaker_of(caller), WorkerId(told.worker_id), chunks))
+
+
+@routes.post("/worker/report", responses=WITH_BODY)
+@bodies_up_to(LARGEST)
+async def report_work(told: wire.ReportIn, caller: Works, db: Db, tell: Tell) -> wire.ReportOut:
+    """What came of attempts. One whose lease is somebody else's by now is refused by itself, with 409, and stands in the audit."""
+    ends = [told_of(place, each) for place, each in enumerate(told.reports)]
+    accepted = await remote.report(db, speaker_of(caller), WorkerId(told.worker_id), ends)
+    if accepted:
+        tell(Hint.TIMERS)
+        tell(Hint.READY)  # the end of one may let another go
+    return wire.ReportOut(
+        items=[
+            wire.ReportTaken(run_id=each.run_id, fence=each.fence, status=200, code=None)
+            if each.run_id in accepted
+            else wire.ReportTaken(run_id=each.run_id, fence=each.fence, status=409, code="lease_lost")
+            for each in told.reports
+        ]
+    )
+
+
+@routes.post("/worker/leave", status_code=204, responses=WITH_BODY)
+async def leave(leaving: wire.LeaveIn, caller: Works, db: Db, tell: Tell) -> None:
+    """In good order: what it still holds goes to others, and nothing is spent."""
+    await remote.leave(db, speaker_of(caller), WorkerId(leaving.worker_id))
+    tell(Hint.READY)

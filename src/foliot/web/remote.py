@@ -1,0 +1,159 @@
+"""Between the wire and the services, for workers that speak HTTP; and the wait for work, which holds no connection to the database."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from random import SystemRandom
+from typing import assert_never
+
+from fastapi import Request
+
+from foliot.clock import monotonic
+from foliot.domain.access import Permission
+from foliot.domain.errors import Invalid, Unavailable
+from foliot.domain.ids import RunId, WorkerId
+from foliot.domain.logs import LogLine, LogStream, lines_of
+from foliot.domain.outcomes import (
+    AskedRetry,
+    AskedSkip,
+    Cancelled,
+    Failed,
+    HandedBack,
+    Outcome,
+    Succeeded,
+    TimedOut,
+)
+from foliot.domain.run import RunError
+from foliot.domain.schedule import SkipReason
+from foliot.services import remote
+from foliot.services.access import Caller, Door
+from foliot.services.logs import LogChunk
+from foliot.services.remote import Hello, HostHello, Speaker, Told
+from foliot.services.work import Work
+from foliot.services.workers import Beat
+from foliot.web.bell import Bell
+from foliot.wire import worker as wire
+
+LOOK_EVERY = 3.0  # seconds at most between looks, where no bell rings
+MOST_WAITING = 5_000  # at once in one process
+MOST_OUTPUT = 4 << 20  # bytes of ASCII JSON; workers keep to less
+_UNSAID = RunError("failed", "The attempt failed.")
+_chance = SystemRandom()
+
+
+async def claim_patiently(request: Request, caller: Caller, asked: wire.ClaimIn) -> Sequence[Work]:
+    """Looks at once, and again when the bell rings, when the next run may start, and every few seconds; for as long as the key counts."""
+    state = request.app.state
+    bell: Bell = state.bell
+    stopping: asyncio.Event = state.stopping
+    until = monotonic() + min(asked.wait, wire.LONGEST_WAIT).total_seconds()
+    speaker = speaker_of(caller)
+    if state.waiting >= MOST_WAITING:
+        raise Unavailable("Too many workers wait for work here.", hint="Try again in a moment.")
+    state.waiting += 1
+    try:
+        while True:
+            mark = bell.mark()
+            offer = await remote.claim(
+                state.database, speaker, WorkerId(asked.worker_id), asked.types, asked.permits
+            )
+            left = until - monotonic()
+            if offer.work or left <= 0 or stopping.is_set():
+                return offer.work
+            naps = [left, LOOK_EVERY * _chance.uniform(0.5, 1)]
+            if offer.next_in is not None:
+                naps.append(offer.next_in.total_seconds())
+            await bell.wait(mark, stopping, min(naps))
+            if await request.is_disconnected() or not await _still_counts(request, caller):
+                return ()
+    finally:
+        state.waiting -= 1
+
+
+def speaker_of(caller: Caller) -> Speaker:
+    return Speaker(caller.workspace_id, caller.holder.principal.id, caller.actor)
+
+
+def hello_of(given: wire.RegisterIn) -> Hello:
+    host = given.host
+    told = None if host is None else HostHello(host.name, host.labels, host.instances)
+    return Hello(given.name, given.types, given.capacity, given.version, given.queues, told)
+
+
+def heartbeat_out(beat: Beat) -> wire.HeartbeatOut:
+    return wire.HeartbeatOut(
+        alive=beat.is_alive,
+        cancels=[wire.RunHeld(run_id=run_id, fence=fence) for run_id, fence in beat.cancels],
+        gone=[wire.RunHeld(run_id=run_id, fence=fence) for run_id, fence in beat.gone],
+    )
+
+
+def work_out(work: Work) -> wire.WorkOut:
+    claimed = work.claimed
+    return wire.WorkOut(
+        run_id=claimed.run_id,
+        job_id=claimed.job_id,
+        workspace_id=claimed.workspace_id,
+        job=work.job,
+        type=claimed.type,
+        fence=claimed.fence,
+        attempt=claimed.attempt,
+        trigger=claimed.trigger.value,
+        planned_for=claimed.planned_for,
+        deadline_at=claimed.deadline_at,
+        left=max(work.left, timedelta(0)),
+        config=work.config,
+        input=work.input,
+    )
+
+
+def chunk_of(given: wire.ChunkIn) -> LogChunk:
+    """A line that holds a line break would be counted as one and read as two."""
+    lines = [LogLine(line.at, LogStream(line.stream), " ".join(lines_of(line.text))) for line in given.lines]
+    return LogChunk(RunId(given.run_id), given.attempt, given.fence, given.first, lines)
+
+
+def told_of(place: int, given: wire.ReportItem) -> Told:
+    if len(json.dumps(given.output)) > MOST_OUTPUT:
+        raise Invalid(
+            f"The output is larger than {MOST_OUTPUT // 1024} KiB as JSON.",
+            pointer=f"/reports/{place}/output",
+            hint="Keep large results elsewhere and report their address.",
+        )
+    return Told(RunId(given.run_id), given.fence, _outcome(given), given.output)
+
+
+def _outcome(given: wire.ReportItem) -> Outcome:
+    match given.outcome:
+        case "succeeded":
+            return Succeeded()
+        case "failed":
+            error = _UNSAID if given.error is None else RunError(given.error.code, given.error.message)
+            return Failed(error, given.permanent, given.after)
+        case "timed_out":
+            return TimedOut()
+        case "cancelled":
+            return Cancelled()
+        case "handed_back":
+            return HandedBack()
+        case "retry":
+            return AskedRetry(given.after or timedelta(0))
+        case "skipped":
+            return AskedSkip(SkipReason.OPERATOR, given.note)
+        case _:
+            assert_never(given.outcome)
+
+
+async def _still_counts(request: Request, caller: Caller) -> bool:
+    """A key that was revoked while it waited gets nothing more."""
+    door: Door = request.app.state.door
+    presented = request.headers.get("authorization", "").partition(" ")[2].strip()
+    found = await door.enter(presented, None)
+    return (
+        found is not None
+        and found.holder.may(Permission.WORKER)
+        and found.workspace_id == caller.workspace_id
+    )

@@ -1,0 +1,166 @@
+"""What hosts and workers elsewhere say and hear: register, claim, heartbeat, log, report, leave."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from foliot.wire.durations import Duration
+from foliot.wire.instants import Id, Instant
+from foliot.wire.jobs import HostName, JsonObject, Word
+from foliot.wire.runs import Trigger
+from foliot.wire.shape import Shape
+
+LONGEST_WAIT = timedelta(seconds=30)
+MOST_REPORTS = 500
+MOST_LINES = 1_000  # in one chunk
+MOST_HELD = 10_000
+LabelName = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=r"^\S+$")]
+LabelText = Annotated[str, StringConstraints(max_length=200)]
+Labels = Annotated[dict[LabelName, LabelText], Field(max_length=50)]
+Queue = Annotated[str, StringConstraints(pattern=r"^(\*|[a-z][a-z0-9_.-]{0,63})$")]
+Permits = Annotated[int, Field(ge=1, le=1_000)]
+Fence = Annotated[int, Field(ge=1, le=2_147_483_647)]
+Types = Annotated[list[Word], Field(max_length=200)]
+
+
+class HostIn(Shape):
+    name: HostName
+    labels: Labels | None = Field(default=None, description="null leaves them as they are.")
+    instances: list[HostName] = Field(
+        default=[], max_length=500, description="Server instances that it has; one known elsewhere has moved."
+    )
+
+
+class RegisterIn(Shape):
+    name: HostName = Field(description="For people: which process this is.")
+    types: Types = Field(description="Of jobs that it can do.")
+    capacity: Permits = Field(description="How many runs it takes at once.")
+    version: str = Field(default="", max_length=50)
+    queues: list[Queue] = Field(
+        default=["*"], min_length=1, max_length=50, description="That it serves; a host serves none."
+    )
+    host: HostIn | None = Field(default=None, description="The host that it works for.")
+
+
+class RegisterOut(Shape):
+    worker_id: Id
+    lease: Duration = Field(description="How long it may be silent before its runs are given to others.")
+    host_id: Id | None
+
+
+class RunHeld(Shape):
+    run_id: Id
+    fence: Fence
+
+
+class HeartbeatIn(Shape):
+    worker_id: Id
+    draining: bool = False
+    working_on: list[RunHeld] = Field(
+        default=[],
+        max_length=MOST_HELD,
+        description="Every run it has, those it has still to report included. What it holds beside these goes to others.",
+    )
+
+
+class HeartbeatOut(Shape):
+    alive: bool = Field(description="False: given up for lost. Stop all work and register again.")
+    cancels: list[RunHeld] = Field(description="To be stopped, and reported as cancelled.")
+    gone: list[RunHeld] = Field(description="Not its own any more: to be stopped.")
+
+
+class ClaimIn(Shape):
+    worker_id: Id
+    types: Types
+    permits: Permits = 1
+    wait: Duration = Field(
+        default=timedelta(seconds=20), description="How long to wait for work, 30 seconds at most."
+    )
+
+
+class WorkOut(Shape):
+    run_id: Id
+    job_id: Id
+    workspace_id: Id
+    job: str
+    type: str
+    fence: int
+    attempt: int
+    trigger: Trigger
+    planned_for: Instant
+    deadline_at: Instant
+    left: Duration = Field(description="What the attempt may take from now on.")
+    config: JsonObject
+    input: JsonObject
+
+
+class ClaimOut(Shape):
+    items: list[WorkOut]
+
+
+class LineIn(Shape):
+    at: Instant
+    stream: Literal["log", "stdout", "stderr", "system"] = "log"
+    text: str = Field(max_length=9_000)
+
+
+class ChunkIn(Shape):
+    run_id: Id
+    fence: Fence
+    attempt: Annotated[int, Field(ge=1, le=2_147_483_647)]
+    first: int = Field(
+        ge=1, le=1_000_000_000, description="The number of its first line among all of this attempt."
+    )
+    lines: list[LineIn] = Field(max_length=MOST_LINES)
+
+
+class LogIn(Shape):
+    worker_id: Id
+    chunks: list[ChunkIn] = Field(max_length=500)
+
+
+class LogTaken(Shape):
+    taken: int = Field(description="Chunks of runs that it has; those of others are dropped.")
+
+
+class ReportError(Shape):
+    code: str = Field(min_length=1, max_length=100)
+    message: str = Field(max_length=4_000)
+
+
+class ReportItem(Shape):
+    run_id: Id
+    fence: Fence
+    outcome: Literal["succeeded", "failed", "timed_out", "cancelled", "handed_back", "retry", "skipped"]
+    error: ReportError | None = Field(default=None, description="Of a failure.")
+    permanent: bool = Field(default=False, description="Of a failure: trying again would not help.")
+    after: Duration | None = Field(
+        default=None, description="Of retry: when to be called again. Of a failure: not before."
+    )
+    note: str = Field(default="", max_length=4_000, description="Of skipped: why.")
+    output: Any = None
+
+
+class ReportIn(Shape):
+    worker_id: Id
+    reports: list[ReportItem] = Field(max_length=MOST_REPORTS)
+
+
+class ReportTaken(Shape):
+    run_id: Id
+    fence: int
+    status: Literal[200, 409]
+    code: Literal["lease_lost"] | None = Field(
+        description="Why it was refused: the run is somebody else's by now."
+    )
+
+
+class ReportOut(Shape):
+    items: list[ReportTaken] = Field(description="One for each report, in their order.")
+
+
+class LeaveIn(Shape):
+    worker_id: Id

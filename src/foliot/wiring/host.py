@@ -1,0 +1,144 @@
+"""`foliot host`: a worker on another machine, which knows no database and fetches its work over HTTPS."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from pydantic import ValidationError
+
+from foliot import telemetry
+from foliot.domain.errors import Invalid, Unavailable
+from foliot.engine.loop import Loop
+from foliot.handlers import registry
+from foliot.handlers.means import Means
+from foliot.handlers.registry import Handler
+from foliot.sdk import AsyncClient
+from foliot.sdk.place import Place, find
+from foliot.services.workers import LEASE
+from foliot.settings import Settings
+from foliot.wire.shape import pointer
+from foliot.wire.worker import HostIn
+from foliot.wiring.beating import Beating, leave
+from foliot.wiring.child import without_secrets
+from foliot.wiring.collecting import collect_seldom
+from foliot.worker.http_link import PATIENCE, HttpLink, Introduction
+from foliot.worker.logbook import Logbook
+from foliot.worker.reporting import Reporter
+from foliot.worker.worker import Worker
+
+log = logging.getLogger(__name__)
+LAST_WORDS_WITHIN = 5.0  # seconds: they go a longer way than a worker's on the same machine
+
+
+@dataclass(frozen=True, slots=True)
+class HostOrders:
+    url: str | None
+    key: str | None = field(repr=False)
+    name: str
+    labels: Mapping[str, str] | None  # None leaves them as they are
+    instances: tuple[str, ...]
+    permits: int
+    allowed: frozenset[str]  # of the types that run code of this machine
+    insecure: bool = False
+
+
+RUNS_CODE = frozenset({"command", "python"})  # whoever may write such jobs may run what they like here
+
+
+def serve_as_host(settings: Settings, orders: HostOrders) -> None:
+    """Run until a signal ends it."""
+    place = find(orders.url, orders.key)
+    telemetry.configure(
+        style=settings.log_format,
+        level=settings.log_level,
+        stream=sys.stderr,
+        environ=os.environ,
+        secrets=(place.key, *settings.secrets()),
+    )
+    _refuse_plain_text(place, insecure=orders.insecure)
+    me = _introduction(orders)
+    kept = without_secrets(os.environ)
+    for name in set(os.environ) - set(kept):
+        del os.environ[name]  # jobs' own code need not see them, here or in its processes
+    sys.path.append(os.getcwd())  # noqa: PTH109  # last, so that a file lying there cannot pose as a library
+    collect_seldom()
+    asyncio.run(_run(place, orders, me, settings))
+
+
+async def _run(place: Place, orders: HostOrders, me: Introduction, settings: Settings) -> None:
+    stopping, loop = asyncio.Event(), asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, stopping.set)
+    open_line, grace = partial(_line, place, me), settings.worker_grace
+    handlers = _handlers(orders, settings.egress_allow)
+    async with open_line() as link:
+        reporter, logbook = Reporter(link), Logbook(link)
+        worker = Worker(link, handlers, reporter, orders.permits, logbook=logbook)
+        claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)
+        lines = Loop("logs", logbook.step)
+        worker.wake, reporter.wake, logbook.wake = claims.wake, reports.wake, lines.wake
+        reporter.when_accepted = claims.wake
+        async with Beating(worker, LEASE, open_line, lambda: link.lease):
+            await _introduce(worker)
+            claiming, *others = tasks = [asyncio.create_task(each.run()) for each in (claims, reports, lines)]
+            log.info("host.started", extra={"host": orders.name, "pid": os.getpid(), "server": place.url})
+            await stopping.wait()
+            log.info("host.draining", extra={"grace": grace})
+            claiming.cancel()  # it waits for work; what it may have been given is handed back by leaving
+            await worker.drain(grace)
+            await reporter.all_sent(LAST_WORDS_WITHIN)
+            await leave(link, worker.id, LAST_WORDS_WITHIN)
+            for task in others:
+                task.cancel()
+            await asyncio.wait(tasks)
+    log.info("host.stopped", extra={"host": orders.name, "owed": reporter.owed})
+
+
+@asynccontextmanager
+async def _line(place: Place, me: Introduction) -> AsyncIterator[HttpLink]:
+    async with AsyncClient(place.url, place.key, timeout=PATIENCE, retries=0) as client:
+        yield HttpLink(client, me)
+
+
+def _introduction(orders: HostOrders) -> Introduction:
+    labels = None if orders.labels is None else dict(orders.labels)
+    try:
+        host = HostIn(name=orders.name, labels=labels, instances=list(orders.instances))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise Invalid(
+            f"{pointer(first['loc'])}: {first['msg']}",
+            hint="Names have up to 100 characters and no blanks at their ends, labels up to 200.",
+        ) from None
+    return Introduction(f"{orders.name[:80]}/{os.getpid()}", host)
+
+
+async def _introduce(worker: Worker) -> None:
+    """A server that is away is waited for; one that refuses us ends it here, with its reason."""
+    try:
+        await worker.register()
+    except Unavailable as error:
+        log.warning("host.waiting", extra={"reason": error.message})
+
+
+def _handlers(orders: HostOrders, egress_allow: tuple[str, ...]) -> dict[str, Handler]:
+    """Which networks are open to jobs is for this machine to say, not for the server: nothing but the internet, unless it does."""
+    found = registry.load(Means(database=None, egress_allow=egress_allow))
+    return {name: found[name] for name in found if name not in RUNS_CODE - orders.allowed}
+
+
+def _refuse_plain_text(place: Place, *, insecure: bool) -> None:
+    if place.is_local or insecure or place.url.startswith("https://"):
+        return
+    raise Invalid(
+        f"{place.url} is not https: the key and everything this host does would go over the wire in the clear.",
+        hint="Use an https address. --insecure allows http on a network that you trust.",
+    )

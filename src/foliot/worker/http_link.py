@@ -1,0 +1,213 @@
+"""The line of a host: the same protocol as the link to the services, spoken over HTTPS through the client."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar, assert_never
+
+from foliot import __version__
+from foliot.domain.errors import Conflict, Denied, FoliotError, Invalid, Unavailable, WorkerGone
+from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
+from foliot.domain.outcomes import (
+    AskedRetry,
+    AskedSkip,
+    Cancelled,
+    Expired,
+    Failed,
+    HandedBack,
+    Lost,
+    Outcome,
+    Succeeded,
+    TimedOut,
+)
+from foliot.domain.run import Trigger
+from foliot.sdk import AsyncClient, errors
+from foliot.sdk.asking import to_json
+from foliot.services.logs import LogChunk
+from foliot.services.report import Report
+from foliot.services.work import Claimed, Work
+from foliot.services.workers import LEASE, Beat
+from foliot.wire import worker as wire
+
+WAIT = timedelta(seconds=20)  # for work, with one request
+PATIENCE = 30.0  # seconds for an answer; longer than the wait
+LARGEST = 3 << 20  # bytes of one request, about; the server takes more
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Introduction:
+    """Who it says it is. Without a host it is a worker that serves queues of the workspace."""
+
+    name: str
+    host: wire.HostIn | None = None
+    queues: Sequence[str] = ("*",)
+
+
+class HttpLink:
+    """A client belongs to one loop: the heart, in its own thread, has a link of its own."""
+
+    def __init__(self, client: AsyncClient, introduction: Introduction) -> None:
+        self.lease = LEASE  # until the server has named another
+        self._worker_id: WorkerId | None = None
+        self._client = client
+        self._self = introduction
+
+    async def register(self, types: Sequence[str], capacity: int) -> WorkerId:
+        me = self._self
+        queues = None if me.host else list(me.queues)
+        with _refusals_told():
+            answer = await self._client.worker.register(
+                me.name, types, capacity, queues=queues, host=me.host, version=__version__
+            )
+        self.lease = answer.lease
+        self._worker_id = WorkerId(answer.worker_id)
+        return self._worker_id
+
+    async def beat(
+        self, worker_id: WorkerId, working_on: Collection[tuple[RunId, int]], *, draining: bool
+    ) -> Beat:
+        held = [wire.RunHeld(run_id=run_id, fence=fence) for run_id, fence in working_on]
+        with _troubles_told():
+            answer = await self._client.worker.heartbeat(worker_id, held, draining=draining)
+        return Beat(answer.alive, _keys(answer.cancels), _keys(answer.gone))
+
+    async def leave(self, worker_id: WorkerId) -> None:
+        with _troubles_told():
+            await self._client.worker.leave(worker_id)
+
+    async def claim(self, worker_id: WorkerId, types: Sequence[str], permits: int) -> list[Work]:
+        with _troubles_told():
+            answer = await self._client.worker.claim(worker_id, types, permits, wait=WAIT)
+        return [_work(each) for each in answer.items]
+
+    async def report(self, reports: Sequence[Report]) -> frozenset[RunId]:
+        accepted: set[RunId] = set()
+        for worker_id, items in _by_worker(reports):
+            for piece in _pieces(items, wire.MOST_REPORTS):
+                with _troubles_told():
+                    answer = await self._client.worker.report(worker_id, piece)
+                accepted.update(RunId(each.run_id) for each in answer.items if each.status == 200)
+        return frozenset(accepted)
+
+    async def log(self, chunks: Sequence[LogChunk]) -> None:
+        """In the name of the worker that registered last; lines of runs that it does not have are dropped over there."""
+        worker_id = self._worker_id
+        if worker_id is None:
+            return
+        for piece in _pieces([_chunk(each) for each in chunks], 100):
+            with _troubles_told():
+                await self._client.worker.log(worker_id, piece)
+
+    async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
+        """None to be told of from here: what a heartbeat does not name goes to others, once its claim's answer must have come."""
+        return []
+
+
+@contextmanager
+def _troubles_told() -> Iterator[None]:
+    """A key that is refused may be valid again tomorrow, and what is owed is kept until then; only a wrong request is given up."""
+    try:
+        yield
+    except (errors.Unauthorized, errors.Denied) as error:
+        raise Unavailable(error.message, hint=error.hint) from error
+    except errors.FoliotApiError as error:
+        raise _translated(error) from error
+
+
+@contextmanager
+def _refusals_told() -> Iterator[None]:
+    """Who introduces itself hears why it is not let in."""
+    try:
+        yield
+    except (errors.Unauthorized, errors.Denied) as error:
+        raise Denied(error.message, hint=error.hint) from error
+    except errors.FoliotApiError as error:
+        raise _translated(error) from error
+
+
+def _translated(error: errors.FoliotApiError) -> FoliotError:
+    if error.code == WorkerGone.code:
+        return WorkerGone(error.message, hint=error.hint)
+    if isinstance(error, errors.Conflict):
+        return Conflict(error.message, hint=error.hint)
+    if isinstance(error, errors.Invalid):
+        return Invalid(str(error), hint=error.hint)
+    return Unavailable(error.message, hint=error.hint)
+
+
+def _by_worker(reports: Sequence[Report]) -> Iterator[tuple[WorkerId, list[wire.ReportItem]]]:
+    """What was begun under an id that is no longer ours is reported under that one, and refused."""
+    for worker_id in dict.fromkeys(each.worker_id for each in reports):
+        yield worker_id, [_item(each) for each in reports if each.worker_id == worker_id]
+
+
+def _pieces(items: Sequence[T], most: int) -> Iterator[list[T]]:
+    piece: list[T] = []
+    size = 0
+    for item in items:
+        weight = len(to_json(item))
+        if piece and (size + weight > LARGEST or len(piece) >= most):
+            yield piece
+            piece, size = [], 0
+        piece.append(item)
+        size += weight
+    if piece:
+        yield piece
+
+
+def _item(report: Report) -> wire.ReportItem:
+    fields: dict[str, Any] = {"run_id": report.run_id, "fence": report.fence}
+    if report.output is not None:
+        fields["output"] = report.output
+    return wire.ReportItem(**fields, **_outcome(report.outcome))
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    match outcome:
+        case Succeeded():
+            return {"outcome": "succeeded"}
+        case Failed(error=error, permanent=permanent, not_before=least):
+            told = wire.ReportError(code=error.code or "failed", message=error.message)
+            return {"outcome": "failed", "error": told, "permanent": permanent, "after": least}
+        case TimedOut():
+            return {"outcome": "timed_out"}
+        case Cancelled():
+            return {"outcome": "cancelled"}
+        case AskedRetry(after=after):
+            return {"outcome": "retry", "after": after}
+        case AskedSkip(note=note):
+            return {"outcome": "skipped", "note": note}
+        case HandedBack() | Lost() | Expired():  # the last two are not a worker's to say
+            return {"outcome": "handed_back"}
+        case _:
+            assert_never(outcome)
+
+
+def _chunk(chunk: LogChunk) -> wire.ChunkIn:
+    lines = [wire.LineIn(at=line.at, stream=line.stream.value, text=line.text) for line in chunk.lines]
+    return wire.ChunkIn(
+        run_id=chunk.run_id, fence=chunk.fence, attempt=chunk.attempt, first=chunk.first, lines=lines
+    )
+
+
+def _work(told: wire.WorkOut) -> Work:
+    claimed = Claimed(
+        WorkspaceId(told.workspace_id),
+        RunId(told.run_id),
+        JobId(told.job_id),
+        told.fence,
+        told.type,
+        told.planned_for,
+        told.attempt,
+        told.deadline_at,
+        Trigger(told.trigger),
+    )
+    return Work(claimed, told.job, told.config, told.input, told.left)
+
+
+def _keys(held: Iterable[wire.RunHeld]) -> list[tuple[RunId, int]]:
+    return [(RunId(each.run_id), each.fence) for each in held]

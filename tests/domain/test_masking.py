@@ -1,0 +1,97 @@
+"""Values of secrets are taken out of texts, however they are spelled there."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foliot.domain.masking import MASK, NO_MASKS, SHORTEST, Masks
+
+TOKEN = "s3cr3t/t0ken+with=signs&more"
+values = st.text(
+    st.characters(codec="utf-8", exclude_characters="\0"), min_size=SHORTEST, max_size=40
+).filter(lambda value: len("".join(value.split())) >= SHORTEST)
+around = st.text(st.characters(codec="utf-8"), max_size=20)
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        TOKEN,
+        quote(TOKEN),
+        quote(TOKEN, safe=""),
+        quote(TOKEN, safe="").replace("%2F", "%2f").replace("%2B", "%2b").replace("%3D", "%3d"),
+        quote_plus(TOKEN),
+        json.dumps(TOKEN)[1:-1],
+        base64.b64encode(TOKEN.encode()).decode(),
+        base64.urlsafe_b64encode(TOKEN.encode()).decode().rstrip("="),
+    ],
+)
+def test_each_spelling_is_masked(spelled: str) -> None:
+    assert Masks([TOKEN]).text(f"before {spelled} after") == f"before {MASK} after"
+
+
+@pytest.mark.parametrize("user", ["a", "ab", "abc", "someone"])
+def test_a_password_within_basic_authorization_is_masked(user: str) -> None:
+    """Its letters depend on how many bytes stand before it: only those that are shared with the neighbours are left."""
+    whole = base64.b64encode(f"{user}:{TOKEN}".encode()).decode()
+    found = Masks([TOKEN]).text(whole)
+    assert MASK in found
+    assert len(found) <= len(base64.b64encode(f"{user}:".encode())) + len(MASK) + 4
+
+
+def test_the_credential_behind_bearer_is_masked_by_itself() -> None:
+    assert Masks([f"Bearer {TOKEN}"]).text(f"token={TOKEN}") == f"token={MASK}"
+
+
+def test_each_line_of_a_long_key_is_masked_and_so_is_base64_broken_into_lines() -> None:
+    key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqh\nkiG9w0BAQEFAASCBK\n-----END KEY-----\n"
+    masks = Masks([key])
+    assert masks.text(f"it is\n{key}.") == f"it is\n{MASK}\n."
+    assert masks.text("line: kiG9w0BAQEFAASCBK") == f"line: {MASK}"
+    folded = base64.encodebytes(key.encode() * 3).decode()
+    assert Masks([key * 3]).text(folded).strip() == MASK
+
+
+def test_what_is_shorter_than_four_characters_is_left_alone() -> None:
+    assert not Masks(["abc"])
+    assert Masks(["abc", TOKEN]).text(f"abc {TOKEN}") == f"abc {MASK}"
+
+
+def test_a_value_cut_off_at_the_end_of_a_text_is_masked_as_far_as_it_goes() -> None:
+    assert Masks([TOKEN]).text("answer: " + TOKEN[:-3]) == f"answer: {MASK}"
+    assert Masks(["https://hooks.example.test/T0/B0/xyz"]).text("it was https") == "it was https"
+
+
+def test_json_is_masked_in_keys_and_values_and_keeps_its_shape() -> None:
+    found = Masks([TOKEN]).json({"a": [TOKEN, 1, None, {TOKEN: f"x{TOKEN}"}]})
+    assert found == {"a": [MASK, 1, None, {MASK: f"x{MASK}"}]}
+
+
+def test_without_masks_nothing_is_touched() -> None:
+    value: Any = {"a": [TOKEN]}
+    assert NO_MASKS.text(TOKEN) is TOKEN
+    assert NO_MASKS.json(value) == value
+
+
+@given(values, around, around)
+def test_no_value_survives_in_any_text(value: str, before: str, after: str) -> None:
+    found = Masks([value]).text(before + value + after)
+    joined = "".join(found.splitlines())
+    assert "".join(value.splitlines()) not in joined.replace(MASK, "\0") or MASK in value
+    for encoded in (base64.b64encode(value.encode()).decode(), quote(value, safe="")):
+        assert encoded not in Masks([value]).text(before + encoded + after)
+
+
+@given(st.lists(values, min_size=1, max_size=3), around)
+def test_a_text_without_secrets_stays_as_it_is(secrets: list[str], text: str) -> None:
+    masks = Masks(secrets)
+    joined = "".join(text.splitlines())
+    if not masks.spans(joined) and not masks.cut_off(joined):
+        assert masks.text(text) == text

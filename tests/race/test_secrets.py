@@ -1,0 +1,64 @@
+"""A secret that is deleted while somebody begins to name it, and a master key that two nodes make at once."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from foliot.domain.errors import Conflict, Invalid
+from foliot.services import jobs, master_key, secrets
+from foliot.services.vault import Vault
+from foliot.testing.actors import TEST
+from foliot.testing.keys import InMemory, a_vault
+from tests.race.hands import Hands
+from tests.services.shop import Shop, definition
+
+pytestmark = pytest.mark.anyio
+NAMING = replace(definition(), config={"headers": {"x": {"secret": "crm"}}})
+
+
+async def test_a_job_that_begins_to_name_a_secret_keeps_it_from_being_deleted(
+    shop: Shop, hands: Hands
+) -> None:
+    crm = await secrets.create(hands.left, a_vault(), shop.workspace, "crm", "value", TEST)
+    async with hands.midway(jobs.create(hands.left, shop.workspace, NAMING, TEST), at="audit") as first:
+        second = await hands.behind(secrets.delete(hands.right, shop.workspace, crm, TEST))
+    await first
+    with pytest.raises(Conflict, match="is used by"):
+        await second
+
+
+async def test_a_job_that_comes_behind_a_deletion_finds_the_secret_gone(shop: Shop, hands: Hands) -> None:
+    crm = await secrets.create(hands.left, a_vault(), shop.workspace, "crm", "value", TEST)
+    async with hands.midway(secrets.delete(hands.left, shop.workspace, crm, TEST), at="audit") as first:
+        second = await hands.behind(jobs.create(hands.right, shop.workspace, NAMING, TEST))
+    await first
+    with pytest.raises(Invalid, match='no secret "crm"'):
+        await second
+
+
+async def test_of_two_new_values_at_once_both_are_versions_and_the_later_one_stays(
+    shop: Shop, hands: Hands
+) -> None:
+    vault = a_vault()
+    crm = await secrets.create(hands.left, vault, shop.workspace, "crm", "one", TEST)
+    async with hands.midway(
+        secrets.replace(hands.left, vault, shop.workspace, crm, "two", TEST), at="audit"
+    ) as first:
+        second = await hands.behind(secrets.replace(hands.right, vault, shop.workspace, crm, "three", TEST))
+    await asyncio.gather(first, second)
+    assert (await secrets.get(hands.left, shop.workspace, crm)).version == 3
+
+
+async def test_of_two_nodes_that_start_at_once_one_makes_the_key(shop: Shop, hands: Hands) -> None:
+    sources = InMemory(), InMemory()
+    found = await asyncio.gather(
+        *(
+            master_key.begin(side, Vault(source), makes=True)
+            for side, source in zip((hands.left, hands.right), sources, strict=True)
+        )
+    )
+    assert sorted(each.opens for each in found) == [False, True]
+    assert sorted(len(source.keys) for source in sources) == [0, 1]

@@ -1,0 +1,67 @@
+"""Hosts for tests of services: they register, claim and report as one that speaks HTTP does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import uuid4
+
+from foliot.domain.access import Actor
+from foliot.domain.ids import HostId, PrincipalId, RunId, WorkerId, WorkspaceId
+from foliot.domain.outcomes import Outcome, Succeeded
+from foliot.domain.target import Target, TargetKind
+from foliot.services import remote
+from foliot.services.remote import Hello, HostHello, Speaker, Told
+from foliot.services.work import Work
+from foliot.storage.tx import Database
+
+PVP = Target(TargetKind.SERVER, "pvp")
+H1 = Target(TargetKind.HOST, "h1")
+DONE = Succeeded()
+
+
+@dataclass
+class Machine:
+    database: Database
+    speaker: Speaker
+    name: str
+    worker: WorkerId
+    id: HostId
+
+    async def claim(self, permits: int = 10, types: Sequence[str] = ("python",)) -> list[Work]:
+        return list((await remote.claim(self.database, self.speaker, self.worker, types, permits)).work)
+
+    async def report(self, work: Work, outcome: Outcome = DONE) -> bool:
+        told = Told(work.claimed.run_id, work.claimed.fence, outcome)
+        return work.claimed.run_id in await remote.report(self.database, self.speaker, self.worker, [told])
+
+    async def beat(self, *known: Work) -> bool:
+        keys = [(work.claimed.run_id, work.claimed.fence) for work in known]
+        return (await remote.beat(self.database, self.speaker, self.worker, keys)).is_alive
+
+    async def leave(self) -> None:
+        await remote.leave(self.database, self.speaker, self.worker)
+
+
+def somebody(workspace: WorkspaceId) -> Speaker:
+    principal = PrincipalId(uuid4())
+    return Speaker(workspace, principal, Actor(str(principal)))
+
+
+async def machine(
+    database: Database,
+    speaker: Speaker,
+    name: str = "h1",
+    *instances: str,
+    types: Sequence[str] = ("python",),
+    lease: timedelta = timedelta(seconds=30),
+) -> Machine:
+    hello = Hello(f"{name}/1", types, 16, "1.0", host=HostHello(name, None, instances))
+    made = await remote.register(database, speaker, hello, lease=lease)
+    assert made.host_id is not None
+    return Machine(database, speaker, name, made.worker_id, made.host_id)
+
+
+def ids(works: Sequence[Work]) -> list[RunId]:
+    return [work.claimed.run_id for work in works]

@@ -1,0 +1,324 @@
+"""Hosts: runs go where their target is at that moment, one change at a time, and say why they wait."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from foliot.domain.errors import Conflict, Invalid, WorkerGone
+from foliot.domain.hosts import HostStatus
+from foliot.domain.ids import JobId, RunId
+from foliot.domain.outcomes import Failed, Succeeded
+from foliot.domain.policy import Backoff, Limits, Retry
+from foliot.domain.run import RunError
+from foliot.domain.schedule import Interval, Manual
+from foliot.domain.target import Target, TargetKind
+from foliot.services import editing, explain, hosts, jobs, remote, run_verbs
+from foliot.services.expiry import expire
+from foliot.services.limits import set_limit
+from foliot.services.remote import Hello, Told
+from foliot.services.sweep import sweep
+from foliot.services.unserved import unserved
+from foliot.testing.actors import TEST
+from tests.services.hosting import H1, PVP, Machine, ids, machine, somebody
+from tests.services.staging import Stage
+
+pytestmark = pytest.mark.anyio
+HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
+HOURLY = Interval(HOUR)
+
+
+async def by_hand(stage: Stage, job_id: JobId) -> RunId:
+    return await run_verbs.run_now(stage.database, stage.workspace, job_id, TEST)
+
+
+async def why(stage: Stage, run_id: RunId) -> str:
+    return (await explain.explain_run(stage.database, stage.workspace, run_id)).told.sentence
+
+
+@pytest.fixture
+async def h1(stage: Stage) -> Machine:
+    return await machine(stage.database, somebody(stage.workspace), "h1", "pvp")
+
+
+async def test_a_run_for_a_server_goes_to_the_host_that_has_it_and_to_no_other_worker(
+    stage: Stage, h1: Machine
+) -> None:
+    await stage.job("restart", HOURLY, target=PVP)
+    stage.clock.advance(HOUR)
+    assert await stage.tick() == 1
+    assert await stage.claim() == []
+    h2 = await machine(stage.database, h1.speaker, "h2")
+    assert await h2.claim() == []
+    fresh = await machine(stage.database, h1.speaker, "h1", "pvp")
+    [work] = await fresh.claim()
+    assert work.job == "restart"
+    assert await fresh.report(work)
+    assert stage.owner.execute("SELECT status FROM foliot.runs").fetchall() == [("succeeded",)]
+
+
+async def test_an_instance_that_moves_takes_the_runs_that_wait_for_it_along(
+    stage: Stage, h1: Machine
+) -> None:
+    h2 = await machine(stage.database, h1.speaker, "h2")
+    job = await stage.job("restart", Manual(), target=PVP)
+    await by_hand(stage, job)
+    [instance] = (await hosts.get(stage.database, stage.workspace, h1.id)).instances
+    await hosts.change_instance(stage.database, stage.workspace, h1.id, instance.id, TEST, to=h2.id)
+    assert await h1.claim() == []
+    assert len(await h2.claim()) == 1
+
+
+async def test_a_host_that_registers_an_instance_has_it_from_then_on(stage: Stage, h1: Machine) -> None:
+    job = await stage.job("restart", Manual(), target=PVP)
+    await by_hand(stage, job)
+    h2 = await machine(stage.database, h1.speaker, "h2", "pvp")
+    assert await h1.claim() == []
+    assert len(await h2.claim()) == 1
+    moved = stage.owner.execute("SELECT action FROM foliot.audit WHERE object_kind = 'instance' ORDER BY at")
+    assert [row[0] for row in moved.fetchall()] == ["instance.registered", "instance.moved"]
+
+
+async def test_one_change_at_a_time_and_several_reads_beside_it(stage: Stage, h1: Machine) -> None:
+    for n in range(3):
+        await by_hand(stage, await stage.job(f"change {n}", Manual(), target=PVP))
+    for n in range(10):
+        await by_hand(stage, await stage.job(f"read {n}", Manual(), target=H1, read_only=True))
+    taken = await h1.claim(permits=100)
+    assert sorted(work.job.split()[0] for work in taken) == ["change", *["read"] * 8]
+    assert await h1.claim(permits=100) == []
+    change = next(work for work in taken if work.job.startswith("change"))
+    assert await h1.report(change)
+    [following] = await h1.claim(permits=100)
+    assert following.job == "change 1"
+
+
+async def test_people_may_let_more_changes_go_at_once(stage: Stage, h1: Machine) -> None:
+    for n in range(3):
+        await by_hand(stage, await stage.job(f"change {n}", Manual(), target=PVP))
+    await hosts.change(stage.database, stage.workspace, h1.id, {"max_mutations": 2}, TEST)
+    assert len(await h1.claim()) == 2
+
+
+async def test_caps_of_the_workspace_bind_hosts_too(stage: Stage, h1: Machine) -> None:
+    await set_limit(stage.database, stage.workspace, "db", 1, TEST)
+    for n in range(3):
+        job = await stage.job(f"read {n}", Manual(), target=H1, read_only=True, concurrency_key="db")
+        await by_hand(stage, job)
+    [first] = await h1.claim()
+    assert await h1.claim() == []
+    assert await h1.report(first)
+    assert len(await h1.claim()) == 1
+
+
+async def test_a_target_that_nobody_has_is_refused_with_what_was_meant(stage: Stage, h1: Machine) -> None:
+    wrong = Target(TargetKind.SERVER, "pvpp")
+    with pytest.raises(Invalid) as refused:
+        await stage.job("restart", HOURLY, target=wrong)
+    assert (refused.value.pointer, refused.value.hint) == ("/target/server", 'Did you mean "pvp"?')
+
+
+async def test_an_edit_of_the_target_redirects_what_waits(stage: Stage, h1: Machine) -> None:
+    job = await stage.job("restart", Manual(), target=PVP)
+    await by_hand(stage, job)
+    definition = (await jobs.get(stage.database, stage.workspace, job)).definition
+    free = replace(definition, spec=replace(definition.spec, target=None))
+    await editing.edit(stage.database, stage.workspace, job, free, TEST)
+    assert await h1.claim() == []
+    assert len(await stage.claim()) == 1
+
+
+async def test_a_retry_goes_to_the_host_that_has_the_server_by_then(stage: Stage, h1: Machine) -> None:
+    retry = Retry(2, Backoff.EXPONENTIAL, base=SECOND)
+    await by_hand(stage, await stage.job("restart", Manual(), target=PVP, retry=retry))
+    [work] = await h1.claim()
+    assert await h1.report(work, Failed(RunError("boom", "It broke.")))
+    h2 = await machine(stage.database, h1.speaker, "h2", "pvp")
+    stage.clock.advance(2 * SECOND)
+    assert await h1.claim() == []
+    [again] = await h2.claim()
+    assert (again.claimed.attempt, again.claimed.fence) == (2, 2)
+
+
+async def test_a_host_that_stays_away_loses_its_run_which_is_repeated_and_its_late_result_refused(
+    stage: Stage, h1: Machine
+) -> None:
+    await by_hand(stage, await stage.job("restart", Manual(), target=PVP))
+    [work] = await h1.claim()
+    stage.clock.advance(31 * SECOND)
+    await sweep(stage.database)
+    stage.clock.advance(SECOND)
+    again = await machine(stage.database, h1.speaker, "h1", "pvp")
+    [repeated] = await again.claim()
+    assert (repeated.claimed.run_id, repeated.claimed.fence) == (work.claimed.run_id, 2)
+    assert not await h1.report(work)
+    refused = "SELECT object_id, after ->> 'fence', after ->> 'outcome' FROM foliot.audit WHERE action = 'report.refused'"
+    assert stage.owner.execute(refused).fetchall() == [(str(work.claimed.run_id), "1", "succeeded")]
+    assert await again.report(repeated)
+
+
+async def test_a_report_that_was_taken_before_is_taken_again_and_changes_nothing(
+    stage: Stage, h1: Machine
+) -> None:
+    retry = Retry(1, Backoff.FIXED, base=HOUR)
+    first, second = (
+        await stage.job("a", Manual(), target=PVP, retry=retry),
+        await stage.job("b", Manual(), target=H1, read_only=True),
+    )
+    await by_hand(stage, first)
+    await by_hand(stage, second)
+    works = await h1.claim()
+    failure = Failed(RunError("boom", "It broke."))
+    told = [
+        Told(each.claimed.run_id, each.claimed.fence, failure if each.job == "a" else Succeeded())
+        for each in works
+    ]
+    for _ in range(2):
+        accepted = await remote.report(stage.database, h1.speaker, h1.worker, told)
+        assert accepted == set(ids(works))
+    assert stage.owner.execute("SELECT FROM foliot.audit WHERE action = 'report.refused'").fetchall() == []
+
+
+async def test_a_claim_whose_answer_was_lost_is_given_back_when_a_heartbeat_does_not_name_it(
+    stage: Stage, h1: Machine
+) -> None:
+    await by_hand(stage, await stage.job("restart", Manual(), target=PVP))
+    [lost] = await h1.claim()
+    assert await h1.beat()
+    assert await h1.claim() == []
+    stage.clock.advance(16 * SECOND)
+    assert await h1.beat()
+    [again] = await h1.claim()
+    assert (again.claimed.run_id, again.claimed.fence) == (lost.claimed.run_id, 2)
+    stage.clock.advance(16 * SECOND)
+    assert await h1.beat(again)
+    assert await h1.report(again)
+
+
+async def test_a_host_that_leaves_hands_back_what_it_has_and_is_offline_at_once(
+    stage: Stage, h1: Machine
+) -> None:
+    await by_hand(stage, await stage.job("restart", Manual(), target=PVP))
+    [work] = await h1.claim()
+    await h1.leave()
+    assert (await hosts.get(stage.database, stage.workspace, h1.id)).status is HostStatus.OFFLINE
+    with pytest.raises(WorkerGone):
+        await h1.claim()
+    again = await machine(stage.database, h1.speaker, "h1")
+    [repeated] = await again.claim()
+    assert repeated.claimed.run_id == work.claimed.run_id
+    losses = "SELECT attempts, losses, retries FROM foliot.leases"
+    assert stage.owner.execute(losses).fetchall() == [(2, 0, 0)]
+
+
+async def test_a_host_is_online_then_stale_then_offline(stage: Stage, h1: Machine) -> None:
+    async def status() -> HostStatus:
+        return (await hosts.get(stage.database, stage.workspace, h1.id)).status
+
+    assert await status() is HostStatus.ONLINE
+    stage.clock.advance(31 * SECOND)
+    assert await status() is HostStatus.STALE
+    stage.clock.advance(2 * MINUTE)
+    assert await status() is HostStatus.OFFLINE
+    await machine(stage.database, h1.speaker, "h1")
+    assert await status() is HostStatus.ONLINE
+
+
+async def test_a_waiting_run_says_that_its_host_is_offline_and_since_when(stage: Stage, h1: Machine) -> None:
+    run = await by_hand(stage, await stage.job("restart", Manual(), target=PVP))
+    assert await why(stage, run) == 'Run 1 waits for server "pvp" and is about to be fetched by host h1.'
+    seen = stage.clock.now()
+    stage.clock.advance(HOUR)
+    told = await why(stage, run)
+    assert (
+        told == f'Run 1 waits for server "pvp": host h1 has been offline since {seen:%Y-%m-%d %H:%M:%S} UTC.'
+    )
+    [group] = await unserved(stage.database, stage.workspace)
+    assert group.sentence == 'No host is online that does type "python" for server "pvp".'
+
+
+async def test_a_waiting_run_says_that_its_host_is_busy_or_does_not_do_its_type(
+    stage: Stage, h1: Machine
+) -> None:
+    for name in ("first", "second"):
+        run = await by_hand(stage, await stage.job(name, Manual(), target=PVP))
+    await h1.claim()
+    assert await why(stage, run) == 'Run 1 waits for server "pvp": host h1 has 1 of 1 under way.'
+    other = await machine(stage.database, h1.speaker, "h2", "pve", types=("http",))
+    run = await by_hand(stage, await stage.job("third", Manual(), target=Target(TargetKind.HOST, "h2")))
+    assert await other.claim(types=("http",)) == []
+    assert (
+        await why(stage, run)
+        == 'Run 1 waits for host "h2": host h2 is online, but does no jobs of type python.'
+    )
+
+
+async def test_past_its_start_deadline_a_run_is_skipped_because_its_host_was_offline(
+    stage: Stage, h1: Machine
+) -> None:
+    job = await stage.job("restart", HOURLY, target=PVP, limits=Limits(start_deadline=MINUTE))
+    stage.clock.advance(HOUR)
+    await stage.tick()
+    stage.clock.advance(2 * MINUTE)
+    assert await expire(stage.database) == 1
+    [(status, reason, note)] = stage.runs(job)
+    assert (status, reason) == ("skipped", "host_offline")
+    assert note.startswith("Host h1 has been offline since ")
+
+
+async def test_with_its_host_online_the_reason_is_the_deadline(stage: Stage, h1: Machine) -> None:
+    job = await stage.job("restart", HOURLY, target=PVP, limits=Limits(start_deadline=MINUTE))
+    stage.clock.advance(HOUR)
+    await stage.tick()
+    stage.clock.advance(2 * MINUTE)
+    await machine(stage.database, h1.speaker, "h1")
+    assert await expire(stage.database) == 1
+    assert [row[:2] for row in stage.runs(job)] == [("skipped", "deadline")]
+
+
+async def test_the_name_of_a_host_belongs_to_who_registered_it_first(stage: Stage, h1: Machine) -> None:
+    with pytest.raises(Conflict):
+        await machine(stage.database, somebody(stage.workspace), "h1")
+
+
+async def test_what_somebody_else_registered_is_not_there(stage: Stage, h1: Machine) -> None:
+    await by_hand(stage, await stage.job("restart", Manual(), target=PVP))
+    [work] = await h1.claim()
+    thief = replace(h1, speaker=somebody(stage.workspace))
+    assert not await thief.beat(work)
+    assert not await thief.report(work)
+    with pytest.raises(WorkerGone):
+        await thief.claim()
+    await thief.leave()
+    assert await h1.report(work)
+
+
+async def test_a_worker_elsewhere_serves_the_queues_of_its_workspace_and_nothing_meant_for_a_host(
+    stage: Stage, h1: Machine
+) -> None:
+    await by_hand(stage, await stage.job("bound", Manual(), target=PVP))
+    await by_hand(stage, await stage.job("free", Manual()))
+    await by_hand(stage, await stage.job("mail", Manual(), queue="mail"))
+    for queues, expected in ((("mail",), ["mail"]), (("*",), ["free"])):
+        hello = Hello("elsewhere/1", ("python",), 4, queues=queues)
+        made = await remote.register(stage.database, h1.speaker, hello)
+        offer = await remote.claim(stage.database, h1.speaker, made.worker_id, ("python",), 4)
+        assert [work.job for work in offer.work] == expected
+
+
+async def test_a_host_with_jobs_bound_to_it_is_deleted_only_by_force_and_never_while_it_is_online(
+    stage: Stage, h1: Machine
+) -> None:
+    await stage.job("restart", HOURLY, target=PVP)
+    with pytest.raises(Conflict, match="is online"):
+        await hosts.delete(stage.database, stage.workspace, h1.id, TEST, force=True)
+    await h1.leave()
+    with pytest.raises(Conflict, match='target of "restart"'):
+        await hosts.delete(stage.database, stage.workspace, h1.id, TEST)
+    await hosts.delete(stage.database, stage.workspace, h1.id, TEST, force=True)
+    stage.clock.advance(HOUR)
+    await stage.tick()
+    [(run_id,)] = stage.owner.execute("SELECT run_id FROM foliot.ready").fetchall()
+    assert await why(stage, run_id) == 'Run 1 waits for server "pvp", and there is none of that name.'

@@ -1,0 +1,209 @@
+"""/secrets: written and never read; who may; and what jobs may name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from foliot.domain.access import MemberRole, PrincipalKind
+from foliot.services.vault import Given, MasterKey, Vault
+from foliot.storage.tx import Database
+from foliot.testing.keys import a_vault
+from tests.web.conftest import Town, founded, job, problems
+
+pytestmark = pytest.mark.anyio
+VALUE = "plain-8c1e0f-value"
+
+
+async def made(town: Town, name: str = "crm-token", **fields: Any) -> dict[str, Any]:
+    answer = await town.ask("POST", "/secrets", role="admin", json={"name": name, "value": VALUE, **fields})
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()
+    assert answer.headers["location"] == f"/api/v1/secrets/{found['id']}"
+    return found
+
+
+def naming(*names: str, **fields: Any) -> dict[str, Any]:
+    headers = {f"x-{name}": {"secret": name} for name in names}
+    return job(config={"url": "https://example.test", "headers": headers}, **fields)
+
+
+async def test_a_secret_is_answered_without_its_value(town: Town) -> None:
+    found = await made(town)
+    assert set(found) == {
+        "id", "name", "version", "agents", "job_count", "readable", "created_at", "updated_at",
+    }  # fmt: skip
+    assert (found["version"], found["job_count"], found["readable"]) == (1, 0, True)
+    shown = await town.ask("GET", f"/secrets/{found['id']}", role="viewer")
+    assert (shown.json(), shown.headers["etag"]) == (found, '"1"')
+    listed = (await town.ask("GET", "/secrets", role="viewer")).json()
+    assert listed == {"items": [found], "next_cursor": None}
+    assert (await town.ask("GET", "/secrets?name=crm-token")).json()["items"] == [found]
+    assert (await town.ask("GET", "/secrets?name=crm")).json()["items"] == []
+
+
+async def test_secrets_are_listed_by_name_a_page_at_a_time(town: Town) -> None:
+    for name in ("c", "a", "b"):
+        await made(town, name)
+    first = (await town.ask("GET", "/secrets", params={"limit": 2})).json()
+    assert [each["name"] for each in first["items"]] == ["a", "b"]
+    rest = (await town.ask("GET", "/secrets", params={"cursor": first["next_cursor"]})).json()
+    assert ([each["name"] for each in rest["items"]], rest["next_cursor"]) == (["c"], None)
+
+
+async def test_a_new_value_is_a_new_version_for_whoever_has_seen_the_last(town: Town) -> None:
+    found = await made(town)
+    path = f"/secrets/{found['id']}"
+    changed = await town.ask("PUT", path, role="admin", json={"value": "two"}, headers={"If-Match": '"1"'})
+    assert (changed.json()["version"], changed.headers["etag"]) == (2, '"2"')
+    stale = await town.ask("PUT", path, role="admin", json={"value": "three"}, headers={"If-Match": '"1"'})
+    assert stale.status_code == 412
+
+
+async def test_administrators_write_and_everybody_else_only_looks(town: Town) -> None:
+    found = await made(town)
+    asked: list[tuple[str, str, dict[str, Any]]] = [
+        ("POST", "/secrets", {"json": {"name": "x", "value": "y"}}),
+        ("PUT", f"/secrets/{found['id']}", {"json": {"value": "y"}}),
+        ("PATCH", f"/secrets/{found['id']}", {"json": {"agents": []}}),
+        ("DELETE", f"/secrets/{found['id']}", {}),
+    ]
+    for role in ("viewer", "operator", "editor"):
+        answers = [
+            (await town.ask(method, path, role=role, **more)).status_code for method, path, more in asked
+        ]
+        assert answers == [403] * 4
+    assert (await town.ask("POST", "/master-key/rotate", role="admin", json={})).status_code == 403
+    assert (await town.ask("GET", "/master-key", role="admin")).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ({"name": "with blank", "value": VALUE}, "/name"),
+        ({"name": "-x", "value": VALUE}, "/name"),
+        ({"name": "x" * 101, "value": VALUE}, "/name"),
+        ({"name": "x", "value": ""}, "/value"),
+        ({"name": "x", "value": VALUE * 10_000}, "/value"),
+        ({"name": "x", "value": [VALUE]}, "/value"),
+        ({"name": "x", "vaule": VALUE}, "/vaule"),
+        ({"name": "x", "value": VALUE, "agents": [str(uuid4())]}, "/agents/0"),
+    ],
+)
+async def test_what_is_wrong_is_told_without_the_value(
+    town: Town, body: dict[str, Any], where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    answer = await town.ask("POST", "/secrets", role="admin", json=body)
+    assert answer.status_code == 422, answer.text
+    assert where in problems(answer)
+    assert VALUE not in answer.text
+    assert VALUE not in caplog.text
+
+
+async def test_an_editor_names_a_secret_in_a_job_and_a_slip_is_pointed_at(town: Town) -> None:
+    found = await made(town)
+    answer = await town.ask("POST", "/jobs", json=naming("crm-token"))
+    assert answer.status_code == 201
+    assert answer.json()["config"]["headers"] == {"x-crm-token": {"secret": "crm-token"}}
+    wrong = await town.ask("POST", "/jobs", json=naming("crm-tokn"))
+    assert wrong.status_code == 422
+    [problem] = wrong.json()["errors"]
+    assert problem["pointer"] == "/config/headers/x-crm-tokn"
+    assert problem["hint"] == 'Did you mean "crm-token"?'
+    tried = await town.ask("POST", "/jobs?dry_run=true", json=naming("crm-tokn"))
+    assert tried.status_code == 422
+    users = (await town.ask("GET", f"/secrets/{found['id']}/jobs")).json()
+    assert users["items"] == [{"id": answer.json()["id"], "name": "beat"}]
+
+
+async def test_a_secret_in_use_goes_only_by_force(town: Town) -> None:
+    found = await made(town)
+    await town.ask("POST", "/jobs", json=naming("crm-token", name="nightly"))
+    path = f"/secrets/{found['id']}"
+    refused = await town.ask("DELETE", path, role="admin")
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+    assert '"nightly"' in refused.json()["detail"]
+    assert (await town.ask("DELETE", f"{path}?force=true", role="admin")).status_code == 204
+    assert (await town.ask("GET", path)).status_code == 404
+
+
+async def test_an_agent_names_and_sees_what_it_was_given(town: Town) -> None:
+    key = town.keys["acme", "agent"] = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    assert key
+    mine = (await town.ask("GET", "/me", role="agent")).json()["principal"]["id"]
+    found = await made(town)
+    assert (await town.ask("GET", "/secrets", role="agent")).json()["items"] == []
+    assert (await town.ask("GET", f"/secrets/{found['id']}", role="agent")).status_code == 404
+    assert (await town.ask("POST", "/jobs", role="agent", json=naming("crm-token"))).status_code == 422
+    path = f"/secrets/{found['id']}"
+    given = await town.ask("PATCH", path, role="admin", json={"agents": [mine]})
+    assert (given.json()["agents"], given.json()["version"]) == ([mine], 1)
+    assert (await town.ask("POST", "/jobs", role="agent", json=naming("crm-token"))).status_code == 201
+    assert [each["name"] for each in (await town.ask("GET", "/secrets", role="agent")).json()["items"]] == [
+        "crm-token"
+    ]
+
+
+async def test_a_repeat_is_done_once_and_the_value_cannot_be_guessed_from_what_is_kept_of_it(
+    town: Town, owner: Any
+) -> None:
+    body = json.dumps({"name": "pin", "value": "123456"}).encode()
+    headers = {"Idempotency-Key": "once", "Content-Type": "application/json"}
+    await made(town)  # the first secret makes the installation's key known
+    first = await town.ask("POST", "/secrets", role="admin", content=body, headers=headers)
+    again = await town.ask("POST", "/secrets", role="admin", content=body, headers=headers)
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.headers["idempotent-replayed"] == "true"
+    other = body.replace(b"123456", b"654321")
+    assert (
+        await town.ask("POST", "/secrets", role="admin", content=other, headers=headers)
+    ).status_code == 422
+    digest = hashlib.sha256()
+    for part in (b"POST", b"/api/v1/secrets", b"", body):
+        digest.update(len(part).to_bytes(8, "big") + part)
+    [(kept,)] = owner.execute("SELECT fingerprint FROM foliot.idempotency_keys").fetchall()
+    assert bytes(kept) != digest.digest()
+
+
+async def test_the_master_key_is_rotated_by_whoever_runs_the_installation(database: Database) -> None:
+    vault = a_vault()
+    async with founded(database, vault=vault) as town:
+        await made(town)
+        before = (await town.ask("GET", "/master-key", who="system")).json()
+        assert before == {
+            "present": vault.present, "known": [vault.present], "is_right": True, "secrets": 1, "under_other_keys": 0, "unreadable": 0,
+        }  # fmt: skip
+        done = (await town.ask("POST", "/master-key/rotate", who="system", json={"new_key": True})).json()
+        assert (done["rotated"], done["left"], done["unreadable"]) == (1, 0, 0)
+        assert done["present"] != before["present"]
+        after = (await town.ask("GET", "/master-key", who="system")).json()
+        assert after["known"] == [done["present"], before["present"]]
+
+
+async def test_a_node_without_a_key_or_with_a_wrong_one_takes_no_secrets_and_says_what_to_do(
+    database: Database,
+) -> None:
+    async with founded(database) as town:
+        found = await made(town)
+        for vault in (Vault(Given()), a_vault(MasterKey.new())):
+            town.http._transport.app.state.vault = vault  # type: ignore[attr-defined]
+            answer = await town.ask("POST", "/secrets", role="admin", json={"name": "x", "value": VALUE})
+            assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+            assert "master.key" in answer.text
+            assert (await town.ask("GET", f"/secrets/{found['id']}")).json()["readable"] is False
+
+
+async def test_a_function_names_its_secrets_and_is_given_no_plain_text_for_one(town: Town) -> None:
+    await made(town)
+    named = {"call": "shop.jobs:sync", "secrets": {"token": {"secret": "crm-token"}}}
+    assert (await town.ask("POST", "/jobs", json=job(type="python", config=named))).status_code == 201
+    plain = {**named, "secrets": {"token": VALUE}}
+    refused = await town.ask("POST", "/jobs", json=job(type="python", config=plain))
+    assert problems(refused) == {"/config/secrets/token": "This must name a secret."}
+    assert VALUE not in refused.text

@@ -1,0 +1,236 @@
+"""/worker and /hosts: a machine with nothing but a key fetches its work, says what came of it, and sees nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from foliot.domain.access import MemberRole
+from foliot.services.sweep import sweep
+from foliot.services.tick import tick
+from foliot.testing.clock import ManualClock
+from tests.web.conftest import Town, problems
+
+pytestmark = pytest.mark.anyio
+NOW = {"wait": "0s"}
+
+
+@pytest.fixture
+async def shire(town: Town) -> Town:
+    """With keys of the scope worker in acme and globex."""
+    for who in ("acme", "globex"):
+        town.keys[who, "worker"] = await town.enrol(who, MemberRole.VIEWER, scopes=frozenset({"worker"}))
+    return town
+
+
+async def say(town: Town, verb: str, who: str = "acme", **body: Any) -> dict[str, Any]:
+    answer = await town.ask("POST", f"/worker/{verb}", who=who, role="worker", json=body)
+    assert answer.status_code in {200, 201, 204}, answer.text
+    found: dict[str, Any] = answer.json() if answer.content else {}
+    return found
+
+
+async def registered(town: Town, name: str = "h1", *instances: str, who: str = "acme") -> dict[str, Any]:
+    host = {"name": name, "labels": {"region": "eu"}, "instances": list(instances)}
+    return await say(town, "register", who, name=f"{name}/1", types=["http"], capacity=4, host=host)
+
+
+async def claimed(town: Town, worker: str, who: str = "acme", **more: Any) -> list[dict[str, Any]]:
+    found = await say(
+        town, "claim", who, **{"worker_id": worker, "types": ["http"], "permits": 4, **NOW, **more}
+    )
+    items: list[dict[str, Any]] = found["items"]
+    return items
+
+
+async def begun(town: Town) -> Any:
+    """The state of the app, once somebody waits for work."""
+    state = town.http._transport.app.state  # type: ignore[attr-defined]
+    while not state.waiting:  # noqa: ASYNC110  # there is no event of it; each turn lets the claim go on
+        await asyncio.sleep(0)
+    return state
+
+
+async def due(town: Town, clock: ManualClock, **fields: Any) -> dict[str, Any]:
+    made = await town.make(
+        **{"schedule": {"kind": "interval", "every": "10s"}, "payload": {"n": 1}, **fields}
+    )
+    clock.advance(timedelta(seconds=10))
+    await tick(town.database)
+    return made
+
+
+async def test_a_host_fetches_its_run_logs_and_reports_it(shire: Town, clock: ManualClock) -> None:
+    worker = (await registered(shire, "h1", "pvp"))["worker_id"]
+    job = await due(shire, clock, name="restart", target={"server": "pvp"})
+    assert (job["target"], job["read_only"]) == ({"server": "pvp"}, False)
+    [work] = await claimed(shire, worker)
+    assert (work["job"], work["input"], work["left"], work["attempt"]) == ("restart", {"n": 1}, "10m", 1)
+    held = {"run_id": work["run_id"], "fence": work["fence"]}
+    line = {"at": "2027-01-15T12:00:11Z", "text": "restarting"}
+    chunk = {**held, "attempt": 1, "first": 1, "lines": [line]}
+    assert await say(shire, "log", worker_id=worker, chunks=[chunk]) == {"taken": 1}
+    beat = await say(shire, "heartbeat", worker_id=worker, working_on=[held])
+    assert beat == {"alive": True, "cancels": [], "gone": []}
+    done = {**held, "outcome": "succeeded", "output": {"pid": 4}}
+    told = await say(shire, "report", worker_id=worker, reports=[done])
+    assert told == {"items": [{**held, "status": 200, "code": None}]}
+    run = (await shire.ask("GET", f"/runs/{work['run_id']}")).json()
+    assert (run["status"], run["output"], run["worker"]) == ("succeeded", {"pid": 4}, worker)
+    lines = (await shire.ask("GET", f"/runs/{work['run_id']}/logs")).json()
+    assert [each["text"] for each in lines["items"]] == ["restarting"]
+
+
+async def test_several_reports_are_judged_each_by_itself(shire: Town, clock: ManualClock) -> None:
+    worker = (await registered(shire))["worker_id"]
+    for name in ("one", "two"):
+        await due(shire, clock, name=name, target={"host": "h1"}, read_only=True, overlap="concurrent")
+    first, *_ = works = await claimed(shire, worker)
+    ends = [{"run_id": each["run_id"], "fence": each["fence"], "outcome": "succeeded"} for each in works]
+    ends[0]["fence"] += 1
+    told = await say(shire, "report", worker_id=worker, reports=ends)
+    assert [(each["status"], each["code"]) for each in told["items"]][:2] == [
+        (409, "lease_lost"),
+        (200, None),
+    ]
+    audited = (await shire.ask("GET", "/audit?action=report.refused", role="admin")).json()["items"]
+    assert [each["object"]["id"] for each in audited] == [first["run_id"]]
+
+
+async def test_a_late_result_of_a_host_that_stayed_away_is_refused(shire: Town, clock: ManualClock) -> None:
+    worker = (await registered(shire, "h1", "pvp"))["worker_id"]
+    await due(shire, clock, target={"server": "pvp"})
+    [work] = await claimed(shire, worker)
+    clock.advance(timedelta(seconds=31))
+    await sweep(shire.database)
+    held = {"run_id": work["run_id"], "fence": work["fence"]}
+    told = await say(shire, "report", worker_id=worker, reports=[{**held, "outcome": "succeeded"}])
+    assert [each["status"] for each in told["items"]] == [409]
+    assert (await say(shire, "heartbeat", worker_id=worker))["alive"] is False
+    refused = await shire.ask(
+        "POST", "/worker/claim", role="worker", json={"worker_id": worker, "types": ["http"], **NOW}
+    )
+    assert (refused.status_code, refused.json()["code"]) == (409, "worker_gone")
+
+
+async def test_a_key_of_another_workspace_finds_nothing_of_it(shire: Town, clock: ManualClock) -> None:
+    made = await registered(shire, "h1", "pvp")
+    job = await due(shire, clock, target={"server": "pvp"})
+    [work] = await claimed(shire, made["worker_id"])
+    held = {"run_id": work["run_id"], "fence": work["fence"]}
+    theirs = (await registered(shire, "h1", "pvp", who="globex"))["worker_id"]
+    assert await claimed(shire, theirs, "globex") == []
+    for worker in (theirs, made["worker_id"]):
+        told = await say(
+            shire, "report", "globex", worker_id=worker, reports=[{**held, "outcome": "succeeded"}]
+        )
+        assert [each["status"] for each in told["items"]] == [409]
+        chunk = {**held, "attempt": 1, "first": 1, "lines": [{"at": "2027-01-15T12:00:11Z", "text": "x"}]}
+        assert await say(shire, "log", "globex", worker_id=worker, chunks=[chunk]) == {"taken": 0}
+    assert (await say(shire, "heartbeat", "globex", worker_id=made["worker_id"]))["alive"] is False
+    for path in (f"/hosts/{made['host_id']}", f"/jobs/{job['id']}", f"/runs/{work['run_id']}"):
+        assert (await shire.ask("GET", path, who="globex")).status_code == 404
+    assert (await shire.ask("GET", f"/runs/{work['run_id']}")).json()["status"] == "running"
+
+
+async def test_a_claim_waits_for_work_and_the_bell_ends_the_wait(shire: Town, clock: ManualClock) -> None:
+    worker = (await registered(shire, "h1", "pvp"))["worker_id"]
+    made = await shire.make(schedule={"kind": "manual"}, target={"server": "pvp"})
+    waiting = asyncio.create_task(claimed(shire, worker, wait="30s"))
+    state = await begun(shire)
+    await shire.ask("POST", f"/jobs/{made['id']}/run", json={})
+    while not waiting.done():  # it may still be looking: the next ring is heard
+        state.bell.ring()
+        await asyncio.wait([waiting], timeout=0.05)
+    assert [work["job"] for work in waiting.result()] == ["beat"]
+    assert state.waiting == 0
+
+
+async def test_a_server_that_stops_ends_the_wait_at_once(shire: Town) -> None:
+    worker = (await registered(shire))["worker_id"]
+    waiting = asyncio.create_task(claimed(shire, worker, wait="30s"))
+    state = await begun(shire)
+    state.stopping.set()
+    assert await asyncio.wait_for(waiting, 5) == []
+
+
+async def test_a_revoked_key_gets_nothing_more_though_it_waited(shire: Town) -> None:
+    worker = (await registered(shire, "h1", "pvp"))["worker_id"]
+    made = await shire.make(schedule={"kind": "manual"}, target={"server": "pvp"})
+    waiting = asyncio.create_task(claimed(shire, worker, wait="30s"))
+    state = await begun(shire)
+    keys = (await shire.ask("GET", "/keys", role="admin")).json()["items"]
+    mine = next(each for each in keys if each["scopes"] == ["worker"])
+    assert (await shire.ask("DELETE", f"/keys/{mine['id']}", role="admin")).status_code == 204
+    await shire.ask("POST", f"/jobs/{made['id']}/run", json={})
+    state.bell.ring()
+    while not waiting.done():
+        state.bell.ring()
+        await asyncio.wait([waiting], timeout=0.05)
+    assert waiting.result() == []
+
+
+async def test_hosts_are_listed_shown_and_changed(shire: Town, clock: ManualClock) -> None:
+    host = (await registered(shire, "h1", "pvp"))["host_id"]
+    [listed] = (await shire.ask("GET", "/hosts", role="viewer")).json()["items"]
+    shown = await shire.ask("GET", f"/hosts/{host}", role="viewer")
+    assert shown.json() == listed
+    assert (listed["status"], listed["labels"], listed["max_mutations"], listed["max_reads"]) == (
+        "online",
+        {"region": "eu"},
+        1,
+        8,
+    )
+    assert [each["name"] for each in listed["instances"]] == ["pvp"]
+    stale = {"If-Match": '"7"'}
+    refused = await shire.ask("PATCH", f"/hosts/{host}", json={"max_reads": 2}, headers=stale)
+    assert refused.status_code == 412
+    seen = {"If-Match": shown.headers["etag"]}
+    changed = await shire.ask("PATCH", f"/hosts/{host}", json={"max_reads": 2}, headers=seen)
+    assert (changed.json()["max_reads"], changed.json()["labels"]) == (2, {"region": "eu"})
+    clock.advance(timedelta(minutes=5))
+    assert (await shire.ask("GET", f"/hosts/{host}")).json()["status"] == "offline"
+    assert (await shire.ask("DELETE", f"/hosts/{host}")).status_code == 204
+    assert (await shire.ask("GET", "/hosts")).json()["items"] == []
+
+
+async def test_instances_are_made_moved_and_removed(shire: Town) -> None:
+    h1 = (await registered(shire, "h1"))["host_id"]
+    h2 = (await registered(shire, "h2"))["host_id"]
+    made = (await shire.ask("POST", f"/hosts/{h1}/instances", json={"name": "pve"})).json()
+    again = await shire.ask("POST", f"/hosts/{h2}/instances", json={"name": "pve"})
+    assert again.status_code == 409
+    moved = await shire.ask("PATCH", f"/hosts/{h1}/instances/{made['id']}", json={"host_id": h2})
+    assert moved.json()["host_id"] == h2
+    assert (await shire.ask("DELETE", f"/hosts/{h1}/instances/{made['id']}")).status_code == 404
+    await shire.make(target={"server": "pve"})
+    assert (await shire.ask("DELETE", f"/hosts/{h2}/instances/{made['id']}")).status_code == 409
+    gone = await shire.ask("DELETE", f"/hosts/{h2}/instances/{made['id']}?force=true")
+    assert gone.status_code == 204
+
+
+async def test_a_target_is_one_host_or_one_server_that_is_there(shire: Town) -> None:
+    await registered(shire, "h1", "pvp")
+    for wrong, pointer in (
+        ({}, "/target"),
+        ({"server": "pvpp"}, "/target/server"),
+        ({"host": "h1", "server": "pvp"}, "/target/server"),
+    ):
+        answer = await shire.ask("POST", "/jobs", json={**JOB, "target": wrong})
+        assert (answer.status_code, list(problems(answer))) == (422, [pointer]), answer.text
+    made = (await shire.ask("POST", "/jobs", json={**JOB, "target": {"host": "h1"}})).json()
+    patched = await shire.ask("PATCH", f"/jobs/{made['id']}", json={"target": {"server": "pvp"}})
+    assert patched.json()["target"] == {"server": "pvp"}
+    freed = await shire.ask("PATCH", f"/jobs/{made['id']}", json={"target": None})
+    assert freed.json()["target"] is None
+
+
+JOB = {
+    "name": "restart",
+    "type": "http",
+    "config": {"url": "https://example.test"},
+    "schedule": {"kind": "manual"},
+}

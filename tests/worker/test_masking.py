@@ -1,0 +1,98 @@
+"""Secrets in what runs write: whole, in two pieces, over several lines. None of them comes through."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foliot.domain.logs import LogLine, LogStream
+from foliot.domain.masking import MASK, SHORTEST, Masks
+from foliot.worker.masking import MaskedLines
+
+AT = datetime(2027, 1, 1, tzinfo=UTC)
+TOKEN = "abcdefghijklmnop"
+
+
+def lines(*texts: str) -> list[LogLine]:
+    return [LogLine(AT, LogStream.STDOUT, text) for text in texts]
+
+
+def texts(found: list[LogLine]) -> list[str]:
+    return [line.text for line in found]
+
+
+def test_an_ordinary_line_goes_on_at_once() -> None:
+    assert texts(MaskedLines(Masks([TOKEN])).take(lines("hello", ""))) == ["hello", ""]
+
+
+def test_a_value_in_two_pieces_waits_for_its_end_and_is_masked_in_both() -> None:
+    stream = MaskedLines(Masks([TOKEN]))
+    assert texts(stream.take(lines("one", "key abcdefgh"))) == ["one"]
+    assert texts(stream.take(lines("ijklmnop end"))) == [f"key {MASK}", f"{MASK} end"]
+
+
+def test_what_only_began_like_a_secret_is_let_go_by_the_next_line() -> None:
+    stream = MaskedLines(Masks([TOKEN]))
+    assert texts(stream.take(lines("abcdef"))) == []
+    assert texts(stream.take(lines("and so on"))) == ["abcdef", "and so on"]
+
+
+def test_what_is_cut_off_by_the_end_is_masked_and_what_is_too_little_to_tell_is_not() -> None:
+    stream = MaskedLines(Masks([TOKEN]))
+    assert texts(stream.take(lines("x abcdefghijkl"))) == []
+    assert texts(stream.rest()) == [f"x {MASK}"]
+    stream = MaskedLines(Masks([TOKEN]))
+    assert texts(stream.take(lines("x abcde"))) == []
+    assert texts(stream.rest()) == ["x abcde"]
+
+
+printable = st.text("abcXYZ =/+", min_size=SHORTEST, max_size=30)
+
+
+@given(
+    st.lists(printable, min_size=1, max_size=3),
+    st.lists(st.one_of(st.integers(0, 2), st.text("abcXYZ =/+", max_size=12)), max_size=8),
+    st.lists(st.integers(0, 200), max_size=12),
+    st.lists(st.booleans(), min_size=12, max_size=12),
+)
+def test_wherever_the_borders_fall_at_most_three_characters_of_a_value_come_through(
+    secrets: list[str], pieces: list[int | str], cuts: list[int], together: list[bool]
+) -> None:
+    """A text with secrets in it, cut anywhere into lines, which come one by one or several at once."""
+    whole = "".join(secrets[each % len(secrets)] if isinstance(each, int) else each for each in pieces)
+    places = sorted({0, len(whole), *(cut % (len(whole) + 1) for cut in cuts)})
+    parts = [whole[a:b] for a, b in pairwise(places)]
+    masks = Masks(secrets)
+    stream, found, waiting = MaskedLines(masks), list[str](), list[str]()
+    for part, waits in zip(parts, together * 20, strict=False):
+        waiting.append(part)
+        if not waits:
+            found += texts(stream.take(lines(*waiting)))
+            waiting = []
+    found += texts(stream.take(lines(*waiting))) + texts(stream.rest())
+    assert len(found) == len(parts)
+    shown = shown_of(parts, found)
+    for secret in secrets:
+        for at in range(len(whole)):
+            if whole.startswith(secret, at):
+                assert sum(shown[at : at + len(secret)]) < SHORTEST
+        assert secret not in "".join(found)
+
+
+def shown_of(parts: list[str], found: list[str]) -> list[bool]:
+    """For each character that was written, whether it can still be read."""
+    shown: list[bool] = []
+    for part, line in zip(parts, found, strict=True):
+        pieces = line.split(MASK)
+        if len(pieces) == 1:
+            shown += [True] * len(part)
+            continue
+        head, tail = pieces[0], pieces[-1]
+        assert part.startswith(head)
+        assert part.endswith(tail)
+        middle = len(part) - len(head) - len(tail)
+        shown += [True] * len(head) + [False] * middle + [True] * len(tail)
+    return shown
