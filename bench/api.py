@@ -129,7 +129,9 @@ def cases(client: Client) -> list[Case]:
         Case("history of a job", "GET", lambda _: f"/jobs/{one}/runs"),
         Case("runs of the workspace", "GET", lambda _: "/runs"),
         Case("explain a job", "GET", lambda n: f"/jobs/{some(n)}/explain"),
+        Case("statistics of the workspace", "GET", lambda _: "/stats"),
         Case("agenda of a day", "GET", lambda _: "/agenda"),
+        Case("list by next run", "GET", lambda _: "/jobs?sort=next_run_at"),
     ]
 
 

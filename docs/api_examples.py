@@ -41,6 +41,7 @@ QUERIES: dict[str, str] = {
     "read_messages": "cursor=0&wait=1",
     "list_secrets": "name=crm-token",
     "patch_job": "revision_note=slower",
+    "remove_limit": "key=warehouse",
 }
 BODIES: dict[str, dict[str, Any]] = {
     "create_job": JOB,
@@ -68,6 +69,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "change_calendar": {"timezone": "America/Argentina/Buenos_Aires"},
     "turn_freeze_on": {"scope": {"tags": ["billing"]}, "reason": "database upgrade", "after": "latest"},
     "preview_freeze": {"scope": {"everything": True}, "reason": "database upgrade"},
+    "set_limit": {"key": "warehouse", "cap": 2},
     "create_key": {"name": "deploys", "scopes": ["operator"], "expires_at": "2035-12-31T00:00:00Z"},
     "change_key": {"name": "deploys of 2027"},
     "create_member": {"kind": "agent", "name": "assistant", "role": "editor"},

@@ -70,12 +70,17 @@ def setting_row(row: Setting) -> str:
         "Folder": "path",
         "Networks": "networks",
         "Queues": "names",
+        "SomeOf": "words",
+        "Variables": "names",
+        "YesOrNo": "yes or no",
     }
     default = "-" if row.default in (None, ()) else f"`{shown(row.default)}`"
     return f"| [`{row.env}`](#{row.env.lower()}) | {toml} | {flag} | {words.get(kind, 'text')} | {default} |"
 
 
 def shown(default: object) -> str:
+    if isinstance(default, bool):
+        return "yes" if default else "no"
     return ",".join(default) if isinstance(default, tuple) else str(default)
 
 

@@ -9,6 +9,7 @@ import pytest
 from docs.api_examples import BODIES, CALENDAR, QUERIES
 from docs.api_reference import description, operations
 from tests.web.conftest import Town, town
+from tests.web.leaving import leave
 
 __all__ = ["town"]  # the fixture of the rooms next door
 pytestmark = pytest.mark.anyio
@@ -58,6 +59,8 @@ async def objects(town: Town, name: str, wanted: str) -> dict[str, str]:
         await ask(town, "POST", f"/jobs/{found['job_id']}/skip-next")
     if "run_id" in wanted:
         found["run_id"] = await made(town, f"/jobs/{found['job_id']}/run", {})
+    if "artifact_name" in wanted:
+        found["artifact_name"] = await leave(town.database, found["run_id"])
     if name == "retry_run":
         await ask(town, "POST", f"/runs/{found['run_id']}/cancel")
     if "calendar_id" in wanted:
@@ -73,6 +76,8 @@ async def objects(town: Town, name: str, wanted: str) -> dict[str, str]:
         found["room_id"] = await made(town, "/rooms", {"name": name})
     if name == "read_messages":
         await ask(town, "POST", f"/rooms/{found['room_id']}/messages", json={"text": name})
+    if name == "remove_limit":
+        await ask(town, "PUT", "/limits", json=BODIES["set_limit"])
     if "agent_id" in wanted:
         found["agent_id"] = await made(town, "/members", {"name": name, "kind": "agent", "role": "editor"})
     if "secret_id" in wanted:

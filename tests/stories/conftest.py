@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from foliot.embedded.config import EmbeddedConfig
+from foliot.embedded.server import start as start_postgres
 from tests.stories.serving import Serving
+from tests.stories.stage import Stage
 
 
 @pytest.fixture
@@ -27,3 +31,13 @@ def serve(data_dir: Path) -> Iterator[Any]:
     yield begin
     for serving in started:
         serving.end()
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    shutil.copy(Path(__file__).with_name("errands.py"), tmp_path)
+    config = EmbeddedConfig(tmp_path / "theirs")
+    made = Stage(tmp_path, config, start_postgres(config))
+    yield made
+    made.open_gate()
+    made.server.stop()

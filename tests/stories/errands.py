@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,33 @@ def talking(given: dict[str, Any], ctx: Context) -> str:
     gated(given, ctx)
     ctx.log("behind the gate")
     return "done"
+
+
+def killed(given: dict[str, Any], ctx: Context) -> None:
+    note(given, ctx, "began")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def hungry(given: dict[str, Any], ctx: Context) -> int:
+    note(given, ctx, "began")
+    return len(bytearray(64 << 30))
+
+
+def bomb(given: dict[str, Any], ctx: Context) -> None:
+    """Each process makes two more, and they wait for ever; seven generations, 127 in all, so that no machine suffers."""
+    note(given, ctx, "began")
+    for _ in range(6):
+        os.fork()
+    with suppress(PermissionError):  # the first leads a session already
+        os.setsid()
+    with Path(given["pids"]).open("a") as pids:
+        pids.write(f"{os.getpid()}\n")
+    signal.pause()
+
+
+def flood(ctx: Context) -> None:
+    while True:
+        ctx.log("more and more")
 
 
 def third_time_lucky(given: dict[str, Any], ctx: Context) -> int:

@@ -78,12 +78,12 @@ class Speaking:
 
 
 class Serving(Speaking):
-    """A `foliot serve`."""
+    """A `foliot serve`, or another command that lasts."""
 
-    def __init__(self, data_dir: Path, **environ: str) -> None:
+    def __init__(self, data_dir: Path, *words: str, **environ: str) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
         env = kept | {"FOLIOT_PORT": "0"} | environ
-        super().__init__((FOLIOT, "serve", "--data-dir", data_dir), env, data_dir.parent)
+        super().__init__((FOLIOT, *(words or ("serve", "--data-dir", data_dir))), env, data_dir.parent)
 
     def wait_for_url(self) -> str:
         return self.wait_for(r"serving at (http://127\.0\.0\.1:\d+)$")[1]

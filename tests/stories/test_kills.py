@@ -6,15 +6,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import threading
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -24,118 +19,19 @@ from psycopg.conninfo import conninfo_to_dict
 from foliot.domain.access import Actor
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkspaceId
-from foliot.domain.policy import Limits, Overlap, OverlapRule
-from foliot.domain.schedule import Interval, Once, Schedule
-from foliot.embedded.config import EmbeddedConfig
-from foliot.embedded.server import EmbeddedServer
+from foliot.domain.policy import Limits
 from foliot.embedded.server import start as start_postgres
 from foliot.services import jobs
-from foliot.services.hints import Hint, say
 from foliot.storage.tx import Database
 from tests.bouncer import PGBOUNCER, Bouncer
-from tests.stories.serving import STOP_WITHIN, Serving, ask, wait_until
-
-SECOND = timedelta(seconds=1)
-EVERY_SECOND = Interval(SECOND)
-USUAL = Limits()
-FAST = {"FOLIOT_WORKER_LEASE": "3"}
-
-
-@dataclass
-class Stage:
-    """A database of its own, a folder with the jobs' code, and the witness."""
-
-    folder: Path
-    config: EmbeddedConfig
-    server: EmbeddedServer
-
-    @property
-    def url(self) -> str:
-        return self.server.owner_url
-
-    @property
-    def given(self) -> dict[str, str]:
-        return {"sink": str(self.folder / "sink"), "gate": str(self.folder / "gate")}
-
-    def witnessed(self, what: str) -> list[tuple[str, int, int]]:
-        """(run, attempt, fence) of each execution that came this far."""
-        sink = self.folder / "sink"
-        lines = [line.split() for line in sink.read_text().splitlines()] if sink.exists() else []
-        return [(run, int(attempt), int(fence)) for word, run, attempt, fence in lines if word == what]
-
-    def open_gate(self) -> None:
-        (self.folder / "gate").touch()
-
-    def create(
-        self, call: str, schedule: Schedule | None = None, count: int = 1, limits: Limits = USUAL
-    ) -> None:
-        """Jobs that call a function of errands.py; without a schedule once, a second from now."""
-        asyncio.run(self._create(call, schedule, count, limits))
-
-    async def _create(self, call: str, schedule: Schedule | None, count: int, limits: Limits) -> None:
-        [(workspace,)] = self.rows("SELECT id FROM foliot.workspaces")
-        [(now,)] = self.rows("SELECT clock_timestamp()")
-        overlap = Overlap(OverlapRule.CONCURRENT)
-        spec = Spec(schedule or Once(now + SECOND), "python", overlap=overlap, limits=limits)
-        async with Database(self.url) as database:
-            for number in range(count):
-                config = {"call": f"errands:{call}"}
-                definition = Definition(f"{call} {number}", spec, config=config, payload=self.given)
-                await jobs.create(database, WorkspaceId(workspace), definition, Actor("story"))
-            await say(database, Hint.TIMERS)
-
-    def rows(self, query: Any) -> list[Any]:
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            return connection.execute(query).fetchall()
-
-    def statuses(self) -> Counter[str | None]:
-        return Counter(row[0] for row in self.rows("SELECT status FROM foliot.runs"))
-
-    def wait_for_successes(self, count: int) -> None:
-        wait_until(lambda: self.statuses()["succeeded"] >= count, f"{count} successes")
-
-    def check_every_second_has_its_record(self) -> None:
-        """Each planned time of each job exactly once, skipped ones counted, and none in between left out."""
-        for job, planned, distinct, expected in self.rows("""
-            SELECT job_id, sum(COALESCE(count, 1)), sum(COALESCE(count, 1)) FILTER (WHERE is_first),
-                   extract(epoch FROM max(COALESCE(planned_until, planned_for)) - min(planned_for)) + 1
-              FROM (SELECT *, row_number() OVER (PARTITION BY job_id, planned_for) = 1 AS is_first FROM foliot.runs) AS runs
-             GROUP BY job_id"""):
-            assert planned == distinct == expected, job
-
-    def check_every_success_was_witnessed(self) -> None:
-        succeeded = {
-            str(row[0]) for row in self.rows("SELECT id FROM foliot.runs WHERE status = 'succeeded'")
-        }
-        fences = self.witnessed("done") + self.witnessed("ended")
-        assert succeeded <= {run for run, _, _ in fences}
-        assert len(fences) == len(set(fences)), "two executions under one fence"
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    shutil.copy(Path(__file__).with_name("errands.py"), tmp_path)
-    config = EmbeddedConfig(tmp_path / "theirs")
-    made = Stage(tmp_path, config, start_postgres(config))
-    yield made
-    made.open_gate()
-    made.server.stop()
-
-
-def begin(serve: Any, stage: Stage, **environ: str) -> Serving:
-    serving: Serving = serve(**{"FOLIOT_DATABASE_URL": stage.url, **FAST, **environ})
-    serving.wait_for(r'"worker.registered"')
-    return serving
+from tests.stories.serving import STOP_WITHIN, ask, wait_until
+from tests.stories.stage import EVERY_SECOND, SECOND, Stage, begin, worker_of
 
 
 def as_address(conninfo: str) -> str:
     """The same in the form that settings take."""
     given = conninfo_to_dict(conninfo)
     return f"postgresql://{given['user']}@/{given['dbname']}?host={given['host']}&port={given['port']}"
-
-
-def worker_of(serving: Serving) -> int:
-    return int(serving.wait_for(r'"worker.started", "pid": (\d+)')[1])
 
 
 def test_jobs_of_every_kind_run_every_second_and_succeed(serve: Any, stage: Stage) -> None:

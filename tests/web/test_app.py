@@ -73,7 +73,12 @@ def test_readiness_is_503_and_names_what_is_missing() -> None:
     with TestClient(app_with(Readiness(missing=("database",), warnings=("fsync is off",)))) as client:
         answer = client.get("/readyz")
     assert answer.status_code == 503
-    assert answer.json() == {"status": "not ready", "missing": ["database"], "warnings": ["fsync is off"]}
+    assert answer.json() == {
+        "status": "not ready",
+        "roles": [],
+        "missing": ["database"],
+        "warnings": ["fsync is off"],
+    }
 
 
 def test_warnings_alone_do_not_make_it_unready() -> None:

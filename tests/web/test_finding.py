@@ -108,6 +108,24 @@ async def test_a_list_has_the_order_asked_for(shelf: Town, sort: str, found: lis
     assert await names(shelf, sort=sort) == found
 
 
+async def test_jobs_stand_where_they_run_next_and_not_where_they_start(town: Town) -> None:
+    yearly = {"kind": "cron", "expr": "0 0 1 6 *"}
+    await town.make(name="starts soon, runs late", schedule=yearly, start_at="2027-01-15T13:00:00Z")
+    await town.make(name="never", schedule={"kind": "manual"})
+    await town.make(name="tomorrow", schedule={"kind": "cron", "expr": "0 6 * * *"})
+    await town.make(name="in spring", schedule={"kind": "cron", "expr": "0 0 1 4 *"})
+    order = ["tomorrow", "in spring", "starts soon, runs late", "never"]
+    assert await names(town, sort="next_run_at") == order
+    assert await names(town, sort="-next_run_at") == order[::-1]
+    found: list[str] = []
+    cursor: dict[str, str | None] = {}
+    for _ in order:
+        page = (await town.ask("GET", "/jobs", params={"sort": "next_run_at", "limit": 1, **cursor})).json()
+        found += [each["name"] for each in page["items"]]
+        cursor = {"cursor": page["next_cursor"]}
+    assert (found, cursor) == (order, {"cursor": None})
+
+
 @pytest.mark.parametrize(
     "sort", ["created_at", "-created_at", "name", "-name", "next_run_at", "-next_run_at"]
 )
@@ -117,7 +135,7 @@ async def test_pages_of_any_order_and_filter_add_up(shelf: Town, sort: str, q: s
     whole = (await shelf.ask("GET", "/jobs", params={"sort": sort, "q": q})).json()
     assert whole["next_cursor"] is None
     seen: list[dict[str, Any]] = []
-    cursor: dict[str, str] = {}
+    cursor: dict[str, str | None] = {}
     for _ in range(10):
         page = (await shelf.ask("GET", "/jobs", params={"sort": sort, "q": q, "limit": 1, **cursor})).json()
         seen += page["items"]

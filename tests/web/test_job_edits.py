@@ -142,13 +142,34 @@ async def test_if_match_lets_only_who_has_seen_it_change_it(town: Town) -> None:
     for tags in ('"2"', '"7", "2"', "*", second["If-Match"]):
         fine = await town.ask("POST", f"/jobs/{made['id']}/run", headers={"If-Match": tags})
         assert fine.status_code == 201, tags
-    for tags in ('W/"2"', "2", '"x"', ""):
+    for tags in ('W/"2"', '"x"', '"7"'):
         assert (await patch(town, made, {}, headers={"If-Match": tags})).status_code == 412, tags
+
     stale = await patch(town, made, {"revision": 1, "name": "three"})
     assert stale.status_code == 412, "a revision in the body is what its author has seen"
     for odd in ("1", 1.0, True, None):
         unread = await patch(town, made, {"revision": odd, "name": "three"})
         assert problems(unread) == {"/revision": "revision is a whole number."}, "not passed over"
+
+
+@pytest.mark.parametrize(
+    ("tags", "hint"),
+    [("2", 'Send "2", with the quotes.'), ("", "as it came"), ("two", "as it came"), ('"2", 3', 'Send "3"')],
+)
+async def test_an_if_match_that_is_no_tag_is_named(town: Town, tags: str, hint: str) -> None:
+    made = await town.make()
+    for method in ("PATCH", "DELETE"):
+        answer = await town.ask(method, f"/jobs/{made['id']}", json={}, headers={"If-Match": tags})
+        assert answer.status_code == 422, answer.text
+        [error] = answer.json()["errors"]
+        assert (error["pointer"], hint in error["hint"]) == ("/If-Match", True)
+
+
+async def test_an_if_match_of_something_else_says_so(town: Town) -> None:
+    made = await town.make()
+    for tags, words in (('"abc"', "names no revision"), ('W/"1"', "Weak tags")):
+        answer = await patch(town, made, {"name": "x"}, headers={"If-Match": tags})
+        assert (answer.status_code, words in answer.json()["detail"]) == (412, True), answer.text
 
 
 async def test_of_two_at_once_with_the_same_etag_one_wins(town: Town) -> None:

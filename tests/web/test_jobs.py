@@ -241,3 +241,21 @@ async def test_after_a_fixed_delay_only_the_first_time_is_known(town: Town) -> N
 async def test_no_more_times_are_named_than_the_job_may_still_run(town: Town) -> None:
     made = await town.make(max_runs=2)
     assert len((await town.ask("GET", f"/jobs/{made['id']}/next")).json()["items"]) == 2
+
+
+async def test_a_job_that_no_worker_could_run_is_written_and_says_so(town: Town) -> None:
+    wanted = {
+        "name": "backup",
+        "type": "command",
+        "config": {"argv": ["backup"]},
+        "schedule": {"kind": "manual"},
+    }
+    made = await town.ask("POST", "/jobs", json=wanted)
+    assert made.status_code == 201
+    [warning] = made.json()["warnings"]
+    assert 'No live worker serves type "command" on queue "default".' in warning
+    assert "start one that serves queue default with FOLIOT_ALLOW_COMMANDS=yes" in warning
+    tried = await town.ask("POST", "/jobs?dry_run=true", json=wanted)
+    assert tried.json()["warnings"] == made.json()["warnings"]
+    again = await town.ask("PUT", f"/jobs/{made.json()['id']}", json=made.json())
+    assert again.status_code == 200, again.text

@@ -6,6 +6,7 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 
 from foliot.domain.access import MemberRole
@@ -234,3 +235,22 @@ JOB = {
     "config": {"url": "https://example.test"},
     "schedule": {"kind": "manual"},
 }
+
+
+async def test_a_host_gets_the_secrets_its_job_names_and_nobody_keeps_the_answer(
+    shire: Town, clock: ManualClock, owner: psycopg.Connection[Any]
+) -> None:
+    worker = (await registered(shire, "h1", "pvp"))["worker_id"]
+    secret = {"name": "crm", "value": "plain-77c1"}
+    assert (await shire.ask("POST", "/secrets", role="admin", json=secret)).status_code == 201
+    config = {"url": "https://example.test", "headers": {"x-token": {"secret": "crm"}}}
+    await due(shire, clock, target={"server": "pvp"}, config=config)
+    answer = await shire.ask(
+        "POST", "/worker/claim", role="worker", headers={"Idempotency-Key": "again"},
+        json={"worker_id": worker, "types": ["http"], "permits": 4, **NOW},
+    )  # fmt: skip
+    [work] = answer.json()["items"]
+    assert (work["config"]["headers"], work["masks"]) == ({"x-token": "plain-77c1"}, ["plain-77c1"])
+    assert answer.headers["cache-control"] == "no-store"
+    kept = owner.execute("SELECT * FROM foliot.idempotency_keys").fetchall()
+    assert "plain-77c1" not in repr(kept)

@@ -136,6 +136,22 @@ def _write(path: str, text: str = "") -> None:
     Path(path).write_text(text)
 
 
+def keeps(given: dict[str, str], ctx: Context) -> str:
+    ctx.artifact("report.csv", "a,b\n", media_type="text/csv")
+    ctx.artifact("raw", b"\x00" * 300_000)
+    ctx.artifact("copy", path=given["path"])
+    ctx.progress(1, 4, note="a quarter")
+    return "kept"
+
+
+async def keeps_soon(given: dict[str, str], ctx: Context) -> str:
+    return await asyncio.to_thread(keeps, given, ctx)
+
+
+def keeps_too_much(ctx: Context) -> None:
+    ctx.artifact("large", b"x" * 101)
+
+
 def with_secret(given: dict[str, Any], ctx: Context) -> dict[str, Any]:
     ctx.log(f"using {ctx.secrets['token']}")
     return {"length": len(ctx.secrets["token"]), "shown": repr(ctx)}

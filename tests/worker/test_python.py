@@ -20,6 +20,7 @@ from foliot.handlers.python import PythonHandler
 from foliot.handlers.registry import Assignment, Done, load
 from foliot.sdk.context import Context
 from tests.waiting import until
+from tests.worker.living import is_alive
 
 pytestmark = pytest.mark.anyio
 CTX = Context("w", "j", "job", "r", 2, 3, "schedule", datetime(2027, 1, 15, tzinfo=UTC))
@@ -100,17 +101,10 @@ async def test_a_cancelled_call_ends_the_process_with_everything_it_started(
     await until(lambda: not any(is_alive(pid) for pid in pids))
 
 
-def is_alive(pid: int) -> bool:
-    """A zombie that nobody has reaped yet does nothing any more."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
 async def test_our_own_handlers_come_in_by_the_same_door_as_others() -> None:
     found = load(Means())
     assert {"http", "python"} <= set(found)
+    assert "command" not in found
     for handler in found.values():
         await handler.close()
 

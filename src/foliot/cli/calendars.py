@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.here import Form, Here, Yes, asking, confirm
+from foliot.cli.here import DryRun, Form, Here, Yes, asking, confirm
 from foliot.cli.paging import All, Cursor, Limit, gathered
 from foliot.cli.reading import text_of
 from foliot.domain.errors import Invalid, NotFound
@@ -60,21 +60,33 @@ def show(here: Here, calendar: Called) -> None:
 
 @app.command()
 @asking
-def create(here: Here, file: File) -> None:
+def create(here: Here, file: File, dry_run: DryRun = False) -> None:
     """Make a calendar from a file."""
+    from foliot.cli.dry_rendering import tried_calendar
     from foliot.cli.holding_rendering import calendar_page
 
+    if dry_run:
+        tried = here.client.calendars.dry_run.create(_object(file))
+        name = tried.calendar.name if tried.calendar else file
+        here.show(tried, lambda: tried_calendar(tried, f"Would make {name}", here.now))
+        return
     made = here.client.calendars.create(_object(file))
     here.show(made, lambda: calendar_page(made, (), here.now))
 
 
 @app.command()
 @asking
-def replace(here: Here, calendar: Called, file: File) -> None:
+def replace(here: Here, calendar: Called, file: File, dry_run: DryRun = False) -> None:
     """Put another in its place. The jobs that use it are planned anew at once."""
+    from foliot.cli.dry_rendering import tried_calendar
     from foliot.cli.holding_rendering import calendar_page
 
-    changed = here.client.calendars.replace(calendar_called(here.client, calendar).id, _object(file))
+    found = calendar_called(here.client, calendar)
+    if dry_run:
+        tried = here.client.calendars.dry_run.replace(found.id, _object(file))
+        here.show(tried, lambda: tried_calendar(tried, f"Would replace {found.name}", here.now))
+        return
+    changed = here.client.calendars.replace(found.id, _object(file))
     here.show(changed, lambda: calendar_page(changed, (), here.now))
 
 
@@ -85,11 +97,17 @@ def delete(
     calendar: Called,
     force: Annotated[bool, typer.Option("--force", help="Take it out of the jobs that use it.")] = False,
     yes: Yes = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Delete a calendar. Refused while jobs use it, unless --force."""
+    from foliot.cli.dry_rendering import tried_calendar
     from foliot.cli.looks import cell
 
     found = calendar_called(here.client, calendar)
+    if dry_run:
+        tried = here.client.calendars.dry_run.delete(found.id, force=force)
+        here.show(tried, lambda: tried_calendar(tried, f"Would delete {found.name}", here.now))
+        return
     confirm(f'Delete the calendar "{found.name}"?', yes=yes)
     here.client.calendars.delete(found.id, force=force)
     here.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))

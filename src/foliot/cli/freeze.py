@@ -111,12 +111,21 @@ def off(
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All that are in force or to come.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """End a freeze now. What it held goes on as its --after said."""
-    from foliot.cli.looks import cell
+    from foliot.cli.dry_rendering import tried_lift
+    from foliot.cli.looks import cell, stacked
 
     there = list(here.client.freezes.each())
     chosen = there if everything else [_the_one(there, freeze)]
+    if dry_run:
+        tried = [here.client.freezes.dry_run.lift(each.id) for each in chosen]
+        here.show_list(
+            tried,
+            lambda: stacked(*(tried_lift(*each) for each in zip(tried, _reasons(chosen), strict=True))),
+        )
+        return
     for each in chosen:
         here.client.freezes.lift(each.id)
     lifted = [here.client.freezes.get(each.id) for each in chosen]
@@ -142,6 +151,10 @@ def list_freezes(
         cursor=cursor,
     )
     here.show_list(found, lambda: freeze_list(found, local_zone(), here.now), next_cursor=next_cursor)
+
+
+def _reasons(freezes: list[FreezeOut]) -> list[str]:
+    return [each.reason for each in freezes]
 
 
 def _the_one(there: list[FreezeOut], called: str | None) -> FreezeOut:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foliot.cli import options
-from foliot.cli.here import Here, Yes, asking, confirm
+from foliot.cli.here import DryRun, Here, Yes, asking, confirm
 from foliot.cli.members import member_called
-from foliot.cli.output import say, tell
+from foliot.cli.output import counted, say, tell
 from foliot.cli.paging import All, Cursor, Limit, gathered
 from foliot.cli.times import local_zone, read_moment
 from foliot.domain.errors import Invalid, NotFound
@@ -18,6 +18,7 @@ from foliot.domain.errors import Invalid, NotFound
 if TYPE_CHECKING:
     from foliot.sdk import Client
     from foliot.wire.identity import KeyOut
+    from foliot.wire.identity import Scope as AnyScope
 
 app = typer.Typer(help="Keys: who may come in.", no_args_is_help=True)
 
@@ -73,12 +74,15 @@ def create(
             "--admin", help="A system administrator's key, made in the database itself: no key is needed."
         ),
     ] = False,
+    dry_run: DryRun = False,
     config: options.Config = None,
     data_dir: options.DataDir = None,
     pg_bindir: options.PgBindir = None,
 ) -> None:
     """Make a key and print it once, alone on one line. --admin needs the data directory or FOLIOT_DATABASE_URL."""
     if admin:
+        if dry_run:
+            raise Invalid("--admin cannot be tried.", hint="Leave out --dry-run, or --admin.")
         if scope or member or expires:
             raise Invalid(
                 "--admin makes a key that may everything, for ever.", hint="Leave out the other flags."
@@ -90,14 +94,17 @@ def create(
         tell("This key is shown once and stored only as a hash. Keep it safe:")
         say(secret)
         return
-    made = here.client.keys.create(
-        name,
-        principal=None if member is None else member_called(here.client, member).id,
-        scopes=None if scope is None else [each.value for each in scope],
-        expires_at=None
-        if expires is None
-        else read_moment(expires, here.now, local_zone(), flag="--expires"),
-    )
+    principal = None if member is None else member_called(here.client, member).id
+    scopes: list[AnyScope] | None = None if scope is None else [each.value for each in scope]
+    ends = None if expires is None else read_moment(expires, here.now, local_zone(), flag="--expires")
+    if dry_run:
+        from foliot.cli.dry_rendering import tried_key
+
+        verbs = here.client.keys.dry_run
+        tried = verbs.create(name, principal=principal, scopes=scopes, expires_at=ends)
+        here.show(tried, lambda: tried_key(tried, "Would make"))
+        return
+    made = here.client.keys.create(name, principal=principal, scopes=scopes, expires_at=ends)
     here.note("This key is shown once and stored only as a hash. Keep it safe:")
     from foliot.cli.looks import cell
 
@@ -111,22 +118,40 @@ def revoke(
     key: Annotated[
         str, typer.Argument(metavar="KEY", help="Its id, its prefix as lists show it, or its name.")
     ],
+    made_too: Annotated[
+        bool, typer.Option("--made-too", help="Also every key made with it, and with those: it has leaked.")
+    ] = False,
     yes: Yes = False,
+    dry_run: DryRun = False,
 ) -> None:
-    """End a key, everywhere within five seconds."""
+    """End a key, everywhere within five seconds. Keys that were made with it go on, unless --made-too."""
     from foliot.cli.looks import cell
 
-    found = _key(here.client, key)
-    confirm(f'Revoke "{found.name}" (fol_{found.prefix}_…) of {found.principal.name}?', yes=yes)
-    ended = here.client.keys.revoke(found.id)
-    here.show(ended, lambda: cell(f"Revoked {ended.name} (fol_{ended.prefix}_…)."))
+    found = _key(here.client, key, is_revoked=None if made_too else False)
+    if dry_run:
+        from foliot.cli.dry_rendering import tried_key
+
+        tried = here.client.keys.dry_run.revoke(found.id, made_too=made_too)
+        here.show(tried, lambda: tried_key(tried, "Would revoke"))
+        return
+    too = " and every key made with it" if made_too else ""
+    confirm(f'Revoke "{found.name}" (fol_{found.prefix}_…) of {found.principal.name}{too}?', yes=yes)
+    ended = here.client.keys.revoke(found.id, made_too=made_too)
+    with_it = f", and {counted(ended.made_revoked, 'key')} made with it" if ended.made_revoked else ""
+    here.show(ended, lambda: cell(f"Revoked {ended.name} (fol_{ended.prefix}_…){with_it}."))
+    if ended.made_valid:
+        here.note(
+            f"{counted(ended.made_valid, 'key')} made with it still open{'s' if ended.made_valid == 1 else ''}:"
+            f" if it has leaked, foliot keys revoke {ended.id} --made-too"
+        )
 
 
-def _key(client: Client, called: str) -> KeyOut:
+def _key(client: Client, called: str, is_revoked: bool | None) -> KeyOut:
+    """One that is revoked already may still have made others that are not."""
     bare = called.removeprefix("fol_").rstrip("_…")
     found = [
         each
-        for each in client.keys.each(revoked=False)
+        for each in client.keys.each(revoked=is_revoked)
         if called in {str(each.id), each.name} or each.prefix == bare
     ]
     if len(found) == 1:

@@ -20,6 +20,7 @@ from foliot.cli import (
     hosts,
     jobs,
     keys,
+    limits,
     members,
     preview,
     rooms,
@@ -75,6 +76,7 @@ app.command("agenda")(agenda.agenda)
 app.add_typer(freeze.app, name="freeze")
 app.add_typer(calendars.app, name="calendars")
 app.add_typer(rooms.app, name="rooms")
+app.add_typer(limits.app, name="limits")
 app.add_typer(secrets.app, name="secrets")
 app.command("workers")(fleet.workers)
 app.add_typer(hosts.app, name="hosts")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.cli.here import Here, Yes, asking, confirm
+from foliot.cli.here import DryRun, Here, Yes, asking, confirm
 from foliot.cli.paging import All, Cursor, Limit, gathered
 from foliot.domain.errors import Invalid, NotFound
 
@@ -72,10 +72,16 @@ def add(
         Kind, typer.Option(help="A person, an AI agent (which sees its own jobs only), or a program.")
     ] = Kind.USER,
     email: Email = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Add a member. It comes in with a key of its own, which `foliot keys create --member` makes."""
+    from foliot.cli.dry_rendering import tried_member
     from foliot.cli.identity_rendering import member_line
 
+    if dry_run:
+        tried = here.client.members.dry_run.create(name, kind=kind.value, role=role.value, email=email)
+        here.show(tried, lambda: tried_member(tried, "Would add"))
+        return
     made = here.client.members.create(name, kind=kind.value, role=role.value, email=email)
     here.show(made, lambda: member_line(made, "Added"))
     here.note(f'Give it a key: foliot keys create --member "{made.name}" --name "its first key"')
@@ -95,25 +101,37 @@ def change(
             "--active/--inactive", help="Bring a removed one back; or remove it.", show_default=False
         ),
     ] = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Change a member. Its keys follow within seconds."""
+    from foliot.cli.dry_rendering import tried_member
     from foliot.cli.identity_rendering import member_line
 
     said = {"name": name, "role": role and role.value, "email": email, "active": active}
     fields: dict[str, Any] = {field: value for field, value in said.items() if value is not None}
     if not fields:
         raise Invalid("What shall change?", hint="Give --name, --role, --email, --active or --inactive.")
-    after = here.client.members.change(member_called(here.client, member).id, **fields)
+    found = member_called(here.client, member)
+    if dry_run:
+        tried = here.client.members.dry_run.change(found.id, **fields)
+        here.show(tried, lambda: tried_member(tried, "Would change"))
+        return
+    after = here.client.members.change(found.id, **fields)
     here.show(after, lambda: member_line(after, "Changed"))
 
 
 @app.command()
 @asking
-def remove(here: Here, member: MemberRef, yes: Yes = False) -> None:
+def remove(here: Here, member: MemberRef, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Remove a member and revoke its keys. Its jobs stay, and the audit goes on naming it."""
+    from foliot.cli.dry_rendering import tried_member
     from foliot.cli.looks import cell
 
     found = member_called(here.client, member)
+    if dry_run:
+        tried = here.client.members.dry_run.delete(found.id)
+        here.show(tried, lambda: tried_member(tried, "Would remove"))
+        return
     confirm(f'Remove {found.kind} "{found.name}" ({found.role}) and revoke its keys?', yes=yes)
     here.client.members.delete(found.id)
     here.show({"id": str(found.id), "removed": True}, lambda: cell(f"Removed {found.name}."))

@@ -16,7 +16,8 @@ def flag(name: str) -> Any:
     """The flag of a setting. It takes text as typed: `settings.load` judges it, as it does the environment."""
     row = BY_NAME[name]
     assert row.flag, f"{name} is a secret and has no flag"
-    default = "" if row.default in (None, ()) else f" [default: {row.default}]"
+    usual = ",".join(row.default) if isinstance(row.default, tuple) else row.default
+    default = "" if usual in (None, "") else f" [default: {usual}]"
     unit = f" In {row.unit}." if row.unit else ""
     return typer.Option(row.flag, help=row.about + unit + default, metavar=name.upper(), show_default=False)
 
@@ -28,6 +29,7 @@ Port = Annotated[str | None, flag("port")]
 PgBindir = Annotated[str | None, flag("pg_bindir")]
 LogFormat = Annotated[str | None, flag("log_format")]
 LogLevel = Annotated[str | None, flag("log_level")]
+Roles = Annotated[str | None, flag("roles")]
 App = Annotated[str | None, flag("app")]
 ShutdownGrace = Annotated[str | None, flag("shutdown_grace")]
 

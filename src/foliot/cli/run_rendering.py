@@ -25,6 +25,7 @@ from foliot.cli.looks import (
 )
 from foliot.cli.output import counted
 from foliot.cli.times import lasting, relative, walls, when
+from foliot.wire.artifacts import ArtifactOut
 from foliot.wire.explaining import ExplanationOut
 from foliot.wire.runs import AttemptOut, RunOut
 
@@ -78,6 +79,7 @@ def run_page(run: RunOut, zone: str, now: datetime) -> RenderableType:
             ("by", run.trigger + (f", {run.triggered_by}" if run.triggered_by else "")),
             ("started", when(run.started_at, zone, now) if run.started_at else None),
             ("finished", when(run.finished_at, zone, now) if run.finished_at else None),
+            ("progress", _progress(run)),
             ("took", took(run) or None),
             ("late by", lasting(timedelta(milliseconds=run.lag_ms)) if run.lag_ms else None),
             ("error", cell(f"{run.error.code}: {run.error.message}", BAD) if run.error else None),
@@ -95,6 +97,29 @@ def run_page(run: RunOut, zone: str, now: datetime) -> RenderableType:
         else None
     )
     return stacked(cell(called(run), STRONG), page, table)
+
+
+def artifact_list(found: Sequence[ArtifactOut], now: datetime) -> RenderableType:
+    if not found:
+        return Text("It kept no files.")
+    rows = [
+        (
+            cell(each.name),
+            cell(f"{each.size:,}"),
+            cell(each.media_type, QUIET),
+            cell(relative(each.created_at - now), QUIET),
+        )
+        for each in found
+    ]
+    return columns(("NAME", "BYTES", "TYPE", "KEPT"), rows, wraps=("NAME",))
+
+
+def _progress(run: RunOut) -> str | None:
+    told = run.progress
+    if told is None:
+        return None
+    said = f"{told.share:.0%} ({told.done:g} of {told.total:g})"
+    return f"{said}: {told.note}" if told.note else said
 
 
 def run_line(run: RunOut, what: str, now: datetime) -> Text:

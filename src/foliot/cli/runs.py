@@ -1,38 +1,34 @@
-"""`foliot runs list|show|logs|retry|cancel`: the records of what ran and what did not. RUN is an id, or JOB#12."""
+"""`foliot runs list|show|logs|artifacts|retry|cancel`: the records of what ran and what did not. RUN is an id, or JOB#12."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from foliot.cli import artifacts
 from foliot.cli.finding import job_called
-from foliot.cli.here import Form, Here, Yes, asking, confirm
+from foliot.cli.here import DryRun, Form, Here, Yes, asking, confirm
 from foliot.cli.paging import LONGEST_PAGE, All, Cursor, Limit, gathered
 from foliot.cli.reading import object_in
+from foliot.cli.run_names import RunRef, run_called
 from foliot.cli.times import local_zone
 from foliot.cli.waiting import goes_on, until_it_ends
 from foliot.cli.words import RunStatus
-from foliot.domain.errors import NotFound
 
 if TYPE_CHECKING:
-    from foliot.sdk import Client
     from foliot.wire.logs import LogEndOut, LogLineOut
     from foliot.wire.runs import RunOut
 
 app = typer.Typer(
     help="Runs: what ran, what did not, and why. RUN is an id, or JOB#12.", no_args_is_help=True
 )
+app.add_typer(artifacts.app, name="artifacts")
 Several = list[str] | None
-RunRef = Annotated[
-    str, typer.Argument(metavar="RUN", help="Its id, or its job and number: hello#12.", show_default=False)
-]
 NO_LINES = """It wrote no lines. A python job writes them with its context:
   def sync(input, ctx):
       ctx.log("1,200 rows copied")"""
-_NUMBERED = re.compile(r"(.+)#(\d{1,12})", re.DOTALL | re.ASCII)
 
 
 @app.command("list")
@@ -150,14 +146,19 @@ def retry(
     ] = None,
     override: Annotated[bool, typer.Option("--override", help="Even while a freeze holds the job.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Do a finished run again, as a new run."""
+    from foliot.cli.dry_rendering import tried_run
     from foliot.cli.run_rendering import run_line
 
     found = run_called(here.client, run)
-    made = here.client.runs.retry(
-        found.id, input=None if given is None else object_in(given, "--input"), override=override
-    )
+    overlay = None if given is None else object_in(given, "--input")
+    if dry_run:
+        tried = here.client.runs.dry_run.retry(found.id, input=overlay, override=override)
+        here.show(tried, lambda: tried_run(tried, "Would make"))
+        return
+    made = here.client.runs.retry(found.id, input=overlay, override=override)
     if wait:
         made = until_it_ends(here, made)
     here.show(made, lambda: run_line(made, "Retrying" if not wait else "Retried", here.now))
@@ -173,11 +174,17 @@ def cancel(
     reason: Annotated[str | None, typer.Option(help="Why.", metavar="TEXT")] = None,
     force: Annotated[bool, typer.Option("--force", help="Take it from its worker at once.")] = False,
     yes: Yes = False,
+    dry_run: DryRun = False,
 ) -> None:
     """End a run. One that is running is asked to stop."""
+    from foliot.cli.dry_rendering import tried_run
     from foliot.cli.run_rendering import run_line
 
     found = run_called(here.client, run)
+    if dry_run:
+        tried = here.client.runs.dry_run.cancel(found.id, reason=reason, force=force)
+        here.show(tried, lambda: tried_run(tried, "Would cancel"))
+        return
     if found.status == "running":
         confirm(f"{found.job_name} #{found.number} is running. Cancel it?", yes=yes)
     ended = here.client.runs.cancel(found.id, reason=reason, force=force)
@@ -192,16 +199,3 @@ def _until_left(here: Here, run: RunOut) -> Iterator[LogLineOut | LogEndOut]:
     except KeyboardInterrupt:
         goes_on(run)
         raise
-
-
-def run_called(client: Client, called: str) -> RunOut:
-    """By id; or by its job and the number that lists show."""
-    named = _NUMBERED.fullmatch(called.strip())
-    if named is None:
-        return client.runs.get(called.strip())
-    job, number = job_called(client, named[1]), int(named[2])
-    for run in client.jobs.each_run(job.id, q=f"number:{number}"):
-        return client.runs.get(run.id)
-    raise NotFound(
-        f'"{job.name}" has no run #{number}.', hint=f'See them with foliot jobs history "{job.name}".'
-    )

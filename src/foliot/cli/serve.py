@@ -15,6 +15,7 @@ def serve(
     log_format: options.LogFormat = None,
     log_level: options.LogLevel = None,
     shutdown_grace: options.ShutdownGrace = None,
+    roles: options.Roles = None,
     app: options.App = None,
 ) -> None:
     """Run Foliot on this machine until Ctrl-C or SIGTERM.
@@ -31,6 +32,7 @@ def serve(
         log_format=log_format,
         log_level=log_level,
         shutdown_grace=shutdown_grace,
+        roles=roles,
         app=app,
     )
     from foliot.wiring import node

@@ -6,12 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from foliot.cli.here import Here, Yes, asking, confirm
+from foliot.cli.here import DryRun, Here, Yes, asking, confirm
 from foliot.cli.paging import All, Cursor, Limit, gathered
 from foliot.domain.errors import Invalid
 
 app = typer.Typer(help="Workspaces: one for each tenant. For system keys only.", no_args_is_help=True)
-QUOTAS = ("jobs", "min_interval", "payload_bytes", "requests_per_second", "key_requests_per_second")
+QUOTAS = (
+    "jobs",
+    "min_interval",
+    "payload_bytes",
+    "requests_per_second",
+    "key_requests_per_second",
+    "artifact_bytes",
+)
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Its short name, or its id.", show_default=False)]
 Name = Annotated[str | None, typer.Option(help="What people call it.", metavar="NAME")]
 Timezone = Annotated[
@@ -63,11 +70,18 @@ def create(
     name: Name = None,
     timezone: Timezone = None,
     quota: Quota = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Make an empty workspace."""
+    from foliot.cli.dry_rendering import tried_workspace
     from foliot.cli.identity_rendering import workspace_page
 
     quotas = None if quota is None else quotas_in(quota)
+    if dry_run:
+        verbs = here.client.workspaces.dry_run
+        tried = verbs.create(slug, name=name, default_timezone=timezone, quotas=quotas)
+        here.show(tried, lambda: tried_workspace(tried, "Would create"))
+        return
     made = here.client.workspaces.create(slug, name=name, default_timezone=timezone, quotas=quotas)
     here.show(made, lambda: workspace_page(made, "Created", here.now))
     here.note(f"Work in it with -w {made.slug}: foliot jobs list -w {made.slug}")
@@ -75,8 +89,16 @@ def create(
 
 @app.command()
 @asking
-def change(here: Here, slug: Slug, name: Name = None, timezone: Timezone = None, quota: Quota = None) -> None:
+def change(
+    here: Here,
+    slug: Slug,
+    name: Name = None,
+    timezone: Timezone = None,
+    quota: Quota = None,
+    dry_run: DryRun = False,
+) -> None:
     """Change its name, its zone, or its quotas."""
+    from foliot.cli.dry_rendering import tried_workspace
     from foliot.cli.identity_rendering import workspace_page
 
     fields: dict[str, Any] = {}
@@ -88,17 +110,26 @@ def change(here: Here, slug: Slug, name: Name = None, timezone: Timezone = None,
         fields["quotas"] = quotas_in(quota)
     if not fields:
         raise Invalid("What shall change?", hint="Give --name, --timezone or --quota.")
+    if dry_run:
+        tried = here.client.workspaces.dry_run.change(slug, **fields)
+        here.show(tried, lambda: tried_workspace(tried, "Would change"))
+        return
     after = here.client.workspaces.change(slug, **fields)
     here.show(after, lambda: workspace_page(after, "Changed", here.now))
 
 
 @app.command()
 @asking
-def archive(here: Here, slug: Slug, yes: Yes = False) -> None:
+def archive(here: Here, slug: Slug, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Put a workspace away: its keys end, its jobs are archived, its runs are cancelled."""
+    from foliot.cli.dry_rendering import tried_workspace
     from foliot.cli.looks import cell
 
     found = here.client.workspaces.get(slug)
+    if dry_run:
+        tried = here.client.workspaces.dry_run.delete(found.id)
+        here.show(tried, lambda: tried_workspace(tried, "Would archive", archives=True))
+        return
     confirm(
         f'Archive "{found.name}" ({found.slug}) with all its jobs, cancel its runs, and end its keys?',
         yes=yes,

@@ -50,12 +50,16 @@ def lines_of(text: str) -> list[str]:
 
 def whole_lines(text: str) -> list[str]:
     """However long they are."""
-    return _UNSTORABLE.sub("\ufffd", text[:MOST_BYTES]).splitlines() or [""]
+    return storable(text[:MOST_BYTES]).splitlines() or [""]
 
 
 def fitted(line: str) -> str:
     """As long as a line may be."""
     return line if len(line) <= LONGEST_LINE else line[:LONGEST_LINE] + CUT
+
+
+def storable(text: str) -> str:
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
 def fitting(head: LogHead, lines: Iterable[LogLine]) -> tuple[list[LogLine], LogHead]:

@@ -29,6 +29,7 @@ class Quotas:
     payload_bytes: int = LARGEST_PAYLOAD  # of payload, config and input each
     requests_per_second: int | None = None  # of all keys of the workspace together
     key_requests_per_second: int | None = None
+    artifact_bytes: int | None = None  # that its runs may keep in all
 
     def overlaid(self, own: Mapping[str, Any]) -> Quotas:
         """With what the workspace has of its own."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
 
@@ -60,4 +60,54 @@ class PythonConfig(Shape):
     call: Annotated[str, AfterValidator(_call)] = Field(max_length=500, examples=["shop.jobs:sync"])
     secrets: dict[str, Secret] = Field(
         default={}, max_length=100, description="What the function finds in ctx.secrets, by these names."
+    )
+
+
+def _word(value: str) -> str:
+    if "\0" in value:
+        raise refusal("word", "Text for a program cannot hold a NUL character.")
+    return value
+
+
+def _word_or_secret(value: Any) -> Any:
+    return _word(value) if isinstance(value, str) else value
+
+
+def _variable(name: str) -> str:
+    if name in _NOT_GIVEN or name.startswith(("LD_", "FOLIOT_")):
+        raise refusal(
+            "variable",
+            f"{name} cannot be given to a command.",
+            "It would change which programs and libraries are found, or the run's own fields. A worker's setting "
+            "command_env lets variables of its own through.",
+        )
+    return name
+
+
+# What decides which code runs; those of the dynamic linker besides, which all begin alike, and our own.
+_NOT_GIVEN = frozenset({"PATH", "BASH_ENV", "ENV", "IFS", "GCONV_PATH"})
+Word = Annotated[str, Field(max_length=65_536), AfterValidator(_word)]
+Variable = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$"), AfterValidator(_variable)
+]
+
+
+class CommandConfig(Shape):
+    argv: list[Word] = Field(
+        min_length=1,
+        max_length=1_000,
+        description="The program and what it is given, word by word; no shell reads them.",
+        examples=[["/usr/local/bin/backup", "--full"]],
+    )
+    env: dict[Variable, Annotated[Text, AfterValidator(_word_or_secret)]] = Field(
+        default={}, max_length=200, description="Variables beside those that the worker lets through."
+    )
+    cwd: Annotated[Word, Field(pattern=r"^/", max_length=4_000)] | None = Field(
+        default=None, description="Folder to start in, from the root on; the worker's where left out."
+    )
+    stdin: Literal["input", "none"] = Field(
+        default="input", description="What it reads: the run's input as JSON, or nothing."
+    )
+    success: list[Annotated[int, Field(ge=0, le=255)]] = Field(
+        default=[], max_length=256, description="Exit codes that count as success; 0 where left out."
     )

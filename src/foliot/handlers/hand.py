@@ -15,11 +15,13 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import Any, BinaryIO
 
+from foliot.clock import monotonic
 from foliot.domain.logs import MOST_BYTES, MOST_LINES
 from foliot.handlers.calling import prepared, resolve
 from foliot.handlers.endings import raised
-from foliot.sdk.context import Context, Write
+from foliot.sdk.context import Context
 
+TELL_EVERY = 0.25  # seconds between words on how far the function is
 _stopped = threading.Event()
 
 
@@ -36,7 +38,7 @@ def main() -> None:
     while True:
         question = json.loads(asked.get())
         voice.begin()
-        voice.say(_answer(question, voice.write))
+        voice.say(_answer(question, voice))
 
 
 class Voice:
@@ -46,19 +48,33 @@ class Voice:
         self._answers = answers
         self._lock = threading.Lock()
         self._left = 0
+        self._tell_at = 0.0  # on the monotonic clock
 
     def begin(self) -> None:
         self._left = MOST_LINES + 1  # one more than is kept tells that there were more
+        self._tell_at = 0.0
 
     def write(self, stream: str, text: str) -> None:
         if self._left > 0:
             self._left -= 1
             self.say({"log": [stream, text[:MOST_BYTES]]})
 
-    def say(self, message: dict[str, Any]) -> None:
+    def keep(self, name: str, data: bytes, media_type: str) -> None:
+        self.say({"artifact": [name, media_type, len(data)]}, data)
+
+    def tell(self, done: float, total: float, note: str) -> None:
+        """Now and then: functions may count every row."""
+        now = monotonic()
+        if now >= self._tell_at or done >= total:
+            self._tell_at = now + TELL_EVERY
+            self.say({"progress": [done, total, note]})
+
+    def say(self, message: dict[str, Any], raw: bytes = b"") -> None:
+        """What is no JSON comes behind its message as it is."""
         sent = json.dumps(message).encode()
         with self._lock:
             self._answers.write(len(sent).to_bytes(4, "big") + sent)
+            self._answers.write(raw)
             self._answers.flush()
 
 
@@ -68,10 +84,10 @@ def _listen(questions: BinaryIO, asked: SimpleQueue[bytes]) -> None:
     os.killpg(0, signal.SIGKILL)  # we lead a group of our own: nobody else is in it
 
 
-def _answer(question: dict[str, Any], write: Write) -> dict[str, Any]:
+def _answer(question: dict[str, Any], voice: Voice) -> dict[str, Any]:
     try:
         function = resolve(question["call"])
-        ctx = Context.of_json(question["ctx"], write, _stopped.is_set)
+        ctx = Context.of_json(question["ctx"], voice.write, _stopped.is_set, voice.keep, voice.tell)
         output = prepared(function, question["input"], ctx)()
         json.dumps(output, allow_nan=False)
     except BaseException as error:  # noqa: BLE001  # sys.exit() in a function ends the attempt, not the hand

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 import sys
-from asyncio.subprocess import PIPE, Process
-from contextlib import suppress
-from pathlib import Path
+from concurrent.futures import Future
 from typing import Any
 
-from foliot.sdk.context import Write, to_nowhere
-
-STOPS_WITHIN = 1.0  # seconds between the polite signal and the other one
+from foliot.handlers.kept import Bounds, Ended, Kept, Program
+from foliot.sdk.context import Context
 
 
 class HandDied(Exception):
@@ -22,24 +17,21 @@ class HandDied(Exception):
 
 
 class Hand:
-    def __init__(self, process: Process) -> None:
-        self._process = process
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
 
     @classmethod
-    async def start(cls) -> Hand:
-        """In a session of its own: a Ctrl-C in the terminal is for the server, and its group can be ended as one."""
+    async def start(cls, bounds: Bounds | None = None) -> Hand:
         command = (sys.executable, "-P", "-m", "foliot.handlers.hand")
-        return cls(
-            await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, start_new_session=True)
-        )
+        return cls(await Kept.start(Program(command, bounds=bounds or Bounds())))
 
     @property
     def is_alive(self) -> bool:
-        return self._process.returncode is None
+        return self._kept.is_alive
 
-    async def ask(self, question: dict[str, Any], write: Write = to_nowhere) -> dict[str, Any]:
-        """`write` gets the lines that the function writes meanwhile."""
-        ask, answers = self._process.stdin, self._process.stdout
+    async def ask(self, question: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        """The context gets what the function writes, keeps and tells meanwhile."""
+        ask, answers = self._kept.process.stdin, self._kept.process.stdout
         assert ask is not None
         assert answers is not None
         sent = json.dumps(question).encode()
@@ -49,51 +41,27 @@ class Hand:
             while True:
                 size = int.from_bytes(await answers.readexactly(4), "big")
                 answer: dict[str, Any] = json.loads(await answers.readexactly(size))
-                if "log" not in answer:
-                    return answer
-                write(*answer["log"])
+                match answer:
+                    case {"log": [stream, text]}:
+                        ctx.write(stream, text)
+                    case {"progress": [done, total, note]}:
+                        ctx.tell(done, total, note)
+                    case {"artifact": [name, media_type, size]}:
+                        kept = ctx.keep(name, await answers.readexactly(size), media_type)
+                        if isinstance(kept, Future):  # else what is not stored yet would heap up here
+                            await asyncio.wrap_future(kept)
+                    case _:
+                        return answer
         except (asyncio.IncompleteReadError, ConnectionError):
-            code = await self._gone()
-            how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-            raise HandDied(f"The process of this run ended by {how} before the function returned.") from None
+            ended = await self._kept.ended()
+            raise HandDied(_sentence(ended)) from None
 
     async def end(self, *, at_once: bool = False) -> None:
         """Politely, then by force, and with everything that was started from it."""
-        family = descendants(self._process.pid)
-        gone = asyncio.create_task(self._gone())
-        try:
-            if self.is_alive and not at_once:
-                self._process.terminate()
-                # Not asyncio.timeout: in a task that is being cancelled, Python before 3.11.4 lets its own cancellation out.
-                await asyncio.wait([gone], timeout=STOPS_WITHIN)
-        finally:
-            self.kill(family)
-        await gone
-
-    async def _gone(self) -> int:
-        """Its exit code, once it has one. The pipes would be closed in a later turn of the loop, which there may not be."""
-        code = await self._process.wait()
-        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001  # asyncio has no other door to it
-        return code
-
-    def kill(self, family: list[int] | None = None) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        for pid in family or ():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        await self._kept.end(at_once=at_once)
 
 
-def descendants(root: int) -> list[int]:
-    """Those that made a session of their own included, as long as their parents live."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError, IndexError):
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                children.setdefault(parent, []).append(int(entry.name))
-    found, new = [], [root]
-    while new:
-        new = [child for parent in new for child in children.get(parent, ())]
-        found += new
-    return found
+def _sentence(ended: Ended) -> str:
+    if ended.is_crowded:
+        return "The process of this run was ended: it had started too many others."
+    return f"The process of this run ended by {ended.how} before the function returned."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from foliot.handlers.kept import Bounds
 from foliot.services import Database
 
 
@@ -13,3 +14,6 @@ class Means:
 
     database: Database | None = None  # None on a host, which speaks HTTP alone
     egress_allow: tuple[str, ...] = ()  # networks that requests may go to beside the public internet
+    allow_commands: bool = False
+    command_env: tuple[str, ...] = ()  # names of our variables that commands may see
+    bounds: Bounds = Bounds()  # of each process that is started for a run

@@ -15,6 +15,8 @@ from foliot.handlers.calling import NotCallable, is_async, prepared, resolve
 from foliot.handlers.configs import PythonConfig
 from foliot.handlers.endings import done_of, raised
 from foliot.handlers.hands import Hand, HandDied
+from foliot.handlers.kept import Bounds
+from foliot.handlers.means import Means
 from foliot.handlers.registry import Assignment, Done, failed
 
 
@@ -22,9 +24,14 @@ class PythonHandler:
     description: ClassVar = "Call a function of the worker's own code."
     config_shape: ClassVar = PythonConfig
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: Bounds | None = None) -> None:
+        self._bounds = bounds
         self._known: dict[str, Callable[..., Any]] = {}
         self._idle: list[Hand] = []
+
+    @classmethod
+    def made_with(cls, means: Means) -> PythonHandler:
+        return cls(means.bounds)
 
     async def run(self, assignment: Assignment) -> Done:
         call = assignment.config.get("call")
@@ -59,9 +66,8 @@ class PythonHandler:
             "ctx": assignment.ctx.as_json(),
         }
         try:
-            answer = await hand.ask(question, assignment.ctx.write)
+            answer = await hand.ask(question, assignment.ctx)
         except HandDied as error:
-            hand.kill()  # what it had started may live on
             return {"error": "process_died", "message": str(error)}
         except BaseException:
             await hand.end()
@@ -74,7 +80,7 @@ class PythonHandler:
             hand = self._idle.pop()
             if hand.is_alive:
                 return hand
-        return await Hand.start()
+        return await Hand.start(self._bounds)
 
 
 async def _on_the_loop(function: Callable[..., Any], assignment: Assignment) -> dict[str, Any]:

@@ -13,13 +13,19 @@ from pathlib import Path
 import httpx2
 
 from foliot.sdk.errors import FoliotApiError, Unauthorized
-from foliot.settings import FILE_SUFFIX, PREFIX, Settings, SettingsError, load
+from foliot.settings import ADDRESS_FILE, FILE_SUFFIX, PREFIX, Settings, SettingsError, load
+
+try:
+    import fcntl
+except ImportError:  # where there are no such locks, there is no server either
+    fcntl = None  # type: ignore[assignment]
 
 # What a client reads. A slip in a setting of the server is none of its business.
 _READ = frozenset(
     PREFIX + name
     for name in ("API_URL", "API_KEY", "API_KEY" + FILE_SUFFIX, "CONFIG", "DATA_DIR", "HOST", "PORT")
 )
+LONGEST_ADDRESS = 300
 _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  # the address to listen on, not to call
 
 
@@ -65,12 +71,29 @@ def _settings(environ: Mapping[str, str], cwd: Path) -> Settings:
 
 
 def _url(settings: Settings) -> str:
-    """Where FOLIOT_API_URL is not set, a server on this machine listens where its own settings say."""
+    """Where FOLIOT_API_URL is not set, this folder's server says where it listens; else its settings do."""
     if settings.origins["api_url"] != "default":
         return settings.api_url
+    if (living := _address(settings.data_dir)) is not None:
+        return living
     host = "127.0.0.1" if settings.host in _EVERYWHERE else settings.host
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{settings.port}" if settings.port else settings.api_url
+
+
+def _address(data_dir: Path) -> str | None:
+    """What a server that lives keeps locked. What a dead one left is not believed: the port may be anybody's by now."""
+    if fcntl is None:
+        return None
+    try:
+        with (data_dir / ADDRESS_FILE).open(encoding="ascii") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return file.read(LONGEST_ADDRESS).strip() or None
+    except (OSError, UnicodeDecodeError):
+        pass
+    return None
 
 
 def _is_loopback(url: str) -> bool:

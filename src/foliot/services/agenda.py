@@ -14,7 +14,7 @@ from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, Schedule
 from foliot.storage import agenda as stored
 from foliot.storage import calendars, explaining
-from foliot.storage.agenda import JobAhead, Wanted
+from foliot.storage.agenda import ALL, JobAhead, Wanted
 from foliot.storage.freezes import Scoped
 from foliot.storage.tx import Database, Role
 
@@ -23,7 +23,6 @@ __all__ = ["Fate", "Line", "Planned", "Plans", "Wanted", "plans"]
 A_DAY = timedelta(days=1)
 LONGEST = timedelta(days=31)
 MOST_JOBS = 10_000
-ALL = Wanted()
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,10 +42,12 @@ async def edit(
     calendar: Calendar,
     by: Actor,
     expected_revision: int | None = None,
+    *,
+    most: int | None = None,
 ) -> int:
     """Answers with how many timers moved."""
     changes = {name: getattr(calendar, name) for name in ("name", "kind", "rules", "timezone", "otherwise")}
-    return await change(database, workspace_id, calendar_id, changes, by, expected_revision)
+    return await change(database, workspace_id, calendar_id, changes, by, expected_revision, most=most)
 
 
 async def change(
@@ -55,8 +57,10 @@ async def change(
     changes: Mapping[str, Any],
     by: Actor,
     expected_revision: int | None = None,
+    *,
+    most: int | None = None,
 ) -> int:
-    """Give some of its fields another value; answers with how many timers moved."""
+    """Give some of its fields another value; answers with how many timers moved. `most`: for a rehearsal, which must not hold them all."""
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await calendars.lock(tx, calendar_id)
         if found is None:
@@ -66,17 +70,20 @@ async def change(
         check_calendar(calendar)
         await calendars.update(tx, calendar_id, calendar)
         await _note(tx, "calendar.edited", calendar_id, by, calendar.name)
-    return await replan_users(database, workspace_id, calendar_id)
+    return await replan_users(database, workspace_id, calendar_id, most)
 
 
-async def replan_users(database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId) -> int:
+async def replan_users(
+    database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, most: int | None = None
+) -> int:
     """Set the timers of all jobs that use a calendar, a batch at a time. May be repeated: what is right stays."""
-    moved, after = 0, FIRST
+    moved, seen, after = 0, 0, FIRST
     while True:
         async with database.tx(Role.APP, workspace_id) as tx:
             job_ids = [job_id for job_id, _ in await calendars.users(tx, calendar_id, after, BATCH)]
             moved += await replan(tx, (await timers.lock(tx, job_ids)).values())
-        if len(job_ids) < BATCH:
+        seen += len(job_ids)
+        if len(job_ids) < BATCH or (most is not None and seen >= most):
             return moved
         after = job_ids[-1]
 
@@ -89,8 +96,10 @@ async def delete(
     expected_revision: int | None = None,
     *,
     detach: bool = False,
+    most: int | None = None,
 ) -> None:
-    """Refused while jobs use it; with `detach` it is taken out of their definitions first."""
+    """Refused while jobs use it; with `detach` it is taken out of their definitions first, of `most` of them in a rehearsal."""
+    detached = 0
     while True:
         async with database.tx(Role.APP, workspace_id) as tx:
             found = await calendars.get(tx, calendar_id)
@@ -102,6 +111,9 @@ async def delete(
                 raise _in_use(found, [name for _, name in users])
             if users:
                 await _detach(tx, found, [job_id for job_id, _ in users], by)
+                detached += len(users)
+                if most is not None and detached >= most:
+                    return
                 continue
             # From here on no job can begin to use it. Not before: who edits a job locks its timer first.
             if (found := await calendars.lock(tx, calendar_id)) is None:

@@ -20,6 +20,7 @@ from foliot.domain.target import target_of
 from foliot.domain.telling import Explanation, Place, Recorded, Verdict, explain_record
 from foliot.services.in_hand import no_such
 from foliot.services.seeing import see_job, see_run
+from foliot.services.unserved import remedy
 from foliot.storage import calendars, explaining, hosts, ledger, revisions
 from foliot.storage.explaining import MOST_NAMED, AliveWorker, InReady, InWaiting, Subject
 from foliot.storage.ledger import Entry, RunRecord
@@ -244,7 +245,7 @@ async def _explain_ready(tx: Tx, asked: _Asked, record: Recorded, ready: InReady
         Verdict.WAITING,
         f"Run {record.number} is ready, but no worker serves queue {ready.queue} for type {ready.type}.",
         (_alive(workers),),
-        f"Start a worker that serves queue {ready.queue} and has a handler for {ready.type}.",
+        remedy(ready.queue, ready.type),
     )
 
 

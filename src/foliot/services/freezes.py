@@ -92,8 +92,8 @@ async def turn_on(database: Database, workspace_id: WorkspaceId, new: NewFreeze,
     return freeze.id
 
 
-async def lift(database: Database, workspace_id: WorkspaceId, freeze_id: FreezeId, by: Actor) -> None:
-    """It ends now. One that has not begun yet is taken back as if it had never been."""
+async def lift(database: Database, workspace_id: WorkspaceId, freeze_id: FreezeId, by: Actor) -> Thawed:
+    """It ends now; answers with what it lets go. One that has not begun yet is taken back as if it had never been."""
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await freezes.lock(tx, freeze_id)
         if found is None:
@@ -107,9 +107,13 @@ async def lift(database: Database, workspace_id: WorkspaceId, freeze_id: FreezeI
         else:
             await freezes.lift(tx, freeze_id, max(tx.now, freeze.start_at + TICK), by.name)
             await _note(tx, "freeze.lifted", freeze, by)
+    let_go = Thawed()
     for _ in range(MOST_BATCHES):
-        if not (await _thaw(database, Role.APP, workspace_id, BATCH)).is_full:
+        some = await _thaw(database, Role.APP, workspace_id, BATCH)
+        let_go = Thawed(let_go.runs + some.runs, let_go.timers + some.timers, some.is_full)
+        if not some.is_full:
             break
+    return let_go
 
 
 async def page(

@@ -11,9 +11,10 @@ from uuid import UUID
 
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
+from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import effective_input
 from foliot.services.seeing import see_job, see_run
-from foliot.storage import ledger, looking
+from foliot.storage import ledger, looking, progress
 from foliot.storage.ledger import AttemptRecord, RunRecord
 from foliot.storage.looking import Bookmark, Page, Wanted
 from foliot.storage.tx import Database, Role, Tx
@@ -42,7 +43,7 @@ async def run(
     async with database.tx(Role.APP, workspace_id) as tx:
         found = (await see_run(tx, run_id, only_owner)).run
         tried = await ledger.attempts(tx, run_id) if found.attempt_count else ()
-        [shown] = await with_inputs(tx, [found])
+        [shown] = await with_inputs(tx, await with_progress(tx, [found]))
         return replace(shown, attempts=tried[-MOST_ATTEMPTS:])
 
 
@@ -101,6 +102,15 @@ async def with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...
     )
 
 
+async def with_progress(tx: Tx, runs: Sequence[RunRecord]) -> Sequence[RunRecord]:
+    """The same runs; those under way with how far they are."""
+    running = [run.id for run in runs if run.status is RunStatus.RUNNING]
+    found = await progress.of_runs(tx, running) if running else {}
+    return (
+        [replace(run, progress=found[run.id]) if run.id in found else run for run in runs] if found else runs
+    )
+
+
 def write_cursor(place: Bookmark) -> str:
     """URL-safe and opaque: eight bytes of microseconds, sixteen of the id."""
     microseconds = (place.planned_for - _EPOCH) // _MICROSECOND
@@ -129,5 +139,5 @@ def _fitting(limit: int) -> int:
 
 
 async def _history(tx: Tx, page: Page) -> History:
-    shown = await with_inputs(tx, page.runs)
+    shown = await with_inputs(tx, await with_progress(tx, page.runs))
     return History(shown, None if page.next is None else write_cursor(page.next))

@@ -41,16 +41,19 @@ async def begin(database: Database, workspace_id: WorkspaceId, asked: Asked) -> 
             "This Idempotency-Key came with another request before.",
             hint="Use a new key for a new request; the same key repeats the same one.",
         )
-    if held is not None and held.answer is not None:
+    if held is not None and held.has_ended:
         return held
     if held is not None and held.done_at is not None and held.done_at <= tx.now - WRITING:
         return held
     raise KeyInUse("A request with this Idempotency-Key is still under way.", hint="Repeat it in a moment.")
 
 
-async def finish(database: Database, workspace_id: WorkspaceId, claim_id: UUID, answer: Answer) -> None:
+async def finish(
+    database: Database, workspace_id: WorkspaceId, claim_id: UUID, status: int, answer: Answer | None
+) -> None:
+    """Without an `answer`, one that may not be kept was given: a repeat need not wait for it."""
     async with database.tx(Role.APP, workspace_id, relaxed=True) as tx:
-        await idempotency.answered(tx, claim_id, answer)
+        await idempotency.answered(tx, claim_id, status, answer)
 
 
 async def release(database: Database, workspace_id: WorkspaceId, claim_id: UUID) -> None:
@@ -65,8 +68,11 @@ async def forget_old(database: Database, limit: int = FORGOTTEN_AT_ONCE) -> int:
 
 
 def lost(held: Held) -> AnswerLost:
-    thing = f" ({held.thing[0]} {held.thing[1]})" if held.thing else ""
+    kind, thing_id = held.thing or ("", "")
+    thing = f" ({kind} {thing_id})" if kind else ""
     return AnswerLost(
         f"This was done already{thing}, and is not done again; what was answered is not kept.",
-        hint="Read what it was about to see how it stands.",
+        hint="A key's secret was in that answer alone. Where it is lost, revoke the key and make another."
+        if kind == "key"
+        else "Read what it was about to see how it stands.",
     )

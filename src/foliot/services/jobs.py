@@ -65,7 +65,7 @@ async def create(
         if definition.depends_on:
             await write_edges(tx, job_id, spec.schedule, definition.depends_on)
         await write_references(tx, job_id, definition.config, by)
-        await check_room(tx, by.quotas)
+        await check_room(database, tx, by.quotas)
         await note(tx, "job.created", ("job", job_id), by, after={"definition": definition_json(definition)})
         return Created(job_id, status, timer.next_at)
 

@@ -24,7 +24,7 @@ from foliot.domain.ids import KeyId, PrincipalId
 from foliot.services.access import Caller
 from foliot.services.in_hand import no_such, note
 from foliot.services.pages import read_cursor, write_cursor
-from foliot.storage import keys, members
+from foliot.storage import key_families, keys, members
 from foliot.storage.keys import Seen, StoredKey
 from foliot.storage.tx import Database, Role, Tx
 
@@ -33,6 +33,7 @@ __all__ = [
     "KeyPage",
     "MadeKey",
     "NewKey",
+    "Revoked",
     "StoredKey",
     "change",
     "create",
@@ -71,6 +72,15 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
+class Revoked:
+    """`made_valid` counts the keys that it made, and those made, which are valid after this; `made_too` are those that ended with it."""
+
+    key: StoredKey
+    made_valid: int = 0
+    made_too: tuple[StoredKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class KeyPage:
     items: tuple[StoredKey, ...]
     next_cursor: str | None
@@ -78,6 +88,9 @@ class KeyPage:
 
 async def create(database: Database, caller: Caller, wanted: NewKey) -> MadeKey:
     async with _open(database, caller) as tx:
+        maker = caller.holder.key_id
+        if not await key_families.lock_maker(tx, maker):  # it may have been let in by memory alone
+            raise Denied("This key has just ended.", hint="Use another.")
         holder = await _holder(tx, caller, wanted.principal_id)
         is_own = holder.id == caller.holder.principal.id
         scopes = check_scopes(holder, _asked(wanted.scopes, caller.holder.scopes if is_own else ()))
@@ -87,9 +100,11 @@ async def create(database: Database, caller: Caller, wanted: NewKey) -> MadeKey:
         check_expiry(caller.holder, holder, expires_at, tx.now)
         key, key_id = ApiKey.make(token_bytes(KEY_ENTROPY)), KeyId(tx.new_id())
         refuse_stronger(caller.holder, KeyHolder(holder, key_id, scopes, expires_at))
-        await keys.insert_key(tx, key_id, key, holder, name=wanted.name, scopes=scopes, expires_at=expires_at)
+        await keys.insert_key(
+            tx, key_id, key, holder, name=wanted.name, scopes=scopes, expires_at=expires_at, made_by=maker
+        )
         made = StoredKey(
-            key_id, holder, True, wanted.name, key.prefix, scopes, expires_at, None, None, tx.now
+            key_id, holder, True, wanted.name, key.prefix, scopes, expires_at, None, None, tx.now, maker
         )
         after = {**_told(made), "prefix": key.prefix, "principal": str(holder.id)}
         await note(tx, "key.created", ("key", key_id), caller.actor, after=after)
@@ -151,16 +166,39 @@ async def change(database: Database, caller: Caller, key_id: KeyId, wanted: Chan
         return after
 
 
-async def revoke(database: Database, caller: Caller, key_id: KeyId) -> StoredKey:
-    """For good, and everywhere within seconds. Doing it twice changes nothing."""
+async def revoke(database: Database, caller: Caller, key_id: KeyId, *, made_too: bool = False) -> Revoked:
+    """For good, and everywhere within seconds; with `made_too` also every key that it made, and those made. Doing it twice
+    changes nothing.
+    """
     async with _open(database, caller) as tx:
         before = await _take(tx, caller, key_id)
-        if before.revoked_at is not None:
-            return before
-        await keys.revoke(tx, key_id)
-        told = {"prefix": before.prefix, "principal": str(before.holder.id)}
-        await note(tx, "key.revoked", ("key", key_id), caller.actor, before={**_told(before), **told})
-        return replace(before, revoked_at=tx.now)
+        family = await key_families.lock(tx, key_id) if made_too else []
+        _check_family(caller, family)
+        ended = [await _end(tx, caller, each) for each in (before, *family) if each.revoked_at is None]
+        valid = 0 if made_too else await key_families.count_valid(tx, key_id)
+        key = before if before.revoked_at is not None else ended[0]
+        return Revoked(key, valid, tuple(each for each in ended if each.id != key_id))
+
+
+async def _end(tx: Tx, caller: Caller, key: StoredKey) -> StoredKey:
+    """Its entry goes where its holder's administrators look for it."""
+    async with tx.within(key.holder.workspace_id or tx.workspace_id):
+        await keys.revoke(tx, key.id)
+        told = {**_told(key), "prefix": key.prefix, "principal": str(key.holder.id)}
+        await note(tx, "key.revoked", ("key", key.id), caller.actor, before=told)
+    return replace(key, revoked_at=tx.now)
+
+
+def _check_family(caller: Caller, family: Iterable[StoredKey]) -> None:
+    """What a key made was no stronger than itself; but its holder may have been given another role since."""
+    seen = _seen(caller)
+    for each in family:
+        is_theirs = seen.is_admin or each.holder.id == seen.own
+        if not (is_theirs and is_within(caller.holder, each.as_presented)):
+            raise Denied(
+                "Among the keys that it made is one that may more than the one that you use.",
+                hint="Use a key that may at least as much, or revoke this one alone.",
+            )
 
 
 def _open(database: Database, caller: Caller) -> AbstractAsyncContextManager[Tx]:

@@ -10,14 +10,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from foliot.domain.access import Actor
-from foliot.domain.errors import Invalid
+from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.ids import HostId, RunId, WorkerId, WorkspaceId
 from foliot.domain.run import WaitsFor
 from foliot.storage import audit, limits, waiting
 from foliot.storage.audit import AuditEntry
 from foliot.storage.leases import Claimed
-from foliot.storage.limits import Limit, Name, Permit
+from foliot.storage.limits import WHOLE, Limit, Name, Permit
 from foliot.storage.tx import Database, Role, Tx
+
+__all__ = ["WHOLE", "Limit", "get", "give_back", "list_limits", "recount", "set_limit", "take_away"]
 
 BATCH = 500
 MOST = 1_000_000
@@ -35,12 +37,14 @@ async def set_limit(
     if len(key) > LONGEST_KEY:
         raise Invalid(f"A concurrency key has at most {LONGEST_KEY} characters.", pointer="/key")
     async with database.tx(Role.APP, workspace_id) as tx:
+        before = await limits.get(tx, key)
         if cap is None:
             await limits.remove(tx, workspace_id, key)
         else:
             await limits.put(tx, workspace_id, key, cap)
         action = "limit.removed" if cap is None else "limit.set"
-        entry = AuditEntry(action, "limit", key or "workspace", by, after={"cap": cap})
+        was = None if before is None else {"cap": before.cap}
+        entry = AuditEntry(action, "limit", key or "workspace", by, before=was, after={"cap": cap})
         await audit.append(tx, tx.new_id(), entry)
     # In a transaction of its own: a claim that did not know the cap yet has ended by the time its leases are counted.
     async with database.tx(Role.APP, workspace_id) as tx:
@@ -49,9 +53,26 @@ async def set_limit(
         await limits.promote_uncapped(tx, BATCH)
 
 
+async def take_away(database: Database, workspace_id: WorkspaceId, key: str, by: Actor) -> None:
+    """As `set_limit` with None, and refused where there is none."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        if await limits.get(tx, key) is None:
+            raise _no_such()
+    await set_limit(database, workspace_id, key, None, by)
+
+
 async def list_limits(database: Database, workspace_id: WorkspaceId) -> list[Limit]:
+    """That of the workspace first, then by key."""
     async with database.tx(Role.APP, workspace_id) as tx:
         return await limits.all_of(tx, workspace_id)
+
+
+async def get(database: Database, workspace_id: WorkspaceId, key: str) -> Limit:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        found = await limits.get(tx, key)
+    if found is None:
+        raise _no_such()
+    return found
 
 
 async def recount(database: Database, limit: int = BATCH) -> int:
@@ -113,6 +134,10 @@ async def _recount(tx: Tx, found: Sequence[Limit]) -> int:
     wrong = await limits.recount(tx, names)
     await limits.promote(tx, await limits.room(tx, names))
     return wrong
+
+
+def _no_such() -> NotFound:
+    return NotFound("There is no such limit.", hint="GET /limits lists them.")
 
 
 def _admit(asked: Mapping[RunId, Permit], caps: Mapping[Name, Limit]) -> tuple[list[RunId], list[RunId]]:

@@ -17,7 +17,18 @@ from foliot.storage import keys, members
 from foliot.storage.members import EVERYBODY, Member, MemberFilter
 from foliot.storage.tx import Database, Role
 
-__all__ = ["Changes", "Member", "MemberFilter", "MemberPage", "change", "create", "get", "listed", "remove"]
+__all__ = [
+    "Changed",
+    "Changes",
+    "Member",
+    "MemberFilter",
+    "MemberPage",
+    "change",
+    "create",
+    "get",
+    "listed",
+    "remove",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,12 @@ class Changes:
     is_active: bool | None = None
     email: str | None = None
     mails: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    member: Member
+    revoked_keys: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +93,7 @@ async def get(database: Database, caller: Caller, principal_id: PrincipalId) -> 
     return found
 
 
-async def change(database: Database, caller: Caller, principal_id: PrincipalId, wanted: Changes) -> Member:
+async def change(database: Database, caller: Caller, principal_id: PrincipalId, wanted: Changes) -> Changed:
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         other_admins = await members.lock(tx, principal_id)
         before = await members.get(tx, principal_id)
@@ -94,7 +111,7 @@ async def change(database: Database, caller: Caller, principal_id: PrincipalId, 
             before.created_at,
         )
         if after == before:
-            return before
+            return Changed(before)
         if wanted.role is not None:
             _check_role(principal.kind, principal.role)
         if _is_admin(before) and not _is_admin(after) and other_admins == 0:
@@ -105,10 +122,10 @@ async def change(database: Database, caller: Caller, principal_id: PrincipalId, 
         await note(
             tx, "member.changed", ("member", principal_id), caller.actor, before=_told(before), after=told
         )
-        return after
+        return Changed(after, revoked)
 
 
-async def remove(database: Database, caller: Caller, principal_id: PrincipalId) -> Member:
+async def remove(database: Database, caller: Caller, principal_id: PrincipalId) -> Changed:
     """Deactivated, with all its keys; its name stays, for the audit and its jobs speak of it."""
     return await change(database, caller, principal_id, Changes(is_active=False))
 

@@ -28,6 +28,7 @@ from foliot.services.claim import Claimer, Turns
 from foliot.services.in_hand import note
 from foliot.services.logs import LogChunk
 from foliot.services.report import Report, settle_reports
+from foliot.services.vault import Vault
 from foliot.services.work import Found, Work, claim_work
 from foliot.services.workers import LEASE, Beat
 from foliot.storage import hosts, leases, logs, workers
@@ -149,7 +150,9 @@ async def claim(
     worker_id: WorkerId,
     types: Sequence[str],
     permits: int,
+    vault: Vault | None = None,
 ) -> Offer:
+    """With the values of the secrets that its jobs name, which `vault` opens: the worker has no key to them."""
     async with database.tx(Role.ENGINE) as tx:
         found = await _found(tx, speaker, worker_id)
     if found is None:
@@ -158,7 +161,7 @@ async def claim(
             hint="Register again and go on under the new id.",
         )
     claimer = Claimer(worker_id, "", types, permits, Turns(), speaker.workspace_id, found.host_id)
-    taken = await _claimed(database, claimer, found)
+    taken = await _claimed(database, claimer, found, vault)
     for each in taken.orphans:  # its lease is swept at its deadline
         log.error("run.orphaned", extra={"run": str(each.run_id), "job": str(each.job_id)})
     if taken.work or found.host_id is None:
@@ -252,14 +255,14 @@ async def _register_host(tx: Tx, speaker: Speaker, hello: Hello, lease: timedelt
     return host_id
 
 
-async def _claimed(database: Database, claimer: Claimer, found: Remote) -> Found:
+async def _claimed(database: Database, claimer: Claimer, found: Remote, vault: Vault | None) -> Found:
     if found.host_id is not None:
-        return await claim_work(database, claimer)
+        return await claim_work(database, claimer, vault)
     taken = Found([], [])
     for queue in found.queues:
         left = claimer.permits - len(taken.work) - len(taken.orphans)
         if left > 0:
-            more = await claim_work(database, replace(claimer, queue=queue, permits=left))
+            more = await claim_work(database, replace(claimer, queue=queue, permits=left), vault)
             taken = Found(taken.work + more.work, taken.orphans + more.orphans)
     return taken
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from weakref import WeakKeyDictionary
+
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.quotas import Quotas, check_jobs
@@ -12,23 +16,54 @@ NEAR = (
     1_000  # jobs below the limit; fewer transactions than that make jobs of one workspace at the same moment
 )
 COUNTED = 1_000_000  # for people to read; counting further would cost more than it tells
+WORTH_REMEMBERING = 1_000  # jobs; fewer are counted in no time
+SLACK = timedelta(seconds=1)  # a clock that was set back a little
+REMEMBERED = timedelta(minutes=10)
+MOST = 10_000  # workspaces remembered
 
 
-async def check_room(tx: Tx, quotas: Quotas) -> None:
+@dataclass(frozen=True, slots=True)
+class _Count:
+    at: datetime
+    jobs: int
+
+
+_counts: WeakKeyDictionary[Database, dict[WorkspaceId, _Count]] = WeakKeyDictionary()
+
+
+async def check_room(database: Database, tx: Tx, quotas: Quotas) -> None:
     """After the job is inserted and counts. Near the limit those who make jobs go one after the other, so that two cannot share
     the last place; far from it they do not wait for each other's commits.
     """
-    most = 1 if quotas.jobs is None else quotas.jobs + 1
-    found = await workspaces.room(tx, most)
+    found = await workspaces.room(tx, 0)
     if found.is_archived:
         raise Conflict("This workspace is archived.", hint="Nothing can be made in it any more.")
-    if quotas.jobs is None:
+    if quotas.jobs is None or await _at_most(database, tx, quotas.jobs) <= quotas.jobs - NEAR:
         return
-    if found.jobs > quotas.jobs - NEAR:
-        await workspaces.lock_room(tx)
-        found = await workspaces.room(tx, most)
-        if found.jobs > quotas.jobs:
-            check_jobs(quotas, (await workspaces.room(tx, COUNTED)).jobs)
+    await workspaces.lock_room(tx)
+    found = await workspaces.room(tx, quotas.jobs + 1)
+    if found.jobs > quotas.jobs:
+        check_jobs(quotas, (await workspaces.room(tx, COUNTED)).jobs)
+
+
+async def _at_most(database: Database, tx: Tx, limit: int) -> int:
+    """No fewer jobs than there are. Archived ones never come back, so what was counted once can only be exceeded by what was made
+    since, on whichever node: that is little, and stands at the end of the index.
+    """
+    assert tx.workspace_id is not None
+    known = _counts.setdefault(database, {})
+    last = known.get(tx.workspace_id)
+    if last is not None and tx.now - last.at < REMEMBERED:
+        # Those that were under way while we counted, and so were not seen, are as few as those that are now: NEAR stands for them.
+        made = await workspaces.made_between(tx, last.at - SLACK, tx.now + SLACK, WORTH_REMEMBERING)
+        if made < WORTH_REMEMBERING and last.jobs + made + NEAR <= limit - NEAR:
+            return last.jobs + made + NEAR
+    counted = (await workspaces.room(tx, limit + 1)).jobs
+    if counted > WORTH_REMEMBERING:
+        if len(known) >= MOST:
+            known.clear()
+        known[tx.workspace_id] = _Count(tx.now, counted)
+    return counted
 
 
 async def used(database: Database, workspace_id: WorkspaceId) -> int:

@@ -7,11 +7,14 @@ from datetime import datetime, timedelta
 
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.target import Target
+from foliot.storage import explaining
 from foliot.storage import unserved as rows
 from foliot.storage.tx import Database, Role
 
 PATIENCE = timedelta(minutes=1)
 MOST = 100
+OFF_BY_DEFAULT = "command"
+EVERY_WORKER_HAS = frozenset({"http", "python"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class Unserved:
     def sentence(self) -> str:
         if self.target is not None:
             return f'No host is online that does type "{self.type}" for {self.target.words}.'
-        return f'No live worker serves type "{self.type}" on queue "{self.queue}".'
+        return nobody_serves(self.queue, self.type)
 
 
 async def unserved(
@@ -36,3 +39,27 @@ async def unserved(
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await rows.groups(tx, tx.now - patience, MOST)
     return [Unserved(*group) for group in found]
+
+
+async def hindrance(database: Database, workspace_id: WorkspaceId, queue: str, kind: str) -> str | None:
+    """Why runs of this type would wait in this queue as things stand, for who has just written a job.
+
+    Of types that every worker has, only explain speaks: where no worker is up, /readyz says so already.
+    """
+    if kind in EVERY_WORKER_HAS:
+        return None
+    async with database.tx(Role.APP, workspace_id) as tx:
+        workers = await explaining.alive_workers(tx)
+    if any(worker.serves(queue, kind) for worker in workers):
+        return None
+    return f"{nobody_serves(queue, kind)} {remedy(queue, kind)}"
+
+
+def nobody_serves(queue: str, kind: str) -> str:
+    return f'No live worker serves type "{kind}" on queue "{queue}".'
+
+
+def remedy(queue: str, kind: str) -> str:
+    if kind == OFF_BY_DEFAULT:
+        return f"Commands are off unless a worker allows them: start one that serves queue {queue} with FOLIOT_ALLOW_COMMANDS=yes."
+    return f"Start a worker that serves queue {queue} and has a handler for {kind}."

@@ -14,13 +14,26 @@ from foliot.domain.schedule import load_zone
 from foliot.services.closing import empty
 from foliot.services.in_hand import note
 from foliot.services.pages import read_cursor, write_cursor
+from foliot.services.rehearsing import rehearsed
+from foliot.services.room import COUNTED
 from foliot.services.setup import DEFAULT_WORKSPACE
-from foliot.storage import keys, secrets, workspaces
+from foliot.storage import keys, secrets, statistics, workspaces
 from foliot.storage.tx import Database, Role
 from foliot.storage.workspaces import Workspace
 
 _SLUG = re.compile(r"[a-z0-9-]{1,63}", re.ASCII)  # no other text can name one
-__all__ = ["Changes", "Workspace", "WorkspacePage", "archive", "change", "create", "get", "listed"]
+__all__ = [
+    "Archiving",
+    "Changes",
+    "Workspace",
+    "WorkspacePage",
+    "archive",
+    "change",
+    "create",
+    "get",
+    "listed",
+    "would_archive",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +43,16 @@ class Changes:
     name: str | None = None
     default_timezone: str | None = None
     quotas: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Archiving:
+    """What goes with a workspace that is put away: jobs, keys, and runs that have not ended."""
+
+    workspace: Workspace
+    jobs: int
+    keys: int
+    runs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +132,22 @@ async def archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> N
     The first commit shuts the door; its jobs then go some at a time, so that no transaction grows with the workspace. Should
     this process die in between, the janitor goes on where it stopped.
     """
+    await _shut(database, by, workspace_id)
+    async with database.tx(Role.APP, workspace_id) as tx:
+        await keys.revoke_of_workspace(tx, workspace_id)
+    await empty(database, workspace_id, by)
+
+
+async def would_archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> Archiving:
+    """What archiving it would end; nothing is kept."""
+    found = await rehearsed(database, None, lambda stage: _shut(stage, by, workspace_id), system=True)
+    async with database.tx(Role.APP, workspace_id) as tx:
+        now = await statistics.now(tx, tx.now, None)
+        jobs = (await workspaces.room(tx, COUNTED)).jobs
+        return Archiving(found, jobs, await keys.count_valid(tx), now.ready + now.waiting + now.running)
+
+
+async def _shut(database: Database, by: Actor, workspace_id: WorkspaceId) -> Workspace:
     async with database.tx(Role.APP, system=True) as tx:
         found = await workspaces.lock(tx, workspace_id)
         if found is None:
@@ -122,9 +161,8 @@ async def archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> N
             await workspaces.archive(tx, workspace_id)
             await secrets.destroy(tx, workspace_id)
             await note(tx, "workspace.archived", ("workspace", workspace_id), by, before=_told(found))
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await keys.revoke_of_workspace(tx, workspace_id)
-    await empty(database, workspace_id, by)
+            found = replace(found, archived_at=tx.now)
+        return found
 
 
 def no_such_workspace() -> NotFound:

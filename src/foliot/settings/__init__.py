@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from foliot.settings.loading import FILE_SUFFIX, Problem, SettingsError, load, shown
 from foliot.settings.showing import passwords_in, without_password
-from foliot.settings.table import BY_NAME, PREFIX, TABLE, Setting, Settings
+from foliot.settings.table import ADDRESS_FILE, BY_NAME, PREFIX, ROLES, TABLE, Setting, Settings
 
 __all__ = [
+    "ADDRESS_FILE",
     "BY_NAME",
     "FILE_SUFFIX",
     "PREFIX",
+    "ROLES",
     "TABLE",
     "Problem",
     "Setting",

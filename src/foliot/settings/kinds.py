@@ -60,6 +60,19 @@ class WholeNumber:
 
 
 @dataclass(frozen=True, slots=True)
+class YesOrNo:
+    must_be: str = "yes or no"
+
+    def read(self, raw: object, base: Path) -> bool:
+        words = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+        if isinstance(raw, bool):
+            return raw
+        if not isinstance(raw, str) or raw.lower() not in words:
+            raise ValueError
+        return words[raw.lower()]
+
+
+@dataclass(frozen=True, slots=True)
 class OneOf:
     words: tuple[str, ...]
 
@@ -140,3 +153,42 @@ class Queues:
         if not names or ("*" in names and len(names) > 1):
             raise ValueError
         return names
+
+
+@dataclass(frozen=True, slots=True)
+class SomeOf:
+    """One or more of these words, kept in the order given here."""
+
+    words: tuple[str, ...]
+
+    @property
+    def must_be(self) -> str:
+        return f"one or more of {', '.join(self.words)}, divided by commas"
+
+    def read(self, raw: object, base: Path) -> tuple[str, ...]:
+        parts = raw.split(",") if isinstance(raw, str) else raw
+        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+            raise ValueError
+        named = {part.strip().lower() for part in parts if part.strip()}
+        if not named or named - set(self.words):
+            raise ValueError
+        return tuple(word for word in self.words if word in named)
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    must_be: str = "names of environment variables divided by commas"
+
+    def read(self, raw: object, base: Path) -> tuple[str, ...]:
+        parts = raw.split(",") if isinstance(raw, str) else raw
+        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+            raise ValueError
+        names = tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+        if not all(_VARIABLE.fullmatch(name) for name in names):
+            raise ValueError
+        return names
+
+
+_VARIABLE = re.compile(
+    r"(?!FOLIOT_)[A-Za-z_][A-Za-z0-9_]*", re.ASCII
+)  # ours may hold what opens the database

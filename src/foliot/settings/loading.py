@@ -15,6 +15,10 @@ from foliot.settings.showing import without_password
 from foliot.settings.table import BY_NAME, PREFIX, TABLE, Setting, Settings
 
 FILE_SUFFIX = "_FILE"
+# What a command finds in its environment; it may call `foliot` itself.
+OF_A_RUN = frozenset(
+    f"{PREFIX}{name}" for name in ("RUN_ID", "ATTEMPT", "FENCE", "PLANNED_FOR", "JOB", "TRIGGER")
+)
 _KUBERNETES = re.compile(r"FOLIOT_(SERVICE_(HOST|PORT)|PORT_\d+_(TCP|UDP)).*")
 
 
@@ -71,6 +75,8 @@ def shown(row: Setting, settings: Settings) -> str:
         return ""
     if isinstance(value, tuple):
         return ", ".join(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if row.secret and isinstance(row.kind, Url):
         return without_password(value)
     return "********" if row.secret else str(value)
@@ -96,7 +102,7 @@ def _from_environment(
                 problems.append(Problem(f"{name} names {environ[name]!r}, which cannot be read: {reason}."))
                 continue
             yield row.name, content, f"the file that {name} names"
-        else:
+        elif name not in OF_A_RUN:
             problems.append(_unknown(name, "a setting of Foliot", (*by_env, *by_file)))
 
 

@@ -10,10 +10,25 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from foliot.settings.kinds import Folder, Kind, Networks, OneOf, PostgresUrl, Queues, Text, Url, WholeNumber
+from foliot.settings.kinds import (
+    Folder,
+    Kind,
+    Networks,
+    OneOf,
+    PostgresUrl,
+    Queues,
+    SomeOf,
+    Text,
+    Url,
+    Variables,
+    WholeNumber,
+    YesOrNo,
+)
 from foliot.settings.showing import passwords_in
 
 PREFIX = "FOLIOT_"
+ADDRESS_FILE = "address"  # in the data directory: where its server listens, while it does
+ROLES = ("api", "scheduler", "worker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +181,14 @@ class Settings:
             unit="seconds",
         ),
     )
+    roles: tuple[str, ...] = field(
+        default=ROLES,
+        metadata=as_row(
+            SomeOf(ROLES),
+            "What this `foliot serve` does, divided by commas: answer the API, fire what is due and sweep, execute runs. "
+            "A split needs database_url, which the nodes share.",
+        ),
+    )
     app: str | None = field(
         default=None,
         metadata=as_row(
@@ -201,6 +224,36 @@ class Settings:
             WholeNumber(2, 3600),
             "How long a worker may be silent before its runs are given to others.",
             unit="seconds",
+        ),
+    )
+    allow_commands: bool = field(
+        default=False,
+        metadata=as_row(
+            YesOrNo(),
+            "Whether the worker runs jobs of type command: programs of this machine, as the worker's own user.",
+        ),
+    )
+    command_env: tuple[str, ...] = field(
+        default=("PATH", "HOME", "LANG", "TZ"),
+        metadata=as_row(
+            Variables(),
+            "Variables of the worker's environment that commands get, divided by commas; FOLIOT_ ones cannot be named.",
+        ),
+    )
+    child_memory: int = field(
+        default=0,
+        metadata=as_row(
+            WholeNumber(0, 1_048_576),
+            "Address space that each process of a command or a plain Python function may take; 0 is no limit.",
+            unit="MiB",
+        ),
+    )
+    child_processes: int = field(
+        default=1_000,
+        metadata=as_row(
+            WholeNumber(0, 100_000),
+            "How many processes a command or a plain Python function may have at once before all of them are ended; "
+            "0 is no limit.",
         ),
     )
     rate_per_key: int | None = field(
@@ -250,6 +303,19 @@ class Settings:
             "How large payload, config and input may be, each, as JSON. A workspace may have a quota of its own.",
             unit="bytes",
         ),
+    )
+    quota_artifact_bytes: int | None = field(
+        default=None,
+        metadata=as_row(
+            WholeNumber(0, 2**50),
+            "What the runs of a workspace may keep as artifacts in all; 0 is no limit. A workspace may have a quota of its own. "
+            "Default: 10 GiB with database_url, none without.",
+            unit="bytes",
+        ),
+    )
+    artifact_bytes: int = field(
+        default=20 * 1024 * 1024,
+        metadata=as_row(WholeNumber(0, 1024**3), "How large one artifact of a run may be.", unit="bytes"),
     )
     origins: Mapping[str, str] = field(default_factory=dict)
 

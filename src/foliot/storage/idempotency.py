@@ -40,6 +40,7 @@ class Held:
     done_at: datetime | None
     thing: tuple[str, str] | None  # (kind, id)
     answer: Answer | None
+    has_ended: bool = False  # it was answered; where there is no `answer`, that could not be kept
 
 
 async def claim(tx: Tx, asked: Asked, claim_id: UUID, *, forgotten: datetime, given_up: datetime) -> bool:
@@ -62,9 +63,12 @@ async def held(tx: Tx, asked: Asked) -> Held | None:
     row = await tx.fetch_one(sql.idempotency.held, params)
     if row is None:
         return None
-    answer = None if row["status"] is None else Answer(row["status"], row["headers"], bytes(row["body"]))
+    has_ended = row["status"] is not None
+    answer = None
+    if has_ended and row["body"] is not None:
+        answer = Answer(row["status"], row["headers"], bytes(row["body"]))
     thing = None if row["object_id"] is None else (row["object_kind"], row["object_id"])
-    return Held(bytes(row["fingerprint"]), row["done_at"], thing, answer)
+    return Held(bytes(row["fingerprint"]), row["done_at"], thing, answer, has_ended)
 
 
 async def close(tx: Tx, claim_id: UUID, thing: tuple[str, str]) -> None:
@@ -88,12 +92,13 @@ async def advance(tx: Tx, claim_id: UUID, progress: Mapping[str, Any]) -> None:
         raise _taken_over()
 
 
-async def answered(tx: Tx, claim_id: UUID, answer: Answer) -> None:
+async def answered(tx: Tx, claim_id: UUID, status: int, answer: Answer | None) -> None:
+    """Without an `answer` only that there was one: it is not for keeping."""
     params = {
         "claim": claim_id,
-        "status": answer.status,
-        "headers": Jsonb(dict(answer.headers)),
-        "body": answer.body,
+        "status": status,
+        "headers": None if answer is None else Jsonb(dict(answer.headers)),
+        "body": None if answer is None else answer.body,
     }
     await tx.execute(sql.idempotency.answered, params)
 

@@ -30,6 +30,7 @@ class StoredKey:
     last_used_at: datetime | None
     revoked_at: datetime | None
     created_at: datetime
+    made_by: KeyId | None = None
 
     @property
     def as_presented(self) -> KeyHolder:
@@ -89,6 +90,7 @@ async def insert_key(
     name: str,
     scopes: frozenset[str] = frozenset(),
     expires_at: datetime | None = None,
+    made_by: KeyId | None = None,
 ) -> None:
     params = {
         "id": key_id,
@@ -99,6 +101,7 @@ async def insert_key(
         "key_hash": key.hash,
         "scopes": sorted(scopes),
         "expires_at": expires_at,
+        "made_by": made_by,
         "now": tx.now,
     }
     await tx.execute(sql.keys.insert, params)
@@ -146,7 +149,7 @@ async def page(
             "limit": limit,
         },
     )
-    return [_stored(row) for row in rows]
+    return [stored_key(row) for row in rows]
 
 
 async def lock(tx: Tx, key_id: KeyId, seen: Seen) -> StoredKey | None:
@@ -167,6 +170,12 @@ async def revoke(tx: Tx, key_id: KeyId) -> bool:
     return await tx.execute(sql.keys.revoke, {"id": key_id, "now": tx.now}) > 0
 
 
+async def count_valid(tx: Tx) -> int:
+    """Of the workspace of the transaction."""
+    row = await tx.fetch_one(sql.keys.count_valid, {"workspace_id": tx.workspace_id, "now": tx.now})
+    return int(row["valid"]) if row else 0
+
+
 async def revoke_of_principal(tx: Tx, principal_id: PrincipalId) -> int:
     return await tx.execute(sql.keys.revoke_of_principal, {"principal_id": principal_id, "now": tx.now})
 
@@ -175,7 +184,8 @@ async def revoke_of_workspace(tx: Tx, workspace_id: WorkspaceId) -> int:
     return await tx.execute(sql.keys.revoke_of_workspace, {"workspace_id": workspace_id, "now": tx.now})
 
 
-def _stored(row: Row) -> StoredKey:
+def stored_key(row: Row) -> StoredKey:
+    """Of a row of `api_keys` with its holder beside it."""
     holder = Principal(
         id=row["principal_id"],
         workspace_id=row["workspace_id"],
@@ -194,6 +204,7 @@ def _stored(row: Row) -> StoredKey:
         last_used_at=row["last_used_at"],
         revoked_at=row["revoked_at"],
         created_at=row["created_at"],
+        made_by=row["made_by"],
     )
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from foliot.domain.ids import JobId, RunId, WorkerId, uuid7
 from foliot.domain.lifecycle import AttemptStatus, RunStatus
+from foliot.domain.progress import Progress
 from foliot.domain.run import RunError, Trigger
 from foliot.domain.schedule import SkipReason, load_zone
 from foliot.storage.queries import sql
@@ -53,6 +54,7 @@ class RunRecord:
     created_at: datetime
     cancel_requested_at: datetime | None
     attempts: tuple[AttemptRecord, ...] | None = None  # None where they were not looked up
+    progress: Progress | None = None  # while it runs, where its work tells
 
 
 @dataclass(frozen=True, slots=True)

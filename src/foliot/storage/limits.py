@@ -12,6 +12,7 @@ from foliot.storage.tx import Row, Tx
 
 Name = tuple[WorkspaceId, str]
 WHOLE = ""  # the key of a workspace as a whole
+MOST_COUNTED = 10_000  # runs in line; beyond that a number is no news
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Limit:
     key: str
     cap: int
     in_use: int
+    waiting: int = 0  # runs in line for it; counted where people ask
 
     @property
     def name(self) -> Name:
@@ -58,7 +60,11 @@ async def lock_from(tx: Tx, after: Name | None, limit: int) -> list[Limit]:
 
 
 async def all_of(tx: Tx, workspace_id: WorkspaceId) -> list[Limit]:
-    return _limits(await tx.fetch(sql.limits.all_of, {"workspace_id": workspace_id}))
+    return await _shown(tx, workspace_id, None)
+
+
+async def get(tx: Tx, key: str) -> Limit | None:
+    return next(iter(await _shown(tx, tx.workspace_id, key)), None)
 
 
 async def ask(
@@ -119,6 +125,11 @@ async def room(tx: Tx, names: Sequence[Name]) -> dict[Name, int]:
     """How many more could start, where any could and some wait for it."""
     rows = await tx.fetch(sql.limits.room, _names(names)) if names else []
     return {(row["workspace_id"], row["key"]): row["room"] for row in rows}
+
+
+async def _shown(tx: Tx, workspace_id: WorkspaceId | None, key: str | None) -> list[Limit]:
+    params = {"workspace_id": workspace_id, "key": key, "most": MOST_COUNTED}
+    return [Limit(**row) for row in await tx.fetch(sql.limits.shown, params)]
 
 
 def _names(names: Iterable[Name]) -> dict[str, list[object]]:

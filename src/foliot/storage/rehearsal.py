@@ -12,8 +12,8 @@ from foliot.storage.tx import Database, Role, Tx
 class Rehearsal(Database):
     """What a verb is given in place of the database."""
 
-    def __init__(self, tx: Tx) -> None:
-        self._tx = tx
+    def __init__(self, tx: Tx, *, system: bool) -> None:
+        self._tx, self._system = tx, system
 
     @asynccontextmanager
     async def tx(
@@ -25,18 +25,20 @@ class Rehearsal(Database):
         key_hash: bytes | None = None,
         relaxed: bool = False,
     ) -> AsyncIterator[Tx]:
-        is_same = (role, workspace_id) == (self._tx.role, self._tx.workspace_id)
-        if not is_same or system or key_hash or relaxed:
+        is_same = (role, workspace_id, system) == (self._tx.role, self._tx.workspace_id, self._system)
+        if not is_same or key_hash or relaxed:
             raise RuntimeError("a rehearsal stays in the role and the workspace it began in")
         async with self._tx.part():
             yield self._tx
 
 
 @asynccontextmanager
-async def rehearsal(database: Database, role: Role, workspace_id: WorkspaceId) -> AsyncIterator[Rehearsal]:
+async def rehearsal(
+    database: Database, role: Role, workspace_id: WorkspaceId | None, *, system: bool = False
+) -> AsyncIterator[Rehearsal]:
     with suppress(_OverError):
-        async with database.tx(role, workspace_id) as tx:
-            yield Rehearsal(tx)
+        async with database.tx(role, workspace_id, system=system) as tx:
+            yield Rehearsal(tx, system=system)
             raise _OverError
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from foliot.domain.ids import JobId, PrincipalId
 from foliot.domain.lifecycle import JobStatus, RunStatus
+from foliot.storage import agenda
 from foliot.storage.ledger import first_id_at
 from foliot.storage.queries import sql
 from foliot.storage.tx import Params, Row, Tx
@@ -115,10 +116,10 @@ async def now(tx: Tx, late_by: datetime, owner_id: PrincipalId | None = None) ->
     """What is open at this moment, and which timers should have gone off before `late_by`."""
     whose = _whose(tx, owner_id)
     counts = await tx.fetch_one(sql.statistics.open_runs, {**whose, "late_by": late_by, "most": MOST_COUNTED})
-    due = await tx.fetch_one(sql.statistics.next_due, whose)
     assert counts is not None
-    assert due is not None
-    return Now(counts["ready"], counts["waiting"], counts["running"], counts["late"], due["next_at"])
+    walks = owner_id is None and await agenda.is_large(tx)
+    next_at = await (agenda.soonest(tx) if walks else agenda.next_of(tx, owner_id))
+    return Now(counts["ready"], counts["waiting"], counts["running"], counts["late"], next_at)
 
 
 async def last_run(tx: Tx, job_id: JobId) -> tuple[datetime, RunStatus] | None:

@@ -33,6 +33,7 @@ Row = DictRow
 _SAVEPOINT = Query("tx.savepoint", b"SAVEPOINT part")
 _ROLL_BACK_PART = Query("tx.roll_back_part", b"ROLLBACK TO SAVEPOINT part")
 _RELEASE_PART = Query("tx.release_part", b"RELEASE SAVEPOINT part")
+_TURN = Query("tx.turn", b"SELECT set_config('foliot.workspace', %(workspace)s, true)")
 Params = Mapping[str, Any]
 
 
@@ -116,6 +117,24 @@ class Tx:
             await self.execute(_RELEASE_PART)
             raise
         await self.execute(_RELEASE_PART)
+
+    @asynccontextmanager
+    async def within(self, workspace_id: WorkspaceId | None) -> AsyncIterator[None]:
+        """Work in another workspace for a moment: for what an administrator of the installation does in several at once."""
+        home = self.workspace_id
+        if workspace_id == home:
+            yield
+            return
+        await self._turn_to(workspace_id)
+        try:
+            yield
+        finally:
+            self.workspace_id = home
+        await self._turn_to(home)
+
+    async def _turn_to(self, workspace_id: WorkspaceId | None) -> None:
+        await self.execute(_TURN, {"workspace": workspace_id.hex if workspace_id else ""})
+        self.workspace_id = workspace_id
 
     async def _run(self, query: Query, params: Params | None) -> psycopg.AsyncCursor[Row]:
         return await self._open(query).execute(query.text, params)

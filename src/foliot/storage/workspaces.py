@@ -10,6 +10,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from foliot.domain.ids import WorkspaceId
+from foliot.storage.ledger import first_id_at
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -103,6 +104,18 @@ async def room(tx: Tx, most: int) -> Room:
     """Of the transaction's own workspace; `most` is where counting ends."""
     row = await tx.fetch_one(sql.workspaces.room, {"id": tx.workspace_id, "most": most})
     return Room(True, 0) if row is None else Room(row["archived_at"] is not None, row["jobs"])
+
+
+async def made_between(tx: Tx, start: datetime, end: datetime, most: int) -> int:
+    """How many jobs were made then, archived ones too; `most` is where counting ends."""
+    params = {
+        "id": tx.workspace_id,
+        "first": first_id_at(start),
+        "past": first_id_at(end),
+        "most": most,
+    }
+    row = await tx.fetch_one(sql.workspaces.made_between, params)
+    return int(row["jobs"]) if row else 0
 
 
 async def lock_room(tx: Tx) -> None:

@@ -20,6 +20,7 @@ from foliot.services.vault import Given, Vault
 from foliot.services.workers import LEASE
 from foliot.web import errors, health, openapi
 from foliot.web.api import (
+    artifacts,
     asking,
     audit,
     bulk,
@@ -32,6 +33,7 @@ from foliot.web.api import (
     job_moves,
     jobs,
     keys,
+    limits,
     logs,
     master_key,
     members,
@@ -56,6 +58,7 @@ NOUNS = (
     planned_times,
     bulk,
     runs,
+    artifacts,
     asking,
     preview,
     calendars,
@@ -64,6 +67,7 @@ NOUNS = (
     fleet,
     hosts,
     keys,
+    limits,
     logs,
     rooms,
     members,
@@ -88,13 +92,14 @@ def create_app(
     egress_allow: tuple[str, ...] = (),
     bell: Bell | None = None,
     lease: timedelta = LEASE,
+    with_api: bool = True,
 ) -> FastAPI:
     """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown.
 
     `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next. `door` knows the
     quotas of the installation and `rates` count what comes in; without them there are none. Without a `vault` no secret can be kept.
     `egress_allow` are the networks that http jobs may reach beside the internet. Who waits for work is woken by `bell`, and may be
-    silent for `lease`.
+    silent for `lease`. Where another node answers the API, this one only tells how it is.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
     app = FastAPI(
@@ -120,11 +125,12 @@ def create_app(
     app.add_middleware(Requests)
     errors.install(app)
     app.include_router(health.router(probe), include_in_schema=False)
-    app.add_api_route(
-        "/", welcome, methods=["GET", "HEAD"], response_class=HTMLResponse, include_in_schema=False
-    )
-    for room in (*NOUNS, openapi):
-        app.include_router(room.routes)
+    if with_api:
+        app.add_api_route(
+            "/", welcome, methods=["GET", "HEAD"], response_class=HTMLResponse, include_in_schema=False
+        )
+        for room in (*NOUNS, openapi):
+            app.include_router(room.routes)
     refuse_undeclared(app.routes)
     app.state.addresses = Addresses(app.routes)
     return app

@@ -94,5 +94,6 @@ Admin = Annotated[Caller, Depends(Guard(Permission.ADMIN))]
 System = Annotated[Caller, Depends(Guard(Permission.SYSTEM))]
 Works = Annotated[Caller, Depends(Guard(Permission.WORKER, agents=False))]
 # Of what a whole workspace shares, such as calendars and freezes.
+SharedViewer = Annotated[Caller, Depends(Guard(Permission.VIEWER, agents=False))]
 SharedOperator = Annotated[Caller, Depends(Guard(Permission.OPERATOR, agents=False))]
 SharedEditor = Annotated[Caller, Depends(Guard(Permission.EDITOR, agents=False))]

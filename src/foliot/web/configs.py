@@ -13,7 +13,9 @@ from foliot.handlers.registry import described
 from foliot.web.validation import field_problems
 
 
-def check_config(kind: str, config: Mapping[str, Any], egress_allow: Sequence[str] | None) -> list[Invalid]:
+def check_config(
+    kind: str, config: Mapping[str, Any], egress_allow: Sequence[str] | None = None
+) -> list[Invalid]:
     """All that is wrong with it, with pointers under /config. `egress_allow` is what may be reached beside the internet,
     where that is known here.
     """

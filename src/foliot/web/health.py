@@ -11,10 +11,11 @@ from fastapi.responses import JSONResponse
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """`missing` names the parts that are not there yet; `warnings` are sentences about what is weaker than it should be."""
+    """`roles` are what this process does; `missing` names the parts that are not there yet; `warnings` are sentences about what is weaker than it should be."""
 
     missing: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
 
 
 Probe = Callable[[], Awaitable[Readiness]]
@@ -33,6 +34,7 @@ def router(probe: Probe) -> APIRouter:
         found = await probe()
         body = {
             "status": "not ready" if found.missing else "ready",
+            "roles": list(found.roles),
             "missing": list(found.missing),
             "warnings": list(found.warnings),
         }

@@ -57,12 +57,9 @@ async def once(
         raise
     if not 200 <= answer.status_code < 300:
         await idempotency.release(db, workspace_id, begun)
-    elif _may_be_kept(answer):
-        kept = {name: answer.headers[name] for name in KEPT_HEADERS if name in answer.headers}
+    else:
         with suppress(DatabaseUnavailable):  # it is done, and the caller shall hear so
-            await idempotency.finish(
-                db, workspace_id, begun, Answer(answer.status_code, kept, bytes(answer.body))
-            )
+            await idempotency.finish(db, workspace_id, begun, answer.status_code, _kept(answer))
     return answer
 
 
@@ -121,8 +118,11 @@ def _may_be(shape: Any, wanted: type) -> bool:
     return shape is wanted or wanted in get_args(shape)
 
 
-def _may_be_kept(answer: Response) -> bool:
+def _kept(answer: Response) -> Answer | None:
     """A stream cannot be kept, and what says no-store (a key just made) must not be: its repeat is told that it is done."""
     body = getattr(answer, "body", None)
     is_private = "no-store" in answer.headers.get("cache-control", "")
-    return body is not None and not is_private and len(body) <= LARGEST_KEPT
+    if body is None or is_private or len(body) > LARGEST_KEPT:
+        return None
+    headers = {name: answer.headers[name] for name in KEPT_HEADERS if name in answer.headers}
+    return Answer(answer.status_code, headers, bytes(body))

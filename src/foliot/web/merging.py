@@ -20,9 +20,9 @@ from foliot.wire.jobs import JobIn, JobOut
 WRITABLE = frozenset(JobIn.model_fields) - {"enabled"}
 READ_ONLY = frozenset(JobOut.model_fields) - WRITABLE
 # Foliot itself moves these between somebody's GET and PUT; in a whole job that comes back they say nothing.
-MOVING = frozenset({"next_run_at", "status_at", "status_reason", "paused_until", "updated_at"}) | {
-    name for name in READ_ONLY if name.startswith(("last_", "consecutive_")) or name.endswith("_count")
-}
+MOVING = frozenset(
+    {"next_run_at", "status_at", "status_reason", "paused_until", "updated_at", "warnings"}
+) | {name for name in READ_ONLY if name.startswith(("last_", "consecutive_")) or name.endswith("_count")}
 HINTS = {
     "status": "Jobs are moved by pause, resume, disable and DELETE.",
     "enabled": "Jobs are switched off by disable, and on by resume.",
@@ -49,7 +49,7 @@ def replaced(current: JobOut, given: Mapping[str, Any]) -> Written:
 def patched(current: JobOut, patch: Mapping[str, Any]) -> Written:
     """PATCH: what is left out stays; null takes a field away, which leaves its default."""
     now = current.model_dump(mode="json")
-    _refuse_read_only(now, patch)
+    _refuse_read_only(now, {name: value for name, value in patch.items() if name != "warnings"})
     stays = {name: value for name, value in now.items() if name in WRITABLE}
     wanted = {name: value for name, value in patch.items() if name not in READ_ONLY}
     if isinstance(wanted.get("target"), dict):

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Request
 
+from foliot.domain.errors import Invalid, StaleRevision
 from foliot.domain.ids import JobId
 from foliot.services.editing import check_seen
 from foliot.services.listing import StoredJob, job
@@ -23,16 +24,27 @@ IfNoneMatch = Annotated[
     str | None,
     Header(max_length=1_000, description="ETags known already; 304 where one of them still holds."),
 ]
-NEVER = 0  # a revision that no job has
-_REVISION = re.compile(r'\s*"([0-9]{1,9})(?:-[0-9a-f]{1,16})?"\s*')
+_TAG = re.compile(r'(?:W/)?"[^"]*"')
+_REVISION = re.compile(r'"([0-9]{1,9})(?:-[0-9a-f]{1,16})?"')
 
 
 def seen_revision(if_match: str | None, current: int) -> int | None:
     """The revision that the caller goes by, of what is at `current` now; None where any will do."""
     if if_match is None or if_match.strip() == "*":
         return None
-    named = [int(found[1]) for part in if_match.split(",") if (found := _REVISION.fullmatch(part))]
-    return current if current in named else next(iter(named), NEVER)
+    parts = [part.strip() for part in if_match.split(",")]
+    for part in parts:
+        if not _TAG.fullmatch(part):
+            raise _no_tag(part, current)
+    named = [int(found[1]) for part in parts if (found := _REVISION.fullmatch(part))]
+    if not named:
+        weak = " Weak tags, with W/ before them, match nothing." if "W/" in if_match else ""
+        raise StaleRevision(
+            f"If-Match names no revision of this; it is at {current}.{weak}",
+            hint="Read it again, and send the ETag of that answer.",
+            revision=current,
+        )
+    return current if current in named else named[0]
 
 
 def is_known(if_none_match: str | None, record: StoredJob) -> bool:
@@ -52,6 +64,18 @@ async def check_if_match(request: Request) -> None:
     record = await job(db, caller.workspace_id, job_id, caller.only_owner)
     request.state.seen_revision = seen = seen_revision(if_match, record.revision)
     await check_seen(db, caller.workspace_id, job_id, seen)
+
+
+def _no_tag(part: str, current: int) -> Invalid:
+    named = repr(part[:60]) if part else "nothing"
+    bare = part.isascii() and part.isdigit()
+    return Invalid(
+        f"If-Match holds {named}, which is no ETag: those are quoted.",
+        pointer="/If-Match",
+        hint=f'Send "{part[:9]}", with the quotes.'
+        if bare
+        else f'Send the ETag of an answer as it came, such as "{current}", or * for any.',
+    )
 
 
 def _seen(request: Request, if_match: IfMatch = None) -> int | None:  # named here for the description

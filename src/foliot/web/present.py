@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import assert_never
+from typing import Any, assert_never
 from zlib import crc32
 
 from foliot.domain.comparing import differences
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
+from foliot.domain.progress import Progress
 from foliot.domain.run import RunError
 from foliot.domain.schedule import (
     Cron,
@@ -32,64 +33,17 @@ from foliot.wire import jobs as wire
 from foliot.wire.durations import write_duration
 from foliot.wire.instants import write_instant
 from foliot.wire.revisions import FieldChange, RevisionOut
-from foliot.wire.runs import AttemptOut, RunErrorOut, RunOut
+from foliot.wire.runs import AttemptOut, ProgressOut, RunErrorOut, RunOut
 from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut
 
 
 def definition_out(definition: Definition) -> wire.JobDefinition:
-    spec = definition.spec
-    return wire.JobDefinition(
-        name=definition.name,
-        description=definition.description,
-        type=spec.type,
-        config=dict(definition.config),
-        payload=dict(definition.payload),
-        schedule=schedule_out(spec.schedule),
-        start_at=spec.start_at,
-        end_at=spec.end_at,
-        max_runs=spec.max_runs,
-        window=_window(spec.window),
-        calendars=list(spec.calendars),
-        depends_on=[_edge(edge) for edge in definition.depends_on],
-        depends_when=spec.depends_when.value,
-        retry=wire.Retry(
-            max=spec.retry.max,
-            strategy=spec.retry.strategy.value,
-            delays=list(spec.retry.delays),
-            base=spec.retry.base,
-            cap=spec.retry.cap,
-            jitter=spec.retry.jitter,
-            past_next=spec.retry.past_next,
-        ),
-        overlap=spec.overlap.rule.value,
-        max_queued=spec.overlap.max_queued,
-        misfire=spec.misfire.rule.value,
-        grace=spec.misfire.grace,
-        max_catch_up=spec.misfire.max_catch_up,
-        breaker=wire.Breaker(after=spec.breaker.after, action=spec.breaker.action.value),
-        timeout=spec.limits.timeout,
-        start_deadline=spec.limits.start_deadline,
-        on_lost=spec.limits.on_lost.value,
-        priority=spec.priority,
-        queue=spec.queue,
-        concurrency_key=spec.concurrency_key,
-        target=_target(spec.target),
-        read_only=spec.read_only,
-        retention=wire.Retention(
-            keep=definition.retention.keep,
-            keep_last=definition.retention.keep_last,
-            mode=definition.retention.mode.value,
-        ),
-        tags=list(spec.tags),
-        external_ref=None if definition.external_ref is None else dict(definition.external_ref),
-        owner=definition.owner_id,
-    )
+    return wire.JobDefinition(**_fields(definition))
 
 
-def job_out(record: StoredJob) -> wire.JobOut:
-    definition = definition_out(record.definition)
+def job_out(record: StoredJob, warnings: Sequence[str] = ()) -> wire.JobOut:
     return wire.JobOut(
-        **{name: getattr(definition, name) for name in wire.JobDefinition.model_fields},
+        **_fields(record.definition),
         id=record.id,
         status=record.status.value,
         status_reason=record.status_reason,
@@ -112,6 +66,7 @@ def job_out(record: StoredJob) -> wire.JobOut:
         created_by=record.created_by,
         created_at=record.created_at,
         updated_at=record.updated_at,
+        warnings=list(warnings),
     )
 
 
@@ -217,7 +172,12 @@ def run_out(record: RunRecord) -> RunOut:
         output=record.output,
         error=_error(record.error),
         worker=record.worker,
+        progress=None if record.progress is None else _progress(record.progress),
     )
+
+
+def _progress(told: Progress) -> ProgressOut:
+    return ProgressOut(done=told.done, total=told.total, share=told.share, note=told.note, at=told.at)
 
 
 def attempt_out(record: AttemptRecord) -> AttemptOut:
@@ -276,3 +236,54 @@ def _window(window: Window | None) -> wire.Window | None:
         return None
     days = [wire.WEEK[day] for day in sorted(window.days)]
     return wire.Window(start=window.start, end=window.end, days=days, otherwise=window.otherwise.value)
+
+
+def _fields(definition: Definition) -> dict[str, Any]:
+    """What a person wrote, for a shape that may show more."""
+    spec = definition.spec
+    return {
+        "name": definition.name,
+        "description": definition.description,
+        "type": spec.type,
+        "config": dict(definition.config),
+        "payload": dict(definition.payload),
+        "schedule": schedule_out(spec.schedule),
+        "start_at": spec.start_at,
+        "end_at": spec.end_at,
+        "max_runs": spec.max_runs,
+        "window": _window(spec.window),
+        "calendars": list(spec.calendars),
+        "depends_on": [_edge(edge) for edge in definition.depends_on],
+        "depends_when": spec.depends_when.value,
+        "retry": wire.Retry(
+            max=spec.retry.max,
+            strategy=spec.retry.strategy.value,
+            delays=list(spec.retry.delays),
+            base=spec.retry.base,
+            cap=spec.retry.cap,
+            jitter=spec.retry.jitter,
+            past_next=spec.retry.past_next,
+        ),
+        "overlap": spec.overlap.rule.value,
+        "max_queued": spec.overlap.max_queued,
+        "misfire": spec.misfire.rule.value,
+        "grace": spec.misfire.grace,
+        "max_catch_up": spec.misfire.max_catch_up,
+        "breaker": wire.Breaker(after=spec.breaker.after, action=spec.breaker.action.value),
+        "timeout": spec.limits.timeout,
+        "start_deadline": spec.limits.start_deadline,
+        "on_lost": spec.limits.on_lost.value,
+        "priority": spec.priority,
+        "queue": spec.queue,
+        "concurrency_key": spec.concurrency_key,
+        "target": _target(spec.target),
+        "read_only": spec.read_only,
+        "retention": wire.Retention(
+            keep=definition.retention.keep,
+            keep_last=definition.retention.keep_last,
+            mode=definition.retention.mode.value,
+        ),
+        "tags": list(spec.tags),
+        "external_ref": None if definition.external_ref is None else dict(definition.external_ref),
+        "owner": definition.owner_id,
+    }

@@ -8,7 +8,7 @@ from typing import Any, cast
 from foliot.domain.access import Permission, Principal
 from foliot.services.access import Caller
 from foliot.services.auditing import Entry
-from foliot.services.keys import MadeKey, StoredKey
+from foliot.services.keys import MadeKey, Revoked, StoredKey
 from foliot.services.members import Member
 from foliot.services.workspaces import Workspace
 from foliot.wire import identity as wire
@@ -22,6 +22,12 @@ def key_out(key: StoredKey) -> wire.KeyOut:
 
 def made_key_out(made: MadeKey) -> wire.MadeKeyOut:
     return wire.MadeKeyOut(**_key(made.key), secret=made.secret)
+
+
+def revoked_key_out(revoked: Revoked) -> wire.RevokedKeyOut:
+    return wire.RevokedKeyOut(
+        **_key(revoked.key), made_valid=revoked.made_valid, made_revoked=len(revoked.made_too)
+    )
 
 
 def member_out(member: Member) -> wire.MemberOut:
@@ -99,6 +105,7 @@ def _key(key: StoredKey) -> dict[str, Any]:
         "last_used_at": key.last_used_at,
         "revoked_at": key.revoked_at,
         "created_at": key.created_at,
+        "made_by": key.made_by,
     }
 
 

@@ -58,7 +58,7 @@ async def claim_patiently(request: Request, caller: Caller, asked: wire.ClaimIn)
         while True:
             mark = bell.mark()
             offer = await remote.claim(
-                state.database, speaker, WorkerId(asked.worker_id), asked.types, asked.permits
+                state.database, speaker, WorkerId(asked.worker_id), asked.types, asked.permits, state.vault
             )
             left = until - monotonic()
             if offer.work or left <= 0 or stopping.is_set():
@@ -107,6 +107,7 @@ def work_out(work: Work) -> wire.WorkOut:
         left=max(work.left, timedelta(0)),
         config=work.config,
         input=work.input,
+        masks=list(work.masks),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from decimal import Decimal
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
@@ -48,6 +49,7 @@ def read_duration(text: str) -> timedelta:
     raise ValueError("This is not a duration.")
 
 
+@lru_cache(maxsize=1_000)
 def write_duration(value: timedelta) -> str:
     """The shortest form that reads back as the same: 1h30m, 90s becomes 1m30s, nothing is 0s."""
     left = value // timedelta(microseconds=1)

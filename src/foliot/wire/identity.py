@@ -55,10 +55,18 @@ class KeyOut(Shape):
     last_used_at: Instant | None = Field(description="To the minute.")
     revoked_at: Instant | None
     created_at: Instant
+    made_by: Id | None = Field(description="The key that it was made with; null where none was needed.")
 
 
 class MadeKeyOut(KeyOut):
     secret: str = Field(description="The key itself. It is shown this once.")
+
+
+class RevokedKeyOut(KeyOut):
+    made_valid: int = Field(
+        description="Keys that it made, and that those made, which are still valid: `made_too=true` revokes them too."
+    )
+    made_revoked: int = Field(description="Such keys that ended with it.")
 
 
 class MemberIn(Shape):

@@ -170,6 +170,9 @@ class JobOut(JobDefinition, JobHead):
     created_by: str
     created_at: Instant
     updated_at: Instant
+    warnings: list[str] = Field(
+        default=[], description="What stands in the way of its runs; told in the answer to a write."
+    )
 
 
 class RunIn(Shape):
@@ -197,6 +200,7 @@ class SkipNextIn(Shape):
 
 
 class SkipNextOut(Shape):
+    dry_run: bool = Field(default=False, description="Whether this is only what would be.")
     count: int
     skipped: list[PlannedOut] = Field(description="The planned times that will pass; the first 100.")
     next_run_at: Instant | None = Field(description="The first that will run.")

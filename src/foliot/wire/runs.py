@@ -41,6 +41,16 @@ class AttemptsOut(Shape):
     items: list[AttemptOut] = Field(description="Oldest first.")
 
 
+class ProgressOut(Shape):
+    """How far its work is, in its own words."""
+
+    done: float
+    total: float
+    share: float = Field(description="From 0 to 1.")
+    note: str
+    at: Instant
+
+
 class RunOut(Shape):
     id: Id
     job_id: Id
@@ -83,6 +93,9 @@ class RunOut(Shape):
     output: Any = Field(description="What its handler returned.")
     error: RunErrorOut | None
     worker: Id | None = Field(description="The worker that has it, or had it last.")
+    progress: ProgressOut | None = Field(
+        default=None, description="While it runs, where its work tells; a second old at most."
+    )
 
 
 class CancelIn(Shape):

@@ -51,7 +51,7 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str | None:
 
 
 def pointer(location: Sequence[int | str]) -> str:
-    """A JSON pointer (RFC 6901). Which member of a union was tried is no part of where the value stands."""
+    """A JSON pointer (RFC 6901). Which member of a union was tried, or that a key is wrong, is no part of where it stands."""
     parts = (str(part) for part in location if not _is_tag(part))
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
 

@@ -6,10 +6,15 @@ from typing import Literal
 
 from pydantic import Field
 
-from foliot.wire.instants import Instant
+from foliot.wire.calendars import CalendarOut
+from foliot.wire.freezes import FreezeOut
+from foliot.wire.identity import KeyOut, MemberOut
+from foliot.wire.instants import Id, Instant
 from foliot.wire.jobs import JobOut
+from foliot.wire.runs import RunOut
 from foliot.wire.schedules import PlannedOut
 from foliot.wire.shape import Shape
+from foliot.wire.workspaces import WorkspaceOut
 
 
 class MovedOut(Shape):
@@ -34,3 +39,60 @@ class DryRunOut(Shape):
     items: list[PlannedOut] = Field(description="The first of the runs ahead.")
     warnings: list[str]
     difference: DifferenceOut
+
+
+class RunDryRunOut(Shape):
+    dry_run: Literal[True] = True
+    run: RunOut = Field(
+        description="As it would be recorded. An id that is new here exists in this answer alone."
+    )
+    sentence: str = Field(description="What would become of it.")
+
+
+class MovedJobOut(Shape):
+    job_id: Id
+    job_name: str
+    before: Instant | None
+    after: Instant | None = Field(description="When it would run next.")
+
+
+class CalendarDryRunOut(Shape):
+    dry_run: Literal[True] = True
+    calendar: CalendarOut | None = Field(description="As it would stand; null where it would be gone.")
+    jobs: int = Field(description="How many jobs use it.")
+    moved: list[MovedJobOut] = Field(description="Those whose next run would move.")
+    complete: bool = Field(description="False where so many use it that only the first 1,000 were looked at.")
+
+
+class FreezeLiftOut(Shape):
+    dry_run: Literal[True] = True
+    freeze: FreezeOut | None = Field(
+        description="As it would stand; null for one that has not begun: it is taken back."
+    )
+    runs: int = Field(description="Runs that would be let go.")
+    jobs: int = Field(description="Jobs whose held planned times would be decided.")
+
+
+class KeyDryRunOut(Shape):
+    """There is no secret in it: a key that is only tried opens nothing."""
+
+    dry_run: Literal[True] = True
+    key: KeyOut
+    made_valid: int = Field(default=0, description="Of a revocation: keys that it made and that would go on.")
+    made_revoked: int = Field(default=0, description="Of a revocation: keys that would end with it.")
+
+
+class MemberDryRunOut(Shape):
+    dry_run: Literal[True] = True
+    member: MemberOut
+    revoked_keys: int = Field(default=0, description="Keys that would end with it.")
+
+
+class WorkspaceDryRunOut(Shape):
+    dry_run: Literal[True] = True
+    workspace: WorkspaceOut
+    jobs: int = Field(default=0, description="Of an archival: jobs that would be archived.")
+    keys: int = Field(default=0, description="Of an archival: keys that would end.")
+    runs: int = Field(
+        default=0, description="Of an archival: runs that would be cancelled; counted up to 10,000 of a kind."
+    )

@@ -95,6 +95,9 @@ class WorkOut(Shape):
     left: Duration = Field(description="What the attempt may take from now on.")
     config: JsonObject
     input: JsonObject
+    masks: list[str] = Field(
+        description="Values of secrets in the configuration, not to be shown in what is sent back."
+    )
 
 
 class ClaimOut(Shape):

@@ -26,6 +26,9 @@ class Quotas(Shape):
     )
     requests_per_second: int | None = Field(default=None, ge=1, le=1_000_000)
     key_requests_per_second: int | None = Field(default=None, ge=1, le=1_000_000)
+    artifact_bytes: int | None = Field(
+        default=None, ge=0, le=2**50, description="That its runs may keep in all."
+    )
 
 
 class QuotasOut(Shape):
@@ -36,6 +39,7 @@ class QuotasOut(Shape):
     payload_bytes: int
     requests_per_second: int | None
     key_requests_per_second: int | None
+    artifact_bytes: int | None
 
 
 class WorkspaceIn(Shape):

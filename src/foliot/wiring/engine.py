@@ -26,17 +26,22 @@ class Engine:
         orders: Orders | None,
         chores: Sequence[Chore] = (),
         *,
+        is_scheduling: bool = True,
         who_may_enter_changed: Callable[[], None] | None = None,
         there_may_be_work: Callable[[], None] | None = None,
     ) -> None:
-        """Without orders this node has no worker of its own."""
+        """Without orders this node has no worker of its own; one that is not scheduling leaves it to others to fire and sweep."""
         self._announcer = Announcer(database)
         announce = self.announce = self._announcer.announce
         self._scheduler = Loop("scheduler", Scheduler(database, announce).step)
-        self._loops = [self._scheduler, Loop("sweeper", Sweeper(database, announce).step)]
-        if chores:
+        self._is_scheduling = is_scheduling
+        self._loops: list[Loop] = []
+        wakes: dict[Hint, Callable[[], None]] = {}
+        if is_scheduling:
+            self._loops += [self._scheduler, Loop("sweeper", Sweeper(database, announce).step)]
+            wakes[Hint.TIMERS] = self._scheduler.wake
+        if is_scheduling and chores:
             self._loops.append(Loop("janitor", Janitor(chores).step))
-        wakes = {Hint.TIMERS: self._scheduler.wake}
         if who_may_enter_changed is not None:
             wakes[Hint.KEYS] = who_may_enter_changed
         if there_may_be_work is not None:
@@ -50,7 +55,7 @@ class Engine:
 
     @property
     def missing(self) -> list[str]:
-        return [] if self._scheduler.is_running else ["scheduler"]
+        return ["scheduler"] if self._is_scheduling and not self._scheduler.is_running else []
 
     def start(self) -> None:
         self._tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in self._loops]
@@ -72,7 +77,8 @@ class Engine:
             loop.stop()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STEP_ENDS_WITHIN)
-            for task in (*self._tasks, *self._lasting):
+        if left := [*self._tasks, *self._lasting]:
+            for task in left:
                 task.cancel()
-            await asyncio.wait([*self._tasks, *self._lasting])
+            await asyncio.wait(left)
         await self._announcer.close()

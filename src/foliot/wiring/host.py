@@ -18,6 +18,7 @@ from foliot import telemetry
 from foliot.domain.errors import Invalid, Unavailable
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
+from foliot.handlers.kept import Bounds
 from foliot.handlers.means import Means
 from foliot.handlers.registry import Handler
 from foliot.sdk import AsyncClient
@@ -70,15 +71,23 @@ def serve_as_host(settings: Settings, orders: HostOrders) -> None:
         del os.environ[name]  # jobs' own code need not see them, here or in its processes
     sys.path.append(os.getcwd())  # noqa: PTH109  # last, so that a file lying there cannot pose as a library
     collect_seldom()
-    asyncio.run(_run(place, orders, me, settings))
+    # Which networks are open to jobs is for this machine to say, not for the server: the internet alone, unless it does.
+    means = Means(
+        egress_allow=settings.egress_allow,
+        allow_commands="command" in orders.allowed,
+        command_env=settings.command_env,
+        bounds=Bounds.of(settings.child_memory, settings.child_processes),
+    )
+    asyncio.run(_run(place, orders, me, _handlers(orders, means), settings.worker_grace))
 
 
-async def _run(place: Place, orders: HostOrders, me: Introduction, settings: Settings) -> None:
+async def _run(
+    place: Place, orders: HostOrders, me: Introduction, handlers: Mapping[str, Handler], grace: float
+) -> None:
     stopping, loop = asyncio.Event(), asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stopping.set)
-    open_line, grace = partial(_line, place, me), settings.worker_grace
-    handlers = _handlers(orders, settings.egress_allow)
+    open_line = partial(_line, place, me)
     async with open_line() as link:
         reporter, logbook = Reporter(link), Logbook(link)
         worker = Worker(link, handlers, reporter, orders.permits, logbook=logbook)
@@ -129,9 +138,8 @@ async def _introduce(worker: Worker) -> None:
         log.warning("host.waiting", extra={"reason": error.message})
 
 
-def _handlers(orders: HostOrders, egress_allow: tuple[str, ...]) -> dict[str, Handler]:
-    """Which networks are open to jobs is for this machine to say, not for the server: nothing but the internet, unless it does."""
-    found = registry.load(Means(database=None, egress_allow=egress_allow))
+def _handlers(orders: HostOrders, means: Means) -> dict[str, Handler]:
+    found = registry.load(means)
     return {name: found[name] for name in found if name not in RUNS_CODE - orders.allowed}
 
 

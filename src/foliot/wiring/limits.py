@@ -8,6 +8,7 @@ from foliot.settings import Settings
 PER_KEY, PER_WORKSPACE = 100, 500  # requests a second
 FAILURES = 60  # a minute
 JOBS = 10_000
+ARTIFACTS = 10 * 1024**3  # bytes
 
 
 def quotas_of(settings: Settings) -> Quotas:
@@ -17,11 +18,17 @@ def quotas_of(settings: Settings) -> Quotas:
         payload_bytes=settings.quota_payload_bytes,
         requests_per_second=_limit(settings, settings.rate_per_workspace, PER_WORKSPACE),
         key_requests_per_second=_limit(settings, settings.rate_per_key, PER_KEY),
+        artifact_bytes=artifact_room(settings),
     )
 
 
 def failures_of(settings: Settings) -> int | None:
     return _limit(settings, settings.rate_of_failures, FAILURES)
+
+
+def artifact_room(settings: Settings) -> int | None:
+    """Bytes that the runs of a workspace may keep, where it has no quota of its own."""
+    return _limit(settings, settings.quota_artifact_bytes, ARTIFACTS)
 
 
 def _limit(settings: Settings, given: int | None, otherwise: int) -> int | None:

@@ -10,7 +10,7 @@ import signal
 import socket
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -25,13 +25,14 @@ from foliot.domain.schedule.zone import ZONE_DATA_VERSION
 from foliot.embedded.server import EmbeddedServer
 from foliot.services import master_key, setup, workers
 from foliot.services.access import Door
-from foliot.settings import Settings
+from foliot.settings import ROLES, Settings
 from foliot.storage.server import ServerFacts
 from foliot.storage.tx import Database
 from foliot.web.app import create_app
 from foliot.web.bell import Bell
 from foliot.web.health import Readiness
 from foliot.web.rates import Rates
+from foliot.wiring.address import kept_address
 from foliot.wiring.chores import chores
 from foliot.wiring.collecting import collect_seldom
 from foliot.wiring.ending import Ending
@@ -56,6 +57,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE_OF_READYZ = 2.0  # seconds
 MOST_RESTARTS, RESTARTS_WITHIN = 3, 600.0  # of a PostgreSQL that dies under us; seconds
 HELD = "A backup was restored: no job runs until `foliot db release` says what becomes of the times missed."
+ALONE = "This node does not do everything, and no other can share its private PostgreSQL: set FOLIOT_DATABASE_URL."
 NO_WORKER = "No worker is running: runs are recorded, but nothing executes them."
 
 
@@ -90,8 +92,9 @@ class Node:
         self._engine = Engine(
             self._db,
             settings.listen_url or here.url,
-            orders_of(settings, here.url),
+            orders_of(settings, here.url) if "worker" in settings.roles else None,
             chores(self._db),
+            is_scheduling="scheduler" in settings.roles,
             who_may_enter_changed=self._door.forget,
             there_may_be_work=bell.ring,
         )
@@ -108,6 +111,7 @@ class Node:
                     egress_allow=egress_allow_of(settings),
                     bell=bell,
                     lease=timedelta(seconds=settings.worker_lease),
+                    with_api="api" in settings.roles,
                 ),
                 lifespan="off",
                 ws="none",
@@ -126,13 +130,20 @@ class Node:
             self._watch(self._here.server, loop)
         async with self._db:
             lines = await self._first_lines()
-            self._http.when_started = lambda: self._announce(url_of(listening), lines)
+            url = url_of(listening)
             self._engine.start()
-            try:
-                await self._http.serve([listening])
-            finally:
-                await self._engine.stop()
-                await self._door.close()
+            with ExitStack() as until_http_ends:
+
+                def started() -> None:
+                    until_http_ends.enter_context(kept_address(self._settings.data_dir, url))
+                    self._announce(url, lines)
+
+                self._http.when_started = started
+                try:
+                    await self._http.serve([listening])
+                finally:
+                    await self._engine.stop()
+                    await self._door.close()
         if self._broken is not None:
             raise self._broken
 
@@ -162,7 +173,9 @@ class Node:
                     warnings.append(NO_WORKER)
         except (FoliotError, TimeoutError):
             missing.append("database")
-        return Readiness(tuple(missing), tuple(warnings))
+        if self._here.server is not None and self._settings.roles != ROLES:
+            warnings.append(ALONE)
+        return Readiness(tuple(missing), tuple(warnings), self._settings.roles)
 
     async def _first_lines(self) -> list[str]:
         """What the greeting tells about the database; on the first start this makes the administrator's key."""
@@ -185,13 +198,18 @@ class Node:
     def _announce(self, url: str, lines: list[str]) -> None:
         if self._settings.log_format != "json":
             greeting = f"Foliot {__version__} is serving at {url}"
+            if self._settings.roles != ROLES:
+                lines = [*lines, f"  roles      {', '.join(self._settings.roles)}"]
             self._say("\n".join(("", greeting, "", *lines, "  stop       Ctrl-C", "")))
         if not is_loopback(self._settings.host):
             log.warning(
                 "server.exposed", extra={"host": self._settings.host, "advice": "put TLS in front of it"}
             )
         log.info("egress.allowed", extra={"networks": egress_allow_of(self._settings)})
-        log.info("server.started", extra={"url": url, "pid": os.getpid(), "version": __version__})
+        log.info(
+            "server.started",
+            extra={"url": url, "pid": os.getpid(), "version": __version__, "roles": self._settings.roles},
+        )
 
     def _watch(self, server: EmbeddedServer, loop: asyncio.AbstractEventLoop) -> None:
         def tell(code: int) -> None:

@@ -22,10 +22,12 @@ from pathlib import Path
 
 from foliot import telemetry
 from foliot.clock import pause
+from foliot.domain.artifacts import MOST_BYTES
 from foliot.domain.errors import FoliotError
 from foliot.engine.hints import Listening
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
+from foliot.handlers.kept import Bounds
 from foliot.handlers.means import Means
 from foliot.services import master_key
 from foliot.services.hints import Announcer, Hint
@@ -33,11 +35,14 @@ from foliot.settings import Settings
 from foliot.storage.tx import Database, PoolSize
 from foliot.wiring.beating import LAST_WORDS_WITHIN, Beating, leave, soon
 from foliot.wiring.collecting import collect_seldom
+from foliot.wiring.limits import artifact_room
 from foliot.wiring.master_keys import given_keys, vault_of
 from foliot.wiring.reach import egress_allow_of
 from foliot.worker.heart import STUCK
+from foliot.worker.keeping import Keeping
 from foliot.worker.link import Link, LocalLink
 from foliot.worker.logbook import Logbook
+from foliot.worker.meter import Meter
 from foliot.worker.reporting import Reporter
 from foliot.worker.worker import Worker
 
@@ -57,7 +62,13 @@ class Orders:
     lease: float
     log_format: str
     log_level: str
-    data_dir: str  # where the master key is, unless it is among these
+    data_dir: str  # where the master key is, unless it is among master_keys
+    allow_commands: bool = False
+    command_env: tuple[str, ...] = ()
+    child_memory: int = 0  # MiB
+    child_processes: int = 0
+    artifact_bytes: int = MOST_BYTES
+    artifact_room: int | None = None  # of a workspace, in bytes
     master_keys: tuple[str, ...] = field(default=(), repr=False)
     egress_allow: tuple[str, ...] = ()
     app: str | None = None  # module:app, whose jobs are brought up to date before any run starts
@@ -81,9 +92,26 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
         log_format=settings.log_format,
         log_level=settings.log_level,
         egress_allow=egress_allow_of(settings),
+        allow_commands=settings.allow_commands,
+        command_env=settings.command_env,
+        child_memory=settings.child_memory,
+        child_processes=settings.child_processes,
+        artifact_bytes=settings.artifact_bytes,
+        artifact_room=artifact_room(settings),
         data_dir=str(settings.data_dir),
         master_keys=given_keys(settings),
         app=settings.app,
+    )
+
+
+def means_of(orders: Orders, database: Database | None) -> Means:
+    """What handlers get of this process. Orders came as JSON, which has lists alone."""
+    return Means(
+        database,
+        egress_allow=tuple(orders.egress_allow),
+        allow_commands=orders.allow_commands,
+        command_env=tuple(orders.command_env),
+        bounds=Bounds.of(orders.child_memory, orders.child_processes),
     )
 
 
@@ -119,11 +147,16 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
         vault = vault_of(orders.master_keys, Path(orders.data_dir))
         if not is_child:  # the node has looked already
             await master_key.begin(database, vault, makes=False)
-        link = LocalLink(database, name, lease, orders.queues, vault)
+        link = LocalLink(
+            database, name, lease, orders.queues, vault, orders.artifact_bytes, orders.artifact_room
+        )
         reporter = Reporter(link)
-        logbook = Logbook(link)
-        means = Means(database, egress_allow=tuple(orders.egress_allow))
-        worker = Worker(link, registry.load(means), reporter, orders.permits, logbook=logbook)
+        logbook, meter = Logbook(link), Meter(link)
+        handlers = registry.load(means_of(orders, database))
+        keeping = Keeping(link, orders.artifact_bytes)
+        worker = Worker(
+            link, handlers, reporter, orders.permits, logbook=logbook, meter=meter, keeping=keeping
+        )
         announcer = Announcer(database, TIMERS_PAUSE)
         stack.push_async_callback(announcer.close)
         claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)
@@ -134,8 +167,9 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
         wakes = {Hint.READY: claims.wake, Hint.CANCELS: taken_away}
         listening = Listening(database, orders.listen_url, wakes)
         hints = Loop("hints", listening.step, within=None)
-        lines = Loop("logs", logbook.step)
-        worker.wake, reporter.wake, logbook.wake = claims.wake, reports.wake, lines.wake
+        lines, words = Loop("logs", logbook.step), Loop("progress", meter.step)
+        worker.wake, reporter.wake = claims.wake, reports.wake
+        logbook.wake, meter.wake = lines.wake, words.wake
 
         def settled() -> None:
             claims.wake()  # the end of one run may have let another go
@@ -143,7 +177,7 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
 
         reporter.when_accepted = settled
         async with Beating(worker, lease, partial(_own_line, orders)):
-            tasks = [asyncio.create_task(each.run()) for each in (claims, reports, hints, lines)]
+            tasks = [asyncio.create_task(each.run()) for each in (claims, reports, hints, lines, words)]
             log.info(
                 "worker.started",
                 extra={"pid": os.getpid(), "permits": orders.permits, "queues": orders.queues},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -26,7 +26,9 @@ from foliot.domain.outcomes import (
 from foliot.domain.run import Trigger
 from foliot.sdk import AsyncClient, errors
 from foliot.sdk.asking import to_json
+from foliot.services.artifacts import Given
 from foliot.services.logs import LogChunk
+from foliot.services.progress import Progress
 from foliot.services.report import Report
 from foliot.services.work import Claimed, Work
 from foliot.services.workers import LEASE, Beat
@@ -101,6 +103,14 @@ class HttpLink:
         for piece in _pieces([_chunk(each) for each in chunks], 100):
             with _troubles_told():
                 await self._client.worker.log(worker_id, piece)
+
+    async def artifact(self, given: Given) -> None:
+        raise Invalid(
+            "Files of runs cannot be kept from a host; keep them elsewhere, and their address in the output."
+        )
+
+    async def progress(self, told: Mapping[tuple[RunId, int], Progress]) -> None:
+        """Only lines tell how far a host's run is."""
 
     async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
         """None to be told of from here: what a heartbeat does not name goes to others, once its claim's answer must have come."""
@@ -206,7 +216,7 @@ def _work(told: wire.WorkOut) -> Work:
         told.deadline_at,
         Trigger(told.trigger),
     )
-    return Work(claimed, told.job, told.config, told.input, told.left)
+    return Work(claimed, told.job, told.config, told.input, told.left, tuple(told.masks))
 
 
 def _keys(held: Iterable[wire.RunHeld]) -> list[tuple[RunId, int]]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
+from foliot.domain.artifacts import MOST_BYTES
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import HandedBack
-from foliot.services import Database, logs, workers
+from foliot.services import Database, artifacts, logs, progress, workers
+from foliot.services.artifacts import Given
 from foliot.services.claim import Claimer, Turns
 from foliot.services.logs import LogChunk
+from foliot.services.progress import Progress
 from foliot.services.report import Report, report
 from foliot.services.vault import Vault
 from foliot.services.work import Work, claim_work
@@ -36,6 +39,12 @@ class Link(Protocol):
 
     async def log(self, chunks: Sequence[LogChunk]) -> None: ...
 
+    async def artifact(self, given: Given) -> None:
+        """Store it, or raise what is wrong with it."""
+        ...
+
+    async def progress(self, told: Mapping[tuple[RunId, int], Progress]) -> None: ...
+
     async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
         """Hand-backs of what this worker holds by the books and does not know of: a claim's answer was lost on the way."""
         ...
@@ -48,6 +57,8 @@ class LocalLink:
     lease: timedelta = workers.LEASE
     queues: Sequence[str] = ("*",)
     vault: Vault | None = None  # without one, runs that need secrets fail
+    most_artifact_bytes: int = MOST_BYTES
+    artifact_room: int | None = None  # bytes that a workspace may have, where it has no quota of its own
     _turns: Turns = field(default_factory=Turns)
 
     async def register(self, types: Sequence[str], capacity: int) -> WorkerId:
@@ -81,6 +92,14 @@ class LocalLink:
 
     async def log(self, chunks: Sequence[LogChunk]) -> None:
         await logs.append(self.database, chunks)
+
+    async def artifact(self, given: Given) -> None:
+        await artifacts.keep(
+            self.database, given, most_bytes=self.most_artifact_bytes, room=self.artifact_room
+        )
+
+    async def progress(self, told: Mapping[tuple[RunId, int], Progress]) -> None:
+        await progress.tell(self.database, told)
 
     async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
         return [

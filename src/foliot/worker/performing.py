@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from foliot import telemetry
@@ -13,7 +13,16 @@ from foliot.domain.masking import MASK, NO_MASKS, Masks
 from foliot.domain.outcomes import AskedSkip, Failed
 from foliot.domain.run import RunError
 from foliot.handlers.registry import Assignment, Done, Handler, failed
-from foliot.sdk.context import Context, Write, to_nowhere
+from foliot.sdk.context import (
+    MOST_ARTIFACT_BYTES,
+    Context,
+    Keep,
+    Tell,
+    Write,
+    kept_nowhere,
+    to_nowhere,
+    told_nobody,
+)
 from foliot.services.work import Work
 
 MOST_OUTPUT = 1024 * 1024  # bytes of JSON
@@ -23,18 +32,33 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _NOTHING_HIDDEN = nullcontext()
 
 
-async def perform(handler: Handler, work: Work, write: Write = to_nowhere, masks: Masks = NO_MASKS) -> Done:
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Where an attempt keeps its artifacts, and how large they may be."""
+
+    keep: Keep = kept_nowhere
+    most_bytes: int = MOST_ARTIFACT_BYTES
+
+
+async def perform(
+    handler: Handler,
+    work: Work,
+    write: Write = to_nowhere,
+    masks: Masks = NO_MASKS,
+    tell: Tell = told_nobody,
+    shelf: Shelf | None = None,
+) -> Done:
     """Raises nothing but CancelledError, when somebody ended it: its deadline, a person, a shutdown."""
     # What libraries tell in the log of this process is none of the run's, but may hold its secrets.
     with telemetry.hidden(masks) if masks else _NOTHING_HIDDEN:
         try:
-            done = await handler.run(assignment_of(work, write))
+            done = await handler.run(assignment_of(work, write, tell, shelf or Shelf()))
         except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
             done = _raised(error)
     return storable(done, masks)
 
 
-def assignment_of(work: Work, write: Write = to_nowhere) -> Assignment:
+def assignment_of(work: Work, write: Write, tell: Tell, shelf: Shelf) -> Assignment:
     claimed = work.claimed
     ctx = Context(
         workspace_id=str(claimed.workspace_id),
@@ -45,7 +69,10 @@ def assignment_of(work: Work, write: Write = to_nowhere) -> Assignment:
         fence=claimed.fence,
         trigger=claimed.trigger.value,
         planned_for=claimed.planned_for,
+        most_artifact_bytes=shelf.most_bytes,
         write=write,
+        keep=shelf.keep,
+        tell=tell,
     )
     return Assignment(ctx, work.config, work.input)
 

@@ -13,15 +13,17 @@ from foliot.clock import monotonic
 from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.masking import NO_MASKS, Masks
-from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, TimedOut
-from foliot.handlers.registry import Done, Handler
+from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, Succeeded, TimedOut
+from foliot.handlers.registry import Done, Handler, failed
 from foliot.services.report import Report
 from foliot.services.work import Work
 from foliot.services.workers import Beat
 from foliot.worker.deadlines import Deadlines
+from foliot.worker.keeping import Keeping
 from foliot.worker.link import Link
 from foliot.worker.logbook import Logbook
-from foliot.worker.performing import perform
+from foliot.worker.meter import Meter
+from foliot.worker.performing import Shelf, perform
 from foliot.worker.reporting import BATCH, Reporter
 
 log = logging.getLogger(__name__)
@@ -56,6 +58,8 @@ class Worker:
         permits: int,
         chance: Random | None = None,
         logbook: Logbook | None = None,
+        meter: Meter | None = None,
+        keeping: Keeping | None = None,
     ) -> None:
         self.wake: Callable[[], None] = lambda: None
         self.beat_soon: Callable[[], None] = lambda: None
@@ -68,6 +72,8 @@ class Worker:
         self._reporter = reporter
         self._permits = permits
         self._logbook = logbook or Logbook(link)
+        self._meter = meter or Meter(link)
+        self._keeping = keeping or Keeping(link)
         self._chance = chance or SystemRandom()
         self._attempts: dict[Key, Attempt] = {}
         self._deadlines = Deadlines(self._time_out)
@@ -161,20 +167,33 @@ class Worker:
         attempt.task = asyncio.create_task(self._attempt(attempt))
 
     async def _attempt(self, attempt: Attempt) -> None:
-        work = attempt.work
+        work, key, number = attempt.work, attempt.key, attempt.work.claimed.attempt
         try:
             masks = Masks(work.masks) if work.masks else NO_MASKS
-            write = self._logbook.writer(*attempt.key, work.claimed.attempt, masks)
-            done = await perform(self._handlers[work.claimed.type], work, write, masks)
+            write, tell = self._logbook.writer(*key, number, masks), self._meter.teller(*key, masks)
+            shelf = Shelf(self._keeping.keeper(*key, number, attempt.worker_id), self._keeping.most_bytes)
+            done = await perform(self._handlers[work.claimed.type], work, write, masks, tell, shelf)
+            if self._keeping.has_some_of(key):
+                done = await self._with_artifacts(key, done)
         except asyncio.CancelledError:
+            self._keeping.drop(key)
             done = Done(attempt.why or HandedBack())
         attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
-        if self._logbook.has_lines_of(attempt.key):
-            await self._logbook.finish(*attempt.key)
+        self._meter.forget(*key)
+        if self._logbook.has_lines_of(key):
+            await self._logbook.finish(*key)
         self._deadlines.drop(attempt.due_by, attempt)
         self._report(attempt, done)  # first, so that at every moment it is known of
-        del self._attempts[attempt.key]
+        del self._attempts[key]
         self.wake()
+
+    async def _with_artifacts(self, key: Key, done: Done) -> Done:
+        problem = await self._keeping.finish(key)
+        if problem is None or not isinstance(done.outcome, Succeeded):
+            return done
+        return failed(
+            "artifact_refused", f"The work was done, but an artifact was not kept: {problem}", done.output
+        )
 
     def _report(self, attempt: Attempt, done: Done) -> None:
         claimed = attempt.work.claimed

@@ -14,7 +14,7 @@ import typer
 from foliot.cli.here import Form, Here, Yes, asking, confirm
 from foliot.cli.output import say, tell
 from foliot.cli.reading import text_of
-from foliot.domain.errors import Invalid
+from foliot.domain.errors import Invalid, ManagedByCode
 
 if TYPE_CHECKING:
     from foliot.cli.code.sheet import Sheet
@@ -41,6 +41,10 @@ def apply(
     note: Annotated[
         str | None, typer.Option(help="Why, for whoever reads the revisions.", metavar="TEXT")
     ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Change jobs, too, that an app's code manages and may change back."),
+    ] = False,
     yes: Yes = False,
 ) -> None:
     """Make the jobs of a file be as it says: create those that are new, change those that differ, leave all others.
@@ -68,10 +72,12 @@ def apply(
             as_json(found, applied=False, prune=prune), lambda: plan_page(found, prune=prune, applied=False)
         )
         return
+    if not force:
+        _refuse_managed(found)
     if prune and found.gone:
         listed = ", ".join(f'"{job.name}"' for job in found.gone[:10])
         confirm(f"{len(found.gone)} jobs are no longer in the file: {listed}. Archive them?", yes=yes)
-    _carry_out(here, sheet, found, Writing(names, calendars), note)
+    _carry_out(here, sheet, found, Writing(names, calendars), note, force=force)
     if prune:
         for job in counted("archiving", found.gone):
             here.client.jobs.delete(job.id)
@@ -135,12 +141,29 @@ def counted(what: str, things: Iterable[Thing]) -> Iterator[Thing]:
     yield from track(left, what, total=total, console=Console(stderr=True), transient=True)
 
 
-def _carry_out(here: Here, sheet: Sheet, found: Plan, writing: Writing, note: str | None) -> None:
+def _refuse_managed(found: Plan) -> None:
+    """Before anything is done: one refusal halfway would leave half a file applied."""
+    managed = [update for update in found.update if update.job.managed_by is not None]
+    if managed:
+        lines = [f'"{each.entry.name}" belongs to the app "{each.job.managed_by}"' for each in managed]
+        raise ManagedByCode(
+            f"{len(managed)} of these jobs are managed by code. Nothing was done.",
+            hint="\n  ".join(["Change them there, or add --force:", *lines]),
+        )
+
+
+def _carry_out(
+    here: Here, sheet: Sheet, found: Plan, writing: Writing, note: str | None, *, force: bool
+) -> None:
     for entry in counted("creating", found.create):
         writing.created(entry, here.client.jobs.create(writing.creation(entry, [sheet.marker])).id)
     for update in counted("changing", found.update):
         here.client.jobs.replace(
-            update.job.id, writing.replacement(update), revision=update.job.revision, note=note
+            update.job.id,
+            writing.replacement(update),
+            revision=update.job.revision,
+            note=note,
+            force=force,
         )
 
 

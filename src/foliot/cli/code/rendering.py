@@ -28,7 +28,9 @@ def plan_page(plan: Plan, *, prune: bool, applied: bool) -> RenderableType:
         )
         parts.append(Text.assemble(("+ ", GOOD), (cell(entry.name).plain, STRONG), f"  {cell(said).plain}"))
     for update in plan.update:
-        parts.append(Text.assemble(("~ ", SOON), (cell(update.entry.name).plain, STRONG)))
+        app = update.job.managed_by
+        managed = "" if app is None or applied else f'  managed by the app "{cell(app).plain}": needs --force'
+        parts.append(Text.assemble(("~ ", SOON), (cell(update.entry.name).plain, STRONG), managed))
         parts.append(change_list(update.changes))
     for job in plan.gone:
         what = "  no longer in the file" if prune else "  no longer in the file: --prune archives it"
@@ -51,6 +53,7 @@ def as_json(plan: Plan, *, prune: bool, applied: bool) -> dict[str, Any]:
             {
                 "id": str(update.job.id),
                 "name": update.entry.name,
+                "managed_by": update.job.managed_by,
                 "changes": [
                     {"path": each.pointer, "before": each.before, "after": each.after}
                     for each in update.changes

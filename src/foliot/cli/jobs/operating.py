@@ -88,15 +88,20 @@ def run(
     ] = None,
     override: Annotated[bool, typer.Option("--override", help="Even while a freeze holds it.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Run it now, whatever its schedule says. Behind a run that is live, it waits."""
+    from foliot.cli.dry_rendering import tried_run
     from foliot.cli.run_rendering import run_line
     from foliot.cli.waiting import until_it_ends
 
     found = job_called(here.client, job)
-    made = here.client.jobs.run(
-        found.id, input=None if given is None else object_in(given, "--input"), override=override
-    )
+    overlay = None if given is None else object_in(given, "--input")
+    if dry_run:
+        tried = here.client.jobs.dry_run.run(found.id, input=overlay, override=override)
+        here.show(tried, lambda: tried_run(tried, "Would make"))
+        return
+    made = here.client.jobs.run(found.id, input=overlay, override=override)
     if wait:
         made = until_it_ends(here, made)
     here.show(made, lambda: run_line(made, "Ran" if wait else "Asked for", here.now))

@@ -26,19 +26,26 @@ def skip_next(
     until: Annotated[str | None, typer.Option(help="All until then, instead.", metavar="TIME")] = None,
     reason: Annotated[str | None, typer.Option(help="Why; the records will say so.", metavar="TEXT")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Let none pass after all.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Let the next planned times pass. Each is recorded as skipped when it comes."""
     from foliot.cli.jobs.planned_rendering import skipping
     from foliot.cli.jobs.rendering import moved
+    from foliot.cli.jobs.trial_rendering import trial
 
     found = job_called(here.client, job)
+    if undo and dry_run:
+        tried = here.client.jobs.dry_run.undo_skip_next(found.id)
+        here.show(tried, lambda: trial(f"Would skip nothing of {found.name}", tried, here.now))
+        return
     if undo:
         back = here.client.jobs.undo_skip_next(found.id)
         here.show(back, lambda: moved(back, "Nothing will be skipped:", here.now))
         return
     zone = found.schedule.timezone
     at = None if until is None else read_moment(until, here.now, zone, flag="--until")
-    told = here.client.jobs.skip_next(found.id, n=n, until=at, reason=reason)
+    verbs = here.client.jobs.dry_run if dry_run else here.client.jobs
+    told = verbs.skip_next(found.id, n=n, until=at, reason=reason)
     here.show(told, lambda: skipping(told, found.name, zone, here.now))
 
 

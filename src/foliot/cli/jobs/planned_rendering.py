@@ -25,10 +25,13 @@ def skipping(told: SkipNextOut, name: str, zone: str, now: datetime) -> Renderab
     )
     more = f"and {told.count - SHOWN:,} more" if told.count > SHOWN else None
     return stacked(
-        Text.assemble(("Will skip", STRONG), f" {several} of {cell(name).plain}:"),
+        Text.assemble(
+            ("Would skip" if told.dry_run else "Will skip", STRONG), f" {several} of {cell(name).plain}:"
+        ),
         next_times(told.skipped[:SHOWN], zone, now),
         None if more is None else Text(more),
         Text(after),
+        Text("Nothing was done.") if told.dry_run else None,
     )
 
 

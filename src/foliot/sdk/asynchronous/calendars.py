@@ -8,6 +8,7 @@ from typing import Any
 from foliot.sdk.asking import Ask, Ref, post
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
+from foliot.sdk.asynchronous.shared_dry_runs import AsyncCalendarDryRuns
 from foliot.wire.calendars import CalendarIn, CalendarOut, CalendarUser
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 
@@ -15,6 +16,7 @@ from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 class AsyncCalendars:
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
+        self.dry_run = AsyncCalendarDryRuns(http)
 
     async def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[CalendarOut]:
         """One page, in the order of their names."""

@@ -9,8 +9,8 @@ from typing import Any
 from foliot.sdk.asking import Ask, Ref, given, post, seen
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.keywords import job_body
-from foliot.wire.jobs import JobIn, JobOut
-from foliot.wire.trying import DryRunOut
+from foliot.wire.jobs import JobIn, JobOut, SkipNextOut
+from foliot.wire.trying import DryRunOut, RunDryRunOut
 
 
 class AsyncDryRuns:
@@ -61,6 +61,35 @@ class AsyncDryRuns:
     async def disable(self, job_id: Ref, *, reason: str | None = None) -> DryRunOut:
         body = given(reason=reason)
         ask = post("/jobs/{job_id}/disable", {"job_id": job_id}, body=body, query={"dry_run": True})
+        return await self._http.ask(DryRunOut, ask)
+
+    async def run(
+        self,
+        job_id: Ref,
+        *,
+        input: Mapping[str, Any] | None = None,  # noqa: A002  # the name on the wire
+        override: bool = False,
+    ) -> RunDryRunOut:
+        """The run as it would be recorded, and a sentence about it."""
+        body, query = given(input=input, override=override), {"dry_run": True}
+        ask = post("/jobs/{job_id}/run", {"job_id": job_id}, body=body, query=query)
+        return await self._http.ask(RunDryRunOut, ask)
+
+    async def skip_next(
+        self,
+        job_id: Ref,
+        *,
+        n: int | None = None,
+        until: datetime | str | None = None,
+        reason: str | None = None,
+    ) -> SkipNextOut:
+        body, query = given(n=n, until=until, reason=reason), {"dry_run": True}
+        ask = post("/jobs/{job_id}/skip-next", {"job_id": job_id}, body=body, query=query)
+        return await self._http.ask(SkipNextOut, ask)
+
+    async def undo_skip_next(self, job_id: Ref) -> DryRunOut:
+        query = {"dry_run": True}
+        ask = Ask("DELETE", "/jobs/{job_id}/skip-next", {"job_id": job_id}, query)
         return await self._http.ask(DryRunOut, ask)
 
     async def revert(self, job_id: Ref, revision: int, *, force: bool = False) -> DryRunOut:

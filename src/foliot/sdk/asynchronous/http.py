@@ -39,6 +39,12 @@ class AsyncHttp:
         """For what answers with nothing."""
         check(await self.send(ask))
 
+    async def fetch(self, ask: Ask) -> bytes:
+        """For what answers with a file."""
+        came = await self.send(ask)
+        check(came)
+        return came.content
+
     async def send(self, ask: Ask) -> httpx2.Response:
         attempt = 0
         while True:

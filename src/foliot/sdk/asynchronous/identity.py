@@ -8,8 +8,13 @@ from typing import Any
 
 from foliot.sdk.asking import Ask, Ref, given, post
 from foliot.sdk.asynchronous.http import AsyncHttp
+from foliot.sdk.asynchronous.identity_dry_runs import (
+    AsyncKeyDryRuns,
+    AsyncMemberDryRuns,
+    AsyncWorkspaceDryRuns,
+)
 from foliot.sdk.asynchronous.paging import each_of
-from foliot.wire.identity import KeyOut, MadeKeyOut, MemberKind, MemberOut, Role, Scope
+from foliot.wire.identity import KeyOut, MadeKeyOut, MemberKind, MemberOut, RevokedKeyOut, Role, Scope
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.workspaces import Quotas, WorkspaceOut
 
@@ -17,6 +22,7 @@ from foliot.wire.workspaces import Quotas, WorkspaceOut
 class AsyncKeys:
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
+        self.dry_run = AsyncKeyDryRuns(http)
 
     async def list(
         self,
@@ -55,18 +61,22 @@ class AsyncKeys:
         """Another name, an earlier end, fewer scopes: a key is only ever narrowed."""
         return await self._http.ask(KeyOut, Ask("PATCH", "/keys/{key_id}", {"key_id": key_id}, body=fields))
 
-    async def revoke(self, key_id: Ref) -> KeyOut:
-        """For good, everywhere within five seconds."""
-        return await self._http.ask(KeyOut, post("/keys/{key_id}/revoke", {"key_id": key_id}))
+    async def revoke(self, key_id: Ref, *, made_too: bool = False) -> RevokedKeyOut:
+        """For good, everywhere within five seconds. Keys that it made go on, unless `made_too` ends them with it."""
+        query = {"made_too": made_too}
+        ask = post("/keys/{key_id}/revoke", {"key_id": key_id}, query=query)
+        return await self._http.ask(RevokedKeyOut, ask)
 
-    async def delete(self, key_id: Ref) -> None:
+    async def delete(self, key_id: Ref, *, made_too: bool = False) -> None:
         """The same as revoke."""
-        await self._http.tell(Ask("DELETE", "/keys/{key_id}", {"key_id": key_id}))
+        query = {"made_too": made_too}
+        await self._http.tell(Ask("DELETE", "/keys/{key_id}", {"key_id": key_id}, query))
 
 
 class AsyncMembers:
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
+        self.dry_run = AsyncMemberDryRuns(http)
 
     async def list(
         self,
@@ -109,6 +119,7 @@ class AsyncWorkspaces:
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
+        self.dry_run = AsyncWorkspaceDryRuns(http)
 
     async def list(
         self, *, archived: bool = False, limit: int = PAGE, cursor: str | None = None

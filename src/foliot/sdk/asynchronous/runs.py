@@ -8,9 +8,11 @@ from typing import Any, Unpack
 from foliot.sdk.asking import Ask, Ref, given, post
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
+from foliot.sdk.asynchronous.shared_dry_runs import AsyncRunDryRuns
 from foliot.sdk.asynchronous.streaming import events_of
 from foliot.sdk.keywords import RunFilters
 from foliot.sdk.reading import read_text
+from foliot.wire.artifacts import ArtifactsOut
 from foliot.wire.explaining import ExplanationOut
 from foliot.wire.logs import LogEndOut, LogLineOut, LogsOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
@@ -20,6 +22,7 @@ from foliot.wire.runs import AttemptsOut, RunOut
 class AsyncRuns:
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
+        self.dry_run = AsyncRunDryRuns(http)
 
     async def list(
         self, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]
@@ -75,6 +78,15 @@ class AsyncRuns:
         body = given(input=input, override=override)
         ask = post("/runs/{run_id}/retry", {"run_id": run_id}, body=body, key=idempotency_key)
         return await self._http.ask(RunOut, ask)
+
+    async def artifacts(self, run_id: Ref) -> ArtifactsOut:
+        """The files that it kept, also while it runs."""
+        return await self._http.ask(ArtifactsOut, Ask("GET", "/runs/{run_id}/artifacts", {"run_id": run_id}))
+
+    async def artifact(self, run_id: Ref, name: str) -> bytes:
+        """The content of one of them."""
+        path = {"run_id": run_id, "artifact_name": name}
+        return await self._http.fetch(Ask("GET", "/runs/{run_id}/artifacts/{artifact_name}", path))
 
     async def logs(self, run_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> LogsOut:
         """One page of what it wrote, from the beginning, or after the line with the number `cursor`."""

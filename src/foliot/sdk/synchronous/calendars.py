@@ -9,6 +9,7 @@ from typing import Any
 from foliot.sdk.asking import Ask, Ref, post
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
+from foliot.sdk.synchronous.shared_dry_runs import CalendarDryRuns
 from foliot.wire.calendars import CalendarIn, CalendarOut, CalendarUser
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 
@@ -16,6 +17,7 @@ from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 class Calendars:
     def __init__(self, http: Http) -> None:
         self._http = http
+        self.dry_run = CalendarDryRuns(http)
 
     def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[CalendarOut]:
         """One page, in the order of their names."""

@@ -9,6 +9,7 @@ from typing import Any
 from foliot.sdk.asking import Ask, Ref, post
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
+from foliot.sdk.synchronous.shared_dry_runs import FreezeDryRuns
 from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 
@@ -16,6 +17,7 @@ from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 class Freezes:
     def __init__(self, http: Http) -> None:
         self._http = http
+        self.dry_run = FreezeDryRuns(http)
 
     def list(self, *, ended: bool = False, limit: int = PAGE, cursor: str | None = None) -> Page[FreezeOut]:
         """Those in force and those to come, newest first; with `ended` also those that are over."""

@@ -40,6 +40,12 @@ class Http:
         """For what answers with nothing."""
         check(self.send(ask))
 
+    def fetch(self, ask: Ask) -> bytes:
+        """For what answers with a file."""
+        came = self.send(ask)
+        check(came)
+        return came.content
+
     def send(self, ask: Ask) -> httpx2.Response:
         attempt = 0
         while True:

@@ -9,8 +9,13 @@ from typing import Any
 
 from foliot.sdk.asking import Ask, Ref, given, post
 from foliot.sdk.synchronous.http import Http
+from foliot.sdk.synchronous.identity_dry_runs import (
+    KeyDryRuns,
+    MemberDryRuns,
+    WorkspaceDryRuns,
+)
 from foliot.sdk.synchronous.paging import each_of
-from foliot.wire.identity import KeyOut, MadeKeyOut, MemberKind, MemberOut, Role, Scope
+from foliot.wire.identity import KeyOut, MadeKeyOut, MemberKind, MemberOut, RevokedKeyOut, Role, Scope
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.workspaces import Quotas, WorkspaceOut
 
@@ -18,6 +23,7 @@ from foliot.wire.workspaces import Quotas, WorkspaceOut
 class Keys:
     def __init__(self, http: Http) -> None:
         self._http = http
+        self.dry_run = KeyDryRuns(http)
 
     def list(
         self,
@@ -56,18 +62,22 @@ class Keys:
         """Another name, an earlier end, fewer scopes: a key is only ever narrowed."""
         return self._http.ask(KeyOut, Ask("PATCH", "/keys/{key_id}", {"key_id": key_id}, body=fields))
 
-    def revoke(self, key_id: Ref) -> KeyOut:
-        """For good, everywhere within five seconds."""
-        return self._http.ask(KeyOut, post("/keys/{key_id}/revoke", {"key_id": key_id}))
+    def revoke(self, key_id: Ref, *, made_too: bool = False) -> RevokedKeyOut:
+        """For good, everywhere within five seconds. Keys that it made go on, unless `made_too` ends them with it."""
+        query = {"made_too": made_too}
+        ask = post("/keys/{key_id}/revoke", {"key_id": key_id}, query=query)
+        return self._http.ask(RevokedKeyOut, ask)
 
-    def delete(self, key_id: Ref) -> None:
+    def delete(self, key_id: Ref, *, made_too: bool = False) -> None:
         """The same as revoke."""
-        self._http.tell(Ask("DELETE", "/keys/{key_id}", {"key_id": key_id}))
+        query = {"made_too": made_too}
+        self._http.tell(Ask("DELETE", "/keys/{key_id}", {"key_id": key_id}, query))
 
 
 class Members:
     def __init__(self, http: Http) -> None:
         self._http = http
+        self.dry_run = MemberDryRuns(http)
 
     def list(
         self,
@@ -110,6 +120,7 @@ class Workspaces:
 
     def __init__(self, http: Http) -> None:
         self._http = http
+        self.dry_run = WorkspaceDryRuns(http)
 
     def list(
         self, *, archived: bool = False, limit: int = PAGE, cursor: str | None = None

@@ -11,7 +11,9 @@ from foliot.sdk.keywords import RunFilters
 from foliot.sdk.reading import read_text
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
+from foliot.sdk.synchronous.shared_dry_runs import RunDryRuns
 from foliot.sdk.synchronous.streaming import events_of
+from foliot.wire.artifacts import ArtifactsOut
 from foliot.wire.explaining import ExplanationOut
 from foliot.wire.logs import LogEndOut, LogLineOut, LogsOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
@@ -21,6 +23,7 @@ from foliot.wire.runs import AttemptsOut, RunOut
 class Runs:
     def __init__(self, http: Http) -> None:
         self._http = http
+        self.dry_run = RunDryRuns(http)
 
     def list(
         self, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]
@@ -76,6 +79,15 @@ class Runs:
         body = given(input=input, override=override)
         ask = post("/runs/{run_id}/retry", {"run_id": run_id}, body=body, key=idempotency_key)
         return self._http.ask(RunOut, ask)
+
+    def artifacts(self, run_id: Ref) -> ArtifactsOut:
+        """The files that it kept, also while it runs."""
+        return self._http.ask(ArtifactsOut, Ask("GET", "/runs/{run_id}/artifacts", {"run_id": run_id}))
+
+    def artifact(self, run_id: Ref, name: str) -> bytes:
+        """The content of one of them."""
+        path = {"run_id": run_id, "artifact_name": name}
+        return self._http.fetch(Ask("GET", "/runs/{run_id}/artifacts/{artifact_name}", path))
 
     def logs(self, run_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> LogsOut:
         """One page of what it wrote, from the beginning, or after the line with the number `cursor`."""

@@ -95,7 +95,9 @@ WITH doomed AS MATERIALIZED (SELECT id FROM runs WHERE job_id = %(id)s LIMIT %(m
      gone AS (DELETE FROM runs USING doomed WHERE runs.id = doomed.id RETURNING runs.id),
      tried AS (DELETE FROM attempts USING doomed WHERE attempts.run_id = doomed.id),
      lines AS (DELETE FROM log_chunks USING doomed WHERE log_chunks.run_id = doomed.id),
-     heads AS (DELETE FROM logs USING doomed WHERE logs.run_id = doomed.id)
+     heads AS (DELETE FROM logs USING doomed WHERE logs.run_id = doomed.id),
+     files AS (DELETE FROM artifacts USING doomed WHERE artifacts.run_id = doomed.id RETURNING artifacts.id),
+     pieces AS (DELETE FROM artifact_chunks USING files WHERE artifact_chunks.artifact_id = files.id)
 SELECT count(*) AS runs FROM gone;
 
 -- name: purge

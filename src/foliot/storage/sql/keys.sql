@@ -1,6 +1,6 @@
 -- name: insert
-INSERT INTO api_keys (id, workspace_id, principal_id, name, prefix, key_hash, scopes, expires_at, created_at)
-VALUES (%(id)s, %(workspace_id)s, %(principal_id)s, %(name)s, %(prefix)s, %(key_hash)s, %(scopes)s, %(expires_at)s, %(now)s);
+INSERT INTO api_keys (id, workspace_id, principal_id, name, prefix, key_hash, scopes, expires_at, made_by, created_at)
+VALUES (%(id)s, %(workspace_id)s, %(principal_id)s, %(name)s, %(prefix)s, %(key_hash)s, %(scopes)s, %(expires_at)s, %(made_by)s, %(now)s);
 
 -- name: find_presented
 -- Runs before the workspace is known: the policies show only the row whose hash this transaction presents.
@@ -23,7 +23,7 @@ UPDATE api_keys SET last_used_at = %(now)s
 -- name: page
 -- One's own, an administrator's those of the workspace, and a system key's those of the installation.
 SELECT api_keys.id, api_keys.workspace_id, api_keys.principal_id, api_keys.name, api_keys.prefix, api_keys.scopes, api_keys.expires_at,
-       api_keys.last_used_at, api_keys.revoked_at, api_keys.created_at,
+       api_keys.last_used_at, api_keys.revoked_at, api_keys.created_at, api_keys.made_by,
        principals.name AS principal_name, principals.kind, principals.role, principals.active
   FROM api_keys JOIN principals ON principals.id = api_keys.principal_id
  WHERE (api_keys.principal_id = %(own)s
@@ -50,3 +50,7 @@ UPDATE api_keys SET revoked_at = %(now)s WHERE principal_id = %(principal_id)s A
 
 -- name: revoke_of_workspace
 UPDATE api_keys SET revoked_at = %(now)s WHERE workspace_id = %(workspace_id)s AND revoked_at IS NULL;
+
+-- name: count_valid
+SELECT count(*) AS valid FROM api_keys
+ WHERE workspace_id = %(workspace_id)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s);

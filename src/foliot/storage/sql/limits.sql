@@ -14,8 +14,16 @@ SELECT workspace_id, key, cap, in_use FROM limits
  LIMIT %(limit)s
    FOR UPDATE;
 
--- name: all_of
-SELECT workspace_id, key, cap, in_use FROM limits WHERE workspace_id = %(workspace_id)s ORDER BY key;
+-- name: shown
+-- With the length of each line, counted along waiting_at_a_key and waiting_at_a_limit.
+SELECT workspace_id, key, cap, in_use,
+       CASE key WHEN '' THEN (SELECT count(*) FROM (SELECT FROM waiting WHERE waiting.workspace_id = limits.workspace_id
+                                                       AND waits_for = 'limit' LIMIT %(most)s) AS counted)
+       ELSE (SELECT count(*) FROM (SELECT FROM waiting WHERE waiting.workspace_id = limits.workspace_id AND waits_for = 'limit'
+                                      AND concurrency_key = limits.key LIMIT %(most)s) AS counted) END AS waiting
+  FROM limits
+ WHERE workspace_id = %(workspace_id)s AND (%(key)s::text IS NULL OR key = %(key)s)
+ ORDER BY key;
 
 -- name: ask
 -- The same choice as ready.take, locked but not taken yet: the caps decide which of them may start.

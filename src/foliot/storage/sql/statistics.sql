@@ -160,8 +160,14 @@ SELECT count(*) AS runs,
          LIMIT %(most)s) AS attempted;
 
 -- name: jobs_by_status
+-- What is purged is archived too; asked of those alone, the rest can be counted along jobs_by_status without a look at its rows.
 SELECT status, count(*) AS jobs FROM jobs
- WHERE workspace_id = %(workspace_id)s AND purged_at IS NULL AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
+ WHERE workspace_id = %(workspace_id)s AND status <> 'archived' AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
+ GROUP BY status
+ UNION ALL
+SELECT status, count(*) AS jobs FROM jobs
+ WHERE workspace_id = %(workspace_id)s AND status = 'archived' AND purged_at IS NULL
+   AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
  GROUP BY status;
 
 -- name: open_runs
@@ -175,10 +181,3 @@ SELECT (SELECT count(*) FROM (SELECT FROM ready WHERE workspace_id = %(workspace
                                  AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM own)) LIMIT %(most)s) AS counted) AS running,
        (SELECT count(*) FROM (SELECT FROM timers WHERE due_at < %(late_by)s AND workspace_id = %(workspace_id)s
                                  AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM own)) LIMIT %(most)s) AS counted) AS late;
-
--- name: next_due
--- Found through jobs, which knows workspaces, as the agenda does.
-SELECT min(timers.next_at) AS next_at
-  FROM jobs JOIN timers ON timers.job_id = jobs.id
- WHERE jobs.workspace_id = %(workspace_id)s AND jobs.status IN ('active', 'pending')
-   AND (%(owner_id)s::uuid IS NULL OR jobs.owner_id = %(owner_id)s);

@@ -42,6 +42,11 @@ SELECT workspaces.archived_at,
        (SELECT count(*) FROM (SELECT FROM jobs WHERE jobs.workspace_id = workspaces.id AND status <> 'archived' LIMIT %(most)s) AS counted) AS jobs
   FROM workspaces WHERE id = %(id)s;
 
+-- name: made_between
+-- Ids begin with the instant of creation. An ordered walk, or the planner might read the whole workspace to count its end.
+SELECT count(*) AS jobs
+  FROM (SELECT id FROM jobs WHERE workspace_id = %(id)s AND id >= %(first)s AND id < %(past)s ORDER BY id LIMIT %(most)s) AS counted;
+
 -- name: lock_room
 -- Does not wait for the foreign keys of other inserts, only for others who count.
 SELECT id FROM workspaces WHERE id = %(id)s FOR NO KEY UPDATE;

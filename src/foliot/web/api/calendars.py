@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Depends, Path, Query, Response
@@ -12,7 +13,9 @@ from foliot.services.access import Caller
 from foliot.services.hints import Hint
 from foliot.services.in_hand import no_such
 from foliot.services.paging import read_place, write_place
+from foliot.services.rehearsing import MOST_JOBS, tried_calendar
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, Tell
+from foliot.web.api.trying import DryRun, only_tried, shown
 from foliot.web.auth import SharedEditor, Viewer
 from foliot.web.holding import calendar_of, calendar_out, changes_of
 from foliot.web.preconditions import IfMatch, seen_revision
@@ -20,6 +23,7 @@ from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.calendars import CalendarChange, CalendarIn, CalendarOut, CalendarUser
 from foliot.wire.instants import read_id
 from foliot.wire.pages import Page
+from foliot.wire.trying import CalendarDryRunOut, MovedJobOut
 
 routes = api_router("calendars")
 
@@ -34,12 +38,21 @@ def _calendar_id(calendar_id: Annotated[str, Path(json_schema_extra={"format": "
 CalendarIdIn = Annotated[CalendarId, Depends(_calendar_id)]
 
 
-@routes.post("/calendars", status_code=201, responses={**CONFLICT, **WITH_BODY})
+@routes.post(
+    "/calendars", status_code=201, responses={**only_tried(CalendarDryRunOut), **CONFLICT, **WITH_BODY}
+)
 async def create_calendar(
-    calendar: CalendarIn, caller: SharedEditor, db: Db, response: Response
-) -> CalendarOut:
+    calendar: CalendarIn, caller: SharedEditor, db: Db, response: Response, dry_run: DryRun = False
+) -> CalendarOut | CalendarDryRunOut:
     made = calendar_of(calendar, caller.workspace.default_timezone)
-    calendar_id = await calendars.create(db, caller.workspace_id, made, caller.actor)
+
+    async def act(db: Database) -> CalendarId:
+        return await calendars.create(db, caller.workspace_id, made, caller.actor)
+
+    if dry_run:
+        response.status_code = 200
+        return await _tried(db, caller, act)
+    calendar_id = await act(db)
     response.headers["Location"] = f"/api/v1/calendars/{calendar_id}"
     return await _as_it_stands(db, caller, calendar_id, response)
 
@@ -82,11 +95,19 @@ async def replace_calendar(
     tell: Tell,
     response: Response,
     if_match: IfMatch = None,
-) -> CalendarOut:
+    dry_run: DryRun = False,
+) -> CalendarOut | CalendarDryRunOut:
     """Put another in its place; the times of the jobs that use it are planned anew at once."""
     new = calendar_of(calendar, caller.workspace.default_timezone)
     seen = await _seen(db, caller, calendar_id, if_match)
-    await calendars.edit(db, caller.workspace_id, calendar_id, new, caller.actor, seen)
+
+    async def act(db: Database, most: int | None = MOST_JOBS) -> CalendarId:
+        await calendars.edit(db, caller.workspace_id, calendar_id, new, caller.actor, seen, most=most)
+        return calendar_id
+
+    if dry_run:
+        return await _tried(db, caller, act, calendar_id)
+    await act(db, None)
     tell(Hint.TIMERS)
     return await _as_it_stands(db, caller, calendar_id, response)
 
@@ -100,15 +121,28 @@ async def change_calendar(
     tell: Tell,
     response: Response,
     if_match: IfMatch = None,
-) -> CalendarOut:
+    dry_run: DryRun = False,
+) -> CalendarOut | CalendarDryRunOut:
     """Change the fields that are named; `rules` is one field."""
-    seen = await _seen(db, caller, calendar_id, if_match)
-    await calendars.change(db, caller.workspace_id, calendar_id, changes_of(change), caller.actor, seen)
+    seen, changes = await _seen(db, caller, calendar_id, if_match), changes_of(change)
+
+    async def act(db: Database, most: int | None = MOST_JOBS) -> CalendarId:
+        await calendars.change(db, caller.workspace_id, calendar_id, changes, caller.actor, seen, most=most)
+        return calendar_id
+
+    if dry_run:
+        return await _tried(db, caller, act, calendar_id)
+    await act(db, None)
     tell(Hint.TIMERS)
     return await _as_it_stands(db, caller, calendar_id, response)
 
 
-@routes.delete("/calendars/{calendar_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT, **STALE})
+@routes.delete(
+    "/calendars/{calendar_id}",
+    status_code=204,
+    response_model=None,
+    responses={**only_tried(CalendarDryRunOut), **NOT_FOUND, **CONFLICT, **STALE},
+)
 async def delete_calendar(
     calendar_id: CalendarIdIn,
     caller: SharedEditor,
@@ -116,11 +150,43 @@ async def delete_calendar(
     tell: Tell,
     force: Annotated[bool, Query(description="Take it out of the jobs that use it.")] = False,
     if_match: IfMatch = None,
-) -> None:
+    dry_run: DryRun = False,
+) -> Response | None:
     """Refused while jobs use it, unless `force` takes it out of them."""
     seen = await _seen(db, caller, calendar_id, if_match)
-    await calendars.delete(db, caller.workspace_id, calendar_id, caller.actor, seen, detach=force)
+
+    async def act(db: Database, most: int | None = MOST_JOBS) -> CalendarId:
+        await calendars.delete(
+            db, caller.workspace_id, calendar_id, caller.actor, seen, detach=force, most=most
+        )
+        return calendar_id
+
+    if dry_run:
+        return shown(await _tried(db, caller, act, calendar_id, gone=True))
+    await act(db, None)
     tell(Hint.TIMERS)
+    return None
+
+
+async def _tried(
+    db: Database,
+    caller: Caller,
+    act: Callable[[Database], Awaitable[CalendarId]],
+    calendar_id: CalendarId | None = None,
+    *,
+    gone: bool = False,
+) -> CalendarDryRunOut:
+    tried = await tried_calendar(db, caller.workspace_id, act, calendar_id, gone=gone)
+    moved = [
+        MovedJobOut(job_id=each.id, job_name=each.name, before=each.before, after=each.after)
+        for each in tried.moved
+    ]
+    return CalendarDryRunOut(
+        calendar=None if tried.calendar is None else calendar_out(tried.calendar),
+        jobs=tried.jobs,
+        moved=moved,
+        complete=tried.is_whole,
+    )
 
 
 async def _as_it_stands(

@@ -6,17 +6,22 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Query, Response
 
+from foliot.domain.errors import NotFound
 from foliot.domain.ids import FreezeId
-from foliot.services import freezes, frozen
+from foliot.services import Database, freezes, frozen
+from foliot.services.access import Caller
 from foliot.services.hints import Hint
 from foliot.services.in_hand import no_such
+from foliot.services.rehearsing import rehearsed
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, Tell
+from foliot.web.api.trying import DryRun, only_tried, shown
 from foliot.web.auth import SharedOperator, Viewer
 from foliot.web.holding import freeze_of, freeze_out, freeze_preview_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
 from foliot.wire.instants import read_id
 from foliot.wire.pages import Page
+from foliot.wire.trying import FreezeLiftOut
 
 routes = api_router("freezes")
 
@@ -29,13 +34,17 @@ def _freeze_id(freeze_id: Annotated[str, Path(json_schema_extra={"format": "uuid
 
 
 FreezeIdIn = Annotated[FreezeId, Depends(_freeze_id)]
+LIFTING = {**only_tried(FreezeLiftOut), **NOT_FOUND, **CONFLICT}
 
 
-@routes.post("/freezes", status_code=201, responses=WITH_BODY)
+@routes.post("/freezes", status_code=201, responses={**only_tried(FreezePreviewOut), **WITH_BODY})
 async def turn_freeze_on(
-    freeze: FreezeIn, caller: SharedOperator, db: Db, tell: Tell, response: Response
-) -> FreezeOut:
+    freeze: FreezeIn, caller: SharedOperator, db: Db, tell: Tell, response: Response, dry_run: DryRun = False
+) -> FreezeOut | FreezePreviewOut:
     """Hold everything, or the jobs that it names or that have its tags or queues. No job is edited by it."""
+    if dry_run:
+        response.status_code = 200
+        return await preview_freeze(freeze, caller, db)
     freeze_id = await freezes.turn_on(db, caller.workspace_id, freeze_of(freeze), caller.actor)
     tell(Hint.CANCELS)
     response.headers["Location"] = f"/api/v1/freezes/{freeze_id}"
@@ -72,15 +81,34 @@ async def get_freeze(freeze_id: FreezeIdIn, caller: Viewer, db: Db) -> FreezeOut
     return freeze_out(seen.items[0], seen.at)
 
 
-@routes.post("/freezes/{freeze_id}/lift", status_code=204, responses={**NOT_FOUND, **CONFLICT})
-async def lift_freeze(freeze_id: FreezeIdIn, caller: SharedOperator, db: Db, tell: Tell) -> None:
+@routes.post("/freezes/{freeze_id}/lift", status_code=204, response_model=None, responses=LIFTING)
+async def lift_freeze(
+    freeze_id: FreezeIdIn, caller: SharedOperator, db: Db, tell: Tell, dry_run: DryRun = False
+) -> Response | None:
     """It ends now, and what it held goes on as its `after` says. One that has not begun is taken back."""
+    if dry_run:
+        return shown(await _tried_lift(db, caller, freeze_id))
     await freezes.lift(db, caller.workspace_id, freeze_id, caller.actor)
     tell(Hint.TIMERS)
     tell(Hint.READY)
+    return None
 
 
-@routes.delete("/freezes/{freeze_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT})
-async def remove_freeze(freeze_id: FreezeIdIn, caller: SharedOperator, db: Db, tell: Tell) -> None:
+@routes.delete("/freezes/{freeze_id}", status_code=204, response_model=None, responses=LIFTING)
+async def remove_freeze(
+    freeze_id: FreezeIdIn, caller: SharedOperator, db: Db, tell: Tell, dry_run: DryRun = False
+) -> Response | None:
     """The same as lifting it; its record stays among those that are over."""
-    await lift_freeze(freeze_id, caller, db, tell)
+    return await lift_freeze(freeze_id, caller, db, tell, dry_run)
+
+
+async def _tried_lift(db: Database, caller: Caller, freeze_id: FreezeId) -> FreezeLiftOut:
+    async def act(stage: Database) -> FreezeLiftOut:
+        let_go = await freezes.lift(stage, caller.workspace_id, freeze_id, caller.actor)
+        try:
+            seen = await frozen.one(stage, caller.workspace_id, freeze_id)
+        except NotFound:  # it had not begun
+            return FreezeLiftOut(freeze=None, runs=let_go.runs, jobs=let_go.timers)
+        return FreezeLiftOut(freeze=freeze_out(seen.items[0], seen.at), runs=let_go.runs, jobs=let_go.timers)
+
+    return await rehearsed(db, caller.workspace_id, act)

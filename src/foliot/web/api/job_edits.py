@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Body, Query, Response
-from fastapi.responses import JSONResponse
 
 from foliot.domain.access import Permission
 from foliot.domain.errors import StaleRevision
@@ -18,7 +17,7 @@ from foliot.services.hints import Hint
 from foliot.services.listing import StoredJob
 from foliot.web.api.jobs import ETAG, must_own_upstreams
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, EgressAllow, JobIdIn, Limit, Tell
-from foliot.web.api.trying import DryRun, done_or_tried, tried
+from foliot.web.api.trying import DryRun, done_or_tried, only_tried, shown, tried
 from foliot.web.auth import Editor, Viewer
 from foliot.web.merging import Written, patched, replaced
 from foliot.web.preconditions import IfMatch, seen_revision
@@ -96,7 +95,7 @@ async def patch_job(
     status_code=204,
     response_model=None,
     responses={
-        200: {"model": DryRunOut, "description": "With dry_run"},
+        **only_tried(DryRunOut),
         **NOT_FOUND,
         **CONFLICT,
         **STALE,
@@ -132,7 +131,7 @@ async def delete_job(
         return job_id
 
     if dry_run:
-        return JSONResponse((await tried(db, caller, act, job_id)).model_dump(mode="json"))
+        return shown(await tried(db, caller, act, job_id))
     await act(db)
     if force:
         tell(Hint.CANCELS)

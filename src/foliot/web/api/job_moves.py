@@ -6,18 +6,18 @@ from typing import Annotated
 
 from fastapi import Body, Response
 
-from foliot.domain.ids import JobId
+from foliot.domain.ids import JobId, RunId
 from foliot.services import Database, history, job_moves, run_verbs
 from foliot.services.hints import Hint
 from foliot.web.api.params import Db, JobIdIn, Tell
-from foliot.web.api.trying import DryRun, done_or_tried
+from foliot.web.api.trying import DryRun, done_or_tried, only_tried, tried_run
 from foliot.web.auth import Operator
 from foliot.web.preconditions import Seen
 from foliot.web.present import run_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.jobs import DisableIn, JobOut, PauseIn, ResumeIn, RunIn
 from foliot.wire.runs import RunOut
-from foliot.wire.trying import DryRunOut
+from foliot.wire.trying import DryRunOut, RunDryRunOut
 
 routes = api_router("jobs")
 JUST_RUN, JUST_PAUSE, JUST_RESUME, JUST_DISABLE = (
@@ -29,7 +29,7 @@ JUST_RUN, JUST_PAUSE, JUST_RESUME, JUST_DISABLE = (
 REFUSALS = {**NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY}
 
 
-@routes.post("/jobs/{job_id}/run", status_code=201, responses=REFUSALS)
+@routes.post("/jobs/{job_id}/run", status_code=201, responses={**only_tried(RunDryRunOut), **REFUSALS})
 async def run_job(
     job_id: JobIdIn,
     caller: Operator,
@@ -38,18 +38,26 @@ async def run_job(
     tell: Tell,
     response: Response,
     asked: Annotated[RunIn, Body()] = JUST_RUN,
-) -> RunOut:
+    dry_run: DryRun = False,
+) -> RunOut | RunDryRunOut:
     """Run it now, whatever its schedule says; behind a run that is live, it waits."""
-    run_id = await run_verbs.run_now(
-        db,
-        caller.workspace_id,
-        job_id,
-        caller.actor,
-        input=asked.input,
-        override=asked.override,
-        only_owner=caller.only_owner,
-        expected_revision=seen,
-    )
+
+    async def act(db: Database) -> RunId:
+        return await run_verbs.run_now(
+            db,
+            caller.workspace_id,
+            job_id,
+            caller.actor,
+            input=asked.input,
+            override=asked.override,
+            only_owner=caller.only_owner,
+            expected_revision=seen,
+        )
+
+    if dry_run:
+        response.status_code = 200
+        return await tried_run(db, caller, act)
+    run_id = await act(db)
     tell(Hint.READY)
     response.headers["Location"] = f"/api/v1/runs/{run_id}"
     return run_out(await history.run(db, caller.workspace_id, run_id))

@@ -14,7 +14,7 @@ from foliot.services.access import Caller
 from foliot.services.hints import Hint
 from foliot.web.api.finding import Count, JobQuery, Order, asker_of, page_of
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, EgressAllow, HowMany, JobIdIn, Limit, Tell
-from foliot.web.api.trying import DryRun, tried
+from foliot.web.api.trying import DryRun, as_it_stands, only_tried, tried
 from foliot.web.auth import Editor, Viewer
 from foliot.web.preconditions import IfNoneMatch, is_known
 from foliot.web.present import etag, job_out, times_out
@@ -29,7 +29,7 @@ routes = api_router("jobs")
 ETAG = {"headers": {"ETag": {"description": "The revision of the job.", "schema": {"type": "string"}}}}
 
 
-@routes.post("/jobs", status_code=201, responses={200: {"model": DryRunOut}, 201: ETAG, **WITH_BODY})
+@routes.post("/jobs", status_code=201, responses={**only_tried(DryRunOut), 201: ETAG, **WITH_BODY})
 async def create_job(
     job: JobIn,
     caller: Editor,
@@ -58,10 +58,8 @@ async def create_job(
         return await tried(db, caller, act)
     job_id = await act(db)
     tell(Hint.TIMERS)
-    record = await listing.job(db, caller.workspace_id, job_id)
     response.headers["Location"] = f"/api/v1/jobs/{job_id}"
-    response.headers["ETag"] = etag(record)
-    return job_out(record)
+    return await as_it_stands(db, caller, job_id, response)
 
 
 @routes.get("/jobs")

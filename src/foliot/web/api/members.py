@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Path, Query, Response
 
 from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.ids import PrincipalId
-from foliot.services import members, room
+from foliot.services import Database, members, room
+from foliot.services.access import Caller
 from foliot.services.in_hand import no_such
+from foliot.services.rehearsing import rehearsed
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit
 from foliot.web.api.params_identity import Changed
+from foliot.web.api.trying import DryRun, only_tried, shown
 from foliot.web.auth import Admin, Viewer
 from foliot.web.present_identity import me_out, member_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.identity import MemberIn, MemberKind, MemberOut, MemberPatch, MeOut
 from foliot.wire.instants import read_id
 from foliot.wire.pages import Page
+from foliot.wire.trying import MemberDryRunOut
 
 routes = api_router("members")
 MemberIdIn = Annotated[str, Path(alias="member_id", json_schema_extra={"format": "uuid"})]
@@ -29,11 +34,20 @@ async def who_am_i(caller: Viewer, db: Db) -> MeOut:
     return me_out(caller, await room.used(db, caller.workspace_id))
 
 
-@routes.post("/members", status_code=201, responses={**CONFLICT, **WITH_BODY})
-async def create_member(member: MemberIn, caller: Admin, db: Db, response: Response) -> MemberOut:
+@routes.post("/members", status_code=201, responses={**only_tried(MemberDryRunOut), **CONFLICT, **WITH_BODY})
+async def create_member(
+    member: MemberIn, caller: Admin, db: Db, response: Response, dry_run: DryRun = False
+) -> MemberOut | MemberDryRunOut:
     """A new principal of the workspace. It comes in with a key: POST /keys with its id."""
     kind, role = PrincipalKind(member.kind), MemberRole(member.role)
-    made = await members.create(db, caller, kind, member.name.strip(), role, member.email)
+
+    async def act(db: Database) -> members.Member:
+        return await members.create(db, caller, kind, member.name.strip(), role, member.email)
+
+    if dry_run:
+        response.status_code = 200
+        return MemberDryRunOut(member=member_out(await rehearsed(db, caller.workspace_id, act)))
+    made = await act(db)
     response.headers["Location"] = f"/api/v1/members/{made.principal.id}"
     return member_out(made)
 
@@ -60,8 +74,13 @@ async def get_member(member_id: MemberIdIn, caller: Viewer, db: Db) -> MemberOut
 
 @routes.patch("/members/{member_id}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
 async def change_member(
-    member_id: MemberIdIn, member: MemberPatch, caller: Admin, db: Db, changed: Changed
-) -> MemberOut:
+    member_id: MemberIdIn,
+    member: MemberPatch,
+    caller: Admin,
+    db: Db,
+    changed: Changed,
+    dry_run: DryRun = False,
+) -> MemberOut | MemberDryRunOut:
     """Name, address, role, and whether it is active. Its keys follow within seconds; without it being active they are revoked."""
     wanted = members.Changes(
         name=member.name and member.name.strip(),
@@ -70,16 +89,37 @@ async def change_member(
         email=member.email,
         mails="email" in member.model_fields_set,
     )
-    after = await members.change(db, caller, _member_id(member_id), wanted)
+    found = _member_id(member_id)
+    if dry_run:
+        return await _tried(db, caller, lambda stage: members.change(stage, caller, found, wanted))
+    after = await members.change(db, caller, found, wanted)
     changed()
-    return member_out(after)
+    return member_out(after.member)
 
 
-@routes.delete("/members/{member_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT})
-async def remove_member(member_id: MemberIdIn, caller: Admin, db: Db, changed: Changed) -> None:
+@routes.delete(
+    "/members/{member_id}",
+    status_code=204,
+    response_model=None,
+    responses={**only_tried(MemberDryRunOut), **NOT_FOUND, **CONFLICT},
+)
+async def remove_member(
+    member_id: MemberIdIn, caller: Admin, db: Db, changed: Changed, dry_run: DryRun = False
+) -> Response | None:
     """Deactivate it and revoke its keys; the record stays, for the audit and its jobs speak of it."""
-    await members.remove(db, caller, _member_id(member_id))
+    found = _member_id(member_id)
+    if dry_run:
+        return shown(await _tried(db, caller, lambda stage: members.remove(stage, caller, found)))
+    await members.remove(db, caller, found)
     changed()
+    return None
+
+
+async def _tried(
+    db: Database, caller: Caller, act: Callable[[Database], Awaitable[members.Changed]]
+) -> MemberDryRunOut:
+    tried = await rehearsed(db, caller.workspace_id, act)
+    return MemberDryRunOut(member=member_out(tried.member), revoked_keys=tried.revoked_keys)
 
 
 def _member_id(text: str) -> PrincipalId:

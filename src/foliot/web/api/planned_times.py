@@ -6,14 +6,18 @@ from typing import Annotated
 
 from fastapi import Body, Response
 
-from foliot.services import backfill, listing, run_verbs
+from foliot.domain.ids import JobId
+from foliot.services import Database, backfill, listing, run_verbs
 from foliot.services.hints import Hint
+from foliot.services.rehearsing import rehearsed
 from foliot.web.api.params import Db, JobIdIn, Tell
+from foliot.web.api.trying import DryRun, done_or_tried
 from foliot.web.auth import Operator
 from foliot.web.preconditions import Seen
-from foliot.web.present import etag, job_out, times_out
+from foliot.web.present import times_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.jobs import BackfillIn, BackfillOut, JobOut, SkipNextIn, SkipNextOut
+from foliot.wire.trying import DryRunOut
 
 routes = api_router("jobs")
 JUST_ONE = SkipNextIn()
@@ -23,22 +27,32 @@ REFUSALS = {**NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY}
 
 @routes.post("/jobs/{job_id}/skip-next", responses=REFUSALS)
 async def skip_next_times(
-    job_id: JobIdIn, caller: Operator, db: Db, seen: Seen, asked: Annotated[SkipNextIn, Body()] = JUST_ONE
+    job_id: JobIdIn,
+    caller: Operator,
+    db: Db,
+    seen: Seen,
+    asked: Annotated[SkipNextIn, Body()] = JUST_ONE,
+    dry_run: DryRun = False,
 ) -> SkipNextOut:
     """Let the next planned time pass, the next `n`, or all `until` an instant. Each is recorded as skipped when it comes."""
-    found = await run_verbs.skip_next(
-        db,
-        caller.workspace_id,
-        job_id,
-        caller.actor,
-        reason=asked.reason,
-        n=asked.n,
-        until=asked.until,
-        only_owner=caller.only_owner,
-        expected_revision=seen,
-    )
+
+    async def act(db: Database) -> run_verbs.SkipNext:
+        return await run_verbs.skip_next(
+            db,
+            caller.workspace_id,
+            job_id,
+            caller.actor,
+            reason=asked.reason,
+            n=asked.n,
+            until=asked.until,
+            only_owner=caller.only_owner,
+            expected_revision=seen,
+        )
+
+    found = await rehearsed(db, caller.workspace_id, act) if dry_run else await act(db)
     record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
     return SkipNextOut(
+        dry_run=dry_run,
         count=len(found.times),
         skipped=times_out(record.definition.spec.schedule, found.times[:SHOWN]),
         next_run_at=None if found.following is None else found.following.planned_for,
@@ -47,14 +61,23 @@ async def skip_next_times(
 
 
 @routes.delete("/jobs/{job_id}/skip-next", responses={**NOT_FOUND, **CONFLICT, **STALE})
-async def undo_skip_next(job_id: JobIdIn, caller: Operator, db: Db, seen: Seen, response: Response) -> JobOut:
+async def undo_skip_next(
+    job_id: JobIdIn, caller: Operator, db: Db, seen: Seen, response: Response, dry_run: DryRun = False
+) -> JobOut | DryRunOut:
     """No planned time is to pass after all."""
-    await run_verbs.undo_skip_next(
-        db, caller.workspace_id, job_id, caller.actor, only_owner=caller.only_owner, expected_revision=seen
-    )
-    record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
-    response.headers["ETag"] = etag(record)
-    return job_out(record)
+
+    async def act(db: Database) -> JobId:
+        await run_verbs.undo_skip_next(
+            db,
+            caller.workspace_id,
+            job_id,
+            caller.actor,
+            only_owner=caller.only_owner,
+            expected_revision=seen,
+        )
+        return job_id
+
+    return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run)
 
 
 @routes.post("/jobs/{job_id}/backfill", responses=REFUSALS)

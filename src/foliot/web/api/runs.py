@@ -6,10 +6,12 @@ from typing import Annotated
 
 from fastapi import Body, Response
 
-from foliot.services import explain, history, run_verbs
+from foliot.domain.ids import RunId
+from foliot.services import Database, explain, history, run_verbs
 from foliot.services.hints import Hint
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, RunIdIn, Tell
 from foliot.web.api.run_query import RunQuery
+from foliot.web.api.trying import DryRun, only_tried, tried_run
 from foliot.web.auth import Operator, Viewer
 from foliot.web.present import attempt_out, run_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
@@ -17,6 +19,7 @@ from foliot.web.showing import explanation_out
 from foliot.wire.explaining import ExplanationOut
 from foliot.wire.pages import Page
 from foliot.wire.runs import AttemptsOut, CancelIn, RetryIn, RunOut
+from foliot.wire.trying import RunDryRunOut
 
 routes = api_router("runs")
 JUST_CANCEL, JUST_RETRY = CancelIn(), RetryIn()  # a body is not needed
@@ -74,27 +77,35 @@ async def cancel_run(
     db: Db,
     tell: Tell,
     asked: Annotated[CancelIn, Body()] = JUST_CANCEL,
-) -> RunOut:
+    dry_run: DryRun = False,
+) -> RunOut | RunDryRunOut:
     """End it. One that no worker has ends at once. One that is running is asked to stop: it shows `cancel_requested_at`, and is ended
     for it after half a minute where it does not. `force` does not wait: the run ends at once and its worker is told to drop it, usually
     within a second. Whether it has, and what the work had done by then, cannot be known: the job's next run may begin before the work
     of this one has stopped, or beside it where its worker hangs.
     """
-    await run_verbs.cancel_run(
-        db,
-        caller.workspace_id,
-        run_id,
-        caller.actor,
-        reason=asked.reason,
-        force=asked.force,
-        only_owner=caller.only_owner,
-    )
+
+    async def act(db: Database) -> RunId:
+        await run_verbs.cancel_run(
+            db,
+            caller.workspace_id,
+            run_id,
+            caller.actor,
+            reason=asked.reason,
+            force=asked.force,
+            only_owner=caller.only_owner,
+        )
+        return run_id
+
+    if dry_run:
+        return await tried_run(db, caller, act)
+    await act(db)
     tell(Hint.CANCELS)
     tell(Hint.READY)
     return run_out(await history.run(db, caller.workspace_id, run_id))
 
 
-@routes.post("/runs/{run_id}/retry", status_code=201, responses=REFUSALS)
+@routes.post("/runs/{run_id}/retry", status_code=201, responses={**only_tried(RunDryRunOut), **REFUSALS})
 async def retry_run(
     run_id: RunIdIn,
     caller: Operator,
@@ -102,17 +113,25 @@ async def retry_run(
     tell: Tell,
     response: Response,
     asked: Annotated[RetryIn, Body()] = JUST_RETRY,
-) -> RunOut:
+    dry_run: DryRun = False,
+) -> RunOut | RunDryRunOut:
     """Do a finished run again, for its planned time and with its input: a new run with `retry_of`. The first keeps its end."""
-    new_id = await run_verbs.retry_run(
-        db,
-        caller.workspace_id,
-        run_id,
-        caller.actor,
-        input=asked.input,
-        override=asked.override,
-        only_owner=caller.only_owner,
-    )
+
+    async def act(db: Database) -> RunId:
+        return await run_verbs.retry_run(
+            db,
+            caller.workspace_id,
+            run_id,
+            caller.actor,
+            input=asked.input,
+            override=asked.override,
+            only_owner=caller.only_owner,
+        )
+
+    if dry_run:
+        response.status_code = 200
+        return await tried_run(db, caller, act)
+    new_id = await act(db)
     tell(Hint.READY)
     response.headers["Location"] = f"/api/v1/runs/{new_id}"
     return run_out(await history.run(db, caller.workspace_id, new_id))

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
 
 from fastapi import Query, Response
+from fastapi.responses import JSONResponse
 
-from foliot.domain.ids import JobId
-from foliot.services import Database, listing, trying
+from foliot.domain.ids import JobId, RunId
+from foliot.services import Database, listing, rehearsing, trying, unserved
 from foliot.services.access import Caller
 from foliot.services.hints import Announce, Hint
+from foliot.services.listing import StoredJob
 from foliot.services.trying import Act
-from foliot.web.present import etag, job_out, times_out
+from foliot.web.present import etag, job_out, run_out, times_out
 from foliot.wire.jobs import JobOut
-from foliot.wire.trying import DifferenceOut, DryRunOut, MovedOut
+from foliot.wire.shape import Shape
+from foliot.wire.trying import DifferenceOut, DryRunOut, MovedOut, RunDryRunOut
 
 SHOWN = 5
 DryRun = Annotated[
     bool, Query(description="Keep nothing; answer with how it would stand and what would change ahead.")
 ]
+
+
+def only_tried(shape: type[Shape]) -> dict[int | str, dict[str, Any]]:
+    """What a route answers that does it with another status."""
+    return {200: {"model": shape, "description": "With dry_run"}}
+
+
+def shown(tried: Shape) -> JSONResponse:
+    """For routes that answer with nothing when they do it."""
+    return JSONResponse(tried.model_dump(mode="json"))
 
 
 async def done_or_tried(
@@ -42,10 +56,24 @@ async def done_or_tried(
     return await as_it_stands(db, caller, job_id, response)
 
 
+async def tried_run(
+    db: Database, caller: Caller, act: Callable[[Database], Awaitable[RunId]]
+) -> RunDryRunOut:
+    found = await rehearsing.tried_run(db, caller.workspace_id, act)
+    return RunDryRunOut(run=run_out(found.run), sentence=found.sentence)
+
+
 async def as_it_stands(db: Database, caller: Caller, job_id: JobId, response: Response) -> JobOut:
     record = await listing.job(db, caller.workspace_id, job_id)
     response.headers["ETag"] = etag(record)
-    return job_out(record)
+    return job_out(record, await warnings_of(db, caller, record))
+
+
+async def warnings_of(db: Database, caller: Caller, record: StoredJob) -> list[str]:
+    """For who has just written it: what stands in the way of its runs."""
+    spec = record.definition.spec
+    found = await unserved.hindrance(db, caller.workspace_id, spec.queue, spec.type)
+    return [] if found is None else [found]
 
 
 async def tried(db: Database, caller: Caller, act: Act, job_id: JobId | None = None) -> DryRunOut:
@@ -57,7 +85,7 @@ async def tried(db: Database, caller: Caller, act: Act, job_id: JobId | None = N
         job=shown,
         words=None if shown is None else shown.schedule.words,
         items=[] if schedule is None else times_out(schedule, found.times[:SHOWN]),
-        warnings=list(found.warnings),
+        warnings=[*found.warnings, *([] if found.job is None else await warnings_of(db, caller, found.job))],
         difference=DifferenceOut(
             added=[each.due_at for each in told.added],
             removed=[each.due_at for each in told.removed],

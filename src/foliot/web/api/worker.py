@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import Request
+from fastapi import Request, Response
 
 from foliot.domain.ids import RunId, WorkerId
 from foliot.services import remote
@@ -52,8 +52,13 @@ async def send_heartbeat(
 
 
 @routes.post("/worker/claim", responses={**CONFLICT, **WITH_BODY})
-async def claim_work(asked: wire.ClaimIn, caller: Works, request: Request) -> wire.ClaimOut:
-    """Runs to do, leased to this worker. Waits for some for as long as is asked, and answers with none when none come."""
+async def claim_work(
+    asked: wire.ClaimIn, caller: Works, request: Request, response: Response
+) -> wire.ClaimOut:
+    """Runs to do, leased to this worker, with the secrets they need. Waits for some for as long as is asked, and answers with none
+    when none come.
+    """
+    response.headers["Cache-Control"] = "no-store"
     found = await claim_patiently(request, caller, asked)
     return wire.ClaimOut(items=[work_out(each) for each in found])
 

@@ -12,6 +12,7 @@ and never wrong. The way in, words -> schedule, is `words`.
 from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 from typing import assert_never
 
 from foliot.domain.schedule.kinds import (
@@ -58,6 +59,7 @@ def say(schedule: Schedule, tz: tzinfo | None = None) -> str:
     return text[0].upper() + text[1:]
 
 
+@lru_cache(maxsize=10_000)  # a list of jobs tells many, and few are different
 def _say_cron(schedule: Cron) -> str:
     fields = read_fields(schedule.expr, seconds=schedule.seconds)
     if fields is None:

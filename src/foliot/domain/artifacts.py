@@ -1,0 +1,63 @@
+"""What a run leaves behind: named files, bounded in size and number."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from foliot.domain.errors import Invalid, QuotaExceeded
+
+MOST_BYTES = 20 * 1024 * 1024  # of one, unless the installation says otherwise
+MOST_OF_A_RUN = 100
+ANY_TYPE = "application/octet-stream"
+# No folders, no control characters, nothing that a shell or a browser would take for more than a name.
+_NAME = re.compile(r"(?!\.{1,2}$)[^/\\\x00-\x1f\x7f\ud800-\udfff]{1,200}")
+_MEDIA_TYPE = re.compile(
+    r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}(; ?charset=[A-Za-z0-9_-]{1,40})?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    name: str
+    media_type: str
+    size: int
+    sha256: bytes
+    attempt: int
+    created_at: datetime
+
+
+def check_artifact(name: str, media_type: str, size: int, most_bytes: int = MOST_BYTES) -> None:
+    if not _NAME.fullmatch(name):
+        raise Invalid(
+            f"An artifact cannot be called {name[:64]!r}.",
+            hint="A file's name without folders, such as report.pdf.",
+        )
+    if not _MEDIA_TYPE.fullmatch(media_type):
+        raise Invalid(f"{media_type[:64]!r} is no media type.", hint="Such as text/csv or application/pdf.")
+    if size > most_bytes:
+        raise Invalid(
+            f"The artifact {name} has {size:,} bytes; the most is {most_bytes:,}.",
+            hint="Keep large data elsewhere, and its address here.",
+        )
+
+
+def check_count(others: int) -> None:
+    if others >= MOST_OF_A_RUN:
+        raise Invalid(
+            f"A run keeps {MOST_OF_A_RUN} artifacts, and this one has them.",
+            hint="Put several files into one archive.",
+        )
+
+
+def check_room(used: int, size: int, most: int | None) -> None:
+    """`used` is what the workspace has without this one."""
+    if most is not None and used + size > most:
+        raise QuotaExceeded(
+            f"The artifacts of this workspace have {used:,} bytes, and may have {most:,}.",
+            quota="artifact_bytes",
+            limit=most,
+            used=used,
+            hint="Runs take theirs along when they are pruned; keep fewer runs, or ask the operator for more.",
+        )

@@ -1,0 +1,21 @@
+"""How far an attempt is, in its own words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+LONGEST_NOTE = 500  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    done: float
+    total: float
+    note: str
+    at: datetime
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1; what counts beyond its total is done."""
+        return min(1.0, max(0.0, self.done / self.total)) if self.total > 0 else 1.0

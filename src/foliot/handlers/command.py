@@ -1,0 +1,155 @@
+"""`command`: start a program on the worker's machine; success is exit code 0, or one of `success`.
+
+`{"argv": ["backup", "--full"], "env": {}, "cwd", "stdin": "input"|"none", "success": [0]}`. There is no shell: what stands in
+`argv` is what the program gets. It sees the variables that the worker's settings let through, those of `env`, and the run's own.
+Off unless the worker allows it: whoever may write jobs of this type may run anything that the worker's user may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import json
+import os
+from asyncio import StreamReader, StreamWriter
+from asyncio.subprocess import PIPE
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from foliot.domain.logs import MOST_BYTES, MOST_LINES
+from foliot.handlers.configs import CommandConfig
+from foliot.handlers.kept import Bounds, Ended, Kept, Program
+from foliot.handlers.means import Means
+from foliot.handlers.registry import Assignment, Done, failed, succeeded
+from foliot.sdk.context import Context, Write
+
+TAIL = 8 * 1024  # bytes of each stream in the output
+PIECE = 64 * 1024  # bytes read at once
+LONGEST_LINE = 16 * 1024  # bytes; the logbook cuts sooner, by characters
+FLOOD_PAUSE = (
+    0.01  # seconds after each piece of what nobody keeps: at most 6 MiB a second are read and dropped
+)
+
+
+class CommandHandler:
+    description: ClassVar = "Start a program on the worker's machine; exit code 0 is success."
+    config_shape: ClassVar = CommandConfig
+
+    def __init__(self, passed_on: tuple[str, ...] = (), bounds: Bounds | None = None) -> None:
+        self._passed_on = passed_on
+        self._bounds = bounds or Bounds()
+
+    @classmethod
+    def made_with(cls, means: Means) -> CommandHandler | None:
+        return cls(means.command_env, means.bounds) if means.allow_commands else None
+
+    async def run(self, assignment: Assignment) -> Done:
+        config, ctx = assignment.config, assignment.ctx
+        env = environment(config.get("env") or {}, self._passed_on, os.environ, ctx)
+        program = Program(config["argv"], config.get("cwd"), env, self._bounds)
+        given = b"" if config.get("stdin") == "none" else json.dumps(dict(assignment.input)).encode()
+        kept = await Kept.start(program, stderr=PIPE)
+        try:
+            out, err = Heard("stdout", ctx.write), Heard("stderr", ctx.write)
+            process = kept.process
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stderr is not None
+            await asyncio.gather(
+                _feed(process.stdin, given), out.listen(process.stdout), err.listen(process.stderr)
+            )
+            ended = await kept.ended()
+        except BaseException:
+            await kept.end(group=True)
+            raise
+        return _done(ended, out, err, config.get("success") or [0])
+
+    async def close(self) -> None:
+        pass
+
+
+class Heard:
+    """What a program says on one stream: line by line to the log while there is room, and the last of it for the output."""
+
+    def __init__(self, stream: str, write: Write) -> None:
+        self._stream = stream
+        self._write = write
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._line = ""  # begun and not ended
+        self._tail = b""
+        self._lines_left, self._bytes_left = MOST_LINES + 1, MOST_BYTES  # one more tells that there were more
+        self.is_whole = True  # whether the tail is all there was
+
+    @property
+    def tail(self) -> str:
+        return self._tail.decode("utf-8", "replace").replace("\0", "\ufffd")
+
+    async def listen(self, reader: StreamReader) -> None:
+        while piece := await reader.read(PIECE):
+            self._keep(piece)
+            if self._lines_left > 0:
+                self._tell(self._decoder.decode(piece))
+            else:
+                await asyncio.sleep(FLOOD_PAUSE)  # its writer waits meanwhile, and the others here do not
+        self._tell(self._decoder.decode(b"", final=True), is_end=True)
+
+    def _keep(self, piece: bytes) -> None:
+        whole = self._tail + piece
+        self.is_whole = self.is_whole and len(whole) <= TAIL
+        self._tail = whole[-TAIL:]
+
+    def _tell(self, text: str, *, is_end: bool = False) -> None:
+        lines = (self._line + text).split("\n")
+        self._line = lines.pop()
+        if len(self._line) > LONGEST_LINE or (is_end and self._line):
+            lines.append(self._line)
+            self._line = ""
+        for line in lines:
+            if self._lines_left > 0:
+                self._lines_left -= 1
+                self._bytes_left -= len(line)
+                if self._bytes_left < 0:
+                    self._lines_left = 0
+                self._write(self._stream, line.removesuffix("\r"))
+
+
+def environment(
+    given: Mapping[str, str], passed_on: tuple[str, ...], ours: Mapping[str, str], ctx: Context
+) -> dict[str, str]:
+    """The run's own fields come last: nobody can pose as another run."""
+    return {
+        **{name: ours[name] for name in passed_on if name in ours},
+        **{name: str(value) for name, value in given.items()},
+        "FOLIOT_RUN_ID": ctx.run_id,
+        "FOLIOT_ATTEMPT": str(ctx.attempt),
+        "FOLIOT_FENCE": str(ctx.fence),
+        "FOLIOT_PLANNED_FOR": ctx.planned_for.isoformat(),
+        "FOLIOT_JOB": ctx.job.replace("\0", ""),
+        "FOLIOT_TRIGGER": ctx.trigger,
+    }
+
+
+async def _feed(stdin: StreamWriter, given: bytes) -> None:
+    with suppress(ConnectionError):  # it need not read what it is given
+        stdin.write(given)
+        await stdin.drain()
+    stdin.close()
+
+
+def _done(ended: Ended, out: Heard, err: Heard, success: list[int]) -> Done:
+    if ended.exit_code is None and ended.signal is None:
+        return failed("command_not_started", f"The command could not be started: {ended.why}.")
+    output: dict[str, Any] = {
+        "exit_code": ended.exit_code,
+        "signal": ended.signal,
+        "stdout_tail": out.tail,
+        "stderr_tail": err.tail,
+        "truncated": not (out.is_whole and err.is_whole),
+    }
+    if ended.is_crowded:
+        return failed("too_many_processes", "It was ended: it had started too many processes.", output)
+    if ended.exit_code in success:
+        return succeeded(output)
+    code = "exit_code" if ended.signal is None else "killed_by_signal"
+    return failed(code, f"The command ended by {ended.how}.", output)

@@ -1,0 +1,211 @@
+"""A keeper: a small process that starts one program for a worker, and lets nothing of it live on when it must end.
+
+What the program starts stays below the keeper, also what goes to the background in a session of its own: the kernel gives
+orphans to the nearest keeper above them. Its orders come on a socket as one line of JSON; then `T` asks the program to end,
+`G` its whole group, and the end of the line, which is also the end of the worker, ends everything. What became of the program
+goes back the same way. Standard library only and run without `site`: it must start in a blink.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import sys
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+
+SET_PDEATHSIG, SET_CHILD_SUBREAPER = 1, 36  # of prctl
+LOOK_EVERY = 1.0  # seconds between counts of the family
+AGAIN = 0.02  # seconds until those who were killed are looked for again
+GIVE_UP = 5.0  # seconds after which somebody cannot be killed at all, such as who waits for a dead disk
+
+
+def main() -> None:
+    line = int(sys.argv[1])
+    os.set_inheritable(line, False)
+    _prctl(SET_CHILD_SUBREAPER, 1)
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.SIG_IGN)  # they are for the program; our own end is that of the line
+    woken, wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    if orders := _orders(line):
+        told = Keeper(json.loads(orders), line, woken).keep()
+        with suppress(OSError):  # nobody listens any more
+            os.write(line, json.dumps(told).encode() + b"\n")
+
+
+class Keeper:
+    def __init__(self, orders: dict[str, Any], line: int, woken: int) -> None:
+        self._orders = orders
+        self._line = line
+        self._woken = woken
+        self._program = 0
+        self._code: int | None = None  # below zero: the signal that ended it
+        self._is_crowded = False
+
+    def keep(self) -> dict[str, Any]:
+        try:
+            self._program = _started(self._orders)
+        except OSError as error:
+            return {"not_started": f"{error.strerror}: {error.filename}"}
+        self._watch()
+        all_gone = self._end_all()
+        return {"code": self._code, "crowded": self._is_crowded, "all_gone": all_gone}
+
+    def _watch(self) -> None:
+        """Until the program has ended, or must."""
+        most, look_at, kill_at = self._orders["processes"], monotonic() + LOOK_EVERY, None
+        places = select.poll()
+        places.register(self._line, select.POLLIN)
+        places.register(self._woken, select.POLLIN)
+        while self._code is None:
+            now = monotonic()
+            if kill_at is not None and now >= kill_at:
+                return
+            if most and now >= look_at:
+                look_at = now + LOOK_EVERY
+                if len(descendants(os.getpid(), most)) > most:
+                    self._is_crowded = True
+                    return
+            until = kill_at if kill_at is not None else look_at if most else None
+            ready = places.poll(None if until is None else max(0.0, until - now) * 1000)
+            self._reap()
+            if self._line in (place for place, _ in ready):
+                asked = _read(self._line)
+                if not asked:
+                    return
+                kill_at = kill_at or monotonic() + self._orders["stops_within"]
+                with suppress(ProcessLookupError):
+                    (os.killpg if asked == b"G" else os.kill)(self._program, signal.SIGTERM)
+
+    def _end_all(self) -> bool:
+        """Whoever has no children has no descendants either, since orphans become ours."""
+        give_up_at = monotonic() + GIVE_UP
+        while self._reap():
+            if monotonic() > give_up_at:
+                return False
+            for pid in descendants(os.getpid()):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            select.select([self._woken], [], [], AGAIN)
+        return True
+
+    def _reap(self) -> bool:
+        """Whether any child is left."""
+        with suppress(BlockingIOError):
+            while os.read(self._woken, 4096):
+                pass
+        try:
+            while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                if found[0] == self._program:
+                    self._code = os.waitstatus_to_exitcode(found[1])
+        except ChildProcessError:
+            return False
+        return True
+
+
+def descendants(root: int, enough: int | None = None) -> list[int]:
+    """Parents before their children; no more than a little over `enough`."""
+    found: list[int] = []
+    new = [root]
+    while new and (enough is None or len(found) <= enough):
+        new = [child for parent in new for child in _children(parent)]
+        found += new
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children") as children:
+                found += map(int, children.read().split())
+    return found
+
+
+def _started(orders: dict[str, Any]) -> int:
+    """The program's process; OSError where it cannot be started, with what was not found."""
+    failed, fail = os.pipe2(os.O_CLOEXEC)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _become(orders)
+        except OSError as error:
+            os.write(fail, json.dumps([error.errno, error.strerror, str(error.filename)]).encode())
+        except ValueError as error:
+            os.write(fail, json.dumps([0, str(error), orders["argv"][0]]).encode())
+        finally:
+            os._exit(127)
+    os.close(fail)
+    _let_go_of_its_pipes()
+    with open(failed, "rb") as reader:
+        problem = reader.read()  # nothing, once it is another program: the pipe closes itself then
+    if problem:
+        os.waitpid(pid, 0)
+        raise OSError(*json.loads(problem))
+    return pid
+
+
+def _become(orders: dict[str, Any]) -> None:
+    os.setsid()
+    _prctl(SET_PDEATHSIG, signal.SIGKILL)
+    for each in (
+        signal.SIGINT,
+        signal.SIGTERM,
+        signal.SIGHUP,
+        signal.SIGPIPE,
+        signal.SIGXFSZ,
+        signal.SIGCHLD,
+    ):
+        signal.signal(each, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if orders["memory"]:
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        memory = orders["memory"] if most == resource.RLIM_INFINITY else min(orders["memory"], most)
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    if orders["cwd"] is not None:
+        os.chdir(orders["cwd"])
+    argv, env = orders["argv"], os.environ if orders["env"] is None else orders["env"]
+    try:
+        os.execvpe(argv[0], argv, env)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, argv[0]) from None
+
+
+def _let_go_of_its_pipes() -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for each in (0, 1, 2):
+        os.dup2(nowhere, each)
+    os.close(nowhere)
+
+
+def _orders(line: int) -> bytes:
+    """One line. Nothing after it is read yet: that is for later."""
+    found = b""
+    while not found.endswith(b"\n"):
+        piece = os.read(line, 65536)
+        if not piece:
+            return b""
+        found += piece
+    return found
+
+
+def _read(line: int) -> bytes:
+    try:
+        return os.read(line, 1)
+    except ConnectionError:
+        return b""
+
+
+def _prctl(what: int, value: int) -> None:
+    ctypes.CDLL(None, use_errno=True).prctl(what, value, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""/runs/{id}/artifacts: what a run left behind, listed and handed out.
+
+What is handed out was made by somebody's job and is nobody's page: a browser keeps it as a file and runs nothing in it. That
+nobody may guess its type is said for all answers, in `web/requests.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import Header, Path, Response
+from fastapi.responses import StreamingResponse
+
+from foliot.domain.artifacts import Artifact
+from foliot.services import artifacts
+from foliot.web.api.params import Db, RunIdIn
+from foliot.web.auth import Viewer
+from foliot.web.routes import NOT_FOUND, api_router
+from foliot.wire.artifacts import ArtifactOut, ArtifactsOut
+
+routes = api_router("runs")
+Name = Annotated[str, Path(min_length=1, max_length=200, description="As the list names it.")]
+
+
+@routes.get("/runs/{run_id}/artifacts", responses=NOT_FOUND)
+async def list_artifacts(run_id: RunIdIn, caller: Viewer, db: Db) -> ArtifactsOut:
+    """The files that it kept, also while it runs."""
+    found = await artifacts.of_run(db, caller.workspace_id, run_id, caller.only_owner)
+    return ArtifactsOut(items=[_out(each) for each in found])
+
+
+@routes.get(
+    "/runs/{run_id}/artifacts/{artifact_name}",
+    response_class=Response,
+    responses={
+        **NOT_FOUND,
+        200: {
+            "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+            "description": "Its content",
+        },
+        304: {"description": "As it was; no body"},
+    },
+)
+async def download_artifact(
+    run_id: RunIdIn,
+    artifact_name: Name,
+    caller: Viewer,
+    db: Db,
+    if_none_match: Annotated[str | None, Header(description="An ETag that was answered before.")] = None,
+) -> Response:
+    """One file, as it was kept."""
+    stored = await artifacts.find(db, caller.workspace_id, run_id, artifact_name, caller.only_owner)
+    told = stored.artifact
+    headers = {
+        "ETag": f'"{told.sha256.hex()}"',
+        "Cache-Control": "private, no-cache",
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(told.name, safe='')}",
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+    }
+    if if_none_match is not None and headers["ETag"] in if_none_match:
+        return Response(status_code=304, headers=headers)
+    headers |= {"Content-Length": str(told.size), "Content-Type": told.media_type}
+    return StreamingResponse(artifacts.content(db, caller.workspace_id, stored), headers=headers)
+
+
+def _out(artifact: Artifact) -> ArtifactOut:
+    return ArtifactOut(
+        name=artifact.name,
+        media_type=artifact.media_type,
+        size=artifact.size,
+        sha256=artifact.sha256.hex(),
+        attempt=artifact.attempt,
+        created_at=artifact.created_at,
+    )

@@ -1,0 +1,80 @@
+"""Artifacts on their way in: handed over from any thread, stored before the end of their attempt is reported."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+from functools import partial
+
+from foliot.domain.artifacts import MOST_BYTES
+from foliot.domain.errors import FoliotError, Unavailable
+from foliot.domain.ids import RunId, WorkerId
+from foliot.sdk.context import Keep
+from foliot.services.artifacts import Given
+from foliot.worker.link import Link
+
+TRIES, PAUSE = 5, 1.0  # seconds between two, where the database does not answer
+AT_ONCE = 2  # how many are sent at the same time
+Key = tuple[RunId, int]  # a run under its fence
+
+
+class Keeping:
+    def __init__(self, link: Link, most_bytes: int = MOST_BYTES) -> None:
+        self.most_bytes = most_bytes
+        self._link = link
+        self._sending = asyncio.Semaphore(AT_ONCE)
+        self._under_way: dict[Key, list[Future[str | None]]] = {}
+        self._adding = threading.Lock()
+
+    def keeper(self, run_id: RunId, fence: int, attempt: int, worker_id: WorkerId) -> Keep:
+        """Called on the loop that stores; what it answers with may be called from any thread."""
+        return partial(self._keep, asyncio.get_running_loop(), (run_id, fence), attempt, worker_id)
+
+    def has_some_of(self, key: Key) -> bool:
+        return key in self._under_way
+
+    def drop(self, key: Key) -> None:
+        """The attempt was ended: what is not stored yet need not be."""
+        with self._adding:
+            for each in self._under_way.pop(key, ()):
+                each.cancel()
+
+    async def finish(self, key: Key) -> str | None:
+        """Once all of an attempt's are stored, or what was wrong with the first that could not be."""
+        with self._adding:
+            sent = self._under_way.pop(key)
+        problems = await asyncio.gather(*map(asyncio.wrap_future, sent))
+        return next((each for each in problems if each is not None), None)
+
+    def _keep(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        key: Key,
+        attempt: int,
+        worker_id: WorkerId,
+        name: str,
+        data: bytes,
+        media_type: str,
+    ) -> Future[str | None]:
+        given = Given(*key, worker_id, attempt, name, media_type, data)
+        with self._adding:
+            sent = asyncio.run_coroutine_threadsafe(self._store(given), loop)
+            self._under_way.setdefault(key, []).append(sent)
+        return sent
+
+    async def _store(self, given: Given) -> str | None:
+        """What was wrong with it."""
+        async with self._sending:
+            for tried in range(1, TRIES + 1):
+                try:
+                    await self._link.artifact(given)
+                except Unavailable as error:
+                    if tried == TRIES:
+                        return error.message
+                    await asyncio.sleep(PAUSE)
+                except FoliotError as error:
+                    return error.message
+                else:
+                    break
+        return None

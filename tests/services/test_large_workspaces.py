@@ -1,0 +1,80 @@
+"""Where a workspace is large, its agenda and its next run are found along the timers, and its jobs are not counted at every create."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from foliot.domain.errors import QuotaExceeded
+from foliot.domain.ids import WorkspaceId
+from foliot.domain.quotas import Quotas
+from foliot.domain.schedule import Cron, Interval, Manual
+from foliot.services import agenda, job_moves, jobs, room, stats
+from foliot.storage import agenda as stored
+from foliot.storage.tx import Database
+from foliot.testing.actors import TEST
+from foliot.testing.clock import ManualClock
+from tests.services.given import Owner, defined, job
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_both_ways_to_the_agenda_tell_the_same(
+    database: Database, workspace: WorkspaceId, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for hour in range(4):
+        await job(database, workspace, Cron(f"0 {hour} * * *"))
+    await job(database, workspace, Interval(timedelta(minutes=20)))
+    await job(database, workspace, Manual())
+    await job(database, workspace, Cron("30 1 * * *"), start_at=clock.now() + timedelta(hours=3))
+    paused = await job(database, workspace, Cron("0 5 * * *"))
+    await job_moves.pause(database, workspace, paused, TEST, until=clock.now() + timedelta(hours=2))
+    through_jobs = await agenda.plans(database, workspace)
+    next_through_jobs = (await stats.workspace_stats(database, workspace)).now.next_due_at
+    monkeypatch.setattr(stored, "LEAST", 1)
+    assert await agenda.plans(database, workspace) == through_jobs
+    assert len(through_jobs.items) > 5
+    assert (await stats.workspace_stats(database, workspace)).now.next_due_at == next_through_jobs
+
+
+async def test_what_runs_next_is_found_behind_many_that_start_first(
+    database: Database, workspace: WorkspaceId, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "LEAST", 1)
+    monkeypatch.setattr(stored, "LOOKED_AT", 2)
+    for minutes in (1, 2, 3):
+        starts = clock.now() + timedelta(minutes=minutes)
+        await job(database, workspace, Cron("0 0 1 6 *"), start_at=starts)
+    await job(database, workspace, Interval(timedelta(hours=1)))
+    found = (await stats.workspace_stats(database, workspace)).now.next_due_at
+    assert found == clock.now() + timedelta(hours=1)
+
+
+async def test_jobs_are_counted_once_in_a_while_and_the_quota_still_holds(
+    database: Database, workspace: WorkspaceId, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "NEAR", 3)
+    monkeypatch.setattr(room, "WORTH_REMEMBERING", 2)
+    by = replace(TEST, quotas=Quotas(jobs=12))
+    for _ in range(12):
+        await jobs.create(database, workspace, defined(Manual()), by)
+    with pytest.raises(QuotaExceeded):
+        await jobs.create(database, workspace, defined(Manual()), by)
+    assert owner.execute("SELECT count(*) FROM foliot.jobs").fetchone() == (12,)
+
+
+async def test_what_another_node_made_since_the_count_counts(
+    database: Database, workspace: WorkspaceId, monkeypatch: pytest.MonkeyPatch, clock: ManualClock
+) -> None:
+    monkeypatch.setattr(room, "NEAR", 2)
+    monkeypatch.setattr(room, "WORTH_REMEMBERING", 4)
+    by = replace(TEST, quotas=Quotas(jobs=14))
+    for _ in range(6):
+        await jobs.create(database, workspace, defined(Manual()), by)
+    clock.advance(timedelta(minutes=1))
+    for _ in range(8):  # without a quota, nothing is counted or remembered
+        await jobs.create(database, workspace, defined(Manual()), TEST)
+    with pytest.raises(QuotaExceeded):
+        await jobs.create(database, workspace, defined(Manual()), by)

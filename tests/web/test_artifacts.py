@@ -1,0 +1,170 @@
+"""/runs/{id}/artifacts and the progress of a run: kept by who holds it, seen by who may, gone with it."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from foliot.domain.access import MemberRole, PrincipalKind
+from foliot.domain.errors import Invalid, LeaseLost, QuotaExceeded
+from foliot.domain.ids import RunId, WorkerId
+from foliot.domain.outcomes import Succeeded
+from foliot.domain.progress import Progress
+from foliot.services import artifacts, progress
+from foliot.services.artifacts import Given
+from foliot.services.claim import Turns, claim
+from foliot.services.prune import prune
+from foliot.services.report import Report, report
+from foliot.services.tick import tick
+from foliot.storage.artifacts import PART
+from foliot.storage.leases import Claimed
+from foliot.testing.clock import ManualClock
+from tests.web.conftest import Town
+
+pytestmark = pytest.mark.anyio
+WORKER = WorkerId(uuid4())
+
+
+async def running(town: Town, clock: ManualClock, **fields: Any) -> Claimed:
+    await town.make(**fields)
+    clock.advance(timedelta(minutes=10))
+    await tick(town.database)
+    [claimed] = await claim(town.database, await town.employ(WORKER), "default", ["http"], 1, Turns())
+    return claimed
+
+
+def given(
+    run: Claimed, name: str = "report.csv", data: bytes = b"a,b\n1,2\n", kind: str = "text/csv"
+) -> Given:
+    return Given(run.run_id, run.fence, WORKER, run.attempt, name, kind, data)
+
+
+async def end(town: Town, run: Claimed) -> None:
+    await report(town.database, [Report(run.run_id, run.job_id, run.fence, WORKER, Succeeded())])
+
+
+async def test_what_a_run_keeps_is_listed_and_handed_out_as_it_was(town: Town, clock: ManualClock) -> None:
+    run = await running(town, clock)
+    path = f"/runs/{run.run_id}/artifacts"
+    assert (await town.ask("GET", path, role="viewer")).json() == {"items": []}
+    large = bytes(range(256)) * (PART // 256) * 2 + b"the rest"
+    await artifacts.keep(town.database, given(run))
+    clock.advance(timedelta(seconds=1))
+    await artifacts.keep(town.database, given(run, "dump é.bin", large, "application/octet-stream"))
+    [first, second] = (await town.ask("GET", path)).json()["items"]
+    assert (first["name"], first["size"], first["attempt"]) == ("report.csv", 8, 1)
+    assert second["sha256"] == hashlib.sha256(large).hexdigest()
+    answer = await town.ask("GET", f"{path}/dump é.bin")
+    assert answer.content == large
+    assert answer.headers["content-length"] == str(len(large))
+    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''dump%20%C3%A9.bin"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "sandbox" in answer.headers["content-security-policy"]
+    assert answer.headers["etag"] == f'"{second["sha256"]}"'
+    again = await town.ask("GET", f"{path}/dump é.bin", headers={"If-None-Match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert (await town.ask("GET", f"{path}/report.csv")).headers["content-type"] == "text/csv"
+    assert (await town.ask("GET", f"{path}/nothing")).status_code == 404
+
+
+async def test_one_of_the_same_name_takes_the_place_of_the_last(
+    town: Town, clock: ManualClock, owner: Any
+) -> None:
+    run = await running(town, clock)
+    await artifacts.keep(town.database, given(run, data=b"x" * PART * 2))
+    await artifacts.keep(town.database, given(run, data=b"second"))
+    assert (await town.ask("GET", f"/runs/{run.run_id}/artifacts/report.csv")).content == b"second"
+    assert owner.execute("SELECT count(*) FROM foliot.artifact_chunks").fetchone() == (1,)
+
+
+async def test_an_empty_one_is_kept_too(town: Town, clock: ManualClock) -> None:
+    run = await running(town, clock)
+    await artifacts.keep(town.database, given(run, data=b""))
+    answer = await town.ask("GET", f"/runs/{run.run_id}/artifacts/report.csv")
+    assert (answer.status_code, answer.content) == (200, b"")
+
+
+async def test_only_who_holds_the_run_may_add_to_it(town: Town, clock: ManualClock) -> None:
+    run = await running(town, clock)
+    for wrong in (run._replace(fence=run.fence - 1), run._replace(run_id=RunId(uuid4()))):
+        with pytest.raises(LeaseLost):
+            await artifacts.keep(town.database, given(wrong))
+    await artifacts.keep(town.database, given(run))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "size"),
+    [
+        ("", "text/csv", 1),
+        ("..", "text/csv", 1),
+        ("a/b", "text/csv", 1),
+        ("a\\b", "text/csv", 1),
+        ("a\nb", "text/csv", 1),
+        ("x" * 201, "text/csv", 1),
+        ("a", "text", 1),
+        ("a", "text/html\r\nX-Evil: 1", 1),
+        ("a", "text/csv", 101),
+    ],
+)
+async def test_names_types_and_sizes_are_bounded(
+    town: Town, clock: ManualClock, name: str, kind: str, size: int
+) -> None:
+    run = await running(town, clock)
+    with pytest.raises(Invalid):
+        await artifacts.keep(town.database, given(run, name, b"x" * size, kind), most_bytes=100)
+
+
+async def test_a_workspace_has_room_for_so_much(town: Town, clock: ManualClock) -> None:
+    run = await running(town, clock)
+    await artifacts.keep(town.database, given(run, "a", b"x" * 60), room=100)
+    with pytest.raises(QuotaExceeded):
+        await artifacts.keep(town.database, given(run, "b", b"x" * 60), room=100)
+    await artifacts.keep(town.database, given(run, "a", b"x" * 90), room=100)  # in its own place
+    answer = await town.ask(
+        "PATCH", "/workspaces/acme", who="system", json={"quotas": {"artifact_bytes": 1000}}
+    )
+    assert answer.status_code == 200, answer.text
+    await artifacts.keep(town.database, given(run, "b", b"x" * 60), room=100)
+
+
+async def test_artifacts_are_for_those_who_may_see_the_run(town: Town, clock: ManualClock) -> None:
+    run = await running(town, clock)
+    await artifacts.keep(town.database, given(run))
+    town.keys["acme", "agent"] = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    for rest in ("", "/report.csv"):
+        for who, role in (("globex", "admin"), ("acme", "agent")):
+            there = await town.ask("GET", f"/runs/{run.run_id}/artifacts{rest}", who=who, role=role)
+            nowhere = await town.ask("GET", f"/runs/{uuid4()}/artifacts{rest}", who=who, role=role)
+            assert there.status_code == 404
+            assert there.json() | {"request_id": 0} == nowhere.json() | {"request_id": 0}
+
+
+async def test_artifacts_go_with_their_run(town: Town, clock: ManualClock, owner: Any) -> None:
+    run = await running(town, clock, retention={"keep": "1s", "keep_last": 1, "mode": "any"})
+    await artifacts.keep(town.database, given(run))
+    await end(town, run)
+    owner.execute(
+        "UPDATE foliot.rounds SET position = 'ffffffff-ffff-ffff-ffff-ffffffffffff' WHERE name = 'roll_up'"
+    )
+    clock.advance(timedelta(days=2))
+    assert (await prune(town.database)).runs == 1
+    for table in ("artifacts", "artifact_chunks"):
+        assert owner.execute(f"SELECT count(*) FROM foliot.{table}").fetchone() == (0,)
+
+
+async def test_how_far_a_run_is_shows_while_it_runs(town: Town, clock: ManualClock) -> None:
+    run = await running(town, clock)
+    path = f"/runs/{run.run_id}"
+    assert (await town.ask("GET", path)).json()["progress"] is None
+    said = Progress(3, 12, "invoices", clock.now())
+    await progress.tell(town.database, {(run.run_id, run.fence): said, (run.run_id, run.fence + 1): said})
+    shown = (await town.ask("GET", path)).json()["progress"]
+    assert (shown["done"], shown["total"], shown["share"], shown["note"]) == (3, 12, 0.25, "invoices")
+    [listed] = (await town.ask("GET", "/runs")).json()["items"]
+    assert listed["progress"] == shown
+    await end(town, run)
+    assert (await town.ask("GET", path)).json()["progress"] is None
