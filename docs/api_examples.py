@@ -43,7 +43,35 @@ QUERIES: dict[str, str] = {
     "patch_job": "revision_note=slower",
     "remove_limit": "key=warehouse",
 }
+HELD = {"run_id": "$run_id", "fence": 1}
 BODIES: dict[str, dict[str, Any]] = {
+    "change_host": {"max_reads": 20, "labels": {"region": "eu"}},
+    "add_instance": {"name": "pve", "labels": {"game": "chess"}},
+    "change_instance": {"host_id": "$host_id"},
+    "register_worker": {
+        "name": "h1/4711",
+        "types": ["http"],
+        "capacity": 8,
+        "host": {"name": "h1", "labels": {"region": "eu"}, "instances": ["pvp"]},
+    },
+    "claim_work": {"worker_id": "$worker_id", "types": ["http"], "permits": 4, "wait": "0s"},
+    "send_heartbeat": {"worker_id": "$worker_id", "working_on": [HELD]},
+    "write_log": {
+        "worker_id": "$worker_id",
+        "chunks": [
+            {
+                **HELD,
+                "attempt": 1,
+                "first": 1,
+                "lines": [{"at": "2035-01-02T18:00:00Z", "text": "restarting"}],
+            }
+        ],
+    },
+    "report_work": {
+        "worker_id": "$worker_id",
+        "reports": [{**HELD, "outcome": "succeeded", "output": {"players": 12}}],
+    },
+    "leave_work": {"worker_id": "$worker_id"},
     "create_job": JOB,
     "replace_job": {**JOB, "overlap": "queue_one"},
     "patch_job": {"schedule": {"kind": "interval", "every": "30m"}, "timeout": None},

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,6 +16,7 @@ from bench.engine.processes import Signal
 from foliot.engine.hints import Listening
 from foliot.engine.loop import Loop
 from foliot.engine.scheduler import Scheduler
+from foliot.handlers.python import PythonHandler
 from foliot.handlers.registry import Assignment, Done, succeeded
 from foliot.services.hints import Announcer, Hint
 from foliot.storage.tx import Database, PoolSize
@@ -63,15 +64,30 @@ class Noop:
         pass
 
 
+class Calls(PythonHandler):
+    """The handler of Python functions, whatever the job's configuration says."""
+
+    def __init__(self, call: str) -> None:
+        super().__init__()
+        self._call = {"call": call}
+        self.entered = None
+
+    async def run(self, assignment: Assignment) -> Done:
+        return await super().run(replace(assignment, config=self._call))
+
+
 def scheduling(signal: Signal, url: str, plan: Plan) -> tuple[int, float, float, Any]:
     """Until it is ended from outside: the worker knows when all is done."""
     return asyncio.run(_scheduling(signal, url, plan))
 
 
-def working(signal: Signal, url: str, plan: Plan) -> tuple[int, float, float, Any]:
-    """Answers with the runs settled and, beside that, the planned times and entries of each."""
+def working(
+    signal: Signal, url: str, plan: Plan, call: str | None = None, permits: int = PERMITS
+) -> tuple[int, float, float, Any]:
+    """Answers with the runs settled and, beside that, the planned times and entries of each; not where it calls a function."""
     collect_seldom()  # as the worker of `foliot serve` does
-    return asyncio.run(_working(signal, url, plan))
+    handler = Noop(plan.clock) if call is None else Calls(call)
+    return asyncio.run(_working(signal, url, plan, handler, permits))
 
 
 async def _scheduling(signal: Signal, url: str, plan: Plan) -> tuple[int, float, float, Any]:
@@ -86,13 +102,14 @@ async def _scheduling(signal: Signal, url: str, plan: Plan) -> tuple[int, float,
     return 0, began, time.monotonic(), None
 
 
-async def _working(signal: Signal, url: str, plan: Plan) -> tuple[int, float, float, Any]:
+async def _working(
+    signal: Signal, url: str, plan: Plan, handler: Noop | Calls, permits: int
+) -> tuple[int, float, float, Any]:
     settled, ended = 0, plan.start
     async with Database(url, clock=plan.clock, size=PoolSize(1, 4)) as database:
-        handler = Noop(plan.clock)
         link = _Counting(database, "bench", LEASE)
         reporter = Reporter(link)
-        worker = Worker(link, {TYPE: handler}, reporter, PERMITS)
+        worker = Worker(link, {TYPE: handler}, reporter, permits)
         claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)
         listening = Listening(database, url, {Hint.READY: claims.wake})
         worker.wake, reporter.wake = claims.wake, reports.wake
@@ -103,6 +120,7 @@ async def _working(signal: Signal, url: str, plan: Plan) -> tuple[int, float, fl
                 await asyncio.sleep(_LOOK_EVERY)
                 if link.settled > settled:
                     settled, ended = link.settled, link.last_at
+        await handler.close()
     signal.over()
     return settled, began, ended, handler.entered
 

@@ -115,8 +115,15 @@ class Report:
             (RESULTS / "part.json").write_text(details)
             return
         (RESULTS / "details.json").write_text(details)
-        kept = {key: self.figures[key] for key in KEYS}
-        (RESULTS / "latest.json").write_text(json.dumps(kept, indent=2) + "\n")
+        merge({key: self.figures[key] for key in KEYS})
+
+
+def merge(figures: dict[str, float]) -> None:
+    """Into what programs read; the figures of other benchmarks stay."""
+    RESULTS.mkdir(exist_ok=True)
+    latest = RESULTS / "latest.json"
+    known = json.loads(latest.read_text()) if latest.exists() else {}
+    latest.write_text(json.dumps(known | figures, indent=2) + "\n")
 
 
 def _number(value: float) -> str:

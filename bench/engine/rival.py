@@ -1,6 +1,6 @@
-"""pgqueuer beside us, in the same run on the same server: no-op jobs through one process of its own.
+"""pgqueuer and procrastinate beside us, in the same run on the same server: no-op jobs through one process of its own.
 
-It is no dependency of ours: an environment is made for it and thrown away. Where the package index cannot be reached, the
+They are no dependencies of ours: an environment is made for them and thrown away. Where the package index cannot be reached, the
 figure is left out, and the table says so.
 """
 
@@ -22,10 +22,11 @@ from psycopg.sql import SQL, Identifier
 from bench.engine.processes import Done, Measured, server_cpu
 from bench.engine.setup import Bench
 
-PACKAGES = ("pgqueuer==1.6.0", "asyncpg==0.32.0")
+PACKAGES = ("pgqueuer==1.6.0", "asyncpg==0.32.0", "procrastinate==3.10.0", "psycopg[binary,pool]==3.3.8")
 BATCHES = (10, 500)  # what it does by default, and what we do
 LONGEST = 300  # seconds
 _WORKER = Path(__file__).with_name("rival_worker.py")
+_PROCRASTINATE = Path(__file__).with_name("procrastinate_worker.py")
 _DATABASE = Identifier("bench_rival")
 
 
@@ -50,11 +51,17 @@ class Rival:
         return python
 
     def measure(self, bench: Bench, jobs: int, batch: int) -> Measured:
+        return self._run(bench, _WORKER, jobs, batch)
+
+    def measure_procrastinate(self, bench: Bench, jobs: int, concurrency: int) -> Measured:
+        return self._run(bench, _PROCRASTINATE, jobs, concurrency)
+
+    def _run(self, bench: Bench, program: Path, jobs: int, size: int) -> Measured:
         python = self.python
         with _database(bench) as url:
             spent = server_cpu(bench.server_pid)
             ran = subprocess.run(
-                (str(python), str(_WORKER), url, str(jobs), str(batch)),
+                (str(python), str(program), url, str(jobs), str(size)),
                 stdout=subprocess.PIPE,
                 text=True,
                 check=True,
@@ -68,14 +75,14 @@ class Rival:
 
 @contextmanager
 def rival() -> Iterator[Rival]:
-    print(f"making an environment for {PACKAGES[0]} …", file=sys.stderr, flush=True)
+    print("making an environment for pgqueuer and procrastinate …", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(prefix="foliot-rival-") as folder:
         yield Rival(folder)
 
 
 @contextmanager
 def _database(bench: Bench) -> Iterator[str]:
-    """An empty one, as its owner: pgqueuer makes its own tables."""
+    """An empty one, as its owner: they make their own tables."""
     owner, _ = bench.server.owner_url.rsplit("/", 1)
     with psycopg.connect(bench.server.owner_url, autocommit=True) as connection:
         connection.execute(SQL("CREATE DATABASE {} TEMPLATE template0").format(_DATABASE))

@@ -8,6 +8,7 @@ import pytest
 
 from docs.api_examples import BODIES, CALENDAR, QUERIES
 from docs.api_reference import description, operations
+from foliot.domain.access import MemberRole
 from tests.web.conftest import Town, town
 from tests.web.leaving import leave
 
@@ -28,6 +29,8 @@ def test_every_operation_with_a_body_has_an_example_and_no_example_is_left_over(
 
 async def test_every_example_of_the_reference_is_taken(town: Town) -> None:
     refused = {}
+    works = frozenset({"worker"})
+    town.keys["acme", "worker"] = await town.enrol("acme", MemberRole.VIEWER, scopes=works)
     for name in sorted(set(OPERATIONS) - ENDLESS):
         method, path, _ = OPERATIONS[name]
         found = await objects(town, name, path + str(BODIES.get(name, "")))
@@ -42,6 +45,8 @@ async def test_every_example_of_the_reference_is_taken(town: Town) -> None:
 
 
 async def ask(town: Town, method: str, path: str, **more: Any) -> Any:
+    if path.startswith("/worker/"):
+        return await town.ask(method, path, role="worker", **more)
     return await town.ask(method, path, who="system", headers={"Foliot-Workspace": "acme"}, **more)
 
 
@@ -82,6 +87,15 @@ async def objects(town: Town, name: str, wanted: str) -> dict[str, str]:
         found["agent_id"] = await made(town, "/members", {"name": name, "kind": "agent", "role": "editor"})
     if "secret_id" in wanted:
         found["secret_id"] = await made(town, "/secrets", {"name": name, "value": "a value"})
+    if "host_id" in wanted or "worker_id" in wanted:
+        host = {"name": name, "instances": [f"server of {name}"]}
+        hello = {"name": name, "types": ["http"], "capacity": 1, "host": host}
+        registered = (await ask(town, "POST", "/worker/register", json=hello)).json()
+        found |= {each: registered[each] for each in ("host_id", "worker_id")}
+        shown = (await ask(town, "GET", f"/hosts/{found['host_id']}")).json()
+        found["instance_id"] = shown["instances"][0]["id"]
+    if name == "delete_host":
+        await ask(town, "POST", "/worker/leave", json={"worker_id": found["worker_id"]})
     if "{workspace}" in wanted:
         found["workspace"] = name.replace("_", "-")
         await made(town, "/workspaces", {"slug": found["workspace"]})

@@ -62,3 +62,9 @@ def test_the_example_of_secrets_uses_one_and_shows_it_nowhere(tmp_path: Path) ->
         "the run succeeded with 401",
     ]
     assert "kanari" not in done.stdout + done.stderr
+
+
+def test_the_example_of_a_remote_worker_does_its_two_runs_over_http(tmp_path: Path) -> None:
+    done = run_example("remote_worker.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "greet Ada: succeeded, {'said': 'Hello, Ada!'}" in done.stdout

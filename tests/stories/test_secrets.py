@@ -31,6 +31,7 @@ SPELLED = (
     quote(VALUE),
     base64.b64encode(VALUE.encode()).decode(),
     base64.urlsafe_b64encode(VALUE.encode()).decode().rstrip("="),
+    VALUE.encode().hex(),  # as bytea shows it
 )
 LOOPBACK = {"FOLIOT_EGRESS_ALLOW": "127.0.0.0/8"}
 
@@ -49,7 +50,7 @@ def peer() -> Iterator[Peer]:
         def do_POST(self) -> None:
             sent = self.headers.get("x-token", "")
             here.came.append(sent)
-            told = {"headers": dict(self.headers), "path": self.path, "spelled": [quote(sent), *SPELLED]}
+            told = {"headers": dict(self.headers), "path": self.path, "spelled": [quote(sent), *SPELLED[:-1]]}
             body = json.dumps(told).encode() + sent[:15].encode()
             self.send_response(500 if self.path.startswith("/fails") else 200)
             self.send_header("Content-Length", str(len(body)))

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind
+from foliot.handlers import registry
+from foliot.handlers.bridges import NO_RESULTS
 from foliot.services.tick import tick
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, job, problems
@@ -356,6 +358,22 @@ async def test_what_others_own_cannot_be_changed_from_outside(town: Town) -> Non
             },
         ),
         ("python", {"call": "shop"}, {"/config/call": "This names no function."}),
+        ("celery", {}, {"/config/task": "This field is needed."}),
+        (
+            "celery",
+            {"task": "shop.sync", "qeue": "jobs"},
+            {"/config/qeue": 'There is no field "qeue" here.'},
+        ),
+        (
+            "rq",
+            {"function": "sync"},
+            {"/config/function": "This names no function."},
+        ),
+        (
+            "bullmq",
+            {"name": "sync", "queue": "a:b"},
+            {"/config/queue": "This is no name that every engine can take."},
+        ),
     ],
 )
 async def test_a_config_that_its_handler_cannot_take_is_refused_where_it_is_wrong(
@@ -384,3 +402,16 @@ async def test_secrets_stand_for_text_and_an_unknown_type_takes_anything(town: T
     await town.make(config={"url": secret, "headers": {"Authorization": secret}, "body": [1], "sign": secret})
     await town.make(config={"url": "https://example.test", "sign": [secret, secret], "timeout": "10s"})
     await town.make(type="elsewhere", config={"anything": 1})
+
+
+async def test_celery_without_results_is_refused_when_the_job_is_written(town: Town) -> None:
+    wanted = job(type="celery", config={"task": "shop.sync"})
+    registry.refuse("celery", NO_RESULTS)
+    try:
+        answer = await town.ask("POST", "/jobs", json=wanted)
+        [error] = answer.json()["errors"]
+    finally:
+        registry.refuse("celery", None)
+    assert (answer.status_code, error["pointer"]) == (422, "/type")
+    assert "FOLIOT_CELERY_RESULT_URL" in error["hint"]
+    assert (await town.ask("POST", "/jobs", json=wanted)).status_code == 201

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind, parse_key
+from foliot.services.vault import Vault
 from foliot.testing.clock import ManualClock
+from foliot.testing.keys import InMemory, a_vault
 from tests.web.conftest import Town, job
 
 pytestmark = pytest.mark.anyio
@@ -36,6 +38,9 @@ TABLES = [
     "principals",
     "workspaces",
     "limits",
+    "secrets",
+    "job_secrets",
+    "installation",
 ]
 
 
@@ -211,6 +216,39 @@ async def test_limits_are_tried(town: Town, owner: Any) -> None:
     assert (told["key"], told["cap"]) == ("db", 2)
     await town.ask("PUT", "/limits", json={"key": "db", "cap": 2})
     assert (await tried(town, owner, "DELETE", "/limits?key=db"))["cap"] == 2
+
+
+async def test_secrets_are_tried_without_a_value_in_the_answer_and_without_a_key_that_stays(
+    town: Town, owner: Any
+) -> None:
+    app = town.http._transport.app  # type: ignore[attr-defined]
+    app.state.vault = Vault(InMemory())
+    body = {"name": "crm", "value": "plain-77c1"}
+    told = await tried(town, owner, "POST", "/secrets", body=body)
+    assert (told["secret"]["version"], told["jobs"]) == (1, 0)
+    headers = {"Idempotency-Key": "try"}
+    again = await town.ask("POST", "/secrets", role="admin", params=DRY, json=body, headers=headers)
+    assert (again.status_code, app.state.vault.present) == (200, None)
+    made = (await town.ask("POST", "/secrets", role="admin", json=body)).json()
+    assert (await town.ask("POST", "/secrets", role="admin", params=DRY, json=body)).status_code == 409
+    path = f"/secrets/{made['id']}"
+    told = await tried(town, owner, "PUT", path, body={"value": "plain-77c1"})
+    assert (told["secret"]["version"], "plain-77c1" in str(told)) == (2, False)
+    assert (await tried(town, owner, "PATCH", path, body={"agents": []}))["secret"]["agents"] == []
+    await town.make(config={"url": {"secret": "crm"}})
+    assert (await town.ask("DELETE", path, role="admin", params=DRY)).status_code == 409
+    told = await tried(town, owner, "DELETE", f"{path}?force=true")
+    assert (told["secret"], told["jobs"]) == (None, 1)
+
+
+async def test_a_rotation_is_tried(town: Town, owner: Any) -> None:
+    await town.ask("POST", "/secrets", role="admin", json={"name": "crm", "value": "plain-77c1"})
+    assert (await tried(town, owner, "POST", "/master-key/rotate", who="system", body={}))["rotated"] == 0
+    told = await tried(town, owner, "POST", "/master-key/rotate", who="system", body={"new_key": True})
+    assert (told["rotated"], told["unreadable"]) == (1, 0)
+    town.http._transport.app.state.vault = a_vault()  # type: ignore[attr-defined]
+    wrong = await town.ask("POST", "/master-key/rotate", who="system", params=DRY, json={})
+    assert wrong.status_code == 409
 
 
 async def test_every_write_can_be_tried(town: Town) -> None:

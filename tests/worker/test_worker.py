@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 import psycopg
@@ -115,6 +115,35 @@ async def test_no_more_runs_are_claimed_than_there_are_permits(
     await desk.worker.step()
     await desk.work_off(1)
     assert statuses(owner) == ["succeeded"] * 3
+
+
+async def test_runs_that_wait_for_others_take_no_permits_and_are_counted_by_themselves(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    @dataclass
+    class Waits(Gate):
+        takes_permit: ClassVar = False
+
+    waits, desk = Waits(), Desk(database, permits=1)
+    desk.worker = Worker(desk.link, {"python": desk.gate, "celery": waits}, desk.reporter, 1, beside=2)
+    await make_ready(database, clock, workspace, 5)
+    owner.execute(
+        "UPDATE foliot.ready SET type = 'celery' WHERE position > (SELECT min(position) + 1 FROM foliot.ready)"
+    )
+    await desk.worker.step()
+    await until(lambda: (len(desk.gate.begun), len(waits.begun)) == (1, 2))
+    assert await desk.worker.step() > AT_ONCE
+    waits.opened.set()
+    await desk.work_off(2)
+    await desk.worker.step()
+    await desk.work_off(1)
+    assert (len(desk.gate.begun), len(waits.begun)) == (1, 3), "the only permit is still taken"
+    assert owner.execute("SELECT capacity FROM foliot.workers").fetchone() == (3,)
+    desk.gate.opened.set()
+    await desk.work_off(1)
+    await desk.worker.step()
+    await desk.work_off(1)
+    assert statuses(owner) == ["succeeded"] * 5
 
 
 async def test_an_attempt_is_ended_at_its_deadline(

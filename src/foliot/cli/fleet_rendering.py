@@ -24,7 +24,7 @@ def worker_list(workers: Sequence[WorkerOut], now: datetime) -> RenderableType:
             cell(each.name),
             cell(each.status, _STYLES[each.status]),
             cell(f"{each.running} of {each.capacity}"),
-            cell(", ".join(each.queues) or "all"),
+            cell(f"host {each.host}" if each.host else ", ".join(each.queues) or "-"),
             cell(", ".join(each.types)),
             cell(relative(each.since - now), QUIET),
             cell(relative(each.last_heartbeat_at - now), QUIET),

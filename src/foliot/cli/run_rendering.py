@@ -86,6 +86,7 @@ def run_page(run: RunOut, zone: str, now: datetime) -> RenderableType:
             ("retry of", str(run.retry_of) if run.retry_of else None),
             ("input", _json(run.input)),
             ("output", _json(run.output)),
+            ("handed over", next((each.external_id for each in reversed(run.attempts or [])), None)),
             ("job", str(run.job_id)),
         )
     )

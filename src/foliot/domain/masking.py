@@ -15,6 +15,7 @@ from urllib.parse import quote, quote_plus
 
 MASK = "***"
 SHORTEST = 4  # characters; what is shorter stands in innocent words everywhere and would only tell where
+GLANCE = 32  # characters that tell most of what is no secret, before all of it is compared
 LONGEST_PART = 16  # characters at the end of a text that are the beginning of a secret for certain
 
 _ENDS = re.compile("[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")  # all that str.splitlines divides at
@@ -26,12 +27,11 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9-]*\s+(\S+)\s*")
 class Masks:
     """Of one attempt. False where nothing is to be masked, so that the ordinary case costs one question."""
 
-    __slots__ = ("_spellings", "longest")
+    __slots__ = ("_spellings",)
 
     def __init__(self, values: Iterable[str]) -> None:
         found = {each for value in values for each in spellings(value)}
         self._spellings = sorted(found, key=len, reverse=True)
-        self.longest = len(self._spellings[0]) if found else 0
 
     def __bool__(self) -> bool:
         return bool(self._spellings)
@@ -72,9 +72,9 @@ class Masks:
                 at = joined.find(each, at + 1)
         return merged(found) if len(found) > 1 else found
 
-    def begun(self, joined: str) -> int:
-        """How many characters at the end of this text may be the beginning of one that goes on in the next."""
-        return max((_begun(joined, mask, SHORTEST) for mask in self._spellings), default=0)
+    def begun(self, joined: str, least: int = SHORTEST) -> int:
+        """How many characters at the end of this text, and no fewer than `least`, may be the beginning of one that goes on in the next."""
+        return max((_begun(joined, mask, least) for mask in self._spellings), default=0)
 
     def cut_off(self, joined: str) -> int:
         """The same where nothing follows: fewer would often be the end of an innocent word."""
@@ -144,7 +144,7 @@ def _begun(joined: str, mask: str, least: int) -> int:
     """How much of the mask's beginning, and no less than `least`, stands at the end of the text."""
     at = joined.find(mask[:least], max(0, len(joined) - len(mask) + 1))
     while at >= 0:
-        if mask.startswith(joined[at:]):
+        if mask.startswith(joined[at : at + GLANCE]) and mask.startswith(joined[at:]):
             return len(joined) - at
         at = joined.find(mask[:least], at + 1)
     return 0

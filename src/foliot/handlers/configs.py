@@ -10,6 +10,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 from foliot.wire.shape import Shape, refusal
 
 _CALL = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+_NAME = re.compile(r"[^\s:\x00-\x1f]+")
 _HEADER = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 
 
@@ -111,3 +113,65 @@ class CommandConfig(Shape):
     success: list[Annotated[int, Field(ge=0, le=255)]] = Field(
         default=[], max_length=256, description="Exit codes that count as success; 0 where left out."
     )
+
+
+def _name(value: str) -> str:
+    """BullMQ builds keys of Redis from such names and divides them by colons, and so do others."""
+    if not _NAME.fullmatch(value):
+        raise refusal(
+            "name", "This is no name that every engine can take.", "It has no blanks and no colons."
+        )
+    return value
+
+
+def _function(value: str) -> str:
+    if not _DOTTED.fullmatch(value):
+        raise refusal(
+            "function",
+            "This names no function.",
+            "Write it as package.module.function, such as shop.jobs.sync.",
+        )
+    return value
+
+
+Name = Annotated[str, StringConstraints(max_length=200), AfterValidator(_name)]
+QueueName = Annotated[
+    Name,
+    Field(
+        description="The engine's queue; {workspace} stands for the slug of the workspace.",
+        examples=["jobs-acme"],
+    ),
+]
+Arguments = Annotated[
+    Literal["keywords", "input"],
+    Field(
+        description="keywords: each key of the run's input is an argument; input: all of it is the only argument."
+    ),
+]
+DEFAULT_QUEUE = "jobs-{workspace}"
+
+
+class CeleryConfig(Shape):
+    task: str = Field(min_length=1, max_length=500, examples=["shop.tasks.sync"])
+    queue: QueueName = DEFAULT_QUEUE
+    arguments: Arguments = "keywords"
+
+
+class RqConfig(Shape):
+    function: Annotated[str, AfterValidator(_function)] = Field(max_length=500, examples=["shop.tasks.sync"])
+    queue: QueueName = DEFAULT_QUEUE
+    arguments: Arguments = "keywords"
+    serializer: Literal["pickle", "json"] = Field(
+        default="pickle", description="The one that the workers of this queue use; pickle is RQ's own choice."
+    )
+
+
+class BullmqConfig(Shape):
+    name: str = Field(
+        min_length=1,
+        max_length=500,
+        examples=["sync"],
+        description="The job's name; its data is the run's input.",
+    )
+    queue: QueueName = DEFAULT_QUEUE
+    prefix: Name = Field(default="bull", description="Of all keys that the queue has in Redis.")

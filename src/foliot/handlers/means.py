@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from foliot.handlers.kept import Bounds
 from foliot.services import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """Where the queue engines are that runs may be handed over to. What is None is not there."""
+
+    redis_url: str | None = field(default=None, repr=False)  # of RQ and BullMQ
+    celery_broker_url: str | None = field(default=None, repr=False)
+    celery_result_url: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +26,4 @@ class Means:
     allow_commands: bool = False
     command_env: tuple[str, ...] = ()  # names of our variables that commands may see
     bounds: Bounds = Bounds()  # of each process that is started for a run
+    engines: Engines = Engines()

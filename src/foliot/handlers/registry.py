@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Protocol
@@ -17,15 +18,21 @@ from foliot.wire.shape import Shape
 
 log = logging.getLogger(__name__)
 GROUP = "foliot.handlers"
+_refused: dict[str, Refusal] = {}  # of this process, as its settings want it
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One attempt: the job's configuration and the run's input."""
+    """One attempt: the job's configuration and the run's input, and how long it may take.
+
+    `ended_by` tells a handler that is being cancelled what ended it: its deadline, a person, a shutdown.
+    """
 
     ctx: Context
     config: Mapping[str, Any] = field(repr=False)  # with the values of its secrets
     input: Mapping[str, Any]
+    left: timedelta = timedelta(hours=1)
+    ended_by: Callable[[], Outcome | None] = field(default=lambda: None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +52,19 @@ class Described:
     config_shape: type[Shape] | None = None  # None: any object will do
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why jobs of a type are refused when they are written, and what would help."""
+
+    message: str
+    hint: str
+
+
 class Handler(Protocol):
     """A class may say what it does in `description`, and what its configuration looks like in `config_shape`, a shape of the wire.
 
     Where it needs something of its process it has `made_with(means)`, which answers None where this process cannot serve it.
+    One whose attempts only wait for work done elsewhere says `takes_permit = False`: they take no room from those that work here.
     """
 
     async def run(self, assignment: Assignment) -> Done:
@@ -69,6 +85,10 @@ def succeeded(output: Any = None) -> Done:
 
 def failed(code: str, message: str, output: Any = None, *, permanent: bool = False) -> Done:
     return Done(Failed(RunError(code, message), permanent), output)
+
+
+def takes_permit(handler: Handler) -> bool:
+    return bool(getattr(handler, "takes_permit", True))
 
 
 def load(means: Means) -> dict[str, Handler]:
@@ -98,6 +118,18 @@ def described() -> Mapping[str, Described]:
         except Exception:
             log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
     return found
+
+
+def refuse(kind: str, why: Refusal | None) -> None:
+    """This installation could never finish jobs of a type, so it does not take them. None takes them again."""
+    if why is None:
+        _refused.pop(kind, None)
+    else:
+        _refused[kind] = why
+
+
+def refusal_of(kind: str) -> Refusal | None:
+    return _refused.get(kind)
 
 
 def _made(kind: Any, means: Means) -> Handler | None:

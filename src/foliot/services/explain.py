@@ -238,6 +238,7 @@ async def _explain_ready(tx: Tx, asked: _Asked, record: Recorded, ready: InReady
     workers = await explaining.alive_workers(tx)
     if ready.target is not None:
         return await _explain_bound(tx, asked, record, ready, workers)
+    workers = [worker for worker in workers if worker.host_id is None]
     if any(worker.serves(ready.queue, ready.type) for worker in workers):
         place = Place(WaitsFor.TURN, ready.ahead + 1, ready.line)
         return explain_record(asked.job, record, place)

@@ -10,10 +10,11 @@ from foliot.domain.errors import Conflict, Unavailable
 from foliot.domain.ids import SecretId
 from foliot.services.in_hand import note
 from foliot.services.setup import OPERATOR
-from foliot.services.vault import Sealed, UnreadableError, Vault, no_key, purpose
+from foliot.services.vault import Given, MasterKey, Sealed, UnreadableError, Vault, no_key, purpose
 from foliot.storage import installation, secrets
 from foliot.storage.installation import Installation
 from foliot.storage.leases import FIRST
+from foliot.storage.rehearsal import Rehearsal
 from foliot.storage.secrets import Box
 from foliot.storage.tx import Database, Role, Tx
 
@@ -100,10 +101,24 @@ async def check_key(database: Database, vault: Vault, by: Actor) -> None:
 
     The first secret of an installation makes its key, where the start did not.
     """
+    if isinstance(database, Rehearsal):
+        return  # whoever rehearses has asked `may_seal`, and makes no key
     if not opens_canary(vault, await _take_up(database, vault, by)):
         raise Unavailable(WRONG, hint=GIVE_IT)
     if vault.present is None:
         raise no_key()
+
+
+async def may_seal(database: Database, vault: Vault) -> Vault:
+    """The same, and nothing is made: where the first secret would make the first key, one to try with."""
+    async with database.tx(Role.APP, system=True) as tx:
+        state = await installation.get(tx)
+    if not opens_canary(vault, state):
+        raise Unavailable(WRONG, hint=GIVE_IT)
+    if vault.present is not None:
+        return vault
+    vault.may_renew()
+    return Vault(Given([MasterKey.new()]))
 
 
 async def rotate(
@@ -139,6 +154,21 @@ async def rotate(
         after = boxes[-1].id
     found = await standing(database, vault)
     return Rotated(present, rotated, found.under_other_keys, found.unreadable)
+
+
+async def try_rotation(
+    database: Database, vault: Vault, *, new_key: bool = False, accept_loss: bool = False
+) -> Rotated:
+    """What it would come to; `rotated` is all that would be sealed anew."""
+    found = await standing(database, vault)
+    if not found.opens and not accept_loss:
+        raise Conflict(WRONG, hint=GIVE_IT)
+    if new_key:
+        vault.may_renew()
+    elif found.present is None:
+        raise no_key()
+    rotated = found.secrets - found.unreadable if new_key else found.under_other_keys
+    return Rotated(found.present or "", rotated, 0, found.unreadable)
 
 
 def _sealed_anew(vault: Vault, boxes: list[Box]) -> dict[SecretId, bytes]:

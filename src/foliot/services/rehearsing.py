@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from foliot.domain.ids import CalendarId, JobId, RunId, WorkspaceId
-from foliot.services import explain, history
+from foliot.domain.ids import CalendarId, JobId, RunId, SecretId, WorkspaceId
+from foliot.services import explain, history, master_key, secrets
+from foliot.services.secrets import SecretRow
+from foliot.services.vault import Vault
 from foliot.storage import calendars, timers
 from foliot.storage.calendars import CalendarRow
 from foliot.storage.leases import FIRST
@@ -54,6 +56,24 @@ async def rehearsed(
     """What `act` answers; nothing of it is kept. What it refuses, this refuses."""
     async with rehearsal(database, Role.APP, workspace_id, system=system) as stage:
         return await act(stage)
+
+
+async def tried_secret(
+    database: Database,
+    vault: Vault,
+    workspace_id: WorkspaceId,
+    act: Callable[[Database, Vault], Awaitable[SecretId]],
+    *,
+    gone: bool = False,
+) -> SecretRow | None:
+    """As it would stand; None where it would be gone. `act` answers with the secret it was about, and seals with what it is given."""
+    sealing = vault if gone else await master_key.may_seal(database, vault)
+
+    async def look(stage: Database) -> SecretRow | None:
+        secret_id = await act(stage, sealing)
+        return None if gone else await secrets.get(stage, workspace_id, secret_id)
+
+    return await rehearsed(database, workspace_id, look)
 
 
 async def tried_run(

@@ -77,6 +77,10 @@ class Source(Protocol):
         """As they are now, the present one first."""
         ...
 
+    def may_add(self) -> None:
+        """Refuses where `add` would."""
+        ...
+
     def add(self, key: MasterKey) -> None:
         """Keep a new one as the present one, durably."""
         ...
@@ -112,6 +116,10 @@ class Vault:
 
     def read_again(self) -> None:
         self._keys = tuple(self._source.read())
+
+    def may_renew(self) -> None:
+        """Refuses where `renew` would."""
+        self._source.may_add()
 
     def renew(self) -> str:
         """Make another key the present one. Answers with its id."""
@@ -172,6 +180,9 @@ class Given:
         return self._keys
 
     def add(self, key: MasterKey) -> None:
+        self.may_add()
+
+    def may_add(self) -> None:
         raise Conflict(
             "The master key is given by FOLIOT_MASTER_KEY, which this process cannot change.",
             hint="Put a new key in front of the one there, start every node again, and rotate without a new key.",

@@ -60,6 +60,7 @@ def as_row(
 
 
 POSTGRES = PostgresUrl()
+REDIS = Url(("redis", "rediss", "unix"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,6 +255,38 @@ class Settings:
             WholeNumber(0, 100_000),
             "How many processes a command or a plain Python function may have at once before all of them are ended; "
             "0 is no limit.",
+        ),
+    )
+    bridge_redis_url: str | None = field(
+        default=None,
+        metadata=as_row(
+            REDIS,
+            "Redis or Valkey in which RQ and BullMQ keep their queues; with it jobs of the types rq and bullmq are served.",
+            secret=True,
+        ),
+    )
+    celery_broker_url: str | None = field(
+        default=None,
+        metadata=as_row(
+            Text(),
+            "Broker of Celery, as Celery writes it; with it and celery_result_url jobs of the type celery are served.",
+            secret=True,
+        ),
+    )
+    celery_result_url: str | None = field(
+        default=None,
+        metadata=as_row(
+            REDIS,
+            "Redis or Valkey in which Celery keeps its results. Without it jobs of the type celery are refused.",
+            secret=True,
+        ),
+    )
+    bridge_in_flight: int = field(
+        default=1_000,
+        metadata=as_row(
+            WholeNumber(1, 100_000),
+            "How many runs that were handed over to Celery, RQ or BullMQ one worker waits for at once. "
+            "They take none of the room of worker_concurrency.",
         ),
     )
     rate_per_key: int | None = field(

@@ -24,6 +24,7 @@ class WorkerSeen:
     version: str
     is_alive: bool
     is_draining: bool
+    host: str | None  # that it works for
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ async def workers(
             row["version"],
             row["is_alive"],
             row["is_draining"],
+            row["host"],
         )
         for row in await tx.fetch(sql.fleet.workers, params)
     ]

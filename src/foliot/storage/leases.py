@@ -31,6 +31,7 @@ FIRST = UUID(int=0)  # before every workspace
 _TRIGGERS = {trigger.value: trigger for trigger in Trigger}
 # How each column of a batch crosses to `sql/leases.sql`.
 _HELD_COLUMNS: Mapping[str, Packer] = {"run_ids": uuids, "fences": ints, "worker_ids": uuids}
+_HANDED_COLUMNS: Mapping[str, Packer] = {"run_ids": uuids, "fences": ints, "external_ids": texts}
 _SUCCEEDED_COLUMNS: Mapping[str, Packer] = {**_HELD_COLUMNS, "outputs": jsons}
 _SETTLED_COLUMNS: Mapping[str, Packer] = {
     "run_ids": uuids, "statuses": texts, "skip_reasons": texts, "notes": texts, "attempts": texts, "errors": jsons,
@@ -138,6 +139,11 @@ def claimed_run(*columns: Any) -> Claimed:
 async def of_run(tx: Tx, run_id: RunId) -> Held | None:
     row = await tx.fetch_one(sql.leases.of_run, {"run_id": run_id})
     return None if row is None else Held(**row)
+
+
+async def hand_over(tx: Tx, handed: Sequence[tuple[RunId, int, str]]) -> None:
+    """Runs under their fences, and what another engine calls them."""
+    await tx.execute(sql.leases.hand_over, packed(_HANDED_COLUMNS, handed))
 
 
 async def lock(tx: Tx, held: Sequence[Held]) -> dict[RunId, Lease]:

@@ -75,6 +75,7 @@ class AttemptRecord:
     leased_at: datetime
     ended_at: datetime | None
     error: RunError | None
+    external_id: str | None = None  # what the engine calls it that it was handed over to
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,7 @@ async def attempts(tx: Tx, run_id: RunId) -> tuple[AttemptRecord, ...]:
             row["leased_at"],
             row["ended_at"],
             _error(row["error"]),
+            row["external_id"],
         )
         for row in rows
     )

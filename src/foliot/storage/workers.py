@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from foliot.domain.ids import HostId, JobId, PrincipalId, RunId, WorkerId, WorkspaceId
+from foliot.storage.arrays import ints, uuids
 from foliot.storage.queries import Query, sql
 from foliot.storage.tx import Params, Tx
 
@@ -95,8 +96,8 @@ async def gone(
     if not working_on:
         return []
     run_ids, fences = zip(*working_on, strict=True)
-    params = {"id": worker_id, "run_ids": list(run_ids), "fences": list(fences)}
-    return [(row["run_id"], row["fence"]) for row in await tx.fetch(sql.workers.gone, params)]
+    params = {"id": worker_id, "run_ids": uuids(run_ids), "fences": ints(fences)}
+    return [(run_id, fence) for run_id, fence in await tx.fetch_tuples(sql.workers.gone, params)]
 
 
 async def unheard_of(

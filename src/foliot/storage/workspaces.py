@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -36,6 +36,10 @@ class Workspace:
 class Room:
     is_archived: bool
     jobs: int  # not archived; counted to just past the limit
+
+
+async def slugs(tx: Tx, workspace_ids: Collection[WorkspaceId]) -> dict[WorkspaceId, str]:
+    return dict(await tx.fetch_tuples(sql.workspaces.slugs, {"ids": list(workspace_ids)}))
 
 
 async def insert_missing(tx: Tx, workspace_id: WorkspaceId, slug: str, name: str) -> None:

@@ -16,6 +16,9 @@ class InMemory:
     def read(self) -> Sequence[MasterKey]:
         return tuple(self.keys)
 
+    def may_add(self) -> None:
+        pass
+
     def add(self, key: MasterKey) -> None:
         self.keys.insert(0, key)
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from foliot.domain.errors import Invalid
 from foliot.handlers.http_config import EGRESS_ALLOW
-from foliot.handlers.registry import described
+from foliot.handlers.registry import described, refusal_of
 from foliot.web.validation import field_problems
 
 
@@ -19,6 +19,8 @@ def check_config(
     """All that is wrong with it, with pointers under /config. `egress_allow` is what may be reached beside the internet,
     where that is known here.
     """
+    if (why := refusal_of(kind)) is not None:
+        return [Invalid(why.message, pointer="/type", hint=why.hint)]
     known = described().get(kind)
     if known is None or known.config_shape is None:
         return []

@@ -190,6 +190,7 @@ def attempt_out(record: AttemptRecord) -> AttemptOut:
         finished_at=record.ended_at,
         duration_ms=None if record.ended_at is None else milliseconds(record.ended_at - record.leased_at),
         error=_error(record.error),
+        external_id=record.external_id,
     )
 
 

@@ -15,6 +15,7 @@ class WorkerOut(Shape):
     name: str
     status: Literal["alive", "draining", "lost"]
     queues: list[str]
+    host: str | None = Field(description="The host that it works for; such a worker serves no queue.")
     types: list[str]
     capacity: int = Field(description="How many runs it takes at once.")
     running: int = Field(description="Runs of this workspace that it has now.")

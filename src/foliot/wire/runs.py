@@ -35,6 +35,10 @@ class AttemptOut(Shape):
     finished_at: Instant | None = Field(description="Null while it is under way.")
     duration_ms: int | None
     error: RunErrorOut | None
+    external_id: str | None = Field(
+        default=None,
+        description="What Celery, RQ or BullMQ calls it, where it was handed over to one of them.",
+    )
 
 
 class AttemptsOut(Shape):

@@ -13,6 +13,7 @@ from foliot.wire.instants import Id, Instant
 from foliot.wire.jobs import JobOut
 from foliot.wire.runs import RunOut
 from foliot.wire.schedules import PlannedOut
+from foliot.wire.secrets import SecretOut
 from foliot.wire.shape import Shape
 from foliot.wire.workspaces import WorkspaceOut
 
@@ -80,6 +81,20 @@ class KeyDryRunOut(Shape):
     key: KeyOut
     made_valid: int = Field(default=0, description="Of a revocation: keys that it made and that would go on.")
     made_revoked: int = Field(default=0, description="Of a revocation: keys that would end with it.")
+
+
+class SecretDryRunOut(Shape):
+    """There is no value in it, as in no other answer."""
+
+    dry_run: Literal[True] = True
+    secret: SecretOut | None = Field(description="As it would stand; null where it would be gone.")
+    jobs: int = Field(description="How many jobs name it.")
+
+
+class RotationDryRunOut(Shape):
+    dry_run: Literal[True] = True
+    rotated: int = Field(description="How many secrets would be sealed anew.")
+    unreadable: int = Field(description="How many stay unreadable.")
 
 
 class MemberDryRunOut(Shape):

@@ -47,6 +47,9 @@ class KeyFile:
             )
         return read_keys(text, str(self._path))
 
+    def may_add(self) -> None:
+        """It may; whether the disk takes it shows when it does."""
+
     def add(self, key: MasterKey) -> None:
         """Written beside it and put in place whole: there is no moment without the keys that are in use."""
         keys = (key, *self.read())

@@ -49,7 +49,7 @@ from foliot.wiring.home import (
 from foliot.wiring.limits import failures_of, quotas_of
 from foliot.wiring.master_keys import given_keys, vault_of
 from foliot.wiring.reach import OWN_MACHINE, egress_allow_of, is_loopback, is_own_machine
-from foliot.wiring.worker import orders_of
+from foliot.wiring.worker import orders_of, refuse_without_results
 
 log = logging.getLogger(__name__)
 Say = Callable[[str], None]
@@ -98,6 +98,7 @@ class Node:
             who_may_enter_changed=self._door.forget,
             there_may_be_work=bell.ring,
         )
+        refuse_without_results(settings.celery_result_url)
         self._http = Http(
             uvicorn.Config(
                 create_app(

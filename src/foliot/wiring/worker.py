@@ -27,8 +27,9 @@ from foliot.domain.errors import FoliotError
 from foliot.engine.hints import Listening
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
+from foliot.handlers.bridges import NO_RESULTS
 from foliot.handlers.kept import Bounds
-from foliot.handlers.means import Means
+from foliot.handlers.means import Engines, Means
 from foliot.services import master_key
 from foliot.services.hints import Announcer, Hint
 from foliot.settings import Settings
@@ -72,6 +73,10 @@ class Orders:
     master_keys: tuple[str, ...] = field(default=(), repr=False)
     egress_allow: tuple[str, ...] = ()
     app: str | None = None  # module:app, whose jobs are brought up to date before any run starts
+    bridge_redis_url: str | None = field(default=None, repr=False)
+    celery_broker_url: str | None = field(default=None, repr=False)
+    celery_result_url: str | None = field(default=None, repr=False)
+    bridge_in_flight: int = 1_000
 
     def as_line(self) -> bytes:
         return json.dumps(asdict(self)).encode() + b"\n"
@@ -101,7 +106,16 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
         data_dir=str(settings.data_dir),
         master_keys=given_keys(settings),
         app=settings.app,
+        bridge_redis_url=settings.bridge_redis_url,
+        celery_broker_url=settings.celery_broker_url,
+        celery_result_url=settings.celery_result_url,
+        bridge_in_flight=settings.bridge_in_flight,
     )
+
+
+def refuse_without_results(celery_result_url: str | None) -> None:
+    """Wherever jobs are written: by the API, and by the app of a worker."""
+    registry.refuse("celery", None if celery_result_url else NO_RESULTS)
 
 
 def means_of(orders: Orders, database: Database | None) -> Means:
@@ -112,6 +126,7 @@ def means_of(orders: Orders, database: Database | None) -> Means:
         allow_commands=orders.allow_commands,
         command_env=tuple(orders.command_env),
         bounds=Bounds.of(orders.child_memory, orders.child_processes),
+        engines=Engines(orders.bridge_redis_url, orders.celery_broker_url, orders.celery_result_url),
     )
 
 
@@ -141,6 +156,7 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
         _watch_the_parent(lambda: soon(loop, stopping.set), orders.grace + HARD_END)
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(orders.url, size=PoolSize(1, 4)))
+        refuse_without_results(orders.celery_result_url)
         if orders.app is not None:
             await _load(orders.app, database, tuple(orders.egress_allow))
         name, lease = f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease)
@@ -155,7 +171,14 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
         handlers = registry.load(means_of(orders, database))
         keeping = Keeping(link, orders.artifact_bytes)
         worker = Worker(
-            link, handlers, reporter, orders.permits, logbook=logbook, meter=meter, keeping=keeping
+            link,
+            handlers,
+            reporter,
+            orders.permits,
+            logbook=logbook,
+            meter=meter,
+            keeping=keeping,
+            beside=orders.bridge_in_flight,
         )
         announcer = Announcer(database, TIMERS_PAUSE)
         stack.push_async_callback(announcer.close)

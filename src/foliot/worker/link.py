@@ -59,7 +59,7 @@ class LocalLink:
     vault: Vault | None = None  # without one, runs that need secrets fail
     most_artifact_bytes: int = MOST_BYTES
     artifact_room: int | None = None  # bytes that a workspace may have, where it has no quota of its own
-    _turns: Turns = field(default_factory=Turns)
+    _turns: dict[tuple[str, ...], Turns] = field(default_factory=dict)  # of each claim for other types
 
     async def register(self, types: Sequence[str], capacity: int) -> WorkerId:
         return await workers.register(
@@ -78,9 +78,10 @@ class LocalLink:
 
     async def claim(self, worker_id: WorkerId, types: Sequence[str], permits: int) -> list[Work]:
         found: list[Work] = []
+        turns = self._turns.setdefault(tuple(types), Turns())
         for queue in self.queues:
             if len(found) < permits:
-                claimer = Claimer(worker_id, queue, types, permits - len(found), self._turns)
+                claimer = Claimer(worker_id, queue, types, permits - len(found), turns)
                 loaded, orphans = await claim_work(self.database, claimer, self.vault)
                 found += loaded
                 for each in orphans:  # its lease is swept at its deadline

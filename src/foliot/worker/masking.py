@@ -13,7 +13,9 @@ class MaskedLines:
 
     def __init__(self, masks: Masks) -> None:
         self._masks = masks
-        self._before = ""  # the end of what has been let go, as it was written
+        self._before = (
+            ""  # of what has been let go, the end that may be the beginning of a secret, as it was written
+        )
         self._held: list[LogLine] = []
 
     def take(self, lines: list[LogLine]) -> list[LogLine]:
@@ -43,5 +45,5 @@ class MaskedLines:
             free.append(replace(line, text=masked(line.text, inside)) if inside else line)
             at = end
         self._held = self._held[len(free) :]
-        self._before = joined[max(0, at - self._masks.longest + 1) : at]
+        self._before = joined[at - self._masks.begun(joined[:at], least=1) : at]
         return free

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 from foliot import telemetry
 from foliot.domain.masking import MASK, NO_MASKS, Masks
-from foliot.domain.outcomes import AskedSkip, Failed
+from foliot.domain.outcomes import AskedSkip, Failed, Outcome
 from foliot.domain.run import RunError
 from foliot.handlers.registry import Assignment, Done, Handler, failed
 from foliot.sdk.context import (
@@ -32,6 +33,10 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _NOTHING_HIDDEN = nullcontext()
 
 
+def by_nobody() -> Outcome | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Shelf:
     """Where an attempt keeps its artifacts, and how large they may be."""
@@ -47,18 +52,25 @@ async def perform(
     masks: Masks = NO_MASKS,
     tell: Tell = told_nobody,
     shelf: Shelf | None = None,
+    ended_by: Callable[[], Outcome | None] = by_nobody,
 ) -> Done:
     """Raises nothing but CancelledError, when somebody ended it: its deadline, a person, a shutdown."""
     # What libraries tell in the log of this process is none of the run's, but may hold its secrets.
     with telemetry.hidden(masks) if masks else _NOTHING_HIDDEN:
         try:
-            done = await handler.run(assignment_of(work, write, tell, shelf or Shelf()))
+            done = await handler.run(assignment_of(work, write, tell, shelf or Shelf(), ended_by))
         except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
             done = _raised(error)
     return storable(done, masks)
 
 
-def assignment_of(work: Work, write: Write, tell: Tell, shelf: Shelf) -> Assignment:
+def assignment_of(
+    work: Work,
+    write: Write,
+    tell: Tell,
+    shelf: Shelf,
+    ended_by: Callable[[], Outcome | None] = by_nobody,
+) -> Assignment:
     claimed = work.claimed
     ctx = Context(
         workspace_id=str(claimed.workspace_id),
@@ -74,7 +86,7 @@ def assignment_of(work: Work, write: Write, tell: Tell, shelf: Shelf) -> Assignm
         keep=shelf.keep,
         tell=tell,
     )
-    return Assignment(ctx, work.config, work.input)
+    return Assignment(ctx, work.config, work.input, work.left, ended_by)
 
 
 def storable(done: Done, masks: Masks = NO_MASKS) -> Done:

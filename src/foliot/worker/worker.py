@@ -14,7 +14,7 @@ from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.masking import NO_MASKS, Masks
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, Succeeded, TimedOut
-from foliot.handlers.registry import Done, Handler, failed
+from foliot.handlers.registry import Done, Handler, failed, takes_permit
 from foliot.services.report import Report
 from foliot.services.work import Work
 from foliot.services.workers import Beat
@@ -35,6 +35,7 @@ AT_ONCE = timedelta(0)
 LOOK_EVERY = 1.0  # seconds between looks for work when no hint comes
 ENDS_WITHIN = 1.5  # seconds for work that was told to stop
 MOST_AT_ONCE = 500  # runs in one claim: the next is on its way while these are begun
+BESIDE = 1_000  # runs at once that take no permit
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +44,7 @@ class Attempt:
     work: Work
     worker_id: WorkerId
     due_by: float  # on the monotonic clock
+    takes_permit: bool
     why: Outcome | None = None  # what to report when it is ended from outside
     task: asyncio.Task[None] | None = None
 
@@ -60,6 +62,7 @@ class Worker:
         logbook: Logbook | None = None,
         meter: Meter | None = None,
         keeping: Keeping | None = None,
+        beside: int = BESIDE,
     ) -> None:
         self.wake: Callable[[], None] = lambda: None
         self.beat_soon: Callable[[], None] = lambda: None
@@ -68,9 +71,14 @@ class Worker:
         self.is_draining = False
         self._link = link
         self._handlers = handlers
-        self._types = sorted(handlers)
+        self._types = sorted(each for each, handler in handlers.items() if takes_permit(handler))
+        self._types_beside = sorted(
+            handlers.keys() - set(self._types)
+        )  # which only wait for work done elsewhere
         self._reporter = reporter
         self._permits = permits
+        self._beside = beside if self._types_beside else 0
+        self._running_beside = 0
         self._logbook = logbook or Logbook(link)
         self._meter = meter or Meter(link)
         self._keeping = keeping or Keeping(link)
@@ -85,20 +93,18 @@ class Worker:
         worker_id = self.id or await self.register()
         if self._is_unsure:
             await self._hand_back_unknown(worker_id)
-        free = self._permits - len(self._attempts)
-        if free <= 0 or self._reporter.owed > 2 * BATCH:
+        if self._reporter.owed > 2 * BATCH:
             return self._nap()  # the next attempt to end wakes us
+        free = self._permits + self._running_beside - len(self._attempts)
         try:
-            found = await self._link.claim(worker_id, self._types, min(free, MOST_AT_ONCE))
+            found = await self._claim(worker_id, self._types, free)
+            if self._types_beside:
+                room = self._beside - self._running_beside
+                found = await self._claim(worker_id, self._types_beside, room) or found
         except WorkerGone:
             if self.id == worker_id:
                 self.stop_all("given up for lost")
             return AT_ONCE
-        except BaseException:
-            self._is_unsure = True
-            raise
-        for work in found:
-            self._begin(work, worker_id)
         return AT_ONCE if found else self._nap()
 
     def heard(self, beat: Beat) -> None:
@@ -129,8 +135,13 @@ class Worker:
         return min((attempt.due_by for attempt in list(self._attempts.values())), default=None)
 
     async def drain(self, grace: float) -> None:
-        """Claim no more, let what runs finish, hand back what does not."""
+        """Claim no more, let what runs finish, hand back what does not. What is done elsewhere goes on without us, and is handed back
+        at once, so that another worker waits for it.
+        """
         self.is_draining = True
+        for attempt in list(self._attempts.values()):
+            if not attempt.takes_permit:
+                self._end(attempt, HandedBack())
         tasks = [attempt.task for attempt in self._attempts.values() if attempt.task]
         if tasks:
             await asyncio.wait(tasks, timeout=grace)
@@ -144,9 +155,10 @@ class Worker:
     async def register(self) -> WorkerId:
         """Under a new id; the step does it where there is none."""
         began = monotonic()
-        self.id = await self._link.register(self._types, self._permits)
+        types = sorted(self._handlers)
+        self.id = await self._link.register(types, self._permits + self._beside)
         self.when_registered(self.id, began)
-        log.info("worker.registered", extra={"worker": str(self.id), "types": self._types})
+        log.info("worker.registered", extra={"worker": str(self.id), "types": types})
         return self.id
 
     async def _hand_back_unknown(self, worker_id: WorkerId) -> None:
@@ -155,14 +167,30 @@ class Worker:
             self._reporter.put(report)
         self._is_unsure = False
 
+    async def _claim(self, worker_id: WorkerId, types: list[str], free: int) -> bool:
+        """Whether there was anything."""
+        if free <= 0 or not types:
+            return False  # the next attempt to end wakes us
+        try:
+            found = await self._link.claim(worker_id, types, min(free, MOST_AT_ONCE))
+        except WorkerGone:
+            raise
+        except BaseException:
+            self._is_unsure = True
+            raise
+        for work in found:
+            self._begin(work, worker_id)
+        return bool(found)
+
     def _begin(self, work: Work, worker_id: WorkerId) -> None:
         claimed = work.claimed
         key, due_by = (claimed.run_id, claimed.fence), monotonic() + work.left.total_seconds()
-        attempt = Attempt(key, work, worker_id, due_by)
+        attempt = Attempt(key, work, worker_id, due_by, claimed.type not in self._types_beside)
         if self.is_draining or self.id != worker_id:  # a claim under way when the end came
             self._report(attempt, Done(HandedBack()))
             return
         self._attempts[key] = attempt
+        self._running_beside += not attempt.takes_permit
         self._deadlines.add(due_by, attempt)
         attempt.task = asyncio.create_task(self._attempt(attempt))
 
@@ -172,7 +200,8 @@ class Worker:
             masks = Masks(work.masks) if work.masks else NO_MASKS
             write, tell = self._logbook.writer(*key, number, masks), self._meter.teller(*key, masks)
             shelf = Shelf(self._keeping.keeper(*key, number, attempt.worker_id), self._keeping.most_bytes)
-            done = await perform(self._handlers[work.claimed.type], work, write, masks, tell, shelf)
+            handler = self._handlers[work.claimed.type]
+            done = await perform(handler, work, write, masks, tell, shelf, lambda: attempt.why)
             if self._keeping.has_some_of(key):
                 done = await self._with_artifacts(key, done)
         except asyncio.CancelledError:
@@ -185,6 +214,7 @@ class Worker:
         self._deadlines.drop(attempt.due_by, attempt)
         self._report(attempt, done)  # first, so that at every moment it is known of
         del self._attempts[key]
+        self._running_beside -= not attempt.takes_permit
         self.wake()
 
     async def _with_artifacts(self, key: Key, done: Done) -> Done:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from foliot.sdk.asking import Ask, Ref, post
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
+from foliot.sdk.asynchronous.shared_dry_runs import AsyncSecretDryRuns
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut, SecretUser
 
@@ -14,6 +15,7 @@ from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut, SecretUser
 class AsyncSecrets:
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
+        self.dry_run = AsyncSecretDryRuns(http)
 
     async def list(
         self, *, name: str | None = None, limit: int = PAGE, cursor: str | None = None

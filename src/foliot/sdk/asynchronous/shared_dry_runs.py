@@ -1,15 +1,21 @@
-"""`client.calendars.dry_run`, `client.freezes.dry_run` and `client.runs.dry_run`: the same verbs, and nothing is kept."""
+"""`client.calendars.dry_run`, `client.secrets.dry_run`, `client.freezes.dry_run` and `client.runs.dry_run`: the same verbs, and nothing is kept."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foliot.sdk.asking import Ask, Ref, given, post
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.wire.calendars import CalendarIn
 from foliot.wire.freezes import FreezeIn, FreezePreviewOut
-from foliot.wire.trying import CalendarDryRunOut, FreezeLiftOut, RunDryRunOut
+from foliot.wire.trying import (
+    CalendarDryRunOut,
+    FreezeLiftOut,
+    RotationDryRunOut,
+    RunDryRunOut,
+    SecretDryRunOut,
+)
 
 
 class AsyncCalendarDryRuns:
@@ -35,6 +41,42 @@ class AsyncCalendarDryRuns:
     async def delete(self, calendar_id: Ref, *, force: bool = False) -> CalendarDryRunOut:
         ids, query = {"calendar_id": calendar_id}, {"force": force, "dry_run": True}
         return await self._http.ask(CalendarDryRunOut, Ask("DELETE", "/calendars/{calendar_id}", ids, query))
+
+
+class AsyncSecretDryRuns:
+    """Each answers with the secret as it would stand, without a value."""
+
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def create(self, name: str, value: str, *, agents: Sequence[Ref] = ()) -> SecretDryRunOut:
+        body = {"name": name, "value": value, "agents": [str(each) for each in agents]}
+        return await self._http.ask(SecretDryRunOut, post("/secrets", body=body, query={"dry_run": True}))
+
+    async def replace(self, secret_id: Ref, value: str) -> SecretDryRunOut:
+        ids, query = {"secret_id": secret_id}, {"dry_run": True}
+        return await self._http.ask(
+            SecretDryRunOut, Ask("PUT", "/secrets/{secret_id}", ids, query, {"value": value})
+        )
+
+    async def give(self, secret_id: Ref, agents: Sequence[Ref]) -> SecretDryRunOut:
+        ids, query, body = (
+            {"secret_id": secret_id},
+            {"dry_run": True},
+            {"agents": [str(each) for each in agents]},
+        )
+        return await self._http.ask(SecretDryRunOut, Ask("PATCH", "/secrets/{secret_id}", ids, query, body))
+
+    async def delete(self, secret_id: Ref, *, force: bool = False) -> SecretDryRunOut:
+        """`jobs` name it, and would fail without it."""
+        ids, query = {"secret_id": secret_id}, {"force": force, "dry_run": True}
+        return await self._http.ask(SecretDryRunOut, Ask("DELETE", "/secrets/{secret_id}", ids, query))
+
+    async def rotate(self, *, new_key: bool = False, accept_loss: bool = False) -> RotationDryRunOut:
+        """How many would be sealed anew, and how many cannot be read."""
+        body = {"new_key": new_key, "accept_loss": accept_loss}
+        ask = post("/master-key/rotate", body=body, query={"dry_run": True})
+        return await self._http.ask(RotationDryRunOut, ask)
 
 
 class AsyncFreezeDryRuns:

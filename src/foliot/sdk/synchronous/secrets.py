@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from foliot.sdk.asking import Ask, Ref, post
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
+from foliot.sdk.synchronous.shared_dry_runs import SecretDryRuns
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut, SecretUser
 
@@ -15,6 +16,7 @@ from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut, SecretUser
 class Secrets:
     def __init__(self, http: Http) -> None:
         self._http = http
+        self.dry_run = SecretDryRuns(http)
 
     def list(
         self, *, name: str | None = None, limit: int = PAGE, cursor: str | None = None

@@ -12,6 +12,17 @@ SELECT leases.run_id, leases.job_id, leases.trigger, leases.attempts, leases.ret
 -- name: of_run
 SELECT run_id, fence, worker_id FROM leases WHERE run_id = %(run_id)s;
 
+-- name: hand_over
+-- Under its fence: one that has been taken away meanwhile is somebody else's to name.
+WITH mine AS MATERIALIZED (
+    SELECT leases.run_id, handed.external_id
+      FROM leases
+      JOIN unnest(%(run_ids)s::uuid[], %(fences)s::int[], %(external_ids)s::text[]) AS handed (run_id, fence, external_id)
+        ON leases.run_id = handed.run_id AND leases.fence = handed.fence
+     ORDER BY leases.run_id
+       FOR UPDATE OF leases)
+UPDATE leases SET external_id = mine.external_id FROM mine WHERE leases.run_id = mine.run_id;
+
 -- name: told_already
 -- Reports that were taken before, and whose acknowledgement was lost: the run ended, or the attempt did, just so.
 SELECT told.run_id
@@ -55,11 +66,11 @@ ended AS (
      WHERE runs.id = settled.run_id AND settled.retry_at IS NULL
  RETURNING runs.id),
 tried AS (
-    INSERT INTO attempts (workspace_id, run_id, number, status, worker_id, fence, leased_at, ended_at, error)
+    INSERT INTO attempts (workspace_id, run_id, number, status, worker_id, fence, leased_at, ended_at, error, external_id)
     SELECT gone.workspace_id, gone.run_id, gone.attempts, settled.attempt, gone.worker_id, gone.fence, gone.leased_at, %(now)s,
-           settled.error
+           settled.error, gone.external_id
       FROM settled JOIN gone USING (run_id)
-     WHERE settled.retry_at IS NOT NULL OR gone.attempts > 1),
+     WHERE settled.retry_at IS NOT NULL OR gone.attempts > 1 OR gone.external_id IS NOT NULL),
 again AS (
     INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
                        target, read_only, timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
@@ -87,15 +98,16 @@ gone AS (
      WHERE leases.run_id = reported.run_id AND leases.fence = reported.fence AND leases.worker_id = reported.worker_id
        AND leases.exclusive AND NOT EXISTS (SELECT FROM limits WHERE limits.workspace_id = leases.workspace_id)
  RETURNING leases.workspace_id, leases.run_id, leases.job_id, leases.attempts, leases.worker_id, leases.fence, leases.leased_at,
-           leases.started_at, reported.output),
+           leases.started_at, leases.external_id, reported.output),
 ended AS (
     UPDATE runs
        SET status = 'succeeded', skip_reason = NULL, error = NULL, output = gone.output, started_at = gone.started_at,
            finished_at = %(now)s, attempt_count = gone.attempts, fence = gone.fence, worker_id = gone.worker_id
       FROM gone WHERE runs.id = gone.run_id),
 tried AS (
-    INSERT INTO attempts (workspace_id, run_id, number, status, worker_id, fence, leased_at, ended_at)
-    SELECT workspace_id, run_id, attempts, 'succeeded', worker_id, fence, leased_at, %(now)s FROM gone WHERE attempts > 1),
+    INSERT INTO attempts (workspace_id, run_id, number, status, worker_id, fence, leased_at, ended_at, external_id)
+    SELECT workspace_id, run_id, attempts, 'succeeded', worker_id, fence, leased_at, %(now)s, external_id
+      FROM gone WHERE attempts > 1 OR external_id IS NOT NULL),
 told AS (
     UPDATE timers
        SET version = version + 1, live = live - 1, live_run_id = CASE WHEN live > 1 THEN live_run_id END,

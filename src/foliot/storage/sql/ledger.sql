@@ -3,15 +3,15 @@ SELECT * FROM ledger WHERE id = %(run_id)s;
 
 -- name: attempts
 -- A run that ended with its first attempt is its own record of it; the attempt under way is the lease.
-SELECT number, status, worker_id, fence, leased_at, ended_at, error FROM attempts WHERE run_id = %(run_id)s
+SELECT number, status, worker_id, fence, leased_at, ended_at, error, external_id FROM attempts WHERE run_id = %(run_id)s
 UNION ALL
 SELECT 1, CASE status WHEN 'interrupted' THEN 'lost' WHEN 'skipped' THEN 'succeeded' ELSE status END, worker_id, fence, started_at,
-       finished_at, error
+       finished_at, error, NULL
   FROM runs
  WHERE id = %(run_id)s AND status IS NOT NULL AND attempt_count = 1 AND worker_id IS NOT NULL
    AND NOT EXISTS (SELECT FROM attempts WHERE attempts.run_id = runs.id)
 UNION ALL
-SELECT attempts, 'running', worker_id, fence, leased_at, NULL, NULL FROM leases WHERE run_id = %(run_id)s
+SELECT attempts, 'running', worker_id, fence, leased_at, NULL, NULL, external_id FROM leases WHERE run_id = %(run_id)s
  ORDER BY number;
 
 -- name: payloads

@@ -21,7 +21,7 @@ SELECT run_id, fence FROM leases WHERE worker_id = %(id)s AND cancel_requested_a
 
 -- name: gone
 SELECT known.run_id, known.fence
-  FROM unnest(%(run_ids)s::uuid[], %(fences)s::bigint[]) AS known (run_id, fence)
+  FROM unnest(%(run_ids)s::uuid[], %(fences)s::int[]) AS known (run_id, fence)
  WHERE NOT EXISTS (SELECT FROM leases
                     WHERE leases.run_id = known.run_id AND leases.fence = known.fence AND leases.worker_id = %(id)s);
 
@@ -47,4 +47,5 @@ SELECT run_id, job_id, fence, worker_id FROM leases
 SELECT run_id, job_id, fence, worker_id FROM leases WHERE cancel_requested_at < %(by)s LIMIT %(limit)s;
 
 -- name: count_alive
-SELECT count(*) AS alive FROM workers WHERE alive_until >= %(now)s;
+-- Those that serve queues; a host does what is meant for it alone.
+SELECT count(*) AS alive FROM workers WHERE alive_until >= %(now)s AND host_id IS NULL;

@@ -8,6 +8,9 @@ SELECT id, slug, name, default_timezone, settings, created_at, archived_at FROM 
 -- name: by_id
 SELECT id, slug, name, default_timezone, settings, created_at, archived_at FROM workspaces WHERE id = %(id)s;
 
+-- name: slugs
+SELECT id, slug FROM workspaces WHERE id = ANY (%(ids)s::uuid[]);
+
 -- name: insert
 INSERT INTO workspaces (id, slug, name, default_timezone, settings, created_at)
 VALUES (%(id)s, %(slug)s, %(name)s, %(default_timezone)s, %(settings)s, %(now)s)

@@ -55,6 +55,7 @@ def _worker(seen: WorkerSeen) -> WorkerOut:
         name=seen.name,
         status="lost" if not seen.is_alive else "draining" if seen.is_draining else "alive",
         queues=list(seen.queues),
+        host=seen.host,
         types=list(seen.types),
         capacity=seen.capacity,
         running=seen.running,

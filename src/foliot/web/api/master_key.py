@@ -5,9 +5,11 @@ from __future__ import annotations
 from foliot.services import master_key
 from foliot.web.api.params import Db
 from foliot.web.api.secrets import TheVault
+from foliot.web.api.trying import DryRun
 from foliot.web.auth import System
 from foliot.web.routes import CONFLICT, WITH_BODY, api_router
 from foliot.wire.secrets import MasterKeyOut, RotatedOut, RotateIn
+from foliot.wire.trying import RotationDryRunOut
 
 routes = api_router("secrets")
 
@@ -27,8 +29,15 @@ async def get_master_key(caller: System, db: Db, vault: TheVault) -> MasterKeyOu
 
 
 @routes.post("/master-key/rotate", responses={**CONFLICT, **WITH_BODY})
-async def rotate_master_key(wanted: RotateIn, caller: System, db: Db, vault: TheVault) -> RotatedOut:
+async def rotate_master_key(
+    wanted: RotateIn, caller: System, db: Db, vault: TheVault, dry_run: DryRun = False
+) -> RotatedOut | RotationDryRunOut:
     """Seal with the present key what older ones have sealed, up to a thousand secrets; ask again while some are left."""
+    if dry_run:
+        tried = await master_key.try_rotation(
+            db, vault, new_key=wanted.new_key, accept_loss=wanted.accept_loss
+        )
+        return RotationDryRunOut(rotated=tried.rotated, unreadable=tried.unreadable)
     done = await master_key.rotate(
         db, vault, caller.actor, new_key=wanted.new_key, accept_loss=wanted.accept_loss
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Depends, Path, Query, Request, Response
@@ -11,15 +12,18 @@ from foliot.services import Database, secrets
 from foliot.services.access import Caller
 from foliot.services.in_hand import no_such
 from foliot.services.paging import read_place, write_place
+from foliot.services.rehearsing import tried_secret
 from foliot.services.secrets import SecretRow
 from foliot.services.vault import Vault
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit
+from foliot.web.api.trying import DryRun, only_tried, shown
 from foliot.web.auth import Admin, Viewer
 from foliot.web.preconditions import IfMatch, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.instants import read_id
 from foliot.wire.pages import Page
 from foliot.wire.secrets import SecretChange, SecretIn, SecretOut, SecretUser, SecretValueIn
+from foliot.wire.trying import SecretDryRunOut
 
 routes = api_router("secrets")
 
@@ -40,15 +44,21 @@ SecretIdIn = Annotated[SecretId, Depends(_secret_id)]
 TheVault = Annotated[Vault, Depends(_vault)]
 
 
-@routes.post("/secrets", status_code=201, responses={**CONFLICT, **WITH_BODY})
+@routes.post("/secrets", status_code=201, responses={**only_tried(SecretDryRunOut), **CONFLICT, **WITH_BODY})
 async def create_secret(
-    secret: SecretIn, caller: Admin, db: Db, vault: TheVault, response: Response
-) -> SecretOut:
+    secret: SecretIn, caller: Admin, db: Db, vault: TheVault, response: Response, dry_run: DryRun = False
+) -> SecretOut | SecretDryRunOut:
     """Keep a value. Jobs use it by `{"secret": "<name>"}` anywhere in their config."""
     agents = [PrincipalId(each) for each in secret.agents]
-    secret_id = await secrets.create(
-        db, vault, caller.workspace_id, secret.name, secret.value, caller.actor, agents
-    )
+
+    async def act(db: Database, vault: Vault) -> SecretId:
+        home, by = caller.workspace_id, caller.actor
+        return await secrets.create(db, vault, home, secret.name, secret.value, by, agents)
+
+    if dry_run:
+        response.status_code = 200
+        return await _tried(db, vault, caller, act)
+    secret_id = await act(db, vault)
     response.headers["Location"] = f"/api/v1/secrets/{secret_id}"
     return await _as_it_stands(db, vault, caller, secret_id, response)
 
@@ -98,10 +108,18 @@ async def replace_secret(
     vault: TheVault,
     response: Response,
     if_match: IfMatch = None,
-) -> SecretOut:
+    dry_run: DryRun = False,
+) -> SecretOut | SecretDryRunOut:
     """A new value, as its next version. Attempts that begin from now on get it; the old one is gone."""
     seen = await _seen(db, caller, secret_id, if_match)
-    await secrets.replace(db, vault, caller.workspace_id, secret_id, secret.value, caller.actor, seen)
+
+    async def act(db: Database, vault: Vault) -> SecretId:
+        await secrets.replace(db, vault, caller.workspace_id, secret_id, secret.value, caller.actor, seen)
+        return secret_id
+
+    if dry_run:
+        return await _tried(db, vault, caller, act)
+    await act(db, vault)
     return await _as_it_stands(db, vault, caller, secret_id, response)
 
 
@@ -114,25 +132,65 @@ async def give_secret(
     vault: TheVault,
     response: Response,
     if_match: IfMatch = None,
-) -> SecretOut:
+    dry_run: DryRun = False,
+) -> SecretOut | SecretDryRunOut:
     """Which agents may name it in the jobs that they write."""
     seen = await _seen(db, caller, secret_id, if_match)
     agents = [PrincipalId(each) for each in change.agents]
-    await secrets.give(db, caller.workspace_id, secret_id, agents, caller.actor, seen)
+
+    async def act(db: Database, vault: Vault) -> SecretId:
+        await secrets.give(db, caller.workspace_id, secret_id, agents, caller.actor, seen)
+        return secret_id
+
+    if dry_run:
+        return await _tried(db, vault, caller, act)
+    await act(db, vault)
     return await _as_it_stands(db, vault, caller, secret_id, response)
 
 
-@routes.delete("/secrets/{secret_id}", status_code=204, responses={**NOT_FOUND, **CONFLICT, **STALE})
+@routes.delete(
+    "/secrets/{secret_id}",
+    status_code=204,
+    response_model=None,
+    responses={**only_tried(SecretDryRunOut), **NOT_FOUND, **CONFLICT, **STALE},
+)
 async def delete_secret(
     secret_id: SecretIdIn,
     caller: Admin,
     db: Db,
+    vault: TheVault,
     force: Annotated[bool, Query(description="Also while jobs name it; their runs then fail.")] = False,
     if_match: IfMatch = None,
-) -> None:
+    dry_run: DryRun = False,
+) -> Response | None:
     """Refused while jobs name it, unless `force`."""
     seen = await _seen(db, caller, secret_id, if_match)
-    await secrets.delete(db, caller.workspace_id, secret_id, caller.actor, seen, force=force)
+
+    async def act(db: Database, vault: Vault) -> SecretId:
+        await secrets.delete(db, caller.workspace_id, secret_id, caller.actor, seen, force=force)
+        return secret_id
+
+    if dry_run:
+        users = (await secrets.get(db, caller.workspace_id, secret_id)).users
+        tried = await _tried(db, vault, caller, act, gone=True)
+        return shown(tried.model_copy(update={"jobs": users}))
+    await act(db, vault)
+    return None
+
+
+async def _tried(
+    db: Database,
+    vault: Vault,
+    caller: Caller,
+    act: Callable[[Database, Vault], Awaitable[SecretId]],
+    *,
+    gone: bool = False,
+) -> SecretDryRunOut:
+    row = await tried_secret(db, vault, caller.workspace_id, act, gone=gone)
+    if row is None:
+        return SecretDryRunOut(secret=None, jobs=0)
+    told = secret_out(row, vault).model_copy(update={"readable": True})
+    return SecretDryRunOut(secret=told, jobs=row.users)
 
 
 def secret_out(row: SecretRow, vault: Vault) -> SecretOut:

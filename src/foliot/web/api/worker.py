@@ -91,7 +91,7 @@ async def report_work(told: wire.ReportIn, caller: Works, db: Db, tell: Tell) ->
 
 
 @routes.post("/worker/leave", status_code=204, responses=WITH_BODY)
-async def leave(leaving: wire.LeaveIn, caller: Works, db: Db, tell: Tell) -> None:
+async def leave_work(leaving: wire.LeaveIn, caller: Works, db: Db, tell: Tell) -> None:
     """In good order: what it still holds goes to others, and nothing is spent."""
     await remote.leave(db, speaker_of(caller), WorkerId(leaving.worker_id))
     tell(Hint.READY)

@@ -1,0 +1,99 @@
+"""`./dev bench worker`: no-op runs a second of one worker process, ours and others', and what 10,000 running runs cost a heartbeat."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.engine.report import merge
+from bench.engine.rival import BATCHES, NotInstalledError, rival
+from bench.engine.setup import Bench, bench
+from bench.worker import ours, redis_rivals
+
+ON_THE_LOOP, IN_A_PROCESS = "bench.worker.functions:on_the_loop", "bench.worker.functions:plain"
+RUNNING = 10_000
+BAR = 8_000  # runs a second; and no fewer than pgqueuer
+
+
+@dataclass(slots=True)
+class Figures:
+    found: dict[str, float] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def add(self, key: str, value: float, note: str) -> None:
+        self.found[key], self.notes[key] = round(value, 3), note
+        print(f"{key}: {value:,.4g}  ({note})", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="./dev bench worker")
+    parser.add_argument(
+        "--runs", type=int, default=30_000, help="for the fast ones; the slow ones get a part of it"
+    )
+    runs: int = parser.parse_args().runs
+    load, figures = os.getloadavg()[0], Figures()
+    with bench() as server:
+        measure_ours(server, figures, runs)
+        measure_beside(server, figures, runs)
+    for key, measure, count in REDIS:
+        jobs = min(count, runs)
+        figures.add(key, measure(jobs), f"{jobs:,} jobs")
+    show(figures, load)
+    merge(figures.found)
+
+
+def measure_ours(server: Bench, figures: Figures, runs: int) -> None:
+    found = ours.measure(server, runs, ON_THE_LOOP)
+    cost = f"each {found.cpu_us[0]:.0f} us of the worker and {found.cpu_us[1]:.0f} us of PostgreSQL"
+    figures.add("worker_runs_per_s", found.per_second, f"{found.count:,} async functions; {cost}")
+    found = ours.measure(server, min(5_000, runs), IN_A_PROCESS, ours.CHILDREN)
+    figures.add(
+        "worker_child_runs_per_s", found.per_second, f"{found.count:,} functions in {ours.CHILDREN} processes"
+    )
+    beat = ours.measure_heartbeat(server, RUNNING)
+    cost = f"{beat.own_cpu:.1f} ms of the worker and {beat.server_cpu:.1f} ms of PostgreSQL"
+    figures.add("heartbeat_10k_ms", beat.took, f"{beat.runs:,} runs, one beat in 10 s; {cost}")
+
+
+def measure_beside(server: Bench, figures: Figures, runs: int) -> None:
+    try:
+        with rival() as installed:
+            batches = {size: installed.measure(server, runs, size).per_second for size in BATCHES}
+            size, best = max(batches.items(), key=lambda each: each[1])
+            figures.add("pgqueuer_runs_per_s", best, f"{runs:,} jobs in batches of {size}")
+            jobs = min(3_000, runs)
+            many = {
+                size: installed.measure_procrastinate(server, jobs, size).per_second for size in (1, 10, 100)
+            }
+            size, best = max(many.items(), key=lambda each: each[1])
+            figures.add("procrastinate_runs_per_s", best, f"{jobs:,} jobs, {size} at once")
+    except NotInstalledError as error:
+        print(f"pgqueuer and procrastinate were not measured: {error}", file=sys.stderr)
+
+
+REDIS: tuple[tuple[str, Callable[[int], float], int], ...] = (
+    ("rq_runs_per_s", redis_rivals.measure_rq, 500),
+    ("celery_runs_per_s", redis_rivals.measure_celery, 3_000),
+    ("bullmq_runs_per_s", redis_rivals.measure_bullmq, 10_000),
+)
+
+
+def show(figures: Figures, load: float) -> None:
+    table = Table("figure", "measured", "bar", "with", title="One worker process")
+    least = max(BAR, figures.found.get("pgqueuer_runs_per_s", 0.0))
+    for key, value in figures.found.items():
+        bar = f">= {least:,.0f}" if key == "worker_runs_per_s" else ""
+        table.add_row(key, f"{value:,.0f}" if value >= 100 else f"{value:,.3g}", bar, figures.notes[key])
+    console = Console(width=150)
+    console.print(table)
+    console.print(f"load before: {load:.1f}", highlight=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+"""The Celery app of these tests, for `celery -A tests.bridges.celery_app worker`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from celery import Celery
+
+from tests.bridges import chores
+
+app = Celery("tests", broker=os.environ["BROKER"], backend=os.environ["BROKER"])
+
+
+@app.task(name="chores.work", ignore_result=True)  # type: ignore[untyped-decorator]  # a hand-over asks for the result all the same
+def work(**given: Any) -> Any:
+    return chores.work(**given)

@@ -1,0 +1,32 @@
+"""A bridge that is killed between its push and the note that confirms it: `python -m tests.bridges.dying DATABASE BROKER TYPE`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from datetime import timedelta
+from typing import Any
+
+from foliot.handlers.bridging.notes import Notes
+from foliot.handlers.means import Engines
+from foliot.storage.tx import Database
+from tests.bridges.station import station
+
+
+async def die(self: Notes, handovers: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def main(database_url: str, broker: str, kind: str) -> None:
+    Notes.confirm = die  # type: ignore[method-assign]
+    async with (
+        Database(database_url) as database,
+        station(database, kind, Engines(broker, broker, broker), timedelta(seconds=1)),
+    ):
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

