@@ -20,6 +20,7 @@ from foliot.services.tick import tick
 from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, job
+from tests.web.leaving import leave
 
 CANARY = "kanari7f3e9c"
 FRAGMENT = "kanari7f"  # what a stranger may send: an answer that holds more of it than this has leaked
@@ -109,6 +110,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
             broke = Failed(RunError("boom", f"{CANARY} error"), permanent=True)
             await report(town.database, [Report(run.run_id, run.job_id, run.fence, worker, broke)])
             nest.ids["run_id"] = str(run.run_id)
+            nest.ids["artifact_name"] = await leave(town.database, str(run.run_id))
         await made(f"/jobs/{task['id']}/pause", {"reason": f"{CANARY} reason"})
         nest.ids |= {
             "job_id": task["id"], "calendar_id": calendar["id"], "freeze_id": freeze["id"], "member_id": member["id"],
