@@ -113,6 +113,14 @@ TABLE = {
     ("DELETE", "/api/v1/secrets/{secret_id}"): "admin",
     ("GET", "/api/v1/master-key"): "system",
     ("POST", "/api/v1/master-key/rotate"): "system",
+    ("PUT", "/api/v1/job-types/{job_type}"): "admin",
+    ("POST", "/api/v1/rooms"): "editor",
+    ("GET", "/api/v1/rooms"): "viewer",
+    ("GET", "/api/v1/rooms/{room_id}"): "viewer",
+    ("PATCH", "/api/v1/rooms/{room_id}"): "editor",
+    ("DELETE", "/api/v1/rooms/{room_id}"): "editor",
+    ("POST", "/api/v1/rooms/{room_id}/messages"): "operator",
+    ("GET", "/api/v1/rooms/{room_id}/messages"): "viewer",
     ("GET", "/openapi.json"): "viewer",
 }
 

@@ -52,6 +52,7 @@ SENT: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/api/v1/secrets/{secret_id}"): {"json": {"value": "another"}},
     ("PATCH", "/api/v1/secrets/{secret_id}"): {"json": {"agents": []}},
     ("POST", "/api/v1/jobs/{job_id}/revert"): {"json": {"revision": 1}},
+    ("POST", "/api/v1/rooms/{room_id}/messages"): {"json": {"text": "hello"}},
     ("POST", "/api/v1/hosts/{host_id}/instances"): {"json": {"name": "pve"}},
     ("POST", "/api/v1/jobs/{job_id}/backfill"): {
         "json": {"from": "2027-01-14T00:00:00Z", "to": "2027-01-15T00:00:00Z", "dry_run": True}
@@ -63,7 +64,8 @@ SHARED = frozenset({"calendar_id", "freeze_id", "host_id", "instance_id"})
 # What agents may ask for beside the things they own. A new route that changes something is not for them until it stands here.
 # The verbs on many jobs find the agent's own alone, by filter and by id.
 FOR_AGENTS = frozenset(
-    ("POST", f"/api/v1/{path}") for path in ("jobs", "jobs/bulk", "jobs/batch-delete", "preview", "keys")
+    ("POST", f"/api/v1/{path}")
+    for path in ("jobs", "jobs/bulk", "jobs/batch-delete", "preview", "keys", "rooms")
 )
 
 
@@ -126,6 +128,7 @@ class Makers:
             "workspace": self.workspace,
             "calendar_id": self.calendar,
             "freeze_id": self.freeze,
+            "room_id": self.room,
             "secret_id": self.secret,
             "host_id": self.host,
             "instance_id": self.instance,
@@ -175,6 +178,9 @@ class Makers:
         return await self.made(
             workspace, "/freezes", {"reason": "canary-shared", "start_at": "2100-01-01T00:00:00Z"}
         )
+
+    async def room(self, workspace: str) -> str:
+        return await self.made(workspace, "/rooms", {"name": "canary-5b1f"})
 
     async def secret(self, workspace: str) -> str:
         return await self.made(

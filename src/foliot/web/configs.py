@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import WorkspaceId
+from foliot.handlers.http_config import EGRESS_ALLOW
 from foliot.handlers.registry import described, refusal_of
 from foliot.services import Database, job_types
 from foliot.web.validation import field_problems
@@ -20,9 +21,14 @@ MOST_TOLD = 20
 
 
 def check_config(
-    kind: str, config: Mapping[str, Any], schema: Mapping[str, Any] | None = None
+    kind: str,
+    config: Mapping[str, Any],
+    schema: Mapping[str, Any] | None = None,
+    egress_allow: Sequence[str] | None = None,
 ) -> list[Invalid]:
-    """All that is wrong with it, with pointers under /config. `schema` is what a worker has told of a type that is not known here."""
+    """All that is wrong with it, with pointers under /config. `schema` is what a worker has told of a type that is not known here;
+    `egress_allow` is what may be reached beside the internet, where that is known here.
+    """
     if (why := refusal_of(kind)) is not None:
         return [Invalid(why.message, pointer="/type", hint=why.hint)]
     known = described().get(kind)
@@ -30,8 +36,9 @@ def check_config(
         return [] if schema is None else _misfits(config, schema)
     if known.config_shape is None:
         return []
+    context = {} if egress_allow is None else {EGRESS_ALLOW: egress_allow}
     try:
-        known.config_shape.model_validate(dict(config))
+        known.config_shape.model_validate(dict(config), context=context)
     except ValidationError as error:
         told = [{**each, "loc": ("body", "config", *each["loc"])} for each in error.errors(include_url=False)]
         return [

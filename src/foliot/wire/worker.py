@@ -165,7 +165,9 @@ class ReportItem(Shape):
     outcome: Literal["succeeded", "failed", "timed_out", "cancelled", "handed_back", "retry", "skipped"]
     error: ReportError | None = Field(default=None, description="Of a failure.")
     permanent: bool = Field(default=False, description="Of a failure: trying again would not help.")
-    after: Duration | None = Field(default=None, description="Of retry: when to be called again.")
+    after: Duration | None = Field(
+        default=None, description="Of retry: when to be called again. Of a failure: not before."
+    )
     note: str = Field(default="", max_length=4_000, description="Of skipped: why.")
     output: Any = None
 

@@ -43,6 +43,7 @@ from foliot.wiring.beating import LAST_WORDS_WITHIN, Beating, leave, soon
 from foliot.wiring.collecting import collect_seldom
 from foliot.wiring.limits import artifact_room
 from foliot.wiring.master_keys import given_keys, vault_of
+from foliot.wiring.reach import egress_allow_of
 from foliot.worker.heart import STUCK
 from foliot.worker.keeping import Keeping
 from foliot.worker.link import Link, LocalLink
@@ -75,6 +76,7 @@ class Orders:
     artifact_bytes: int = MOST_BYTES
     artifact_room: int | None = None  # of a workspace, in bytes
     master_keys: tuple[str, ...] = field(default=(), repr=False)
+    egress_allow: tuple[str, ...] = ()
     app: str | None = None  # module:app, whose jobs are brought up to date before any run starts
     bridge_redis_url: str | None = field(default=None, repr=False)
     celery_broker_url: str | None = field(default=None, repr=False)
@@ -99,6 +101,7 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
         lease=settings.worker_lease,
         log_format=settings.log_format,
         log_level=settings.log_level,
+        egress_allow=egress_allow_of(settings),
         allow_commands=settings.allow_commands,
         command_env=settings.command_env,
         child_memory=settings.child_memory,
@@ -124,6 +127,7 @@ def means_of(orders: Orders, database: Database | None) -> Means:
     """What handlers get of this process. Orders came as JSON, which has lists alone."""
     return Means(
         database,
+        egress_allow=tuple(orders.egress_allow),
         allow_commands=orders.allow_commands,
         command_env=tuple(orders.command_env),
         bounds=Bounds.of(orders.child_memory, orders.child_processes),
@@ -158,7 +162,8 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(orders.url, size=PoolSize(1, 4)))
         refuse_without_results(orders.celery_result_url)
-        app = None if orders.app is None else await _load(orders.app, database)
+        egress_allow = tuple(orders.egress_allow)
+        app = None if orders.app is None else await _load(orders.app, database, egress_allow)
         name, lease = f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease)
         vault = vault_of(orders.master_keys, Path(orders.data_dir))
         if not is_child:  # the node has looked already
@@ -236,12 +241,12 @@ def _told(name: str, described: Described) -> TypeTold:
     return TypeTold(name, described.description, described.config_schema)
 
 
-async def _load(address: str, database: Database) -> Foliot:
+async def _load(address: str, database: Database, egress_allow: tuple[str, ...]) -> Foliot:
     # With it comes much of the edge, which a worker without an app does not need.
     from foliot.wiring import apps  # noqa: PLC0415
 
     app = await asyncio.to_thread(apps.load_app, address)
-    await apps.bring_up_to_date(database, app)
+    await apps.bring_up_to_date(database, app, egress_allow)
     return app
 
 

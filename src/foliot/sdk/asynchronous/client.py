@@ -15,6 +15,7 @@ from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.identity import AsyncKeys, AsyncMembers, AsyncWorkspaces
 from foliot.sdk.asynchronous.jobs import AsyncJobs
 from foliot.sdk.asynchronous.limits import AsyncLimits
+from foliot.sdk.asynchronous.rooms import AsyncRooms
 from foliot.sdk.asynchronous.runs import AsyncRuns
 from foliot.sdk.asynchronous.secrets import AsyncSecrets
 from foliot.sdk.asynchronous.streaming import events_of
@@ -56,6 +57,7 @@ class AsyncClient:
         self.calendars = AsyncCalendars(self._http)
         self.freezes = AsyncFreezes(self._http)
         self.limits = AsyncLimits(self._http)
+        self.rooms = AsyncRooms(self._http)
         self.keys = AsyncKeys(self._http)
         self.members = AsyncMembers(self._http)
         self.workspaces = AsyncWorkspaces(self._http)

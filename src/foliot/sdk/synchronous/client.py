@@ -19,6 +19,7 @@ from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.identity import Keys, Members, Workspaces
 from foliot.sdk.synchronous.jobs import Jobs
 from foliot.sdk.synchronous.limits import Limits
+from foliot.sdk.synchronous.rooms import Rooms
 from foliot.sdk.synchronous.runs import Runs
 from foliot.sdk.synchronous.secrets import Secrets
 from foliot.sdk.synchronous.streaming import events_of
@@ -57,6 +58,7 @@ class Client:
         self.calendars = Calendars(self._http)
         self.freezes = Freezes(self._http)
         self.limits = Limits(self._http)
+        self.rooms = Rooms(self._http)
         self.keys = Keys(self._http)
         self.members = Members(self._http)
         self.workspaces = Workspaces(self._http)
