@@ -55,7 +55,7 @@ def test_every_mistake_is_told_at_once_with_its_source(tmp_path: Path) -> None:
         "log_level in foliot.toml is 7; it must be debug, info, warning or error.",
         (
             "FOLIOT_EGRESS_ALLOW from the environment is '10.0.0.0/8, home'; "
-            "it must be networks such as 10.0.0.0/8, divided by commas."
+            "it must be networks such as 10.0.0.0/8, divided by commas, or none."
         ),
         "--port is '99999'; it must be a whole number from 0 to 65535.",
     ]

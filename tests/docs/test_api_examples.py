@@ -64,6 +64,8 @@ async def objects(town: Town, name: str, wanted: str) -> dict[str, str]:
         await ask(town, "POST", f"/jobs/{found['job_id']}/skip-next")
     if "run_id" in wanted:
         found["run_id"] = await made(town, f"/jobs/{found['job_id']}/run", {})
+    if "{job_type}" in wanted:
+        found["job_type"] = "python"
     if "artifact_name" in wanted:
         found["artifact_name"] = await leave(town.database, found["run_id"])
     if name == "retry_run":
@@ -77,6 +79,10 @@ async def objects(town: Town, name: str, wanted: str) -> dict[str, str]:
         found["key_id"] = await made(town, "/keys", {"name": name})
     if "member_id" in wanted:
         found["member_id"] = await made(town, "/members", {"name": name, "kind": "user", "role": "editor"})
+    if "room_id" in wanted:
+        found["room_id"] = await made(town, "/rooms", {"name": name})
+    if name == "read_messages":
+        await ask(town, "POST", f"/rooms/{found['room_id']}/messages", json={"text": name})
     if name == "remove_limit":
         await ask(town, "PUT", "/limits", json=BODIES["set_limit"])
     if "agent_id" in wanted:

@@ -80,6 +80,16 @@ def test_a_handler_may_name_the_wait_but_not_the_number_of_retries() -> None:
     assert after_failure(Retry(1), 1, NOW, 0.0, asked=seconds(3)) == GiveUp(NoRetry.EXHAUSTED)
 
 
+def test_a_target_may_lengthen_the_wait_and_never_shorten_it() -> None:
+    policy = Retry(1, Backoff.FIXED, base=seconds(10))
+    assert after_failure(policy, 0, NOW, 0.0, least=seconds(3)) == RetryAt(NOW + seconds(10))
+    assert after_failure(policy, 0, NOW, 0.0, least=seconds(30)) == RetryAt(NOW + seconds(30))
+    tomorrow = after_failure(
+        policy, 0, NOW, 0.0, least=timedelta(days=1), next_planned_at=NOW + timedelta(hours=1)
+    )
+    assert tomorrow == GiveUp(NoRetry.PAST_NEXT)
+
+
 def test_every_reason_to_give_up_has_a_sentence() -> None:
     assert all(GiveUp(why).sentence.endswith(".") for why in NoRetry)
 

@@ -1,4 +1,4 @@
-"""The example of the client, against `foliot serve` with no address or key given but the data directory's."""
+"""The examples of the client, against `foliot serve` with no address or key given but the data directory's."""
 
 from __future__ import annotations
 
@@ -42,6 +42,15 @@ def test_the_example_of_the_client_makes_a_job_and_sees_its_three_runs(tmp_path:
     # A planned time that came while the worker was still starting is on record as skipped: it overlapped.
     assert ends.pop("succeeded") == 3, done.stdout
     assert set(ends) <= {"skipped"}
+
+
+def test_the_example_of_rooms_asks_twice_and_is_answered(tmp_path: Path) -> None:
+    done = run_example("rooms.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert sum("What is on today?" in line for line in said) == 2
+    assert sum(line.endswith(": Three tickets and the release.") for line in said) == 2
+    assert [line.partition(" left message ")[1] for line in said[-2:]] == [" left message "] * 2
 
 
 def test_the_example_of_secrets_uses_one_and_shows_it_nowhere(tmp_path: Path) -> None:

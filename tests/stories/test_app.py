@@ -10,7 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from foliot import Client
+from foliot.sdk import Invalid
 from tests.stories.serving import Serving, wait_until
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "app.py"
@@ -58,6 +61,48 @@ def test_the_example_of_an_app_runs_and_a_second_start_changes_nothing(serve: An
     serving.stop()
     again = serve(**told)
     again.wait_for(r'"app.synced".*"made": \[\], "changed": \[\], "same": 4')
+
+
+def test_the_example_of_job_types_runs_and_its_configurations_are_checked(serve: Any, data_dir: Path) -> None:
+    shutil.copy(EXAMPLE.with_name("job_types.py"), data_dir.parent)
+    serving = serve(FOLIOT_APP="job_types:app", FOLIOT_LOG_FORMAT="json")
+    url = serving.wait_for(r'"server.started".*"url": "([^"]+)"')[1]
+    serving.wait_for(r'"worker.registered"')
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+    env = kept | {"FOLIOT_API_URL": url, "FOLIOT_DATA_DIR": str(data_dir)}
+
+    def ran(*command: str) -> str:
+        done = subprocess.run(
+            command, cwd=data_dir.parent, env=env, capture_output=True, text=True, check=False, timeout=90
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    said = ran(sys.executable, "job_types.py")
+    assert said.splitlines() == [
+        "DATA_SYNC: succeeded, {'from': 'crm', 'copied': 2}",
+        "AI_GENERATION: succeeded, hello hello hello",
+        "REPORT_GENERATION: succeeded, sales",
+        "ALERT_CHECK: succeeded, {'alert': True}",
+        "OUTCOME_CALCULATION: succeeded, 3",
+        "CUSTOM: succeeded, {'x': 1, 'y': 2}",
+    ]
+    foliot = str(Path(sys.executable).with_name("foliot"))
+    assert "sales.csv" in ran(foliot, "runs", "artifacts", "list", "report_generation#1")
+    assert (
+        ran(foliot, "runs", "artifacts", "get", "report_generation#1", "sales.csv", "--to", "-")
+        == "day,sales\nmon,12\n"
+    )
+    with Client(url, (data_dir / "admin.key").read_text().strip()) as client:
+        types = {each.name: each for each in client.job_types().items}
+        assert types["DATA_SYNC"].config_schema is not None
+        assert (types["DATA_SYNC"].active, types["DATA_SYNC"].known_to) == (True, ["workers"])
+        wanted = {"name": "wrong", "type": "DATA_SYNC", "schedule": {"kind": "manual"}}
+        with pytest.raises(Invalid) as refused:
+            client.jobs.create({**wanted, "config": {"source": 1, "tables": ["a", 2]}})
+        assert [each.pointer for each in refused.value.errors] == ["/config/source", "/config/tables/1"]
+        assert client.jobs.create({**wanted, "config": {"source": "crm"}}).warnings == []
+        serving.stop()
 
 
 def test_a_decorated_function_whose_worker_is_killed_runs_again_under_the_same_run(

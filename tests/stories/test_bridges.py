@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,9 +12,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.bridges.engines import free_port, valkey
+from foliot import Client
+from foliot.wire.runs import AttemptOut
+from tests.bridges.engines import ROOT, RQ, free_port, valkey
+from tests.stories.serving import Serving, wait_until
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 WORKERS = {
     "celery": ("celery", "-A", "bridge_celery", "worker", "--queues", "jobs-default", "--concurrency", "1"),
     "rq": ("rq.cli", "worker", "--url", "{url}", "jobs-default"),
@@ -65,3 +69,43 @@ def test_the_examples_of_the_bridges_run_against_real_workers(serve: Any, data_d
             assert "'charged': 4" in done.stdout
         serving.stop()
         assert url not in serving.said
+
+
+def test_a_run_whose_worker_is_killed_while_it_waits_is_done_once_by_the_engine(
+    serve: Any, data_dir: Path
+) -> None:
+    folder, gate = data_dir.parent, data_dir.parent / "gate"
+    with valkey(folder / "valkey", free_port()) as server, RQ.worker(server.connection_url, folder / "log"):
+        serving = serve(
+            FOLIOT_BRIDGE_REDIS_URL=server.connection_url, FOLIOT_LOG_FORMAT="json", FOLIOT_WORKER_LEASE="3"
+        )
+        url = serving.wait_for(r'"server.started".*"url": "([^"]+)"')[1]
+        with Client(url, (data_dir / "admin.key").read_text().strip()) as client:
+            job = client.jobs.create(
+                name="chore",
+                type="rq",
+                schedule={"kind": "manual"},
+                config=dict(RQ.config),
+                payload={"sink": str(folder / "sink"), "gate": str(gate), "value": 1},
+            )
+            run = client.jobs.run(job.id)
+            wait_until((folder / "sink").exists, "the engine to begin")
+            wait_until(lambda: _attempts(client, run.id)[0].external_id, "the engine's id")
+            os.kill(_worker_pid(serving), signal.SIGKILL)
+            wait_until(lambda: len(_attempts(client, run.id)) == 2, "the second attempt")
+            gate.touch()
+            wait_until(lambda: client.runs.get(run.id).finished_at, "the end")
+            done = client.runs.get(run.id)
+    assert (done.status, done.output) == ("succeeded", {"value": 1})
+    assert [each.status for each in done.attempts or ()] == ["lost", "succeeded"]
+    assert {each.external_id for each in done.attempts or ()} == {f"foliot-{run.id}-1"}
+    assert (folder / "sink").read_text() == "begun\n"
+
+
+def _attempts(client: Client, run_id: Any) -> list[AttemptOut]:
+    return client.runs.get(run_id).attempts or []
+
+
+def _worker_pid(serving: Serving) -> int:
+    serving.wait_for(r'"worker.started"')
+    return next(int(each["pid"]) for each in serving.events() if each.get("event") == "worker.started")

@@ -46,7 +46,7 @@ def test_jobs_of_every_kind_run_every_second_and_succeed(serve: Any, stage: Stag
         def log_message(self, *args: object) -> None:
             pass
 
-    serving = begin(serve, stage)
+    serving = begin(serve, stage, FOLIOT_EGRESS_ALLOW="127.0.0.0/8")
     with ThreadingHTTPServer(("127.0.0.1", 0), Target) as target:
         threading.Thread(target=target.serve_forever, daemon=True).start()
         stage.create("quickly", EVERY_SECOND)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from foliot.domain.access import MemberRole
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
@@ -56,6 +57,8 @@ async def town(server: Databases) -> AsyncIterator[Town]:
             Database(pool_url(url), clock=ManualClock()) as database,
             founded(database, stopping=True) as made,
         ):
+            worker = frozenset({"worker"})
+            made.keys["acme", "worker"] = await made.enrol("acme", MemberRole.VIEWER, scopes=worker)
             yield made
 
 
@@ -74,11 +77,13 @@ async def found_at(town: Town, path: str) -> str:
 
 
 async def sent(town: Town, method: str, at: str, **more: Any) -> Any:
-    headers = {
-        "Authorization": f"Bearer {town.system}",
-        "Foliot-Workspace": "acme",
-        **more.pop("headers", {}),
-    }
+    is_workers = at.startswith("/api/v1/worker/")
+    mine = (
+        {"Authorization": f"Bearer {town.keys['acme', 'worker']}"}
+        if is_workers
+        else {"Authorization": f"Bearer {town.system}", "Foliot-Workspace": "acme"}
+    )
+    headers = {**mine, **more.pop("headers", {})}
     return await town.http.request(method, at, headers=headers, **more)
 
 

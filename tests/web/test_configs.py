@@ -42,3 +42,16 @@ def test_a_command_takes_words_variables_and_secrets_for_these() -> None:
         "success": [0, 3],
     }
     assert check_config("command", config) == []
+
+
+def test_a_secret_fits_in_the_place_of_any_value_that_a_worker_told_of() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"token": {"type": "string", "minLength": 20}, "n": {"type": "integer"}},
+    }
+    assert check_config("DATA_SYNC", {"token": {"secret": "crm"}}, schema) == []
+    assert {each.pointer for each in check_config("DATA_SYNC", {"token": "x", "n": {}}, schema)} == {
+        "/config/n",
+        "/config/token",
+    }
+    assert check_config("DATA_SYNC", {"a": 1}, {"$ref": "https://example.test/schema"}) == []

@@ -43,6 +43,7 @@ PICKED_UP = {
     "sort": ["name", "-next_run_at"],
     "installation": ["true"],
     "follow": ["true"],
+    "key": [f"{FRAGMENT}-a"],
 }
 NOBODYS = {
     "events.ends": "numbers of the server's transactions",
@@ -94,6 +95,8 @@ class Stand:
             "/members",
             "/calendars",
             "/freezes?ended=true",
+            "/rooms",
+            f"/rooms/{self.nest.ids['room_id']}/messages",
             "/secrets",
             "/audit",
         ):

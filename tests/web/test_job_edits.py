@@ -325,6 +325,38 @@ async def test_what_others_own_cannot_be_changed_from_outside(town: Town) -> Non
                 "/config/success/0": "This must be at least 100.",
             },
         ),
+        (
+            "http",
+            {"url": "http://169.254.169.254/latest/"},
+            {
+                "/config/url": "169.254.169.254 is in 169.254.169.254/32 (the metadata of a cloud), "
+                "which may not be called from here."
+            },
+        ),
+        (
+            "http",
+            {"url": "http://0x7f.1/"},
+            {"/config/url": "The host of this address is an unusual spelling of 127.0.0.1."},
+        ),
+        (
+            "http",
+            {
+                "url": "https://example.test/{{run.idd}}",
+                "headers": {"Host": "x", "X-Mine": "a\nb", "X-Other": "{{run.attemt}}"},
+                "body": {"deep": ["{{run.secret}}"]},
+                "sign": "whsec_plain",
+                "timeout": "soon",
+            },
+            {
+                "/config/url": 'There is no "run.idd" to fill in.',
+                "/config/headers/Host": "The header Host is set by Foliot.",
+                "/config/headers/X-Mine": "The value of a header is one line.",
+                "/config/headers/X-Other": 'There is no "run.attemt" to fill in.',
+                "/config/body": 'There is no "run.secret" to fill in.',
+                "/config/sign": "This must be the name of a secret, or a list of up to three.",
+                "/config/timeout": "This is not a duration.",
+            },
+        ),
         ("python", {"call": "shop"}, {"/config/call": "This names no function."}),
         ("celery", {}, {"/config/task": "This field is needed."}),
         (
@@ -354,10 +386,21 @@ async def test_a_config_that_its_handler_cannot_take_is_refused_where_it_is_wron
     assert (answer.status_code, problems(answer)) == (422, wrong)
 
 
+async def test_where_a_host_may_go_is_not_judged_by_the_server(town: Town) -> None:
+    wanted = job(config={"url": "http://10.0.0.5/"}, target={"host": "rack-1"})
+    assert problems(await town.ask("POST", "/jobs", json=wanted)).keys() == {
+        "/target/host"
+    }  # no such host yet
+
+
 async def test_secrets_stand_for_text_and_an_unknown_type_takes_anything(town: Town) -> None:
     secret = {"secret": "hook"}
-    await town.ask("POST", "/secrets", role="admin", json={"name": "hook", "value": "https://example.test"})
-    await town.make(config={"url": secret, "headers": {"Authorization": secret}, "body": [1]})
+    made = await town.ask(
+        "POST", "/secrets", role="admin", json={"name": "hook", "value": "https://example.test"}
+    )
+    assert made.status_code == 201, made.text
+    await town.make(config={"url": secret, "headers": {"Authorization": secret}, "body": [1], "sign": secret})
+    await town.make(config={"url": "https://example.test", "sign": [secret, secret], "timeout": "10s"})
     await town.make(type="elsewhere", config={"anything": 1})
 
 

@@ -20,10 +20,12 @@ from fastapi.routing import iter_route_contexts
 
 from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Permission, PrincipalKind
 from foliot.domain.ids import PrincipalId
-from foliot.services import remote
+from foliot.services import remote, workspaces
 from foliot.services.remote import Hello, HostHello, Speaker
 from foliot.services.tick import tick
-from foliot.storage.tx import Database
+from foliot.storage import job_types
+from foliot.storage.job_types import TypeTold
+from foliot.storage.tx import Database, Role
 from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
@@ -42,6 +44,7 @@ CALENDAR = {
     "rules": [{"kind": "weekly", "start": "22:00", "end": "06:00"}],
 }
 SENT: dict[tuple[str, str], dict[str, Any]] = {
+    ("PUT", "/api/v1/job-types/{job_type}"): {"json": {"enabled": True}},
     ("PUT", "/api/v1/calendars/{calendar_id}"): {"json": CALENDAR},
     ("PUT", "/api/v1/jobs/{job_id}"): {"json": job()},
     ("PUT", "/api/v1/limits"): {"json": {"key": "db", "cap": 1}},
@@ -49,6 +52,7 @@ SENT: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/api/v1/secrets/{secret_id}"): {"json": {"value": "another"}},
     ("PATCH", "/api/v1/secrets/{secret_id}"): {"json": {"agents": []}},
     ("POST", "/api/v1/jobs/{job_id}/revert"): {"json": {"revision": 1}},
+    ("POST", "/api/v1/rooms/{room_id}/messages"): {"json": {"text": "hello"}},
     ("POST", "/api/v1/hosts/{host_id}/instances"): {"json": {"name": "pve"}},
     ("POST", "/api/v1/jobs/{job_id}/backfill"): {
         "json": {"from": "2027-01-14T00:00:00Z", "to": "2027-01-15T00:00:00Z", "dry_run": True}
@@ -60,7 +64,8 @@ SHARED = frozenset({"calendar_id", "freeze_id", "host_id", "instance_id"})
 # What agents may ask for beside the things they own. A new route that changes something is not for them until it stands here.
 # The verbs on many jobs find the agent's own alone, by filter and by id.
 FOR_AGENTS = frozenset(
-    ("POST", f"/api/v1/{path}") for path in ("jobs", "jobs/bulk", "jobs/batch-delete", "preview", "keys")
+    ("POST", f"/api/v1/{path}")
+    for path in ("jobs", "jobs/bulk", "jobs/batch-delete", "preview", "keys", "rooms")
 )
 
 
@@ -117,11 +122,13 @@ class Makers:
             "job_id": self.job,
             "run_id": self.run,
             "artifact_name": self.artifact,
+            "job_type": self.job_type,
             "key_id": self.key,
             "member_id": self.member,
             "workspace": self.workspace,
             "calendar_id": self.calendar,
             "freeze_id": self.freeze,
+            "room_id": self.room,
             "secret_id": self.secret,
             "host_id": self.host,
             "instance_id": self.instance,
@@ -144,6 +151,13 @@ class Makers:
         self.newest_run = await self.made(workspace, f"/jobs/{await self.job(workspace)}/run", {})
         return self.newest_run
 
+    async def job_type(self, workspace: str) -> str:
+        name = f"canary-shared-{uuid4().hex}"
+        found = await workspaces.get(self.town.database, workspace)
+        async with self.town.database.tx(Role.ENGINE) as tx:
+            await job_types.describe(tx, found.id, [TypeTold(name, "canary-shared", {})])
+        return name
+
     async def artifact(self, workspace: str) -> str:
         """Of the run that was made just before."""
         return await leave(self.town.database, self.newest_run)
@@ -164,6 +178,9 @@ class Makers:
         return await self.made(
             workspace, "/freezes", {"reason": "canary-shared", "start_at": "2100-01-01T00:00:00Z"}
         )
+
+    async def room(self, workspace: str) -> str:
+        return await self.made(workspace, "/rooms", {"name": "canary-5b1f"})
 
     async def secret(self, workspace: str) -> str:
         return await self.made(

@@ -11,7 +11,8 @@ import pytest
 
 from foliot.domain.errors import Conflict, Invalid
 from foliot.wiring.home import keep_admin_key
-from foliot.wiring.node import cannot_listen, is_loopback, listener, url_of
+from foliot.wiring.node import cannot_listen, listener, url_of
+from foliot.wiring.reach import is_loopback
 
 
 @pytest.mark.parametrize(

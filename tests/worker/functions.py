@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from foliot import Context, Fail, Foliot, Retry, Skip
+from foliot.clock import pause
 
 
 def add(given: dict[str, int]) -> int:
@@ -159,3 +160,27 @@ def with_secret(given: dict[str, Any], ctx: Context) -> dict[str, Any]:
 
 async def with_secret_on_the_loop(given: dict[str, Any], ctx: Context) -> dict[str, Any]:
     return with_secret(given, ctx)
+
+
+def prints(given: dict[str, Any]) -> str:
+    print("one", given.get("a"))
+    print("two, to the other", file=sys.stderr)
+    subprocess.run(["echo", "three, by a child"], check=True)
+    sys.stdout.write("four, without an end")
+    return "printed"
+
+
+def prints_and_waits(given: dict[str, str]) -> None:
+    print("begun")
+    while not Path(given["gate"]).exists():
+        pause(0.01)
+
+
+def prints_for_ever() -> None:
+    while True:
+        print("more and more")
+
+
+def prints_and_dies() -> None:
+    print("last words")
+    os.kill(os.getpid(), signal.SIGKILL)

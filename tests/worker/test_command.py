@@ -15,7 +15,8 @@ import pytest
 
 from foliot.domain.logs import MOST_LINES
 from foliot.domain.outcomes import Failed, Succeeded
-from foliot.handlers.command import TAIL, CommandHandler
+from foliot.handlers.command import CommandHandler
+from foliot.handlers.hearing import TAIL
 from foliot.handlers.kept import Bounds
 from foliot.handlers.means import Means
 from foliot.handlers.registry import Assignment, Done

@@ -7,18 +7,24 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from foliot.domain.addresses import networks
 from foliot.domain.outcomes import Failed, Succeeded
-from foliot.handlers.http import KEPT, HttpHandler
+from foliot.egress.sending import KEPT, Egress
+from foliot.handlers.http import HttpHandler, retry_after
 from foliot.handlers.registry import Assignment, Done
+from foliot.handlers.signing import key_of, signature_headers
 from foliot.sdk.context import Context
+from foliot.testing.clock import ManualClock
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
+NOW = datetime(2021, 2, 25, 15, 2, 10, tzinfo=UTC)
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 CTX = Context("w", "j", "job", "run-1", 2, 3, "schedule", datetime(2027, 1, 15, tzinfo=UTC))
 
 
@@ -47,8 +53,12 @@ async def target(answer: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
             await asyncio.wait_for(gone.wait(), 20)
 
 
+def handler() -> HttpHandler:
+    return HttpHandler(Egress(networks(("127.0.0.0/8",))), ManualClock(NOW))
+
+
 async def run(config: dict[str, Any], **given: Any) -> Done:
-    return await HttpHandler().run(Assignment(CTX, config, given))
+    return await handler().run(Assignment(CTX, config, given))
 
 
 def said(status: int, body: bytes = b"", *headers: str) -> bytes:
@@ -64,7 +74,7 @@ def code(done: Done) -> str:
 async def test_the_input_is_posted_as_json_with_the_names_of_the_run() -> None:
     async with target(said(201, b"made", "content-type: text/plain")) as (url, came):
         done = await run({"url": url, "headers": {"X-Mine": "yes"}}, full=True)
-    kept = {"status": 201, "content_type": "text/plain", "body": "made", "truncated": False}
+    kept = {"status": 201, "reason": "X", "content_type": "text/plain", "body": "made", "truncated": False}
     assert done == Done(Succeeded(), kept)
     head, _, body = came[0].partition(b"\r\n\r\n")
     assert head.startswith(b"POST /hook HTTP/1.1")
@@ -126,9 +136,120 @@ async def test_what_failed_is_a_line_without_what_may_be_secret_in_the_address()
     lines: list[tuple[str, str]] = []
     ctx = replace(CTX, write=lambda stream, text: lines.append((stream, text)))
     async with target(said(500)) as (url, _):
-        secret = url.replace("http://", "http://ada:hunter2@") + "?token=hunter2"
-        await HttpHandler().run(Assignment(ctx, {"url": secret}, {}))
-    assert lines == [("system", f"POST {url}: The target answered 500.")]
+        await handler().run(Assignment(ctx, {"url": f"{url}?token=hunter2"}, {}))
+    assert lines == [("system", f"POST {url}: The target answered 500 X.")]
     async with target(said(200)) as (url, _):
-        await HttpHandler().run(Assignment(ctx, {"url": url}, {}))
+        await handler().run(Assignment(ctx, {"url": url}, {}))
     assert len(lines) == 1
+
+
+async def test_facts_of_the_run_are_filled_in_where_the_job_names_them() -> None:
+    body = {
+        "text": "run {{run.id}} of {{ job.name }}",
+        "attempt": "{{run.attempt}}",
+        "given": ["{{run.input}}", 1, None],
+        "{{run.id}}": "for {{run.planned_for}}: {{run.input}}",
+    }
+    async with target(said(200)) as (url, came):
+        config = {
+            "url": f"{url}/{{{{run.id}}}}?job={{{{job.name}}}}",
+            "headers": {"X-Job": "{{job.name}}!"},
+            "body": body,
+        }
+        await handler().run(Assignment(replace(CTX, job="a b&c"), config, {"full": True}))
+        await run({"url": url, "body": "{{run.input}} and {{run.trigger}} and {{unknown}}"}, n=1)
+    head, _, sent = came[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"POST /hook/run-1?job=a%20b%26c HTTP/1.1")
+    assert b"x-job: a b&c!" in head
+    assert json.loads(sent) == {
+        "text": "run run-1 of a b&c",
+        "attempt": 2,
+        "given": [{"full": True}, 1, None],
+        "{{run.id}}": 'for 2027-01-15T00:00:00+00:00: {"full": true}',
+    }
+    assert came[1].endswith(b'\r\n\r\n{"n": 1} and schedule and {{unknown}}')
+
+
+def test_a_signature_is_that_of_standard_webhooks() -> None:
+    made = signature_headers([SECRET], "msg_p5jXN8AQM9LWM0D4loKWxJek", NOW, b'{"test": 2432232314}')
+    assert made == {
+        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        "webhook-timestamp": "1614265330",
+        "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+    }
+    assert key_of(SECRET) == key_of(SECRET.removeprefix("whsec_"))
+
+
+async def test_a_signed_request_has_one_signature_for_each_secret_and_cannot_be_told_otherwise() -> None:
+    async with target(said(200)) as (url, came):
+        headers = {"Webhook-Id": "forged", "Webhook-Signature": "v1,forged"}
+        await run({"url": url, "sign": [SECRET, SECRET], "headers": headers}, n=1)
+    expected = signature_headers([SECRET, SECRET], "run-1", NOW, b'{"n": 1}')
+    lines = came[0].decode().split("\r\n")
+    assert sorted(line for line in lines if line.startswith("webhook-")) == sorted(
+        f"{name}: {value}" for name, value in expected.items()
+    )
+
+
+async def test_a_secret_that_cannot_sign_is_told_but_not_shown() -> None:
+    async with target(said(200)) as (url, came):
+        done = await run({"url": url, "sign": "hunter2"})
+    assert code(done) == "config_invalid"
+    assert "hunter2" not in str(done)
+    assert came == []
+
+
+async def test_the_whole_exchange_has_a_deadline_of_its_own() -> None:
+    async with target(b"") as (url, _):
+        done = await run({"url": url, "timeout": "50ms"})
+    assert code(done) == "http_timeout"
+    assert isinstance(done.outcome, Failed)
+    assert not done.outcome.permanent
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_busy_target_says_when_to_come_again(status: int) -> None:
+    async with target(said(status, b"", "retry-after: 120")) as (url, _):
+        done = await run({"url": url})
+    assert isinstance(done.outcome, Failed)
+    assert done.outcome.not_before == timedelta(minutes=2)
+    assert done.outcome.error.message == f"The target answered {status} X. It asks to be left alone for 2m."
+
+
+async def test_only_busy_targets_are_heeded() -> None:
+    async with target(said(500, b"", "retry-after: 120")) as (url, _):
+        done = await run({"url": url})
+    assert isinstance(done.outcome, Failed)
+    assert done.outcome.not_before is None
+
+
+@pytest.mark.parametrize(
+    ("text", "wait"),
+    [
+        ("7", timedelta(seconds=7)),
+        ("Thu, 25 Feb 2021 15:03:10 GMT", timedelta(minutes=1)),
+        ("Thu, 25 Feb 2021 15:02:10 GMT", None),
+        ("0", None),
+        ("-5", None),
+        ("soon", None),
+        ("", None),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(text: str, wait: timedelta | None) -> None:
+    assert retry_after(text, NOW) == wait
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Host": "inside"}, {"Transfer-Encoding": "chunked"}, {"X-Mine": "a\r\nX-Other: b"}, {"X-Mine": "a\nb"}],
+)
+async def test_headers_that_would_make_another_request_are_not_sent(headers: dict[str, str]) -> None:
+    async with target(said(200)) as (url, came):
+        done = await run({"url": url, "headers": headers})
+    assert (code(done), came) == ("config_invalid", [])
+
+
+async def test_a_secret_with_the_line_break_of_its_file_is_sent_without() -> None:
+    async with target(said(200)) as (url, came):
+        await run({"url": url, "headers": {"Authorization": "Bearer x\n"}})
+    assert b"authorization: Bearer x\r\n" in came[0]

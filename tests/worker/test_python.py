@@ -177,3 +177,50 @@ async def test_a_function_finds_its_secrets_in_its_context_which_does_not_show_t
     assert "s3cret-value" not in done.output["shown"]
     assert lines == ["using s3cret-value"]
     assert await call(python, "only_ctx") == Done(Succeeded(), 2)
+
+
+async def heard(python: PythonHandler, name: str, **given: Any) -> list[tuple[str, str]]:
+    lines: list[tuple[str, str]] = []
+    ctx = replace(CTX, write=lambda stream, text: lines.append((stream, text)))
+    await python.run(Assignment(ctx, {"call": f"functions:{name}"}, given))
+    return lines
+
+
+async def test_what_a_function_prints_is_kept_with_its_own_run(python: PythonHandler) -> None:
+    for number in (1, 2):
+        assert await heard(python, "prints", a=number) == [
+            ("stdout", f"one {number}"),
+            ("stdout", "two, to the other"),
+            ("stdout", "three, by a child"),
+            ("stdout", "four, without an end"),
+        ]
+    assert await heard(python, "add", a=1, b=2) == []
+    assert len(python._idle) == 1
+
+
+async def test_what_is_printed_is_heard_while_the_function_runs(
+    python: PythonHandler, tmp_path: Path
+) -> None:
+    lines: list[str] = []
+    ctx = replace(CTX, write=lambda _, text: lines.append(text))
+    gate = tmp_path / "gate"
+    given = {"gate": str(gate)}
+    task = asyncio.create_task(python.run(Assignment(ctx, {"call": "functions:prints_and_waits"}, given)))
+    await until(lambda: lines == ["begun"])
+    gate.touch()
+    await task
+
+
+async def test_the_last_words_of_a_process_that_dies_are_kept(python: PythonHandler) -> None:
+    assert await heard(python, "prints_and_dies") == [("stdout", "last words")]
+
+
+async def test_endless_printing_is_bounded_and_ends_with_its_attempt(python: PythonHandler) -> None:
+    lines: list[str] = []
+    ctx = replace(CTX, write=lambda _, text: lines.append(text))
+    task = asyncio.create_task(python.run(Assignment(ctx, {"call": "functions:prints_for_ever"}, {})))
+    await until(lambda: len(lines) == MOST_LINES + 1)
+    task.cancel()
+    await asyncio.wait([task])
+    assert len(lines) == MOST_LINES + 1
+    assert (await call(python, "add", a=1, b=1)).output == 2

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from foliot.cli.here import Here, asking
-from foliot.domain.errors import NotFound
+from foliot.domain.errors import Invalid, NotFound
 
 
 @asking
@@ -36,10 +36,21 @@ def job_types(
     name: Annotated[
         str | None, typer.Argument(metavar="[TYPE]", help="Show the config of this one.", show_default=False)
     ] = None,
+    disable: Annotated[
+        bool, typer.Option("--disable", help="Switch TYPE off here: its planned times are skipped.")
+    ] = False,
+    enable: Annotated[bool, typer.Option("--enable", help="Switch TYPE on again.")] = False,
+    reason: Annotated[str, typer.Option(help="Why it is switched off.", metavar="TEXT")] = "",
 ) -> None:
     """What the --type of a job may be; with TYPE, what its --config takes."""
     from foliot.cli.fleet_rendering import type_list, type_page
 
+    if disable or enable:
+        if name is None or (disable and enable):
+            raise Invalid("Name the TYPE that --disable or --enable is about; one of them.")
+        changed = here.client.switch_job_type(name, enabled=enable, reason=reason)
+        here.show(changed, lambda: type_page(changed))
+        return
     found = here.client.job_types().items
     if name is None:
         here.show_list(found, lambda: type_list(found))

@@ -61,7 +61,7 @@ def type_list(types: Sequence[JobTypeOut]) -> RenderableType:
         (
             cell(each.name),
             cell(each.workers, "" if each.active else BAD),
-            cell(each.description or "known to workers only"),
+            cell("switched off" if not each.enabled else each.description or "known to workers only"),
         )
         for each in types
     ]
@@ -83,6 +83,8 @@ def type_page(found: JobTypeOut) -> RenderableType:
         for name, field in fields.items()
     ]
     head = Text.assemble((found.name, STRONG), f": {cell(found.description or 'no description').plain}")
+    if not found.enabled:
+        head.append(f" Switched off here. {cell(found.disabled_reason or '').plain}", BAD)
     if not rows:
         return stacked(
             head, Text("What its config takes is not known." if schema is None else "It takes no config.")

@@ -23,6 +23,7 @@ from foliot.cli import (
     limits,
     members,
     preview,
+    rooms,
     runs,
     secrets,
     serve,
@@ -74,6 +75,7 @@ app.command("why")(why.why)
 app.command("agenda")(agenda.agenda)
 app.add_typer(freeze.app, name="freeze")
 app.add_typer(calendars.app, name="calendars")
+app.add_typer(rooms.app, name="rooms")
 app.add_typer(limits.app, name="limits")
 app.add_typer(secrets.app, name="secrets")
 app.command("workers")(fleet.workers)

@@ -71,8 +71,8 @@ def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitte
         note = outcome.note if isinstance(outcome, Cancelled) else ""
         return Judgement(RunEvent.CANCEL, _attempt_event(run, outcome), note=note or None)
     match outcome:
-        case Failed(error=error, permanent=permanent):
-            answer = GiveUp(NoRetry.PERMANENT) if permanent else _retry(run, facts, now, jitter)
+        case Failed(error=error, permanent=permanent, not_before=least):
+            answer = GiveUp(NoRetry.PERMANENT) if permanent else _retry(run, facts, now, jitter, least=least)
             return _failed(RunEvent.FAIL, AttemptEvent.FAIL, error, answer)
         case TimedOut():
             return _failed(
@@ -134,14 +134,26 @@ def _lost(run: RunFacts, facts: JobFacts, at: datetime) -> Judgement:
 
 
 def _retry(
-    run: RunFacts, facts: JobFacts, now: datetime, jitter: float, asked: timedelta | None = None
+    run: RunFacts,
+    facts: JobFacts,
+    now: datetime,
+    jitter: float,
+    asked: timedelta | None = None,
+    least: timedelta | None = None,
 ) -> MayStart | GiveUp:
     """When the next attempt may start, by the retry policy and then by window and calendars."""
     job, next_at = facts.job, facts.timer.next_at
     if facts.status is JobStatus.ARCHIVED:
         return GiveUp(NoRetry.ARCHIVED)
     answer = after_failure(
-        job.retry, run.retries_used, now, jitter, interval=job.interval, next_planned_at=next_at, asked=asked
+        job.retry,
+        run.retries_used,
+        now,
+        jitter,
+        interval=job.interval,
+        next_planned_at=next_at,
+        asked=asked,
+        least=least,
     )
     if isinstance(answer, GiveUp):
         return answer

@@ -18,6 +18,7 @@ class Succeeded:
 class Failed:
     error: RunError
     permanent: bool = False  # trying again would not help
+    not_before: timedelta | None = None  # from now, where the target asked to be left alone so long
 
 
 @dataclass(frozen=True, slots=True)

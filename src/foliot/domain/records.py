@@ -37,6 +37,7 @@ class DueJob:
     skip_until: datetime | None = None  # how far that goes; None: the next planned time alone
     freezes: tuple[Freeze, ...] = ()
     gate: Dependencies | None = None
+    is_switched_off: bool = False  # its type is, in its workspace
 
 
 @dataclass(frozen=True, slots=True)

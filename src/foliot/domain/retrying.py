@@ -56,8 +56,10 @@ def after_failure(
     interval: timedelta | None = None,
     next_planned_at: datetime | None = None,
     asked: timedelta | None = None,
+    least: timedelta | None = None,
 ) -> RetryAt | GiveUp:
-    """When the next attempt starts. `jitter` is chance from 0 to 1; `asked` is a wait the handler itself named.
+    """When the next attempt starts. `jitter` is chance from 0 to 1; `asked` is a wait the handler itself named, `least` one that
+    the policy's own must not fall short of.
 
     `next_planned_at` is the job's next planned time, if one is known: unless `past_next`, a retry must start before
     it, so that a job that beats every 30 s is never silenced by its own backoff.
@@ -67,6 +69,7 @@ def after_failure(
     if retries_used >= policy.max:
         return GiveUp(NoRetry.EXHAUSTED)
     wait = wait_before(policy, retries_used + 1, interval) if asked is None else min(asked, LONGEST_WAIT)
+    wait = wait if least is None else max(wait, min(least, LONGEST_WAIT))
     try:
         at = now + wait * (1 + policy.jitter * jitter)
     except OverflowError:  # the calendar ends in 9999

@@ -188,6 +188,9 @@ class Walk:
         if planned.skip is not None:
             self.records.append(Skip(planned, planned.skip))
             return
+        if self.due.is_switched_off:
+            self.records.append(Skip(planned, SkipReason.TYPE_DISABLED))
+            return
         if self.skip_next:
             until = self.due.skip_until or planned.planned_for
             self.skip_next = planned.planned_for < until

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial, reduce
 from importlib import import_module
 from typing import Any
 
 from foliot.sdk.app.job import Job
+from foliot.sdk.app.job_type import JobType
 from foliot.sdk.context import Context
 from foliot.sdk.raising import Fail
 
@@ -28,10 +29,12 @@ def resolve(call: object) -> Callable[..., Any]:
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(function.function if isinstance(function, Job) else function)
+    return inspect.iscoroutinefunction(function.function if isinstance(function, Job | JobType) else function)
 
 
-def prepared(function: Callable[..., Any], given: dict[str, Any], ctx: Context) -> Callable[[], Any]:
+def prepared(
+    function: Callable[..., Any], given: dict[str, Any], ctx: Context, config: Mapping[str, Any] | None = None
+) -> Callable[[], Any]:
     """Ready to be called. A decorated function gets the input by the names of its parameters; any other gets
     (input, ctx), (input) or (), as many as it takes, and a single one named ctx gets that.
     """
@@ -39,6 +42,11 @@ def prepared(function: Callable[..., Any], given: dict[str, Any], ctx: Context) 
         if problem := function.inputs.misfit(given):
             raise Fail(f"{function.name} {problem}", code="input_invalid")
         return function.inputs.bound(function.function, given, ctx)
+    if isinstance(function, JobType):
+        try:
+            return function.bound(config or {}, given, ctx)
+        except ValueError as error:
+            raise Fail(f"The config does not fit {function.name}: {error}", code="config_invalid") from error
     wanted = _wanted(function)
     return partial(function, *((ctx,) if wanted == ("ctx",) else (given, ctx)[: len(wanted)]))
 

@@ -15,10 +15,13 @@ _NAME = re.compile(r"[^\s:\x00-\x1f]+")
 _HEADER = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 
 
+def is_secret(value: Any) -> bool:
+    return isinstance(value, dict) and list(value) == ["secret"] and isinstance(value["secret"], str)
+
+
 def _text(value: Any) -> Any:
     """Text, or the name of a secret in its place, known only when the job runs."""
-    is_secret = isinstance(value, dict) and list(value) == ["secret"] and isinstance(value["secret"], str)
-    if not (isinstance(value, str) or is_secret):
+    if not (isinstance(value, str) or is_secret(value)):
         raise refusal(
             "text",
             "This must be text, or the name of a secret.",
@@ -35,12 +38,6 @@ def _secret(value: Any) -> Any:
     return value
 
 
-def _address(value: Any) -> Any:
-    if isinstance(value, str) and not value.lower().startswith(("http://", "https://")):
-        raise refusal("address", "This must be an address.", "It starts with http:// or https://.")
-    return value
-
-
 def _call(value: str) -> str:
     if not _CALL.fullmatch(value):
         raise refusal(
@@ -49,26 +46,16 @@ def _call(value: str) -> str:
     return value
 
 
-_SECRET = {
+SECRET = {
     "type": "object",
     "properties": {"secret": {"type": "string"}},
     "required": ["secret"],
     "additionalProperties": False,
 }
-_TEXT_OR_SECRET = {"anyOf": [{"type": "string"}, _SECRET]}
+_TEXT_OR_SECRET = {"anyOf": [{"type": "string"}, SECRET]}
 Text = Annotated[Any, BeforeValidator(_text), WithJsonSchema(_TEXT_OR_SECRET)]
-Secret = Annotated[Any, BeforeValidator(_secret), WithJsonSchema(_SECRET)]
+Secret = Annotated[Any, BeforeValidator(_secret), WithJsonSchema(SECRET)]
 HeaderName = Annotated[str, StringConstraints(pattern=_HEADER, max_length=200)]
-
-
-class HttpConfig(Shape):
-    url: Annotated[Text, AfterValidator(_address)] = Field(examples=["https://example.test/hook"])
-    method: str = Field(default="POST", pattern=r"^[A-Za-z]{1,20}$")
-    headers: dict[HeaderName, Text] = Field(default={}, max_length=100)
-    body: Any = Field(default=None, description="Sent as it is, or as JSON; the run's input where left out.")
-    success: list[Annotated[int, Field(ge=100, le=599)]] = Field(
-        default=[], max_length=100, description="Codes that count as success; any 2xx where left out."
-    )
 
 
 class PythonConfig(Shape):

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from queue import SimpleQueue
 from types import FrameType
 from typing import Any, BinaryIO
@@ -30,6 +31,7 @@ def main() -> None:
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # what the function prints must not be taken for an answer
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # so that it is heard as it comes
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)
     asked: SimpleQueue[bytes] = SimpleQueue()
@@ -38,7 +40,10 @@ def main() -> None:
     while True:
         question = json.loads(asked.get())
         voice.begin()
-        voice.say(_answer(question, voice))
+        _mark_what_is_printed(question["mark"])
+        answer = _answer(question, voice)
+        _mark_what_is_printed(question["mark"])
+        voice.say(answer)
 
 
 class Voice:
@@ -88,11 +93,20 @@ def _answer(question: dict[str, Any], voice: Voice) -> dict[str, Any]:
     try:
         function = resolve(question["call"])
         ctx = Context.of_json(question["ctx"], voice.write, _stopped.is_set, voice.keep, voice.tell)
-        output = prepared(function, question["input"], ctx)()
+        output = prepared(function, question["input"], ctx, question.get("config"))()
         json.dumps(output, allow_nan=False)
     except BaseException as error:  # noqa: BLE001  # sys.exit() in a function ends the attempt, not the hand
         return raised(error)
     return {"output": output}
+
+
+def _mark_what_is_printed(mark: str) -> None:
+    """The worker hears it on another line than the answer, and must know where the words of this call begin and end."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # the function may have closed it, or put something else in its place
+            stream.flush()
+    with suppress(OSError):
+        os.write(2, mark.encode())
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -22,6 +22,7 @@ class Means:
     """A handler's class takes what it needs in `made_with`; one that needs nothing is made without."""
 
     database: Database | None = None  # None on a host, which speaks HTTP alone
+    egress_allow: tuple[str, ...] = ()  # networks that requests may go to beside the public internet
     allow_commands: bool = False
     command_env: tuple[str, ...] = ()  # names of our variables that commands may see
     bounds: Bounds = Bounds()  # of each process that is started for a run

@@ -7,7 +7,7 @@ function runs on the worker's loop; a plain one runs in a process of its own, wh
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -34,16 +34,22 @@ class PythonHandler:
         return cls(means.bounds)
 
     async def run(self, assignment: Assignment) -> Done:
-        call = assignment.config.get("call")
+        return await self.call(assignment.config.get("call"), assignment)
+
+    async def call(
+        self, call: object, assignment: Assignment, config: Mapping[str, Any] | None = None
+    ) -> Done:
+        """`config` is for functions that do all jobs of a type."""
         try:
             function = self._known.get(str(call)) or await self._find(call)
         except NotCallable as error:
             return failed("call_invalid", str(error), permanent=True)
         if secrets := assignment.config.get("secrets"):
             assignment = replace(assignment, ctx=replace(assignment.ctx, secrets=secrets))
-        answer = await (
-            _on_the_loop(function, assignment) if is_async(function) else self._by_hand(assignment)
-        )
+        if is_async(function):
+            answer = await _on_the_loop(function, assignment, config)
+        else:
+            answer = await self._by_hand(str(call), assignment, config)
         if "retry_after" in answer:
             assignment.ctx.write("system", f"Asked to be called again: {answer['message']}")
         return done_of(answer)
@@ -58,13 +64,13 @@ class PythonHandler:
         self._known[str(call)] = found
         return found
 
-    async def _by_hand(self, assignment: Assignment) -> dict[str, Any]:
+    async def _by_hand(
+        self, call: str, assignment: Assignment, config: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
         hand = await self._hand()
-        question = {
-            "call": assignment.config["call"],
-            "input": dict(assignment.input),
-            "ctx": assignment.ctx.as_json(),
-        }
+        question = {"call": call, "input": dict(assignment.input), "ctx": assignment.ctx.as_json()}
+        if config is not None:
+            question["config"] = dict(config)
         try:
             answer = await hand.ask(question, assignment.ctx)
         except HandDied as error:
@@ -72,7 +78,10 @@ class PythonHandler:
         except BaseException:
             await hand.end()
             raise
-        self._idle.append(hand)
+        if hand.is_spent:
+            await hand.end(at_once=True)
+        else:
+            self._idle.append(hand)
         return answer
 
     async def _hand(self) -> Hand:
@@ -83,11 +92,13 @@ class PythonHandler:
         return await Hand.start(self._bounds)
 
 
-async def _on_the_loop(function: Callable[..., Any], assignment: Assignment) -> dict[str, Any]:
+async def _on_the_loop(
+    function: Callable[..., Any], assignment: Assignment, config: Mapping[str, Any] | None
+) -> dict[str, Any]:
     task = asyncio.current_task()
     assert task is not None
     ctx = replace(assignment.ctx, is_stopping=lambda: task.cancelling() > 0)
     try:
-        return {"output": await prepared(function, dict(assignment.input), ctx)()}
+        return {"output": await prepared(function, dict(assignment.input), ctx, config)()}
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
         return raised(error)

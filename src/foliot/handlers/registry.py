@@ -79,6 +79,19 @@ class Handler(Protocol):
         ...
 
 
+class _Unknown:
+    """In the place of a handler that is not there: a worker is given only what it asks for, unless somebody else errs."""
+
+    async def run(self, assignment: Assignment) -> Done:
+        return failed("type_unknown", "This worker knows no such type of job.")
+
+    async def close(self) -> None:
+        pass
+
+
+UNKNOWN = _Unknown()
+
+
 def succeeded(output: Any = None) -> Done:
     return Done(Succeeded(), output)
 

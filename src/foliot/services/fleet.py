@@ -12,7 +12,7 @@ from foliot.storage import fleet
 from foliot.storage.fleet import QueueSeen, WorkerSeen
 from foliot.storage.tx import Database, Role
 
-__all__ = ["Queue", "WorkerSeen", "forget_lost", "queues", "types", "workers"]
+__all__ = ["Queue", "WorkerSeen", "forget_lost", "queues", "workers"]
 
 LOST_SHOWN = timedelta(days=1)
 MOST = 1_000  # workers or queues in one answer
@@ -40,12 +40,6 @@ async def queues(
         found = await fleet.queues(tx, MOST, only_owner)
     warned = [] if only_owner else await unserved(database, workspace_id, timedelta(0))
     return [Queue(seen, [each for each in warned if each.queue == seen.name]) for seen in found]
-
-
-async def types(database: Database, workspace_id: WorkspaceId) -> dict[str, int]:
-    """How many live workers know each type of job."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return await fleet.types(tx)
 
 
 async def forget_lost(database: Database) -> int:

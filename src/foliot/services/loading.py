@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from foliot.domain.dependencies import Dependencies
 from foliot.domain.freezing import Freeze
-from foliot.domain.ids import CalendarId, JobId
+from foliot.domain.ids import CalendarId, JobId, WorkspaceId
 from foliot.domain.job import Job
 from foliot.domain.records import DueJob
 from foliot.domain.schedule import Calendar
-from foliot.storage import calendars, dependencies, freezes
+from foliot.storage import calendars, dependencies, freezes, job_types
 from foliot.storage.freezes import Scoped
 from foliot.storage.timer_rows import TimerRow
 from foliot.storage.tx import Tx
@@ -24,6 +24,7 @@ class Around:
     calendars: dict[CalendarId, Calendar] = field(default_factory=dict)
     freezes: tuple[Scoped, ...] = ()
     gates: dict[JobId, Dependencies] = field(default_factory=dict)
+    off: frozenset[tuple[WorkspaceId, str]] = frozenset()  # types that are switched off, by workspace
 
     def job(self, row: TimerRow) -> Job:
         mine = tuple(self.calendars[each] for each in row.rules.spec.calendars if each in self.calendars)
@@ -38,6 +39,9 @@ class Around:
         )
         return tuple(each.freeze for each in covering)
 
+    def is_off(self, row: TimerRow) -> bool:
+        return bool(self.off) and (row.workspace_id, row.rules.spec.type) in self.off
+
     def due(self, row: TimerRow) -> DueJob:
         return DueJob(
             job=self.job(row),
@@ -51,13 +55,22 @@ class Around:
             skip_until=row.skip_until,
             freezes=self.freezes_of(row),
             gate=self.gates.get(row.job_id),
+            is_switched_off=self.is_off(row),
         )
 
 
 async def look_around(
-    tx: Tx, rows: Iterable[TimerRow], *, gates: bool = False, frozen: Sequence[Scoped] | None = None
+    tx: Tx,
+    rows: Iterable[TimerRow],
+    *,
+    gates: bool = False,
+    frozen: Sequence[Scoped] | None = None,
+    off: frozenset[tuple[WorkspaceId, str]] | None = None,
 ) -> Around:
-    """`frozen` are the freezes since the earliest cursor, where they are known already."""
+    """`frozen` are the freezes since the earliest cursor, and `off` the types that are switched off, where they are known already.
+
+    With `gates` planned times are decided upon; without, only runs that there are.
+    """
     rows = list(rows)
     named = {calendar for row in rows for calendar in row.rules.spec.calendars}
     gated = {row.job_id: row.rules.spec.depends_when for row in rows if row.has_gate} if gates else {}
@@ -68,4 +81,5 @@ async def look_around(
         calendars=await calendars.by_ids(tx, named) if named else {},
         freezes=tuple(frozen),
         gates=await dependencies.facts(tx, gated),
+        off=off if off is not None else await job_types.off_anywhere(tx) if gates else frozenset(),
     )

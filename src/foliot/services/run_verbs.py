@@ -270,6 +270,11 @@ def _to_pass(
 
 def _check_may_run(tx: Tx, hand: InHand, *, override: bool) -> None:
     refuse_archived(hand.row, "run")
+    if hand.around.is_off(hand.row):
+        raise Conflict(
+            f"Jobs of type {hand.row.rules.spec.type} are switched off in this workspace.",
+            hint="An administrator can switch the type on again: PUT /job-types/{type}.",
+        )
     freeze = freeze_at(hand.around.freezes_of(hand.row), tx.now)
     if freeze is not None and not override:
         until = "until it is lifted" if freeze.end_at is None else f"until {freeze.end_at.isoformat()}"

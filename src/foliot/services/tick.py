@@ -14,7 +14,7 @@ from foliot.domain.schedule import ZONE_DATA_VERSION
 from foliot.services.alone import fire_each
 from foliot.services.firing import ends_runs, fire
 from foliot.services.loading import Around, look_around
-from foliot.storage import due, fires, freezes, timers
+from foliot.storage import due, fires, freezes, job_types, timers
 from foliot.storage.fires import Planned, PlannedTwice
 from foliot.storage.timer_rows import TimerRow
 from foliot.storage.tx import Database, Role
@@ -52,11 +52,12 @@ async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> 
             return Ticked()
         # Asked once the timers are locked: a freeze that comes later waits for them.
         frozen = await freezes.since(tx, min(due.earliest_cursor(taken), tx.now))
-        plain, rows = due.split(taken, tx.now, may_be_plain=not (frozen or is_careful))
+        off = await job_types.off_anywhere(tx)
+        plain, rows = due.split(taken, tx.now, may_be_plain=not (frozen or off or is_careful))
         recorded = await due.fire_plainly(tx, plain)
         if not rows:
             return Ticked(len(taken), recorded)
-        around = await look_around(tx, rows, gates=True, frozen=frozen)
+        around = await look_around(tx, rows, gates=True, frozen=frozen, off=off)
         planned = [_planned(row, around, tx.now) for row in rows]
         if is_careful:
             planned = await fires.without_recorded(tx, planned)
@@ -99,4 +100,5 @@ def _is_ordinary(row: TimerRow, around: Around) -> bool:
         or row.skip_next is not None
         or row.status is not JobStatus.ACTIVE
         or (around.freezes and around.freezes_of(row))
+        or around.is_off(row)
     )

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.target import Target
-from foliot.storage import explaining
+from foliot.storage import explaining, job_types
 from foliot.storage import unserved as rows
 from foliot.storage.tx import Database, Role
 
@@ -49,7 +49,9 @@ async def hindrance(database: Database, workspace_id: WorkspaceId, queue: str, k
     if kind in EVERY_WORKER_HAS:
         return None
     async with database.tx(Role.APP, workspace_id) as tx:
-        workers = await explaining.alive_workers(tx)
+        workers, off = await explaining.alive_workers(tx), await job_types.off(tx)
+    if kind in off:
+        return f'Jobs of type "{kind}" are switched off in this workspace: their planned times are skipped.'
     if any(worker.serves(queue, kind) for worker in workers):
         return None
     return f"{nobody_serves(queue, kind)} {remedy(queue, kind)}"

@@ -8,7 +8,8 @@ from datetime import timedelta
 
 from foliot import __version__
 from foliot.domain.ids import RunId, WorkerId, WorkspaceId
-from foliot.storage import workers
+from foliot.storage import job_types, workers
+from foliot.storage.job_types import TypeTold
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import HeldLease, WorkerRow
 
@@ -34,12 +35,15 @@ async def register(
     workspace_id: WorkspaceId | None = None,
     *,
     lease: timedelta = LEASE,
+    described: Sequence[TypeTold] = (),
 ) -> WorkerId:
     """A fresh id each time: a name would let a restarted worker pass for its dead self."""
     row = WorkerRow(name, queues, types, capacity, __version__, workspace_id)
     async with database.tx(Role.ENGINE) as tx:
         worker_id = WorkerId(tx.new_id())
         await workers.register(tx, worker_id, row, tx.now + lease)
+        if described:
+            await job_types.describe(tx, workspace_id, described)
     return worker_id
 
 

@@ -127,13 +127,14 @@ class PostgresUrl(Url):
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    must_be: str = "networks such as 10.0.0.0/8, divided by commas"
+    must_be: str = "networks such as 10.0.0.0/8, divided by commas, or none"
 
     def read(self, raw: object, base: Path) -> tuple[str, ...]:
         parts = raw.split(",") if isinstance(raw, str) else raw
         if not isinstance(parts, list):
             raise ValueError  # noqa: TRY004
-        return tuple(str(ip_network(part.strip())) for part in parts if part.strip())
+        names = [part.strip() for part in parts if part.strip()]
+        return () if names == ["none"] else tuple(str(ip_network(name)) for name in names)
 
 
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")

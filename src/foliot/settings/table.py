@@ -150,8 +150,8 @@ class Settings:
         default=(),
         metadata=as_row(
             Networks(),
-            "Networks beyond the public internet that http jobs and webhooks may reach. "
-            "Not used yet: http jobs may reach every network that the server can.",
+            "Networks beyond the public internet that http jobs and webhooks may reach; none closes them all. "
+            "Default: loopback where `foliot serve` listens on loopback and runs its own PostgreSQL, else none.",
         ),
     )
     pg_bindir: Path | None = field(

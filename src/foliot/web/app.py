@@ -40,6 +40,7 @@ from foliot.web.api import (
     members,
     planned_times,
     preview,
+    rooms,
     runs,
     secrets,
     worker,
@@ -69,6 +70,7 @@ NOUNS = (
     keys,
     limits,
     logs,
+    rooms,
     members,
     secrets,
     master_key,
@@ -88,6 +90,7 @@ def create_app(
     door: Door | None = None,
     vault: Vault | None = None,
     rates: Rates | None = None,
+    egress_allow: tuple[str, ...] = (),
     bell: Bell | None = None,
     lease: timedelta = LEASE,
     artifact_bytes: int = MOST_BYTES,
@@ -97,8 +100,8 @@ def create_app(
 
     `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next. `door` knows the
     quotas of the installation and `rates` count what comes in; without them there are none. Without a `vault` no secret can be kept.
-    Who waits for work is woken by `bell`, and may be silent for `lease`. Where another node answers the API, this one only tells how it
-    is.
+    `egress_allow` are the networks that http jobs may reach beside the internet. Who waits for work is woken by `bell`, and may be
+    silent for `lease`. Where another node answers the API, this one only tells how it is.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
     app = FastAPI(
@@ -112,6 +115,7 @@ def create_app(
     app.state.stopping = stopping
     app.state.database = database
     app.state.announce = announce
+    app.state.egress_allow = egress_allow
     app.state.door = door or Door(database)
     app.state.rates = rates or Rates()
     app.state.vault = vault or Vault(Given())

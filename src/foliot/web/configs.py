@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
+import jsonschema_rs
 from pydantic import ValidationError
 
 from foliot.domain.errors import Invalid
+from foliot.domain.ids import WorkspaceId
+from foliot.handlers.http_config import EGRESS_ALLOW
 from foliot.handlers.registry import described, refusal_of
+from foliot.services import Database, job_types
 from foliot.web.validation import field_problems
+from foliot.wire.shape import pointer
+
+MOST_TOLD = 20
 
 
-def check_config(kind: str, config: Mapping[str, Any]) -> list[Invalid]:
-    """All that is wrong with it, with pointers under /config."""
+def check_config(
+    kind: str,
+    config: Mapping[str, Any],
+    schema: Mapping[str, Any] | None = None,
+    egress_allow: Sequence[str] | None = None,
+) -> list[Invalid]:
+    """All that is wrong with it, with pointers under /config. `schema` is what a worker has told of a type that is not known here;
+    `egress_allow` is what may be reached beside the internet, where that is known here.
+    """
     if (why := refusal_of(kind)) is not None:
         return [Invalid(why.message, pointer="/type", hint=why.hint)]
     known = described().get(kind)
-    if known is None or known.config_shape is None:
+    if known is None:
+        return [] if schema is None else _misfits(config, schema)
+    if known.config_shape is None:
         return []
+    context = {} if egress_allow is None else {EGRESS_ALLOW: egress_allow}
     try:
-        known.config_shape.model_validate(dict(config))
+        known.config_shape.model_validate(dict(config), context=context)
     except ValidationError as error:
         told = [{**each, "loc": ("body", "config", *each["loc"])} for each in error.errors(include_url=False)]
         return [
@@ -28,3 +46,37 @@ def check_config(kind: str, config: Mapping[str, Any]) -> list[Invalid]:
             for each in field_problems(told)
         ]
     return []
+
+
+async def told_schema(database: Database, workspace_id: WorkspaceId, kind: str) -> Mapping[str, Any] | None:
+    """What a config of this type must look like, as a worker has told it; None for those that this server knows itself."""
+    if kind in described():
+        return None
+    told = await job_types.told(database, workspace_id, kind)
+    return None if told is None else told.config_schema
+
+
+def _misfits(config: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Invalid]:
+    """A secret may stand in the place of any value, and is known only when the job runs."""
+    try:
+        validator = jsonschema_rs.validator_for(dict(schema), offline=True)
+    except (ValueError, jsonschema_rs.ReferencingError):
+        return []  # what a worker cannot say right is judged by the worker
+    found: list[Invalid] = []
+    for error in validator.iter_errors(dict(config)):
+        if len(found) == MOST_TOLD:
+            break
+        if not _is_secret(_at(config, error.instance_path)):
+            place = pointer(("config", *error.instance_path))
+            found.append(
+                Invalid(f"{error.message[:300]}.", pointer=place, hint="GET /job-types shows what it takes.")
+            )
+    return found
+
+
+def _at(config: Any, path: Sequence[str | int]) -> Any:
+    return reduce(lambda value, part: value[part], path, config)
+
+
+def _is_secret(value: Any) -> bool:
+    return isinstance(value, dict) and list(value) == ["secret"]

@@ -20,6 +20,7 @@ PRODUCES = {
     "MemberOut": "member_id",
     "SecretOut": "secret_id",
     "WorkspaceOut": "workspace",
+    "RoomOut": "room_id",
 }
 
 

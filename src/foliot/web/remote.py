@@ -158,7 +158,7 @@ def _outcome(given: wire.ReportItem) -> Outcome:
             return Succeeded()
         case "failed":
             error = _UNSAID if given.error is None else RunError(given.error.code, given.error.message)
-            return Failed(error, given.permanent)
+            return Failed(error, given.permanent, given.after)
         case "timed_out":
             return TimedOut()
         case "cancelled":

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager, suppress
 
 from fastapi import Request
 from fastapi.responses import StreamingResponse
@@ -76,13 +76,19 @@ class Line:
 
     async def carry(self, frames: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
         """These frames, counted as an open stream for as long as they are read."""
-        self._open[self._workspace_id] += 1
-        try:
+        with self.held():
             async with aclosing(frames):
                 with suppress(Unavailable):  # it ends; who comes back with its last id goes on from there
                     async for each in frames:
                         self._spoke_at = monotonic()
                         yield each
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Counted as open for as long as this lasts."""
+        self._open[self._workspace_id] += 1
+        try:
+            yield
         finally:
             self._open[self._workspace_id] -= 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NoReturn, TypeVar, assert_never
@@ -64,6 +64,8 @@ class Ground:
     keeps_schedule: bool = (
         False  # the schedule came back as it is: times that have passed since are no fault now
     )
+    schema: Mapping[str, Any] | None = None  # of its config, where only workers know its type
+    egress_allow: tuple[str, ...] = ()  # networks that http jobs may reach beside the internet
 
 
 def definition_of(job: wire.JobIn, ground: Ground) -> Definition:
@@ -78,7 +80,9 @@ def definition_of(job: wire.JobIn, ground: Ground) -> Definition:
     retention = faults.take(lambda: _retention(job.retention))
     if before is None or (before.spec.start_at, before.spec.end_at) != (job.start_at, job.end_at):
         faults.take(lambda: _check_span(job, now))
-    faults.found += check_config(job.type, job.config)
+    # Where a host may go, the host itself says.
+    egress_allow = ground.egress_allow if job.target is None else None
+    faults.found += check_config(job.type, job.config, ground.schema, egress_allow)
     faults.take(lambda: _check_size("config", job.config))
     faults.take(lambda: _check_size("payload", job.payload))
     faults.take(lambda: _check_size("external_ref", job.external_ref))

@@ -51,8 +51,15 @@ class JobTypeOut(Shape):
         description="JSON Schema of `config`; null where none is known."
     )
     active: bool = Field(description="Whether a live worker does work of this type.")
+    enabled: bool = Field(description="False where an administrator has switched it off for this workspace.")
+    disabled_reason: str | None
     known_to: list[Literal["server", "workers"]]
     workers: int = Field(description="Live workers that know it.")
+
+
+class JobTypeSwitch(Shape):
+    enabled: bool
+    reason: str = Field(default="", max_length=1_000, description="Why it is switched off.")
 
 
 class JobTypesOut(Shape):

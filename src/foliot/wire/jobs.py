@@ -17,6 +17,7 @@ WEEK: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 JobStatus = Literal["pending", "active", "paused", "disabled", "completed", "failed", "expired", "archived"]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
 Word = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
+TypeName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")]
 TagText = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^\S(.*\S)?$")]
 HostName = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^\S(.*\S)?$")]
 JsonObject = dict[str, Any]
@@ -94,7 +95,7 @@ Target = Annotated[
 class JobFields(Shape):
     name: Name
     description: str = Field(default="", max_length=10_000)
-    type: Word = Field(description="Which handler does the work.", examples=["http", "python"])
+    type: TypeName = Field(description="Which handler does the work.", examples=["http", "python"])
     config: JsonObject = Field(default={}, examples=[{"url": "https://example.test/hook"}])
     payload: JsonObject = Field(default={}, description="The input of every run.")
     start_at: Instant | None = None

@@ -62,7 +62,8 @@ def tag(kind: str) -> str:
 
 
 def _is_tag(part: int | str) -> bool:
-    return isinstance(part, str) and ((part.startswith("(") and part.endswith(")")) or part == "[key]")
+    """Or how pydantic says that it is the name of a field, and not its value, that is wrong."""
+    return isinstance(part, str) and (part == "[key]" or (part.startswith("(") and part.endswith(")")))
 
 
 def _told(error: ErrorDetails, fields: Iterable[str]) -> InitErrorDetails:

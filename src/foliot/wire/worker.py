@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 
 from foliot.wire.durations import Duration
 from foliot.wire.instants import Id, Instant
-from foliot.wire.jobs import HostName, JsonObject, Word
+from foliot.wire.jobs import HostName, JsonObject, TypeName
 from foliot.wire.runs import Trigger
 from foliot.wire.shape import Shape
 
@@ -24,7 +24,7 @@ Labels = Annotated[dict[LabelName, LabelText], Field(max_length=50)]
 Queue = Annotated[str, StringConstraints(pattern=r"^(\*|[a-z][a-z0-9_.-]{0,63})$")]
 Permits = Annotated[int, Field(ge=1, le=1_000)]
 Fence = Annotated[int, Field(ge=1, le=2_147_483_647)]
-Types = Annotated[list[Word], Field(max_length=200)]
+Types = Annotated[list[TypeName], Field(max_length=200)]
 
 
 class HostIn(Shape):
@@ -165,7 +165,9 @@ class ReportItem(Shape):
     outcome: Literal["succeeded", "failed", "timed_out", "cancelled", "handed_back", "retry", "skipped"]
     error: ReportError | None = Field(default=None, description="Of a failure.")
     permanent: bool = Field(default=False, description="Of a failure: trying again would not help.")
-    after: Duration | None = Field(default=None, description="Of retry: when to be called again.")
+    after: Duration | None = Field(
+        default=None, description="Of retry: when to be called again. Of a failure: not before."
+    )
     note: str = Field(default="", max_length=4_000, description="Of skipped: why.")
     output: Any = None
 

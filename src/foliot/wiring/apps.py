@@ -42,7 +42,7 @@ def load_app(address: str) -> Foliot:
     return found
 
 
-async def bring_up_to_date(database: Database, app: Foliot) -> Synced:
+async def bring_up_to_date(database: Database, app: Foliot, egress_allow: tuple[str, ...] = ()) -> Synced:
     """Makes the stored jobs what the app says, and tells what came of it. Safe where several workers do so at once."""
     try:
         entries = app_entries(app)
@@ -50,7 +50,8 @@ async def bring_up_to_date(database: Database, app: Foliot) -> Synced:
         raise Invalid(error.message, hint=error.hint) from error
     workspace = await workspaces.get(database, app.workspace or DEFAULT_WORKSPACE)
     try:
-        done = await sync(ServiceBooks(database, workspace, Actor(f"app:{app.name}")), app.name, entries)
+        books = ServiceBooks(database, workspace, Actor(f"app:{app.name}"), egress_allow)
+        done = await sync(books, app.name, entries)
     except sdk.Unavailable as error:
         raise Unavailable(error.message, hint=error.hint) from error
     except sdk.FoliotApiError as error:

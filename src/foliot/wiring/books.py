@@ -34,6 +34,7 @@ class ServiceBooks:
     database: Database
     workspace: Workspace
     by: Actor
+    egress_allow: tuple[str, ...] = ()
 
     async def jobs(self) -> list[JobOut]:
         page = await listing.jobs(self.database, self.workspace.id, limit=A_PAGE)
@@ -61,7 +62,9 @@ class ServiceBooks:
         return schedule_out(whole).model_dump(mode="json")
 
     async def create(self, job: Mapping[str, Any]) -> JobOut:
-        ground = Ground(SystemClock().now(), self.workspace.default_timezone, None)
+        ground = Ground(
+            SystemClock().now(), self.workspace.default_timezone, None, egress_allow=self.egress_allow
+        )
         try:
             wanted = JobIn.model_validate(dict(job))
             made = await jobs.create(
@@ -88,6 +91,7 @@ class ServiceBooks:
                 was.owner_id,
                 was,
                 written.keeps_schedule,
+                egress_allow=self.egress_allow,
             )
             definition = definition_of(written.job, ground)
             await editing.edit(

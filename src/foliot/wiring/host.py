@@ -72,7 +72,9 @@ def serve_as_host(settings: Settings, orders: HostOrders) -> None:
         del os.environ[name]  # jobs' own code need not see them, here or in its processes
     sys.path.append(os.getcwd())  # noqa: PTH109  # last, so that a file lying there cannot pose as a library
     collect_seldom()
+    # Which networks are open to jobs is for this machine to say, not for the server: the internet alone, unless it does.
     means = Means(
+        egress_allow=settings.egress_allow,
         allow_commands="command" in orders.allowed,
         command_env=settings.command_env,
         bounds=Bounds.of(settings.child_memory, settings.child_processes),

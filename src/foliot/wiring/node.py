@@ -48,6 +48,7 @@ from foliot.wiring.home import (
 )
 from foliot.wiring.limits import failures_of, quotas_of
 from foliot.wiring.master_keys import given_keys, vault_of
+from foliot.wiring.reach import OWN_MACHINE, egress_allow_of, is_loopback, is_own_machine
 from foliot.wiring.worker import orders_of, refuse_without_results
 
 log = logging.getLogger(__name__)
@@ -108,6 +109,7 @@ class Node:
                     door=self._door,
                     vault=self._vault,
                     rates=Rates(failures_of(settings)),
+                    egress_allow=egress_allow_of(settings),
                     bell=bell,
                     lease=timedelta(seconds=settings.worker_lease),
                     artifact_bytes=settings.artifact_bytes,
@@ -191,6 +193,8 @@ class Node:
             log.info("key.created", extra={"prefix": first.prefix, "path": kept[0]})
             lines.append(f"  admin key  {first.secret}")
             lines.append(f"             shown this once, kept in {kept[0]}")
+        if is_own_machine(self._settings):
+            lines.append(OWN_MACHINE)
         return lines
 
     def _announce(self, url: str, lines: list[str]) -> None:
@@ -203,6 +207,7 @@ class Node:
             log.warning(
                 "server.exposed", extra={"host": self._settings.host, "advice": "put TLS in front of it"}
             )
+        log.info("egress.allowed", extra={"networks": egress_allow_of(self._settings)})
         log.info(
             "server.started",
             extra={"url": url, "pid": os.getpid(), "version": __version__, "roles": self._settings.roles},
@@ -292,13 +297,6 @@ def url_of(listening: socket.socket) -> str:
     if ip_address(host).is_unspecified:
         host = "127.0.0.1" if listening.family == socket.AF_INET else "::1"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def signals_end_it() -> None:

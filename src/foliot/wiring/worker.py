@@ -23,21 +23,27 @@ from pathlib import Path
 from foliot import telemetry
 from foliot.clock import pause
 from foliot.domain.artifacts import MOST_BYTES
-from foliot.domain.errors import FoliotError
+from foliot.domain.errors import FoliotError, Invalid
 from foliot.engine.hints import Listening
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
+from foliot.handlers.app_types import app_described, app_handlers
 from foliot.handlers.bridges import NO_RESULTS
 from foliot.handlers.kept import Bounds
 from foliot.handlers.means import Engines, Means
+from foliot.handlers.registry import Described
+from foliot.sdk.app.application import Foliot
+from foliot.sdk.app.misdefined import Misdefined
 from foliot.services import master_key
 from foliot.services.hints import Announcer, Hint
+from foliot.services.job_types import TypeTold
 from foliot.settings import Settings
 from foliot.storage.tx import Database, PoolSize
 from foliot.wiring.beating import LAST_WORDS_WITHIN, Beating, leave, soon
 from foliot.wiring.collecting import collect_seldom
 from foliot.wiring.limits import artifact_room
 from foliot.wiring.master_keys import given_keys, vault_of
+from foliot.wiring.reach import egress_allow_of
 from foliot.worker.heart import STUCK
 from foliot.worker.keeping import Keeping
 from foliot.worker.link import Link, LocalLink
@@ -70,6 +76,7 @@ class Orders:
     artifact_bytes: int = MOST_BYTES
     artifact_room: int | None = None  # of a workspace, in bytes
     master_keys: tuple[str, ...] = field(default=(), repr=False)
+    egress_allow: tuple[str, ...] = ()
     app: str | None = None  # module:app, whose jobs are brought up to date before any run starts
     bridge_redis_url: str | None = field(default=None, repr=False)
     celery_broker_url: str | None = field(default=None, repr=False)
@@ -94,6 +101,7 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
         lease=settings.worker_lease,
         log_format=settings.log_format,
         log_level=settings.log_level,
+        egress_allow=egress_allow_of(settings),
         allow_commands=settings.allow_commands,
         command_env=settings.command_env,
         child_memory=settings.child_memory,
@@ -119,6 +127,7 @@ def means_of(orders: Orders, database: Database | None) -> Means:
     """What handlers get of this process. Orders came as JSON, which has lists alone."""
     return Means(
         database,
+        egress_allow=tuple(orders.egress_allow),
         allow_commands=orders.allow_commands,
         command_env=tuple(orders.command_env),
         bounds=Bounds.of(orders.child_memory, orders.child_processes),
@@ -153,18 +162,32 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(orders.url, size=PoolSize(1, 4)))
         refuse_without_results(orders.celery_result_url)
-        if orders.app is not None:
-            await _load(orders.app, database)
+        egress_allow = tuple(orders.egress_allow)
+        app = None if orders.app is None else await _load(orders.app, database, egress_allow)
         name, lease = f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease)
         vault = vault_of(orders.master_keys, Path(orders.data_dir))
         if not is_child:  # the node has looked already
             await master_key.begin(database, vault, makes=False)
+        handlers = registry.load(means_of(orders, database))
+        described = dict(registry.described())
+        if app is not None:
+            try:
+                handlers |= app_handlers(app, handlers)
+            except Misdefined as error:
+                raise Invalid(error.message, hint=error.hint) from error
+            described |= app_described(app)
         link = LocalLink(
-            database, name, lease, orders.queues, vault, orders.artifact_bytes, orders.artifact_room
+            database,
+            name,
+            lease,
+            orders.queues,
+            vault,
+            most_artifact_bytes=orders.artifact_bytes,
+            described=[_told(each, described[each]) for each in sorted(handlers.keys() & described.keys())],
+            artifact_room=orders.artifact_room,
         )
         reporter = Reporter(link)
         logbook, meter = Logbook(link), Meter(link)
-        handlers = registry.load(means_of(orders, database))
         keeping = Keeping(link, orders.artifact_bytes)
         worker = Worker(
             link,
@@ -214,12 +237,17 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
     log.info("worker.stopped", extra={"owed": reporter.owed})
 
 
-async def _load(address: str, database: Database) -> None:
+def _told(name: str, described: Described) -> TypeTold:
+    return TypeTold(name, described.description, described.config_schema)
+
+
+async def _load(address: str, database: Database, egress_allow: tuple[str, ...]) -> Foliot:
     # With it comes much of the edge, which a worker without an app does not need.
     from foliot.wiring import apps  # noqa: PLC0415
 
     app = await asyncio.to_thread(apps.load_app, address)
-    await apps.bring_up_to_date(database, app)
+    await apps.bring_up_to_date(database, app, egress_allow)
+    return app
 
 
 @asynccontextmanager

@@ -199,9 +199,9 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     match outcome:
         case Succeeded():
             return {"outcome": "succeeded"}
-        case Failed(error=error, permanent=permanent):
+        case Failed(error=error, permanent=permanent, not_before=least):
             told = wire.ReportError(code=error.code or "failed", message=error.message)
-            return {"outcome": "failed", "error": told, "permanent": permanent}
+            return {"outcome": "failed", "error": told, "permanent": permanent, "after": least}
         case TimedOut():
             return {"outcome": "timed_out"}
         case Cancelled():

@@ -14,6 +14,7 @@ from foliot.domain.outcomes import HandedBack
 from foliot.services import Database, artifacts, logs, progress, workers
 from foliot.services.artifacts import Given
 from foliot.services.claim import Claimer, Turns
+from foliot.services.job_types import TypeTold
 from foliot.services.logs import LogChunk
 from foliot.services.progress import Progress
 from foliot.services.report import Report, report
@@ -58,12 +59,13 @@ class LocalLink:
     queues: Sequence[str] = ("*",)
     vault: Vault | None = None  # without one, runs that need secrets fail
     most_artifact_bytes: int = MOST_BYTES
+    described: Sequence[TypeTold] = ()  # what is told of the types it knows, where the server may not
     artifact_room: int | None = None  # bytes that a workspace may have, where it has no quota of its own
     _turns: dict[tuple[str, ...], Turns] = field(default_factory=dict)  # of each claim for other types
 
     async def register(self, types: Sequence[str], capacity: int) -> WorkerId:
         return await workers.register(
-            self.database, self.name, self.queues, types, capacity, lease=self.lease
+            self.database, self.name, self.queues, types, capacity, lease=self.lease, described=self.described
         )
 
     async def beat(

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from foliot import telemetry
@@ -97,7 +97,7 @@ def storable(done: Done, masks: Masks = NO_MASKS) -> Done:
         clean = RunError(
             _clean(masks.text(error.code))[:100], _clean(masks.text(error.message))[:MOST_MESSAGE]
         )
-        done = Done(Failed(clean, done.outcome.permanent), done.output)
+        done = Done(replace(done.outcome, error=clean), done.output)
     if isinstance(done.outcome, AskedSkip):
         note = _clean(masks.text(done.outcome.note))[:MOST_MESSAGE]
         done = Done(AskedSkip(done.outcome.reason, note), done.output)

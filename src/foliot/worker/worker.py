@@ -14,7 +14,7 @@ from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.masking import NO_MASKS, Masks
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, Succeeded, TimedOut
-from foliot.handlers.registry import Done, Handler, failed, takes_permit
+from foliot.handlers.registry import UNKNOWN, Done, Handler, failed, takes_permit
 from foliot.services.report import Report
 from foliot.services.work import Work
 from foliot.services.workers import Beat
@@ -200,7 +200,7 @@ class Worker:
             masks = Masks(work.masks) if work.masks else NO_MASKS
             write, tell = self._logbook.writer(*key, number, masks), self._meter.teller(*key, masks)
             shelf = Shelf(self._keeping.keeper(*key, number, attempt.worker_id), self._keeping.most_bytes)
-            handler = self._handlers[work.claimed.type]
+            handler = self._handlers.get(work.claimed.type, UNKNOWN)
             done = await perform(handler, work, write, masks, tell, shelf, lambda: attempt.why)
             if self._keeping.has_some_of(key):
                 done = await self._with_artifacts(key, done)

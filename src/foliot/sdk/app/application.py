@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
 from foliot.sdk.app.job import Job
+from foliot.sdk.app.job_type import JobType
 from foliot.sdk.app.misdefined import Misdefined
 from foliot.sdk.app.options import JobOptions
 
@@ -37,6 +38,7 @@ class Foliot:
         self.workspace = workspace
         self._client = client
         self._jobs: dict[str, Job[..., Any]] = {}
+        self._handlers: dict[str, JobType[..., Any]] = {}
 
     def __repr__(self) -> str:
         return f"<Foliot app {self.name!r} with {len(self._jobs)} jobs>"
@@ -44,6 +46,10 @@ class Foliot:
     @property
     def jobs(self) -> tuple[Job[..., Any], ...]:
         return tuple(self._jobs.values())
+
+    @property
+    def handlers(self) -> tuple[JobType[..., Any], ...]:
+        return tuple(self._handlers.values())
 
     @property
     def client(self) -> Client:
@@ -74,6 +80,23 @@ class Foliot:
             return job
 
         return made if function is None else made(function)
+
+    def handler(
+        self, name: str, *, config: Any = None, description: str | None = None
+    ) -> Callable[[Callable[P, R]], JobType[P, R]]:
+        """Make a function do all jobs of a type of your own: `@app.handler("DATA_SYNC", config=SyncConfig)`.
+
+        It takes any of `config`, `input` and `ctx`. `config` is what a job's config must look like: a pydantic model, a dataclass or
+        a TypedDict; jobs that do not fit are refused when they are written, once a worker has loaded the app.
+        """
+
+        def made(function: Callable[P, R]) -> JobType[P, R]:
+            if name in self._handlers:
+                raise Misdefined(f"The app {self.name} has two handlers of {name}.", hint="Keep one.")
+            self._handlers[name] = job_type = JobType(self, name, function, config, description)
+            return job_type
+
+        return made
 
     def sync(self, client: Client | None = None) -> Synced:
         """Make the server's jobs what this app says. What is no longer in the code is named, never deleted.

@@ -33,7 +33,7 @@ class Job(Generic[P, R]):
         self.inputs = Inputs.of(function)
         self._options = options
         check_options(options, f"@{app.name}.job of {self.name}")
-        self.call = _address(function, self.name)
+        self.call = address(function, self.name)
         self._check_payload()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -80,7 +80,7 @@ class Job(Generic[P, R]):
             raise Misdefined(f"{where} it is not JSON: {error}.") from None
 
 
-def _address(function: Callable[..., Any], name: str) -> str:
+def address(function: Callable[..., Any], name: str) -> str:
     """`module:function`, by which a worker finds it again."""
     path = getattr(function, "__qualname__", "")
     if not path or "<" in path or "." in path:

@@ -15,6 +15,7 @@ from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.identity import AsyncKeys, AsyncMembers, AsyncWorkspaces
 from foliot.sdk.asynchronous.jobs import AsyncJobs
 from foliot.sdk.asynchronous.limits import AsyncLimits
+from foliot.sdk.asynchronous.rooms import AsyncRooms
 from foliot.sdk.asynchronous.runs import AsyncRuns
 from foliot.sdk.asynchronous.secrets import AsyncSecrets
 from foliot.sdk.asynchronous.streaming import events_of
@@ -25,7 +26,7 @@ from foliot.sdk.reading import read_text
 from foliot.wire.agenda import AgendaOut
 from foliot.wire.audit import AuditOut
 from foliot.wire.events import EventOut
-from foliot.wire.fleet import JobTypesOut, QueuesOut, WorkersOut
+from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
 from foliot.wire.identity import MeOut
 from foliot.wire.pages import PAGE, Page
 from foliot.wire.schedules import PreviewOut
@@ -56,6 +57,7 @@ class AsyncClient:
         self.calendars = AsyncCalendars(self._http)
         self.freezes = AsyncFreezes(self._http)
         self.limits = AsyncLimits(self._http)
+        self.rooms = AsyncRooms(self._http)
         self.keys = AsyncKeys(self._http)
         self.members = AsyncMembers(self._http)
         self.workspaces = AsyncWorkspaces(self._http)
@@ -139,6 +141,12 @@ class AsyncClient:
     async def job_types(self) -> JobTypesOut:
         """What `type` of a job may be."""
         return await self._http.ask(JobTypesOut, Ask("GET", "/job-types"))
+
+    async def switch_job_type(self, job_type: str, *, enabled: bool, reason: str = "") -> JobTypeOut:
+        """Off, planned times of its jobs in this workspace are skipped; administrators."""
+        body = {"enabled": enabled, "reason": reason}
+        ask = Ask("PUT", "/job-types/{job_type}", {"job_type": job_type}, body=body)
+        return await self._http.ask(JobTypeOut, ask)
 
     async def close(self) -> None:
         await self._http.close()

@@ -19,6 +19,7 @@ from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.identity import Keys, Members, Workspaces
 from foliot.sdk.synchronous.jobs import Jobs
 from foliot.sdk.synchronous.limits import Limits
+from foliot.sdk.synchronous.rooms import Rooms
 from foliot.sdk.synchronous.runs import Runs
 from foliot.sdk.synchronous.secrets import Secrets
 from foliot.sdk.synchronous.streaming import events_of
@@ -26,7 +27,7 @@ from foliot.sdk.synchronous.worker import Worker
 from foliot.wire.agenda import AgendaOut
 from foliot.wire.audit import AuditOut
 from foliot.wire.events import EventOut
-from foliot.wire.fleet import JobTypesOut, QueuesOut, WorkersOut
+from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
 from foliot.wire.identity import MeOut
 from foliot.wire.pages import PAGE, Page
 from foliot.wire.schedules import PreviewOut
@@ -57,6 +58,7 @@ class Client:
         self.calendars = Calendars(self._http)
         self.freezes = Freezes(self._http)
         self.limits = Limits(self._http)
+        self.rooms = Rooms(self._http)
         self.keys = Keys(self._http)
         self.members = Members(self._http)
         self.workspaces = Workspaces(self._http)
@@ -140,6 +142,12 @@ class Client:
     def job_types(self) -> JobTypesOut:
         """What `type` of a job may be."""
         return self._http.ask(JobTypesOut, Ask("GET", "/job-types"))
+
+    def switch_job_type(self, job_type: str, *, enabled: bool, reason: str = "") -> JobTypeOut:
+        """Off, planned times of its jobs in this workspace are skipped; administrators."""
+        body = {"enabled": enabled, "reason": reason}
+        ask = Ask("PUT", "/job-types/{job_type}", {"job_type": job_type}, body=body)
+        return self._http.ask(JobTypeOut, ask)
 
     def close(self) -> None:
         self._http.close()

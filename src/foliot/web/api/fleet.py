@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
+from fastapi import Path
+
+from foliot.domain.errors import NotFound
 from foliot.handlers import registry
-from foliot.services import fleet
+from foliot.services import fleet, job_types
 from foliot.services.fleet import Queue, WorkerSeen
 from foliot.web.api.params import Db
-from foliot.web.auth import Viewer
-from foliot.web.routes import api_router
-from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueueOut, QueuesOut, WorkerOut, WorkersOut
+from foliot.web.auth import Admin, Viewer
+from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
+from foliot.wire.fleet import (
+    JobTypeOut,
+    JobTypesOut,
+    JobTypeSwitch,
+    QueueOut,
+    QueuesOut,
+    WorkerOut,
+    WorkersOut,
+)
 
 routes = api_router("fleet")
+TypeIn = Annotated[str, Path(min_length=1, max_length=64)]
 WHERE: tuple[Literal["server", "workers"], ...] = ("server", "workers")
 
 
@@ -32,21 +44,44 @@ async def list_queues(caller: Viewer, db: Db) -> QueuesOut:
 
 @routes.get("/job-types")
 async def list_job_types(caller: Viewer, db: Db) -> JobTypesOut:
-    """What `type` of a job may be: the types that this server knows, and those that live workers do."""
-    served, known = await fleet.types(db, caller.workspace_id), registry.described()
-    return JobTypesOut(
-        items=[
+    """What `type` of a job may be: the types that this server knows, and those that workers do or did."""
+    return JobTypesOut(items=_types(await job_types.look(db, caller.workspace_id)))
+
+
+@routes.put("/job-types/{job_type}", responses={**NOT_FOUND, **WITH_BODY})
+async def switch_job_type(job_type: TypeIn, asked: JobTypeSwitch, caller: Admin, db: Db) -> JobTypeOut:
+    """Switch a type off for this workspace, or on again. Off, planned times of its jobs are skipped with the reason `type_disabled`, and
+    nobody can run one by hand; runs that there are go on.
+    """
+    workspace_id = caller.workspace_id
+    if not any(each.name == job_type for each in _types(await job_types.look(db, workspace_id))):
+        raise NotFound("There is no such job type.", hint="GET /job-types lists them.")
+    await job_types.switch(
+        db, workspace_id, job_type, caller.actor, enabled=asked.enabled, reason=asked.reason
+    )
+    return next(each for each in _types(await job_types.look(db, workspace_id)) if each.name == job_type)
+
+
+def _types(seen: job_types.Seen) -> list[JobTypeOut]:
+    """In the order of their names. Of what is installed here, this server speaks itself."""
+    here = registry.described()
+    found = []
+    for name in sorted(here.keys() | seen.told.keys() | seen.workers.keys() | seen.off.keys()):
+        known, off = here.get(name) or seen.told.get(name), seen.off.get(name)
+        places = (("server", name in here), ("workers", name in seen.workers))
+        found.append(
             JobTypeOut(
                 name=name,
-                description=known[name].description if name in known else None,
-                config_schema=dict(known[name].config_schema) if name in known else None,
-                active=name in served,
-                known_to=[where for where in WHERE if name in (known if where == "server" else served)],
-                workers=served.get(name, 0),
+                description=None if known is None else known.description,
+                config_schema=None if known is None else dict(known.config_schema),
+                active=name in seen.workers,
+                enabled=off is None,
+                disabled_reason=None if off is None else off.reason,
+                known_to=[where for where in WHERE if dict(places)[where]],
+                workers=seen.workers.get(name, 0),
             )
-            for name in sorted(served.keys() | known.keys())
-        ]
-    )
+        )
+    return found
 
 
 def _worker(seen: WorkerSeen) -> WorkerOut:

@@ -13,9 +13,10 @@ from foliot.services import Database, jobs, listing
 from foliot.services.access import Caller
 from foliot.services.hints import Hint
 from foliot.web.api.finding import Count, JobQuery, Order, asker_of, page_of
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, Tell
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, EgressAllow, HowMany, JobIdIn, Limit, Tell
 from foliot.web.api.trying import DryRun, as_it_stands, only_tried, tried
 from foliot.web.auth import Editor, Viewer
+from foliot.web.configs import told_schema
 from foliot.web.preconditions import IfNoneMatch, is_known
 from foliot.web.present import etag, job_out, times_out
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
@@ -31,11 +32,23 @@ ETAG = {"headers": {"ETag": {"description": "The revision of the job.", "schema"
 
 @routes.post("/jobs", status_code=201, responses={**only_tried(DryRunOut), 201: ETAG, **WITH_BODY})
 async def create_job(
-    job: JobIn, caller: Editor, db: Db, tell: Tell, response: Response, dry_run: DryRun = False
+    job: JobIn,
+    caller: Editor,
+    db: Db,
+    tell: Tell,
+    response: Response,
+    egress_allow: EgressAllow,
+    dry_run: DryRun = False,
 ) -> JobOut | DryRunOut:
     """Create a job. Its first planned time is the answer's `next_run_at`."""
     await must_own_upstreams(db, caller, job)
-    ground = Ground(caller.at, caller.workspace.default_timezone, caller.holder.principal.id)
+    ground = Ground(
+        caller.at,
+        caller.workspace.default_timezone,
+        caller.holder.principal.id,
+        schema=await told_schema(db, caller.workspace_id, job.type),
+        egress_allow=egress_allow,
+    )
     definition = definition_of(job, ground)
 
     async def act(db: Database) -> JobId:

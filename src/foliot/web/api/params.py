@@ -36,6 +36,11 @@ def _database(request: Request) -> Database:
     return database
 
 
+def _egress_allow(request: Request) -> tuple[str, ...]:
+    allowed: tuple[str, ...] = request.app.state.egress_allow
+    return allowed
+
+
 def _announce(request: Request) -> Announce:
     announce: Announce = request.app.state.announce
     return announce
@@ -44,6 +49,7 @@ def _announce(request: Request) -> Announce:
 JobIdIn = Annotated[JobId, Depends(_job_id)]
 RunIdIn = Annotated[RunId, Depends(_run_id)]
 Db = Annotated[Database, Depends(_database)]
+EgressAllow = Annotated[tuple[str, ...], Depends(_egress_allow)]
 Tell = Annotated[Announce, Depends(_announce)]
 Cursor = Annotated[str | None, Query(max_length=3_000, description="next_cursor of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many to a page.")]

@@ -1,0 +1,154 @@
+"""`foliot rooms`: where message jobs leave word, and people and agents answer. ROOM is a key, a name or an id."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from foliot.cli.here import Here, Yes, asking, confirm, plain
+from foliot.cli.paging import All, Cursor, Limit, gathered
+from foliot.cli.times import local_zone
+from foliot.domain.errors import Invalid, NotFound
+
+if TYPE_CHECKING:
+    from foliot.sdk import Client
+    from foliot.wire.rooms import RoomOut
+
+app = typer.Typer(
+    help="Rooms: where message jobs leave word. ROOM is a key, a name or an id.", no_args_is_help=True
+)
+Called = Annotated[
+    str,
+    typer.Argument(
+        metavar="ROOM", help="Its key, its name, its id, or the beginning of it.", show_default=False
+    ),
+]
+SHOWN = 20  # messages
+
+
+@app.command("list")
+@asking
+def list_rooms(here: Here, limit: Limit = 50, cursor: Cursor = None, everything: All = False) -> None:
+    """Rooms, newest first."""
+    from foliot.cli.room_rendering import room_list
+
+    found, next_cursor, _ = gathered(
+        lambda n, at: here.client.rooms.list(limit=n, cursor=at),
+        limit=None if everything else limit,
+        cursor=cursor,
+    )
+    here.show_list(found, lambda: room_list(found, here.now), next_cursor=next_cursor)
+
+
+@app.command()
+@asking
+def create(
+    here: Here,
+    name: Annotated[str, typer.Argument(help="What people call it.", show_default=False)],
+    key: Annotated[str | None, typer.Option(help="What jobs may name it by.", metavar="KEY")] = None,
+    agent: Annotated[
+        list[str] | None, typer.Option(help="Id of an agent that may see it; may be repeated.", metavar="ID")
+    ] = None,
+) -> None:
+    """Make a room."""
+    from foliot.cli.room_rendering import room_page
+
+    made = here.client.rooms.create(name, key=key, agents=agent or ())
+    here.show(made, lambda: room_page(made, (), local_zone(), here.now))
+
+
+@app.command()
+@asking
+def show(
+    here: Here,
+    room: Called,
+    limit: Annotated[
+        int, typer.Option("-n", "--limit", min=0, max=200, help="At most so many messages.", metavar="N")
+    ] = SHOWN,
+) -> None:
+    """One room, and the newest of what was written in it."""
+    from foliot.cli.room_rendering import room_page
+
+    found = room_called(here.client, room)
+    after = max(0, found.last_seq - limit)  # numbers may be missing, so there are at most so many
+    newest = here.client.rooms.messages(found.id, after=after, limit=limit).items if limit else []
+    whole = {**plain(found), "messages": [plain(each) for each in newest]}
+    here.show(whole, lambda: room_page(found, newest, local_zone(), here.now))
+
+
+@app.command()
+@asking
+def send(
+    here: Here,
+    room: Called,
+    text: Annotated[str, typer.Argument(help="What to write; - is standard input.", show_default=False)],
+    event: Annotated[
+        bool, typer.Option("--event", help="As word of an event, which asks for no reply.")
+    ] = False,
+) -> None:
+    """Write in a room."""
+    from foliot.cli.reading import text_of
+    from foliot.cli.room_rendering import message_line
+
+    said = text_of(text, "TEXT") if text == "-" else text
+    sent = here.client.rooms.post(
+        room_called(here.client, room).id, said, kind="system_event" if event else "message"
+    )
+    here.show(sent, lambda: message_line(sent, local_zone()))
+
+
+@app.command()
+@asking
+def follow(
+    here: Here,
+    room: Called,
+    after: Annotated[
+        int | None,
+        typer.Option(min=0, help="Begin behind this number, instead of with the newest.", metavar="SEQ"),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("-n", "--limit", min=1, help="Stop after so many.", metavar="N")
+    ] = None,
+) -> None:
+    """What is written from now on, until Ctrl-C. With -o json a line is a JSON object."""
+    from foliot.cli.room_rendering import message_line
+
+    found = room_called(here.client, room)
+    zone = local_zone()
+    if limit is None:
+        here.note("Following. Ctrl-C ends it.")
+    coming = here.client.rooms.follow(found.id, after=found.last_seq if after is None else after)
+    for message in islice(coming, limit):
+        here.show_line(message, lambda message=message: message_line(message, zone))  # type: ignore[misc]
+
+
+@app.command()
+@asking
+def delete(here: Here, room: Called, yes: Yes = False) -> None:
+    """Delete a room with everything that was written in it."""
+    from foliot.cli.looks import cell
+
+    found = room_called(here.client, room)
+    confirm(f'Delete the room "{found.name}" with all its messages?', yes=yes)
+    here.client.rooms.delete(found.id)
+    here.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
+
+
+def room_called(client: Client, called: str) -> RoomOut:
+    from foliot.wire.rooms import KEY
+
+    low = called.strip().lower()
+    # There may be a room for each run: all of them are looked through only where nothing shorter finds it.
+    found = client.rooms.list(key=called).items if KEY.fullmatch(called) else []
+    if not found:
+        there = list(client.rooms.each())
+        found = [each for each in there if called in (each.name, each.key)]
+        if not found and len(low) >= 4:
+            found = [each for each in there if str(each.id).startswith(low)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise Invalid(f'"{called}" could be any of {len(found)} rooms.', hint="Use the id of one of them.")
+    raise NotFound(f'There is no room called "{called}".', hint="See them all with `foliot rooms list`.")

@@ -1,0 +1,84 @@
+"""Rooms and messages: where jobs leave word for people and agents, and these answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from foliot.domain.access import Principal, PrincipalKind
+from foliot.domain.ids import JobId, MessageId, PrincipalId, RoomId, RunId
+
+LONGEST_TEXT = 64 * 1024  # characters
+
+
+class MessageKind(StrEnum):
+    MESSAGE = "message"
+    SYSTEM_EVENT = "system_event"  # word of what happened; nobody is asked anything
+
+
+class SenderKind(StrEnum):
+    USER = "user"
+    AGENT = "agent"
+    SERVICE = "service"
+    SYSTEM = "system"  # Foliot itself
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    kind: SenderKind
+    id: PrincipalId | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """`agents` may see it; other members of the workspace see every room. `job_id` is that of the job it was made for."""
+
+    id: RoomId
+    key: str | None
+    name: str
+    agents: tuple[PrincipalId, ...]
+    job_id: JobId | None
+    last_seq: int
+    last_message_at: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """`seq` is its place in the room; it rises, and numbers may be missing."""
+
+    id: MessageId
+    room_id: RoomId
+    seq: int
+    kind: MessageKind
+    sender: Sender
+    text: str
+    run_id: RunId | None
+    job_id: JobId | None
+    sent_at: datetime
+
+    @property
+    def expects_reply(self) -> bool:
+        """What an agent says asks nothing of agents, or two of them would talk for ever."""
+        return self.kind is MessageKind.MESSAGE and self.sender.kind is not SenderKind.AGENT
+
+
+def sender_of(principal: Principal) -> Sender:
+    """Whoever runs the installation is a person too."""
+    kind = SenderKind.USER if principal.kind is PrincipalKind.SYSTEM else SenderKind(principal.kind.value)
+    return Sender(kind, principal.id, principal.name)
+
+
+def sender_of_job(kind: MessageKind) -> Sender:
+    """A job speaks for the person who planned it; what it only reports is from the system."""
+    return Sender(SenderKind.USER if kind is MessageKind.MESSAGE else SenderKind.SYSTEM)
+
+
+def key_of_job(job_id: JobId) -> str:
+    return f"job:{job_id}"
+
+
+def key_of_run(run_id: RunId) -> str:
+    return f"run:{run_id}"

@@ -1,0 +1,57 @@
+"""`message`: leave word in a room, for a person or an agent to read. `{"text", "kind" (message), "room", "new_room"}`.
+
+Done once per run: an attempt after the first finds what the first has left.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from uuid import UUID
+
+from foliot.domain.errors import NotFound
+from foliot.domain.ids import JobId, RoomId, RunId, WorkspaceId
+from foliot.domain.rooms import LONGEST_TEXT, MessageKind
+from foliot.handlers.means import Means
+from foliot.handlers.message_config import MessageConfig
+from foliot.handlers.placeholders import facts_of, filled_text
+from foliot.handlers.registry import Assignment, Done, failed, succeeded
+from foliot.services import Database, messages
+from foliot.services.messages import Letter
+from foliot.wire.instants import read_id
+
+
+class MessageHandler:
+    description: ClassVar = "Put a message, or word of an event, into a room."
+    config_shape: ClassVar = MessageConfig
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def made_with(cls, means: Means) -> MessageHandler | None:
+        return None if means.database is None else cls(means.database)
+
+    async def run(self, assignment: Assignment) -> Done:
+        config, ctx = assignment.config, assignment.ctx
+        text = filled_text(str(config["text"]), facts_of(assignment))
+        if not 0 < len(text) <= LONGEST_TEXT:
+            return failed("text_invalid", f"The text has {len(text):,} characters.", permanent=True)
+        named = config.get("room")
+        room_id = None if named is None else read_id(named)
+        letter = Letter(
+            RunId(UUID(ctx.run_id)),
+            JobId(UUID(ctx.job_id)),
+            ctx.job,
+            MessageKind(config.get("kind", "message")),
+            text,
+            named if room_id is None else RoomId(room_id),
+            bool(config.get("new_room")),
+        )
+        try:
+            sent = await messages.deliver(self._database, WorkspaceId(UUID(ctx.workspace_id)), letter)
+        except NotFound as error:
+            return failed("room_unknown", f"{error.message} {error.hint}", permanent=True)
+        return succeeded({"message_id": str(sent.id), "room_id": str(sent.room_id), "seq": sent.seq})
+
+    async def close(self) -> None:
+        pass

@@ -1,0 +1,94 @@
+"""`{{run.id}}` in an address, a header or a body: replaced by a fact of the run. Nothing is evaluated, and the list of names is closed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from foliot.handlers.registry import Assignment
+from foliot.wire.shape import did_you_mean, refusal
+
+Facts = Mapping[str, Any]
+
+NAMES = (
+    "run.id",
+    "run.attempt",
+    "run.fence",
+    "run.trigger",
+    "run.planned_for",
+    "run.input",
+    "job.id",
+    "job.name",
+    "workspace.id",
+)
+_PLACE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+
+
+def facts_of(assignment: Assignment) -> Facts:
+    ctx = assignment.ctx
+    values = (
+        ctx.run_id,
+        ctx.attempt,
+        ctx.fence,
+        ctx.trigger,
+        ctx.planned_for.isoformat(),
+        dict(assignment.input),
+        ctx.job_id,
+        ctx.job,
+        ctx.workspace_id,
+    )
+    return dict(zip(NAMES, values, strict=True))
+
+
+def filled(value: Any, facts: Facts) -> Any:
+    """JSON with its texts filled. A text that is one placeholder and nothing else becomes the fact itself, with its type."""
+    match value:
+        case str():
+            whole = _PLACE.fullmatch(value)
+            return facts[whole[1]] if whole and whole[1] in facts else filled_text(value, facts)
+        case list():
+            return [filled(each, facts) for each in value]
+        case dict():
+            return {name: filled(each, facts) for name, each in value.items()}
+        case _:
+            return value
+
+
+def filled_text(text: str, facts: Facts, written: Callable[[str], str] = str) -> str:
+    """Names not on the list stay as they are: they were refused when the job was written, so this is the text of a secret."""
+
+    def put(found: re.Match[str]) -> str:
+        return written(_as_text(facts[found[1]])) if found[1] in facts else found[0]
+
+    return _PLACE.sub(put, text)
+
+
+def checked(value: Any) -> Any:
+    """For shapes: refuses the first name that is not on the list."""
+    name = next((name for name in _names(value) if name not in NAMES), None)
+    if name is not None:
+        known = f"Known names: {', '.join(NAMES)}. Braces that are to be sent belong in the payload."
+        raise refusal(
+            "placeholder", f'There is no "{name[:64]}" to fill in.', did_you_mean(name, NAMES) or known
+        )
+    return value
+
+
+def _names(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield from _PLACE.findall(value)
+        case list():
+            for each in value:
+                yield from _names(each)
+        case dict():
+            for each in value.values():
+                yield from _names(each)
+        case _:
+            return
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

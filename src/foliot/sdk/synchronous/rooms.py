@@ -1,0 +1,83 @@
+# Made from sdk/asynchronous by ./dev format; edit it there.
+"""`client.rooms`: where message jobs leave word, and people and agents answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from foliot.sdk.asking import Ask, Ref, given, post
+from foliot.sdk.reading import read_text
+from foliot.sdk.synchronous.http import Http
+from foliot.sdk.synchronous.paging import each_of
+from foliot.sdk.synchronous.streaming import events_of
+from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
+from foliot.wire.rooms import MessageOut, MessagesOut, RoomOut
+
+
+class Rooms:
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def list(self, *, key: str | None = None, limit: int = PAGE, cursor: str | None = None) -> Page[RoomOut]:
+        """One page, newest first; to an agent, those it was given."""
+        query = {"key": key, "limit": limit, "cursor": cursor}
+        return self._http.ask(Page[RoomOut], Ask("GET", "/rooms", query=query))
+
+    def each(self) -> Iterator[RoomOut]:
+        """All of them."""
+        return each_of(lambda cursor: self.list(limit=LONGEST_PAGE, cursor=cursor))
+
+    def get(self, room_id: Ref) -> RoomOut:
+        return self._http.ask(RoomOut, Ask("GET", "/rooms/{room_id}", {"room_id": room_id}))
+
+    def create(
+        self,
+        name: str,
+        *,
+        key: str | None = None,
+        agents: Sequence[Ref] = (),
+        idempotency_key: str | None = None,
+    ) -> RoomOut:
+        """`agents` may see it and write in it. One that an agent makes is its own."""
+        body = given(name=name, key=key, agents=[str(each) for each in agents] or None)
+        return self._http.ask(RoomOut, post("/rooms", body=body, key=idempotency_key))
+
+    def change(
+        self, room_id: Ref, *, name: str | None = None, agents: Sequence[Ref] | None = None
+    ) -> RoomOut:
+        """`agents` in place of those it has."""
+        body = given(name=name, agents=None if agents is None else [str(each) for each in agents])
+        ask = Ask("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body=body)
+        return self._http.ask(RoomOut, ask)
+
+    def delete(self, room_id: Ref) -> None:
+        """With everything that was written in it."""
+        self._http.tell(Ask("DELETE", "/rooms/{room_id}", {"room_id": room_id}))
+
+    def post(
+        self,
+        room_id: Ref,
+        text: str,
+        *,
+        kind: Literal["message", "system_event"] = "message",
+        idempotency_key: str | None = None,
+    ) -> MessageOut:
+        """Write in it."""
+        body = given(text=text, kind=kind)
+        ask = post("/rooms/{room_id}/messages", {"room_id": room_id}, body=body, key=idempotency_key)
+        return self._http.ask(MessageOut, ask)
+
+    def messages(self, room_id: Ref, *, after: int = 0, limit: int = PAGE, wait: int = 0) -> MessagesOut:
+        """One page, oldest first, of those behind number `after`; where there are none, after at most `wait` seconds."""
+        query = {"follow": False, "wait": wait, "limit": limit, "cursor": str(after)}
+        ask = Ask("GET", "/rooms/{room_id}/messages", {"room_id": room_id}, query)
+        return self._http.ask(MessagesOut, ask)
+
+    def follow(self, room_id: Ref, *, after: int = 0) -> Iterator[MessageOut]:
+        """Those behind number `after`, and whatever comes, without end."""
+        query = {"follow": True, "limit": None, "wait": None, "cursor": str(after)}
+        ask = Ask("GET", "/rooms/{room_id}/messages", {"room_id": room_id}, query)
+        for event in events_of(self._http, ask):
+            if event.event == "message":
+                yield read_text(MessageOut, event.data, self._http.url)

@@ -1,0 +1,76 @@
+"""The message of a run: put into its room once, however often the run is attempted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from foliot.domain.errors import NotFound
+from foliot.domain.ids import JobId, PrincipalId, RoomId, RunId, WorkspaceId
+from foliot.domain.rooms import Message, MessageKind, Room, key_of_job, key_of_run, sender_of_job
+from foliot.storage import jobs, members, rooms
+from foliot.storage.rooms import NewMessage, NewRoom
+from foliot.storage.tx import Database, Role, Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """`room` is the id or the key of one; without it the job has a room of its own, or each run one, with `new_room`."""
+
+    run_id: RunId
+    job_id: JobId
+    job_name: str
+    kind: MessageKind
+    text: str
+    room: RoomId | str | None = None
+    new_room: bool = False
+
+
+async def deliver(database: Database, workspace_id: WorkspaceId, letter: Letter) -> Message:
+    """An attempt after the first finds its message, and leaves no other. Raises NotFound where the job may not see the room."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        found = await rooms.message_of_run(tx, letter.run_id)
+        if found is not None:
+            return found
+        room = await _room(tx, letter)
+        new = NewMessage(
+            room.id, letter.kind, sender_of_job(letter.kind), letter.text, letter.run_id, letter.job_id
+        )
+        # Where two attempts meet, the second waits for the first at the room's row or at the run's message, and then finds it.
+        sent = await rooms.append(tx, new) or await rooms.message_of_run(tx, letter.run_id)
+        if sent is None:
+            raise _no_room(letter)
+        return sent
+
+
+async def _room(tx: Tx, letter: Letter) -> Room:
+    """What an agent's job writes goes where the agent may go."""
+    agent = await _agent(tx, letter.job_id)
+    if letter.room is None:
+        key = key_of_run(letter.run_id) if letter.new_room else key_of_job(letter.job_id)
+        wanted = NewRoom(letter.job_name, key, () if agent is None else (agent,), letter.job_id)
+        found = await rooms.by_key(tx, key)
+        if found is None:
+            await rooms.insert(tx, wanted)
+            found = await rooms.by_key(tx, key)
+        assert found is not None, "the key is there, by us or by another attempt"
+        return found
+    if isinstance(letter.room, str):
+        found = await rooms.by_key(tx, letter.room, agent)
+    else:
+        found = await rooms.get(tx, letter.room, agent)
+    if found is None:
+        raise _no_room(letter)
+    return found
+
+
+async def _agent(tx: Tx, job_id: JobId) -> PrincipalId | None:
+    owner = await jobs.owner(tx, job_id)
+    found = None if owner is None else await members.get(tx, owner)
+    return owner if found is not None and found.principal.is_agent else None
+
+
+def _no_room(letter: Letter) -> NotFound:
+    return NotFound(
+        f"There is no room {letter.room}, or this job may not write in it.",
+        hint="Name a room by its id or key; without one, the job gets a room of its own.",
+    )

@@ -1,0 +1,72 @@
+"""Types of jobs as workers tell them, and those that a workspace has switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from foliot.domain.ids import WorkspaceId
+from foliot.storage.queries import sql
+from foliot.storage.tx import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class TypeTold:
+    """What a worker says of a type that it knows."""
+
+    name: str
+    description: str
+    config_schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchedOff:
+    type: str
+    reason: str
+    at: datetime
+
+
+async def describe(tx: Tx, workspace_id: WorkspaceId | None, told: Sequence[TypeTold]) -> None:
+    await tx.execute(
+        sql.job_types.describe,
+        {
+            "workspace_id": workspace_id,
+            "names": [each.name for each in told],
+            "descriptions": [each.description for each in told],
+            "schemas": [Jsonb(dict(each.config_schema)) for each in told],
+            "now": tx.now,
+        },
+    )
+
+
+async def known(tx: Tx, name: str | None = None) -> dict[str, TypeTold]:
+    """Those that the workspace of the transaction may use; only the one called `name`, where one is named."""
+    found: dict[str, TypeTold] = {}
+    for row in await tx.fetch(sql.job_types.known, {"name": name}):
+        found.setdefault(row["name"], TypeTold(row["name"], row["description"], row["config_schema"]))
+    return found
+
+
+async def off(tx: Tx) -> dict[str, SwitchedOff]:
+    rows = await tx.fetch(sql.job_types.off, {})
+    return {row["type"]: SwitchedOff(row["type"], row["reason"], row["at"]) for row in rows}
+
+
+async def off_anywhere(tx: Tx) -> frozenset[tuple[WorkspaceId, str]]:
+    """For the engine. Under a workspace's own role, those of that workspace."""
+    return frozenset(
+        (row["workspace_id"], row["type"]) for row in await tx.fetch(sql.job_types.off_anywhere, {})
+    )
+
+
+async def switch_off(tx: Tx, name: str, reason: str) -> None:
+    params = {"workspace_id": tx.workspace_id, "type": name, "reason": reason, "now": tx.now}
+    await tx.execute(sql.job_types.switch_off, params)
+
+
+async def switch_on(tx: Tx, name: str) -> None:
+    await tx.execute(sql.job_types.switch_on, {"type": name})

@@ -1,0 +1,27 @@
+-- name: describe
+INSERT INTO job_types (workspace_id, name, description, config_schema, seen_at)
+SELECT %(workspace_id)s::uuid, told.name, told.description, told.config_schema, %(now)s
+  FROM unnest(%(names)s::text[], %(descriptions)s::text[], %(schemas)s::jsonb[]) AS told (name, description, config_schema)
+ ORDER BY told.name
+    ON CONFLICT ON CONSTRAINT job_types_one_by_a_name
+    DO UPDATE SET description = EXCLUDED.description, config_schema = EXCLUDED.config_schema, seen_at = EXCLUDED.seen_at;
+
+-- name: known
+-- Those of the workspace before those that all share.
+SELECT name, description, config_schema FROM job_types
+ WHERE %(name)s::text IS NULL OR name = %(name)s
+ ORDER BY name, workspace_id NULLS LAST
+ LIMIT 1000;
+
+-- name: off
+SELECT type, reason, at FROM switched_off ORDER BY type;
+
+-- name: off_anywhere
+SELECT workspace_id, type FROM switched_off;
+
+-- name: switch_off
+INSERT INTO switched_off (workspace_id, type, reason, at) VALUES (%(workspace_id)s, %(type)s, %(reason)s, %(now)s)
+    ON CONFLICT (workspace_id, type) DO UPDATE SET reason = EXCLUDED.reason;
+
+-- name: switch_on
+DELETE FROM switched_off WHERE type = %(type)s;

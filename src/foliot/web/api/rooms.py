@@ -1,0 +1,204 @@
+"""/rooms: where message jobs leave word, and people and agents read it and answer. By pages, by long poll, or as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Annotated
+
+from fastapi import Depends, Header, Path, Query, Request, Response
+
+from foliot.clock import monotonic
+from foliot.domain.errors import Invalid
+from foliot.domain.ids import PrincipalId, RoomId
+from foliot.domain.rooms import Message, MessageKind, Room
+from foliot.services import Database, rooms
+from foliot.services.access import Caller
+from foliot.services.in_hand import no_such
+from foliot.services.paging import LAST, read_place, write_place
+from foliot.services.rooms import Changes, MessagePage, NewRoom
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit
+from foliot.web.auth import Editor, Operator, SharedEditor, Viewer
+from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
+from foliot.web.streams import NAP, EventStream, Line, frame, heartbeat
+from foliot.wire.instants import read_id
+from foliot.wire.pages import Page
+from foliot.wire.rooms import (
+    LONGEST_WAIT,
+    MessageIn,
+    MessageOut,
+    MessagesOut,
+    RoomChange,
+    RoomIn,
+    RoomKey,
+    RoomOut,
+    SenderOut,
+)
+
+routes = api_router("rooms")
+PAGE = 200  # messages between two looks of a stream
+MOST = 2**63 - 1
+_PLACE = r"^[0-9]{1,19}$"
+
+
+def _room_id(room_id: Annotated[str, Path(json_schema_extra={"format": "uuid"})]) -> RoomId:
+    found = read_id(room_id)
+    if found is None:
+        raise no_such("room")
+    return RoomId(found)
+
+
+RoomIdIn = Annotated[RoomId, Depends(_room_id)]
+
+
+@routes.post("/rooms", status_code=201, responses={**CONFLICT, **WITH_BODY})
+async def create_room(room: RoomIn, caller: Editor, db: Db, response: Response) -> RoomOut:
+    """Make a room. One that an agent makes is its own."""
+    agents = tuple(PrincipalId(each) for each in dict.fromkeys(room.agents))
+    made = await rooms.create(db, caller, NewRoom(room.name.strip(), room.key, agents))
+    response.headers["Location"] = f"/api/v1/rooms/{made.id}"
+    return _room(made)
+
+
+@routes.get("/rooms")
+async def list_rooms(
+    caller: Viewer,
+    db: Db,
+    key: Annotated[RoomKey | None, Query(description="Only the one with this key.")] = None,
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[RoomOut]:
+    """Newest first. An agent sees the rooms that it was given."""
+    before, _ = read_place(cursor, LAST)
+    found = await rooms.listed(db, caller, before, limit + 1, key)
+    shown = found[:limit]
+    place = write_place(shown[-1].id) if len(found) > limit else None
+    return Page[RoomOut](items=[_room(each) for each in shown], next_cursor=place)
+
+
+@routes.get("/rooms/{room_id}", responses=NOT_FOUND)
+async def get_room(room_id: RoomIdIn, caller: Viewer, db: Db) -> RoomOut:
+    return _room(await rooms.get(db, caller, room_id))
+
+
+@routes.patch("/rooms/{room_id}", responses={**NOT_FOUND, **WITH_BODY})
+async def change_room(room_id: RoomIdIn, change: RoomChange, caller: SharedEditor, db: Db) -> RoomOut:
+    """Give it another name, or to other agents."""
+    agents = None
+    if change.agents is not None:
+        agents = tuple(PrincipalId(each) for each in dict.fromkeys(change.agents))
+    name = None if change.name is None else change.name.strip()
+    return _room(await rooms.change(db, caller, room_id, Changes(name, agents)))
+
+
+@routes.delete("/rooms/{room_id}", status_code=204, responses=NOT_FOUND)
+async def delete_room(room_id: RoomIdIn, caller: SharedEditor, db: Db) -> None:
+    """With everything that was written in it."""
+    await rooms.delete(db, caller, room_id)
+
+
+@routes.post("/rooms/{room_id}/messages", status_code=201, responses={**NOT_FOUND, **WITH_BODY})
+async def post_message(room_id: RoomIdIn, message: MessageIn, caller: Operator, db: Db) -> MessageOut:
+    """Write in it, as whoever the key belongs to."""
+    return _message(await rooms.post(db, caller, room_id, message.text, MessageKind(message.kind)))
+
+
+@routes.get(
+    "/rooms/{room_id}/messages",
+    response_model=MessagesOut,
+    responses={
+        **NOT_FOUND,
+        200: {
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "description": "A page; or, to who accepts text/event-stream, an event `message` for each, without end.",
+        },
+    },
+)
+async def read_messages(
+    room_id: RoomIdIn,
+    request: Request,
+    caller: Viewer,
+    db: Db,
+    follow: Annotated[bool, Query(description="Stream the messages as they come.")] = False,
+    wait: Annotated[
+        int,
+        Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for a message where there is none yet."),
+    ] = 0,
+    cursor: Annotated[
+        str | None, Query(pattern=_PLACE, description="The `seq` of the last message that was read.")
+    ] = None,
+    limit: Limit = DEFAULT_LIMIT,
+    last_event_id: Annotated[str | None, Header(pattern=_PLACE)] = None,
+) -> MessagesOut | EventStream:
+    """What was written, oldest first."""
+    if follow or "text/event-stream" in request.headers.get("accept", ""):
+        after = _after(last_event_id if last_event_id is not None else cursor)
+        page = await rooms.read(db, caller, room_id, after=after, limit=PAGE)
+        line = Line(request, caller)
+        return EventStream(line.carry(_frames(line, db, caller, room_id, after, page)))
+    after = _after(cursor)
+    page = await rooms.read(db, caller, room_id, after=after, limit=limit)
+    if wait and not page.items:
+        line, until = Line(request, caller), monotonic() + wait
+        with line.held():
+            while not page.items and (left := until - monotonic()) > 0 and await line.goes_on(min(NAP, left)):
+                page = await rooms.read(db, caller, room_id, after=after, limit=limit)
+    return MessagesOut(
+        items=[_message(each) for each in page.items],
+        next_cursor=str(page.items[-1].seq) if page.is_more else None,
+    )
+
+
+async def _frames(
+    line: Line, db: Database, caller: Caller, room_id: RoomId, after: int, page: MessagePage
+) -> AsyncGenerator[str, None]:
+    yield "retry: 2000\n" + heartbeat(str(after))
+    while True:
+        for each in page.items:
+            yield frame(_message(each).model_dump_json(), event="message", id=str(each.seq))
+            after = each.seq
+        if line.is_silent:
+            yield heartbeat(str(after))
+        if not await line.goes_on(*((0,) if page.is_more else ())):
+            return
+        page = await rooms.read(db, caller, room_id, after=after, limit=PAGE)
+
+
+def _room(room: Room) -> RoomOut:
+    return RoomOut(
+        id=room.id,
+        key=room.key,
+        name=room.name,
+        agents=list(room.agents),
+        job_id=room.job_id,
+        last_seq=room.last_seq,
+        last_message_at=room.last_message_at,
+        created_at=room.created_at,
+    )
+
+
+def _message(message: Message) -> MessageOut:
+    sender = message.sender
+    return MessageOut(
+        id=message.id,
+        room_id=message.room_id,
+        seq=message.seq,
+        kind=message.kind.value,
+        sender=SenderOut(kind=sender.kind.value, id=sender.id, name=sender.name),
+        text=message.text,
+        expects_reply=message.expects_reply,
+        run_id=message.run_id,
+        job_id=message.job_id,
+        sent_at=message.sent_at,
+    )
+
+
+def _after(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdecimal() and int(cursor) <= MOST):
+        raise Invalid(
+            "This cursor is not one that Foliot gave out.",
+            pointer="/cursor",
+            hint="Use the seq of the last message you have read, or leave it out to begin.",
+        )
+    return int(cursor)

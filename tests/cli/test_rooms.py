@@ -1,0 +1,30 @@
+"""Rooms on the command line: made, written in, looked at, followed, deleted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Ask
+from tests.cli.test_commands import PATIENCE
+
+pytestmark = pytest.mark.timeout(PATIENCE)
+
+
+async def test_a_room_is_made_written_in_followed_and_deleted(ask: Ask) -> None:
+    made = (await ask("rooms", "create", "Support line", "--key", "support")).json
+    sent = (await ask("rooms", "send", "support", "hello")).json
+    assert (sent["room_id"], sent["kind"], sent["expects_reply"]) == (made["id"], "message", True)
+    assert (await ask("rooms", "send", "Support line", "deployed", "--event")).json["kind"] == "system_event"
+    listed = await ask("rooms", "list", "-o", "table")
+    assert "Support line" in listed.out
+    shown = (await ask("rooms", "show", made["id"][:18])).json
+    assert [each["text"] for each in shown["messages"]] == ["hello", "deployed"]
+    page = await ask("rooms", "show", "support", "-o", "table", "--limit", "1")
+    assert "deployed" in page.out
+    assert "hello" not in page.out
+    followed = await ask("rooms", "follow", "support", "--after", "0", "--limit", "2", "-o", "table")
+    assert [line.rpartition("  ")[2] for line in followed.out.splitlines()] == ["hello", "deployed"]
+    assert (await ask("rooms", "delete", "support", "--yes")).code == 0
+    gone = await ask("rooms", "show", "support")
+    assert gone.code == 3
+    assert "foliot rooms list" in gone.err
