@@ -14,10 +14,14 @@ from foliot.services.listing import StoredJob, job
 from foliot.web.present import etag
 from foliot.wire.instants import read_id
 
+_ONE = r'(W/)?"[!#-~]*"'
+_DESCRIBED = rf"^(\*|{_ONE}(, ?{_ONE})*)$"
 IfMatch = Annotated[
     str | None,
     Header(
-        max_length=1_000, description="The ETag it had when it was read; 412 where it has been edited since."
+        max_length=1_000,
+        description="The ETag it had when it was read, quotes included; 412 where it has been edited since.",
+        json_schema_extra={"pattern": _DESCRIBED},
     ),
 ]
 IfNoneMatch = Annotated[
@@ -25,6 +29,7 @@ IfNoneMatch = Annotated[
     Header(max_length=1_000, description="ETags known already; 304 where one of them still holds."),
 ]
 _TAG = re.compile(r'(?:W/)?"[^"]*"')
+_PARTS = re.compile(rf"{_TAG.pattern}|[^,\s]+")
 _REVISION = re.compile(r'"([0-9]{1,9})(?:-[0-9a-f]{1,16})?"')
 
 
@@ -32,7 +37,7 @@ def seen_revision(if_match: str | None, current: int) -> int | None:
     """The revision that the caller goes by, of what is at `current` now; None where any will do."""
     if if_match is None or if_match.strip() == "*":
         return None
-    parts = [part.strip() for part in if_match.split(",")]
+    parts = _PARTS.findall(if_match) or [""]
     for part in parts:
         if not _TAG.fullmatch(part):
             raise _no_tag(part, current)

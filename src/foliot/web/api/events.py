@@ -62,7 +62,7 @@ async def stream_events(
     ] = None,
     job: Annotated[Id | None, Query(description="Only what concerns this job.")] = None,
     last_event_id: Annotated[
-        str | None, Header(max_length=64, json_schema_extra={"pattern": r"^\s*[0-9]{1,19}-[0-9]{1,19}\s*$"})
+        str | None, Header(max_length=64, json_schema_extra={"pattern": r"^[0-9]{1,19}-[0-9]{1,19}$"})
     ] = None,
 ) -> EventStream:
     """From now on, or from behind Last-Event-ID: in one order, each once. Events are kept for an hour for whoever comes back."""
