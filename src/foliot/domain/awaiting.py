@@ -58,7 +58,7 @@ def explain_bound(
             Verdict.WAITING,
             f"{waits}: {host} is online, but does no jobs of type {kind}.",
             (),
-            _how_to_do(kind),
+            how_to_do(kind),
         )
     if bound.under_way >= bound.most:
         busy = f"{bound.under_way} of {bound.most} under way"
@@ -73,7 +73,7 @@ def explain_bound(
     )
 
 
-def _how_to_do(kind: str) -> str:
+def how_to_do(kind: str) -> str:
     if kind in ALLOWED_BY_FLAG:
         return f"Start `foliot host` there with --allow-{kind}, or give the job another target."
     return (
