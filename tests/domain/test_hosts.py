@@ -1,0 +1,77 @@
+"""Hosts: whether they are there, and what a run that waits for one is told."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+
+from foliot.domain.awaiting import Bound, explain_bound
+from foliot.domain.definition import Rules, Spec
+from foliot.domain.hosts import HostStatus, Room, Sighting
+from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.lifecycle import RunStatus
+from foliot.domain.schedule import Manual
+from foliot.domain.target import Target, TargetKind, target_of
+from foliot.domain.telling import Recorded
+
+NOW = datetime(2027, 1, 15, 12, tzinfo=UTC)
+LEASE, SECOND = timedelta(seconds=30), timedelta(seconds=1)
+SEEN = Sighting(NOW, NOW + LEASE)
+PVP = Target(TargetKind.SERVER, "pvp")
+
+
+@pytest.mark.parametrize(
+    ("later", "status"),
+    [
+        (timedelta(0), HostStatus.ONLINE),
+        (LEASE, HostStatus.ONLINE),
+        (LEASE + SECOND, HostStatus.STALE),
+        (LEASE + timedelta(minutes=2), HostStatus.STALE),
+        (LEASE + timedelta(minutes=2, seconds=1), HostStatus.OFFLINE),
+    ],
+)
+def test_a_silent_host_is_online_for_its_lease_then_stale_then_offline(
+    later: timedelta, status: HostStatus
+) -> None:
+    assert SEEN.status(NOW + later) is status
+
+
+def test_a_host_that_left_in_good_order_is_offline_at_once() -> None:
+    assert Sighting(NOW, NOW).status(NOW) is HostStatus.OFFLINE
+
+
+@pytest.mark.parametrize("target", [PVP, Target(TargetKind.HOST, "h1"), Target(TargetKind.SERVER, "a/b c")])
+def test_a_target_reads_back_from_its_text(target: Target) -> None:
+    assert target_of(target.text) == target
+
+
+def test_room_is_there_while_anything_fits() -> None:
+    assert [bool(Room(*each)) for each in ((0, 0), (1, 0), (0, 1))] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("bound", "told"),
+    [
+        (Bound(PVP), 'Run 1 waits for server "pvp", and there is none of that name.'),
+        (
+            Bound(PVP, "h1", Sighting(NOW - timedelta(hours=1), NOW - timedelta(hours=1)), "http", 0, 1),
+            'Run 1 waits for server "pvp": host h1 has been offline since 2027-01-15 11:00:00 UTC.',
+        ),
+        (
+            Bound(PVP, "h1", SEEN, None, 0, 1),
+            'Run 1 waits for server "pvp": host h1 is online, but does no jobs of type http.',
+        ),
+        (Bound(PVP, "h1", SEEN, "http", 1, 1), 'Run 1 waits for server "pvp": host h1 has 1 of 1 under way.'),
+        (
+            Bound(PVP, "h1", SEEN, "http", 0, 1),
+            'Run 1 waits for server "pvp" and is about to be fetched by host h1.',
+        ),
+    ],
+    ids=["nobody has it", "offline", "does not do it", "busy", "any moment"],
+)
+def test_a_run_that_waits_for_a_host_says_why(bound: Bound, told: str) -> None:
+    job = Rules(Spec(Manual("UTC"), "http")).job(JobId(uuid4()), WorkspaceId(uuid4()), 1)
+    record = Recorded(RunId(uuid4()), 1, RunStatus.READY)
+    assert explain_bound(job, record, bound, "http", NOW).sentence == told
