@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -99,6 +100,14 @@ async def test_several_reports_are_judged_each_by_itself(shire: Town, clock: Man
     ]
     audited = (await shire.ask("GET", "/audit?action=report.refused", role="admin")).json()["items"]
     assert [each["object"]["id"] for each in audited] == [first["run_id"]]
+
+
+async def test_reports_of_runs_that_never_were_leave_nothing_in_the_audit(shire: Town) -> None:
+    worker = (await registered(shire))["worker_id"]
+    made_up = [{"run_id": str(uuid4()), "fence": 1, "outcome": "succeeded"} for _ in range(3)]
+    told = await say(shire, "report", worker_id=worker, reports=made_up)
+    assert {each["code"] for each in told["items"]} == {"lease_lost"}
+    assert (await shire.ask("GET", "/audit?action=report.refused", role="admin")).json()["items"] == []
 
 
 async def test_a_late_result_of_a_host_that_stayed_away_is_refused(shire: Town, clock: ManualClock) -> None:
