@@ -126,3 +126,15 @@ def test_secrets_that_repeat_themselves_are_found_wherever_they_stand(
 def test_no_secret_makes_a_text_take_minutes(value: str, text: str) -> None:
     """By the rules of a search that steps one letter on, each of these would hold up a worker for minutes or hours."""
     assert MASK in Masks([value]).text(text)
+
+
+def test_what_makes_an_address_secret_is_masked_without_the_rest_of_it() -> None:
+    masks = Masks(["https://Hooks.example/api/webhooks/123/T0KEN-S3CRET?key=0123456789&wait=true"])
+    told = "Cannot POST /api/webhooks/123/T0KEN-S3CRET at https://hooks.example/ with 0123456789"
+    assert masks.text(told) == f"Cannot POST {MASK} at https://hooks.example/ with {MASK}"
+    masks = Masks(["postgresql://shop:p%40ssw0rd@db.internal:5432/shop"])
+    assert (
+        masks.text("p@ssw0rd or p%40ssw0rd for shop at db.internal")
+        == f"{MASK} or {MASK} for shop at db.internal"
+    )
+    assert Masks(["https://example.test/hook"]).text("a hook of example.test") == "a hook of example.test"

@@ -11,10 +11,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote
 
 MASK = "***"
 SHORTEST = 4  # characters; what is shorter stands in innocent words everywhere and would only tell where
+SHORTEST_OF_URL = (
+    8  # characters of a piece of an address that is a secret; shorter ones are words such as /hook
+)
 GLANCE = 32  # characters that tell most of what is no secret, before all of it is compared
 LONGEST_PART = 16  # characters at the end of a text that are the beginning of a secret for certain
 MOST_GUESSES = 16  # at where a beginning may start, before the whole end is read letter by letter
@@ -23,6 +26,9 @@ _ENDS = re.compile("[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")  # all that str.s
 _BETWEEN = re.compile("[^\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
 _ESCAPED = re.compile(r"%[0-9A-F]{2}")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9-]*\s+(\S+)\s*")
+_URL = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@:]*:(?P<password>[^/?#@]*)@)?[^/?#]*(?P<path>[^?#]*)(?P<query>[^#]*)"
+)
 
 
 class Masks:
@@ -107,12 +113,13 @@ NO_MASKS = Masks(())
 
 
 def spellings(value: str) -> set[str]:
-    """The value, its lines, what follows `Bearer`, and all of it as JSON, URL and base64 write it."""
+    """The value, its lines, what follows `Bearer` or stands behind the host of an address, and all of it as JSON, URL and base64 write it."""
     if len(_ENDS.sub("", value)) < SHORTEST:
         return set()
     found = {value, *value.splitlines()}
     if scheme := _SCHEME.fullmatch(value):
         found.add(scheme[1])
+    found.update(_of_url(value.strip()))
     found |= {json.dumps(each)[1:-1] for each in (value, *found)}
     found |= {json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]}
     for escaped in (quote(value, safe=""), quote(value), quote_plus(value)):
@@ -120,6 +127,22 @@ def spellings(value: str) -> set[str]:
     for each in {value, value.strip(), scheme[1] if scheme else value}:
         found.update(_in_base64(each.encode("utf-8", "replace")))
     return {each for found_ in found if len(each := _ENDS.sub("", found_)) >= SHORTEST}
+
+
+def _of_url(value: str) -> Iterator[str]:
+    """What servers and libraries tell of an address without the rest: a page that is not found names its path, an error its password."""
+    found = _URL.fullmatch(value)
+    if found is None:
+        return
+    path, query, password = found["path"], found["query"], found["password"] or ""
+    pieces = {
+        path,
+        path + query,
+        *path.split("/"),
+        *(each.partition("=")[2] for each in query[1:].split("&")),
+    }
+    yield from (each for each in pieces if len(each) >= SHORTEST_OF_URL)
+    yield from (password, unquote(password))
 
 
 def _in_base64(raw: bytes) -> Iterator[str]:
