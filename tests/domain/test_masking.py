@@ -138,3 +138,14 @@ def test_what_makes_an_address_secret_is_masked_without_the_rest_of_it() -> None
         == f"{MASK} or {MASK} for shop at db.internal"
     )
     assert Masks(["https://example.test/hook"]).text("a hook of example.test") == "a hook of example.test"
+
+
+def test_a_number_that_holds_a_secret_is_masked() -> None:
+    told = {"pin": 8675309, "grown": 186753091, "shown": 86, "share": 0.5, "is": True}
+    assert Masks(["8675309"]).json(told) == {
+        "pin": MASK,
+        "grown": MASK,
+        "shown": 86,
+        "share": 0.5,
+        "is": True,
+    }

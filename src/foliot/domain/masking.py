@@ -61,13 +61,15 @@ class Masks:
         return masked(text, [(places[start], places[end - 1] + 1) for start, end in spans]) if spans else text
 
     def json(self, value: Any) -> Any:
-        """The same of every text in it, keys included."""
+        """The same of every text in it, keys included, and of numbers: a PIN is a secret too."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
             return {self.json(key): self.json(each) for key, each in value.items()}
         if isinstance(value, list | tuple):
             return [self.json(each) for each in value]
+        if isinstance(value, int | float) and not isinstance(value, bool) and self.spans(json.dumps(value)):
+            return MASK
         return value
 
     def spans(self, joined: str) -> list[tuple[int, int]]:
