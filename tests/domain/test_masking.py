@@ -95,3 +95,57 @@ def test_a_text_without_secrets_stays_as_it_is(secrets: list[str], text: str) ->
     joined = "".join(text.splitlines())
     if not masks.spans(joined) and not masks.cut_off(joined):
         assert masks.text(text) == text
+
+
+few = st.text(st.sampled_from("ab"), min_size=SHORTEST, max_size=12)
+
+
+@given(few, st.lists(few, max_size=8).map("".join), st.integers(0, 11))
+def test_secrets_that_repeat_themselves_are_found_wherever_they_stand(
+    value: str, text: str, cut: int
+) -> None:
+    masks, text = Masks([value]), text + value[:cut]
+    covered = {place for start, end in masks.spans(text) for place in range(start, end)}
+    starts = [at for at in range(len(text)) if text.startswith(value, at)]
+    assert {at + place for at in starts for place in range(len(value))} <= covered
+    begun = [size for size in range(SHORTEST, len(value)) if text.endswith(value[:size])]
+    assert masks.begun(text) >= max(begun, default=0)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a" * 65_536, "a" * 1_000_000),
+        ("a" * 65_536, "a" * 1_000_000 + "b"),
+        ("a" * 65_535 + "b", "a" * 1_000_000),
+        ("a" * 32_768 + "b" + "a" * 32_767, "a" * 1_000_000),
+        ("ab" * 32_768, "ab" * 500_000 + "a"),
+    ],
+    ids=range(5),
+)
+def test_no_secret_makes_a_text_take_minutes(value: str, text: str) -> None:
+    """By the rules of a search that steps one letter on, each of these would hold up a worker for minutes or hours."""
+    assert MASK in Masks([value]).text(text)
+
+
+def test_what_makes_an_address_secret_is_masked_without_the_rest_of_it() -> None:
+    masks = Masks(["https://Hooks.example/api/webhooks/123/T0KEN-S3CRET?key=0123456789&wait=true"])
+    told = "Cannot POST /api/webhooks/123/T0KEN-S3CRET at https://hooks.example/ with 0123456789"
+    assert masks.text(told) == f"Cannot POST {MASK} at https://hooks.example/ with {MASK}"
+    masks = Masks(["postgresql://shop:p%40ssw0rd@db.internal:5432/shop"])
+    assert (
+        masks.text("p@ssw0rd or p%40ssw0rd for shop at db.internal")
+        == f"{MASK} or {MASK} for shop at db.internal"
+    )
+    assert Masks(["https://example.test/hook"]).text("a hook of example.test") == "a hook of example.test"
+
+
+def test_a_number_that_holds_a_secret_is_masked() -> None:
+    told = {"pin": 8675309, "grown": 186753091, "shown": 86, "share": 0.5, "is": True}
+    assert Masks(["8675309"]).json(told) == {
+        "pin": MASK,
+        "grown": MASK,
+        "shown": 86,
+        "share": 0.5,
+        "is": True,
+    }

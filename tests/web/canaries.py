@@ -18,6 +18,9 @@ from foliot.services.logs import LogChunk
 from foliot.services.remote import Hello, HostHello, Speaker
 from foliot.services.report import Report, report
 from foliot.services.tick import tick
+from foliot.storage import job_types
+from foliot.storage.job_types import TypeTold
+from foliot.storage.tx import Role
 from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, job
@@ -70,6 +73,13 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
     )
     host = await remote.register(town.database, speaker, hello)
     [instance] = (await hosts.get(town.database, town.ids[who], host.host_id or HostId(uuid4()))).instances
+    kind = f"{FRAGMENT}-type"
+    async with town.database.tx(Role.ENGINE) as tx:
+        await job_types.describe(tx, town.ids[who], [TypeTold(kind, f"{CANARY} type", {"title": CANARY})])
+    switched = await town.ask(
+        "PUT", f"/job-types/{kind}", who=who, role="admin", json={"enabled": False, "reason": CANARY}
+    )
+    assert switched.status_code == 200, switched.text
     rules = [{"kind": "absolute", "start": "2100-01-01T00:00:00Z", "end": "2100-01-02T00:00:00Z"}]
     for turn in ("a", "b"):
         calendar = await made(
@@ -118,7 +128,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         nest.ids |= {
             "job_id": task["id"], "calendar_id": calendar["id"], "freeze_id": freeze["id"], "member_id": member["id"],
             "key_id": made_key["id"], "secret_id": secret["id"], "workspace": str(town.ids[who]), "host_id": str(host.host_id), "instance_id": str(instance.id),
-            "worker_id": str(host.worker_id), "room_id": room["id"],
+            "worker_id": str(host.worker_id), "room_id": room["id"], "job_type": kind,
         }  # fmt: skip
     shown = await town.ask("GET", f"/jobs/{nest.ids['job_id']}", who=who, role="admin")
     nest.etag = shown.headers["etag"]
@@ -163,6 +173,7 @@ def sent_bodies(nest: Nest) -> dict[tuple[str, str], list[dict[str, Any]]]:
         ("POST", "/api/v1/freezes/preview"): freezing,
         ("POST", "/api/v1/keys"): [{"name": "x", "principal": ids["member_id"]}],
         ("POST", "/api/v1/jobs/{job_id}/revert"): [{"revision": 1}],
+        ("PUT", "/api/v1/job-types/{job_type}"): [{"enabled": True}, {"enabled": False, "reason": "x"}],
         ("POST", "/api/v1/rooms"): [{"name": "x", "agents": [ids["member_id"]]}],
         ("PATCH", "/api/v1/rooms/{room_id}"): [{"name": "x"}, {"agents": [ids["member_id"]]}],
         ("POST", "/api/v1/rooms/{room_id}/messages"): [{"text": "x"}],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -50,7 +51,7 @@ async def claimed(town: Town, worker: str, who: str = "acme", **more: Any) -> li
 async def begun(town: Town) -> Any:
     """The state of the app, once somebody waits for work."""
     state = town.http._transport.app.state  # type: ignore[attr-defined]
-    while not state.waiting:  # noqa: ASYNC110  # there is no event of it; each turn lets the claim go on
+    while not state.waiting.total():  # noqa: ASYNC110  # there is no event of it; each turn lets the claim go on
         await asyncio.sleep(0)
     return state
 
@@ -101,6 +102,29 @@ async def test_several_reports_are_judged_each_by_itself(shire: Town, clock: Man
     assert [each["object"]["id"] for each in audited] == [first["run_id"]]
 
 
+async def test_those_who_wait_in_one_workspace_leave_room_for_the_others(
+    shire: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foliot.web.remote.MOST_OF_A_WORKSPACE", 1)
+    ours, theirs = await registered(shire), await registered(shire, who="globex")
+    asked = {"worker_id": ours["worker_id"], "types": ["http"], "permits": 4, "wait": "30s"}
+    waits = asyncio.create_task(shire.ask("POST", "/worker/claim", role="worker", json=asked))
+    state = await begun(shire)
+    refused = await shire.ask("POST", "/worker/claim", role="worker", json={**asked, **NOW})
+    assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
+    assert await claimed(shire, theirs["worker_id"], who="globex") == []
+    state.stopping.set()
+    assert (await waits).json() == {"items": []}
+
+
+async def test_reports_of_runs_that_never_were_leave_nothing_in_the_audit(shire: Town) -> None:
+    worker = (await registered(shire))["worker_id"]
+    made_up = [{"run_id": str(uuid4()), "fence": 1, "outcome": "succeeded"} for _ in range(3)]
+    told = await say(shire, "report", worker_id=worker, reports=made_up)
+    assert {each["code"] for each in told["items"]} == {"lease_lost"}
+    assert (await shire.ask("GET", "/audit?action=report.refused", role="admin")).json()["items"] == []
+
+
 async def test_a_late_result_of_a_host_that_stayed_away_is_refused(shire: Town, clock: ManualClock) -> None:
     worker = (await registered(shire, "h1", "pvp"))["worker_id"]
     await due(shire, clock, target={"server": "pvp"})
@@ -147,7 +171,7 @@ async def test_a_claim_waits_for_work_and_the_bell_ends_the_wait(shire: Town, cl
         state.bell.ring()
         await asyncio.wait([waiting], timeout=0.05)
     assert [work["job"] for work in waiting.result()] == ["beat"]
-    assert state.waiting == 0
+    assert state.waiting.total() == 0
 
 
 async def test_a_server_that_stops_ends_the_wait_at_once(shire: Town) -> None:

@@ -224,3 +224,37 @@ async def test_endless_printing_is_bounded_and_ends_with_its_attempt(python: Pyt
     await asyncio.wait([task])
     assert len(lines) == MOST_LINES + 1
     assert (await call(python, "add", a=1, b=1)).output == 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "subprocess:getoutput",
+        "os:environ.copy",
+        "os:system",
+        "builtins:exec",
+        "anyio:run_process",
+        "foliot.settings.loading:load",
+        "functions:os.environ.copy",
+        "functions:asyncio.create_subprocess_shell",
+    ],
+)
+async def test_a_job_cannot_name_code_that_the_operator_neither_wrote_nor_let_in(
+    python: PythonHandler, name: str
+) -> None:
+    done = await python.run(Assignment(CTX, {"call": name}, {"echo hello": 1}))
+    code, message, is_permanent = error(done)
+    assert (code, is_permanent) == ("call_invalid", True)
+    assert "FOLIOT_PYTHON_PACKAGES" in message
+
+
+async def test_installed_packages_are_open_where_the_operator_names_them(python: PythonHandler) -> None:
+    opened = PythonHandler(packages=("idna",))
+    assert isinstance((await opened.run(Assignment(CTX, {"call": "idna:encode"}, {}))).outcome, Failed)
+    assert "idna:encode" in opened._known  # it was found; what it made of its input is another matter
+    assert error(await python.run(Assignment(CTX, {"call": "idna:encode"}, {})))[0] == "call_invalid"
+    await opened.close()
+
+
+async def test_the_first_job_of_many_prints(python: PythonHandler) -> None:
+    assert isinstance((await python.run(Assignment(CTX, {"call": "builtins:print"}, {}))).outcome, Succeeded)

@@ -79,6 +79,8 @@ def _embedded(address: IPv6Address) -> Iterator[IPv4Address]:
         yield address.sixtofour
     elif address.teredo is not None:
         yield from address.teredo
+    elif octets[8:12] in _ISATAP:
+        yield IPv4Address(octets[12:])
 
 
 def _closed_network(address: Address) -> tuple[Network, str] | None:
@@ -105,6 +107,8 @@ def _list6(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[IPv6Network, str], .
 _GLOBAL, _EVERYTHING = IPv6Network("2000::/3"), IPv6Network("::/0")
 _NAT64, _NAT64_LOCAL = IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48")
 _COMPATIBLE = IPv6Network("::/96")
+# Behind any prefix (RFC 5214): a router of its network unwraps the rest.
+_ISATAP = (b"\0\0\x5e\xfe", b"\2\0\x5e\xfe")
 # Narrow ones first: the first that holds an address is the one it is told by.
 _CLOSED_4 = _list4(
     [

@@ -11,27 +11,35 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote
 
 MASK = "***"
 SHORTEST = 4  # characters; what is shorter stands in innocent words everywhere and would only tell where
+SHORTEST_OF_URL = (
+    8  # characters of a piece of an address that is a secret; shorter ones are words such as /hook
+)
 GLANCE = 32  # characters that tell most of what is no secret, before all of it is compared
 LONGEST_PART = 16  # characters at the end of a text that are the beginning of a secret for certain
+MOST_GUESSES = 16  # at where a beginning may start, before the whole end is read letter by letter
 
 _ENDS = re.compile("[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")  # all that str.splitlines divides at
 _BETWEEN = re.compile("[^\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
 _ESCAPED = re.compile(r"%[0-9A-F]{2}")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9-]*\s+(\S+)\s*")
+_URL = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@:]*:(?P<password>[^/?#@]*)@)?[^/?#]*(?P<path>[^?#]*)(?P<query>[^#]*)"
+)
 
 
 class Masks:
     """Of one attempt. False where nothing is to be masked, so that the ordinary case costs one question."""
 
-    __slots__ = ("_spellings",)
+    __slots__ = ("_borders", "_spellings")
 
     def __init__(self, values: Iterable[str]) -> None:
         found = {each for value in values for each in spellings(value)}
         self._spellings = sorted(found, key=len, reverse=True)
+        self._borders: dict[str, list[int]] = {}  # of those that were met; most never are
 
     def __bool__(self) -> bool:
         return bool(self._spellings)
@@ -53,13 +61,15 @@ class Masks:
         return masked(text, [(places[start], places[end - 1] + 1) for start, end in spans]) if spans else text
 
     def json(self, value: Any) -> Any:
-        """The same of every text in it, keys included."""
+        """The same of every text in it, keys included, and of numbers: a PIN is a secret too."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
             return {self.json(key): self.json(each) for key, each in value.items()}
         if isinstance(value, list | tuple):
             return [self.json(each) for each in value]
+        if isinstance(value, int | float) and not isinstance(value, bool) and self.spans(json.dumps(value)):
+            return MASK
         return value
 
     def spans(self, joined: str) -> list[tuple[int, int]]:
@@ -68,29 +78,50 @@ class Masks:
         for each in self._spellings:
             at = joined.find(each)
             while at >= 0:
-                found.append((at, at + len(each)))
-                at = joined.find(each, at + 1)
+                period = len(each) - self._borders_of(each)[-1]
+                end = _repeated(joined, each, period, at + len(each))
+                found.append((at, end))
+                # One that overlaps the last is a period behind it or more; those that repeat it in step are counted already.
+                at = joined.find(each, end - len(each) + max(period, len(each) - period + 1))
         return merged(found) if len(found) > 1 else found
 
     def begun(self, joined: str, least: int = SHORTEST) -> int:
         """How many characters at the end of this text, and no fewer than `least`, may be the beginning of one that goes on in the next."""
-        return max((_begun(joined, mask, least) for mask in self._spellings), default=0)
+        return max((self._begun(joined, mask, least) for mask in self._spellings), default=0)
 
     def cut_off(self, joined: str) -> int:
         """The same where nothing follows: fewer would often be the end of an innocent word."""
-        return max((_begun(joined, mask, _surely(mask)) for mask in self._spellings), default=0)
+        return max((self._begun(joined, mask, _surely(mask)) for mask in self._spellings), default=0)
+
+    def _begun(self, joined: str, mask: str, least: int) -> int:
+        """How much of the mask's beginning, and no less than `least`, stands at the end of the text."""
+        at = joined.find(mask[:least], max(0, len(joined) - len(mask) + 1))
+        for _ in range(MOST_GUESSES):
+            if at < 0:
+                return 0
+            if mask.startswith(joined[at : at + GLANCE]) and mask.startswith(joined[at:]):
+                return len(joined) - at
+            at = joined.find(mask[:least], at + 1)
+        begun = 0 if at < 0 else _end_in(joined[at:], mask, self._borders_of(mask))
+        return begun if begun >= least else 0
+
+    def _borders_of(self, mask: str) -> list[int]:
+        if mask not in self._borders:
+            self._borders[mask] = _borders(mask)
+        return self._borders[mask]
 
 
 NO_MASKS = Masks(())
 
 
 def spellings(value: str) -> set[str]:
-    """The value, its lines, what follows `Bearer`, and all of it as JSON, URL and base64 write it."""
+    """The value, its lines, what follows `Bearer` or stands behind the host of an address, and all of it as JSON, URL and base64 write it."""
     if len(_ENDS.sub("", value)) < SHORTEST:
         return set()
     found = {value, *value.splitlines()}
     if scheme := _SCHEME.fullmatch(value):
         found.add(scheme[1])
+    found.update(_of_url(value.strip()))
     found |= {json.dumps(each)[1:-1] for each in (value, *found)}
     found |= {json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]}
     for escaped in (quote(value, safe=""), quote(value), quote_plus(value)):
@@ -98,6 +129,22 @@ def spellings(value: str) -> set[str]:
     for each in {value, value.strip(), scheme[1] if scheme else value}:
         found.update(_in_base64(each.encode("utf-8", "replace")))
     return {each for found_ in found if len(each := _ENDS.sub("", found_)) >= SHORTEST}
+
+
+def _of_url(value: str) -> Iterator[str]:
+    """What servers and libraries tell of an address without the rest: a page that is not found names its path, an error its password."""
+    found = _URL.fullmatch(value)
+    if found is None:
+        return
+    path, query, password = found["path"], found["query"], found["password"] or ""
+    pieces = {
+        path,
+        path + query,
+        *path.split("/"),
+        *(each.partition("=")[2] for each in query[1:].split("&")),
+    }
+    yield from (each for each in pieces if len(each) >= SHORTEST_OF_URL)
+    yield from (password, unquote(password))
 
 
 def _in_base64(raw: bytes) -> Iterator[str]:
@@ -140,14 +187,36 @@ def masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return "".join((*pieces, text[at:]))
 
 
-def _begun(joined: str, mask: str, least: int) -> int:
-    """How much of the mask's beginning, and no less than `least`, stands at the end of the text."""
-    at = joined.find(mask[:least], max(0, len(joined) - len(mask) + 1))
-    while at >= 0:
-        if mask.startswith(joined[at : at + GLANCE]) and mask.startswith(joined[at:]):
-            return len(joined) - at
-        at = joined.find(mask[:least], at + 1)
-    return 0
+def _borders(mask: str) -> list[int]:
+    """For each beginning of the mask, how much of its own beginning it ends with: what makes a search of the kind of Knuth, Morris
+    and Pratt take no longer for a secret of one letter, ten thousand times, than for any other.
+    """
+    found, matched = [0], 0
+    for letter in mask[1:]:
+        while matched and letter != mask[matched]:
+            matched = found[matched - 1]
+        matched += letter == mask[matched]
+        found.append(matched)
+    return found
+
+
+def _end_in(text: str, mask: str, borders: Sequence[int]) -> int:
+    """How much of the mask's beginning a text, which is shorter, ends with."""
+    matched = 0
+    for letter in text:
+        while matched and letter != mask[matched]:
+            matched = borders[matched - 1]
+        matched += letter == mask[matched]
+    return matched
+
+
+def _repeated(joined: str, mask: str, period: int, end: int) -> int:
+    """Where a mask that ends here ends in truth, when it goes on in the step of its period."""
+    for step in (len(mask) // period * period, period):
+        piece = mask[-step:]
+        while joined.startswith(piece, end):
+            end += step
+    return end
 
 
 def _surely(mask: str) -> int:

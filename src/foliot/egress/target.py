@@ -70,8 +70,8 @@ class Target:
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
     def __str__(self) -> str:
-        """Without its query, in which secrets often stand."""
-        return f"{self.scheme}://{self.authority}{self.path.partition('?')[0]}"
+        """Without path and query, in which secrets often stand."""
+        return f"{self.scheme}://{self.authority}"
 
 
 def read_target(url: str) -> Target:

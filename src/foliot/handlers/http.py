@@ -25,7 +25,7 @@ from foliot.egress.sending import AddressRefused, Answer, Egress, NoAnswer, Outg
 from foliot.egress.target import NotATarget, Target, read_target
 from foliot.handlers.http_config import OURS, HttpConfig
 from foliot.handlers.means import Means
-from foliot.handlers.placeholders import Facts, facts_of, filled, filled_text
+from foliot.handlers.placeholders import Facts, check_growth, facts_of, filled, filled_text
 from foliot.handlers.registry import Assignment, Done, failed, succeeded
 from foliot.handlers.signing import UnfitSecret, signature_headers
 from foliot.wire.durations import read_duration, write_duration
@@ -86,6 +86,7 @@ class HttpHandler:
 def request_of(assignment: Assignment, now: datetime) -> Outgoing:
     """What is sent. The run's id is the same for all its attempts: a target that knows Idempotency-Key does the work once."""
     config, facts = assignment.config, facts_of(assignment)
+    check_growth(config, facts)
     target = _target(config, facts)
     content = _content(assignment, facts)
     headers = {

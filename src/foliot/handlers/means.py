@@ -25,5 +25,6 @@ class Means:
     egress_allow: tuple[str, ...] = ()  # networks that requests may go to beside the public internet
     allow_commands: bool = False
     command_env: tuple[str, ...] = ()  # names of our variables that commands may see
+    python_packages: tuple[str, ...] = ()  # installed ones whose plain functions jobs may name
     bounds: Bounds = Bounds()  # of each process that is started for a run
     engines: Engines = Engines()

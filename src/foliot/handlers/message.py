@@ -13,7 +13,7 @@ from foliot.domain.ids import JobId, RoomId, RunId, WorkspaceId
 from foliot.domain.rooms import LONGEST_TEXT, MessageKind
 from foliot.handlers.means import Means
 from foliot.handlers.message_config import MessageConfig
-from foliot.handlers.placeholders import facts_of, filled_text
+from foliot.handlers.placeholders import TooMuch, check_growth, facts_of, filled_text
 from foliot.handlers.registry import Assignment, Done, failed, succeeded
 from foliot.services import Database, messages
 from foliot.services.messages import Letter
@@ -33,7 +33,12 @@ class MessageHandler:
 
     async def run(self, assignment: Assignment) -> Done:
         config, ctx = assignment.config, assignment.ctx
-        text = filled_text(str(config["text"]), facts_of(assignment))
+        facts = facts_of(assignment)
+        try:
+            check_growth(config["text"], facts)
+        except TooMuch as error:
+            return failed("text_invalid", str(error), permanent=True)
+        text = filled_text(str(config["text"]), facts)
         if not 0 < len(text) <= LONGEST_TEXT:
             return failed("text_invalid", f"The text has {len(text):,} characters.", permanent=True)
         named = config.get("room")

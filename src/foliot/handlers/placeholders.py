@@ -23,7 +23,15 @@ NAMES = (
     "job.name",
     "workspace.id",
 )
-_PLACE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+# Blanks around a name are taken off later: a pattern for them would try every way to divide them.
+_PLACE = re.compile(r"\{\{([^{}]*)\}\}")
+
+
+MOST_FILLED = 4 * 1024 * 1024  # characters that facts may add to one configuration
+
+
+class TooMuch(ValueError):
+    """With every fact in its place, this would be larger than anybody means."""
 
 
 def facts_of(assignment: Assignment) -> Facts:
@@ -42,12 +50,27 @@ def facts_of(assignment: Assignment) -> Facts:
     return dict(zip(NAMES, values, strict=True))
 
 
+def check_growth(value: Any, facts: Facts) -> None:
+    """Before anything is filled: the input, named ten thousand times, is more than a machine has memory. Raises TooMuch."""
+    sizes: dict[str, int] = {}
+    grown = 0
+    for name in _names(value):
+        if name in facts:
+            grown += sizes.get(name) or sizes.setdefault(name, len(_as_text(facts[name])))
+            if grown > MOST_FILLED:
+                raise TooMuch(
+                    f"Filled in, the facts of this run would take more than {MOST_FILLED // 1024:,} KiB of its request or message. "
+                    "Name them less often, or give the run a smaller input."
+                )
+
+
 def filled(value: Any, facts: Facts) -> Any:
     """JSON with its texts filled. A text that is one placeholder and nothing else becomes the fact itself, with its type."""
     match value:
         case str():
             whole = _PLACE.fullmatch(value)
-            return facts[whole[1]] if whole and whole[1] in facts else filled_text(value, facts)
+            name = whole[1].strip() if whole else ""
+            return facts[name] if name in facts else filled_text(value, facts)
         case list():
             return [filled(each, facts) for each in value]
         case dict():
@@ -60,7 +83,8 @@ def filled_text(text: str, facts: Facts, written: Callable[[str], str] = str) ->
     """Names not on the list stay as they are: they were refused when the job was written, so this is the text of a secret."""
 
     def put(found: re.Match[str]) -> str:
-        return written(_as_text(facts[found[1]])) if found[1] in facts else found[0]
+        name = found[1].strip()
+        return written(_as_text(facts[name])) if name in facts else found[0]
 
     return _PLACE.sub(put, text)
 
@@ -79,7 +103,7 @@ def checked(value: Any) -> Any:
 def _names(value: Any) -> Iterator[str]:
     match value:
         case str():
-            yield from _PLACE.findall(value)
+            yield from (each.strip() for each in _PLACE.findall(value))
         case list():
             for each in value:
                 yield from _names(each)

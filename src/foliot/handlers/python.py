@@ -1,22 +1,23 @@
 """`python`: call a function of the worker's own code. `{"call": "package.module:function", "secrets": {…}}`.
 
-Any function that the worker can import may be named: whoever may write jobs of this type may run the worker's code. An async
-function runs on the worker's loop; a plain one runs in a process of its own, where a deadline can end it.
+Which functions may be named is told in `own_code.py`. An async one runs on the worker's loop; a plain one runs in a process of
+its own, where a deadline can end it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from foliot.handlers.calling import NotCallable, is_async, prepared, resolve
+from foliot.handlers.calling import NotCallable, is_async, prepared
 from foliot.handlers.configs import PythonConfig
 from foliot.handlers.endings import done_of, raised
 from foliot.handlers.hands import Hand, HandDied
 from foliot.handlers.kept import Bounds
 from foliot.handlers.means import Means
+from foliot.handlers.own_code import find
 from foliot.handlers.registry import Assignment, Done, failed
 
 
@@ -24,14 +25,15 @@ class PythonHandler:
     description: ClassVar = "Call a function of the worker's own code."
     config_shape: ClassVar = PythonConfig
 
-    def __init__(self, bounds: Bounds | None = None) -> None:
+    def __init__(self, bounds: Bounds | None = None, packages: Sequence[str] = ()) -> None:
         self._bounds = bounds
+        self._packages = packages
         self._known: dict[str, Callable[..., Any]] = {}
         self._idle: list[Hand] = []
 
     @classmethod
     def made_with(cls, means: Means) -> PythonHandler:
-        return cls(means.bounds)
+        return cls(means.bounds, means.python_packages)
 
     async def run(self, assignment: Assignment) -> Done:
         return await self.call(assignment.config.get("call"), assignment)
@@ -60,7 +62,7 @@ class PythonHandler:
 
     async def _find(self, call: object) -> Callable[..., Any]:
         """In a thread: importing may take long, and others are waiting for the loop."""
-        found = await asyncio.to_thread(resolve, call)
+        found = await asyncio.to_thread(find, call, self._packages)
         self._known[str(call)] = found
         return found
 

@@ -34,7 +34,7 @@ from foliot.services.report import Report, settle_reports
 from foliot.services.vault import Vault
 from foliot.services.work import Found, Work, claim_work
 from foliot.services.workers import LEASE, Beat
-from foliot.storage import hosts, leases, logs, progress, workers
+from foliot.storage import hosts, leases, logs, progress, runs, workers
 from foliot.storage.hosts import Registering
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import ANY_QUEUE, HeldLease, Remote, WorkerRow
@@ -191,9 +191,10 @@ async def report(
         repeated = await leases.told_already(
             tx, worker_id, [(each.run_id, each.fence, word) for each in late if (word := _word(each.outcome))]
         )
-        for each in late:
-            if each.run_id not in repeated:
-                await _note_refusal(tx, speaker, worker_id, each)
+        refused = {each.run_id: each for each in late if each.run_id not in repeated}
+        # What never was is nobody's loss, and the audit is for ever: whoever makes up ids cannot fill it.
+        for run_id in await runs.known(tx, refused) if refused else ():
+            await _note_refusal(tx, speaker, worker_id, refused[run_id])
     return accepted | repeated
 
 

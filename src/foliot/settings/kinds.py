@@ -192,3 +192,20 @@ class Variables:
 _VARIABLE = re.compile(
     r"(?!FOLIOT_)[A-Za-z_][A-Za-z0-9_]*", re.ASCII
 )  # ours may hold what opens the database
+
+
+@dataclass(frozen=True, slots=True)
+class Packages:
+    must_be: str = "names of Python packages divided by commas"
+
+    def read(self, raw: object, base: Path) -> tuple[str, ...]:
+        parts = raw.split(",") if isinstance(raw, str) else raw
+        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+            raise ValueError
+        names = tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+        if not all(_PACKAGE.fullmatch(name) for name in names):
+            raise ValueError
+        return names
+
+
+_PACKAGE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)

@@ -15,6 +15,7 @@ from foliot.settings.kinds import (
     Kind,
     Networks,
     OneOf,
+    Packages,
     PostgresUrl,
     Queues,
     SomeOf,
@@ -239,6 +240,14 @@ class Settings:
         metadata=as_row(
             Variables(),
             "Variables of the worker's environment that commands get, divided by commas; FOLIOT_ ones cannot be named.",
+        ),
+    )
+    python_packages: tuple[str, ...] = field(
+        default=(),
+        metadata=as_row(
+            Packages(),
+            "Installed packages, divided by commas, whose plain functions jobs of type python may name. Decorated functions, and "
+            "code in folders of your own, need not be named.",
         ),
     )
     child_memory: int = field(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -114,6 +114,12 @@ async def find(tx: Tx, run_id: RunId) -> RunRecord | None:
         row["planned_until"],
         row["input"],
     )
+
+
+async def known(tx: Tx, run_ids: Collection[RunId]) -> frozenset[RunId]:
+    """Those that there are."""
+    rows = await tx.fetch(sql.runs.known, {"run_ids": list(run_ids)})
+    return frozenset(row["id"] for row in rows)
 
 
 async def recorded_between(tx: Tx, job_id: JobId, start: datetime, end: datetime) -> list[Recorded]:

@@ -122,7 +122,7 @@ def create_app(
     app.state.bell = bell or Bell()
     app.state.lease = lease
     app.state.artifact_bytes = artifact_bytes  # of one that comes over HTTP
-    app.state.waiting = 0  # workers that wait for work over HTTP
+    app.state.waiting = Counter()  # workers that wait for work over HTTP, by workspace
     app.state.streams = Counter()  # open ones, by workspace
     app.add_middleware(Methods)
     app.add_middleware(Requests)

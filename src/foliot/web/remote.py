@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from base64 import b64decode
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from random import SystemRandom
@@ -15,7 +16,7 @@ from fastapi import Request
 from foliot.clock import monotonic
 from foliot.domain.access import Permission
 from foliot.domain.errors import Invalid, Unavailable
-from foliot.domain.ids import RunId, WorkerId
+from foliot.domain.ids import RunId, WorkerId, WorkspaceId
 from foliot.domain.logs import LogLine, LogStream, lines_of
 from foliot.domain.outcomes import (
     AskedRetry,
@@ -41,7 +42,7 @@ from foliot.web.bell import Bell
 from foliot.wire import worker as wire
 
 LOOK_EVERY = 3.0  # seconds at most between looks, where no bell rings
-MOST_WAITING = 5_000  # at once in one process
+MOST_WAITING, MOST_OF_A_WORKSPACE = 5_000, 1_000  # at once in one process
 MOST_OUTPUT = 4 << 20  # bytes of ASCII JSON; workers keep to less
 _UNSAID = RunError("failed", "The attempt failed.")
 _chance = SystemRandom()
@@ -54,9 +55,10 @@ async def claim_patiently(request: Request, caller: Caller, asked: wire.ClaimIn)
     stopping: asyncio.Event = state.stopping
     until = monotonic() + min(asked.wait, wire.LONGEST_WAIT).total_seconds()
     speaker = speaker_of(caller)
-    if state.waiting >= MOST_WAITING:
+    waiting: Counter[WorkspaceId] = state.waiting
+    if waiting.total() >= MOST_WAITING or waiting[speaker.workspace_id] >= MOST_OF_A_WORKSPACE:
         raise Unavailable("Too many workers wait for work here.", hint="Try again in a moment.")
-    state.waiting += 1
+    waiting[speaker.workspace_id] += 1
     try:
         while True:
             mark = bell.mark()
@@ -73,7 +75,7 @@ async def claim_patiently(request: Request, caller: Caller, asked: wire.ClaimIn)
             if await request.is_disconnected() or not await _still_counts(request, caller):
                 return ()
     finally:
-        state.waiting -= 1
+        waiting[speaker.workspace_id] -= 1
 
 
 def speaker_of(caller: Caller) -> Speaker:

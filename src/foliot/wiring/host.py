@@ -77,6 +77,7 @@ def serve_as_host(settings: Settings, orders: HostOrders) -> None:
         egress_allow=settings.egress_allow,
         allow_commands="command" in orders.allowed,
         command_env=settings.command_env,
+        python_packages=settings.python_packages,
         bounds=Bounds.of(settings.child_memory, settings.child_processes),
     )
     asyncio.run(_run(place, orders, me, _handlers(orders, means), settings.worker_grace))

@@ -71,6 +71,7 @@ class Orders:
     data_dir: str  # where the master key is, unless it is among master_keys
     allow_commands: bool = False
     command_env: tuple[str, ...] = ()
+    python_packages: tuple[str, ...] = ()
     child_memory: int = 0  # MiB
     child_processes: int = 0
     artifact_bytes: int = MOST_BYTES
@@ -104,6 +105,7 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
         egress_allow=egress_allow_of(settings),
         allow_commands=settings.allow_commands,
         command_env=settings.command_env,
+        python_packages=settings.python_packages,
         child_memory=settings.child_memory,
         child_processes=settings.child_processes,
         artifact_bytes=settings.artifact_bytes,
@@ -130,6 +132,7 @@ def means_of(orders: Orders, database: Database | None) -> Means:
         egress_allow=tuple(orders.egress_allow),
         allow_commands=orders.allow_commands,
         command_env=tuple(orders.command_env),
+        python_packages=tuple(orders.python_packages),
         bounds=Bounds.of(orders.child_memory, orders.child_processes),
         engines=Engines(orders.bridge_redis_url, orders.celery_broker_url, orders.celery_result_url),
     )

@@ -218,19 +218,18 @@ class Worker:
             handler = self._handlers.get(work.claimed.type, UNKNOWN)
             done = await perform(handler, work, write, masks, tell, shelf, lambda: attempt.why)
             if self._keeping.has_some_of(key):
-                done = await self._with_artifacts(key, done)
+                done = await self._with_artifacts(key, done, masks)
         except asyncio.CancelledError:
             self._keeping.drop(key)
             return Done(attempt.why or HandedBack())
         return done
 
-    async def _with_artifacts(self, key: Key, done: Done) -> Done:
+    async def _with_artifacts(self, key: Key, done: Done, masks: Masks) -> Done:
         problem = await self._keeping.finish(key)
         if problem is None or not isinstance(done.outcome, Succeeded):
             return done
-        return failed(
-            "artifact_refused", f"The work was done, but an artifact was not kept: {problem}", done.output
-        )
+        sentence = f"The work was done, but an artifact was not kept: {masks.text(problem)}"
+        return failed("artifact_refused", sentence, done.output)
 
     def _report(self, attempt: Attempt, done: Done) -> None:
         claimed = attempt.work.claimed
