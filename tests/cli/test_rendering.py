@@ -12,7 +12,7 @@ from rich.text import Text
 
 from foliot.cli.event_rendering import event_line
 from foliot.cli.jobs.change_rendering import change_list
-from foliot.cli.jobs.rendering import job_list, next_times
+from foliot.cli.jobs.rendering import created, job_list, next_times
 from foliot.cli.looks import cell, columns, drawn
 from foliot.cli.output import counted
 from foliot.cli.run_rendering import run_list
@@ -83,6 +83,11 @@ def test_the_list_of_jobs_reads_as_a_person_would_tell_it() -> None:
         "  ✓  Email Check   http  */30 * * * *  Last: 2 m ago (succeeded)        Next: in 28 m  0192f0c1-0001\n"
         "  ‖  Deploy Watch  http  every 5m      Paused (5 consecutive failures)                 0192f0c1-0002"
     )
+
+
+def test_what_stands_in_the_way_of_a_new_jobs_runs_is_said_at_once() -> None:
+    told = drawn(created(job(1, "backup", warnings=["No live worker serves it."]), NOW), width=100)
+    assert told.splitlines()[-1].strip() == "Note: No live worker serves it."
 
 
 def test_a_narrow_terminal_loses_columns_before_words_are_broken() -> None:

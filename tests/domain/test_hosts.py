@@ -75,3 +75,12 @@ def test_a_run_that_waits_for_a_host_says_why(bound: Bound, told: str) -> None:
     job = Rules(Spec(Manual("UTC"), "http")).job(JobId(uuid4()), WorkspaceId(uuid4()), 1)
     record = Recorded(RunId(uuid4()), 1, RunStatus.READY)
     assert explain_bound(job, record, bound, "http", NOW).sentence == told
+
+
+@pytest.mark.parametrize(("kind", "flag"), [("command", "--allow-command"), ("message", None)])
+def test_only_flags_that_there_are_are_advised(kind: str, flag: str | None) -> None:
+    job = Rules(Spec(Manual("UTC"), kind)).job(JobId(uuid4()), WorkspaceId(uuid4()), 1)
+    record = Recorded(RunId(uuid4()), 1, RunStatus.READY)
+    advice = explain_bound(job, record, Bound(PVP, "h1", SEEN), kind, NOW).next_step
+    assert advice is not None
+    assert (flag in advice) if flag else ("--allow" not in advice)

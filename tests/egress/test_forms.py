@@ -172,5 +172,5 @@ async def test_a_refusal_says_what_to_do(handler: HttpHandler) -> None:
     _, message = await refused(handler, "http://inside.test/")
     assert message == (
         "inside.test resolves to 192.168.1.20, in 192.168.0.0/16 (private), which may not be called from here. "
-        "An operator can allow it in FOLIOT_EGRESS_ALLOW, on every node and worker."
+        "An operator can allow it in FOLIOT_EGRESS_ALLOW, on every node, worker and host."
     )

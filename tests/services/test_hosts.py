@@ -20,7 +20,7 @@ from foliot.services.expiry import expire
 from foliot.services.limits import set_limit
 from foliot.services.remote import Hello, Told
 from foliot.services.sweep import sweep
-from foliot.services.unserved import unserved
+from foliot.services.unserved import hindrance, unserved
 from foliot.testing.actors import TEST
 from tests.services.hosting import H1, PVP, Machine, ids, machine, somebody
 from tests.services.staging import Stage
@@ -253,6 +253,25 @@ async def test_a_waiting_run_says_that_its_host_is_busy_or_does_not_do_its_type(
         await why(stage, run)
         == 'Run 1 waits for host "h2": host h2 is online, but does no jobs of type python.'
     )
+
+
+async def test_who_writes_a_job_for_a_host_is_warned_by_what_that_host_does_and_not_by_what_workers_do(
+    stage: Stage, h1: Machine
+) -> None:
+    async def warning(kind: str, target: Target | None) -> str | None:
+        return await hindrance(stage.database, stage.workspace, "default", kind, target)
+
+    await machine(stage.database, h1.speaker, "h2", "pve", types=("http", "command"))
+    h2 = Target(TargetKind.HOST, "h2")
+    assert await warning("command", h2) is None
+    assert await warning("command", None) is not None
+    told = await warning("python", h2)
+    assert told is not None
+    assert told.startswith(
+        'Host h2 does no jobs of type "python". Start `foliot host` there with --allow-python'
+    )
+    stage.clock.advance(HOUR)
+    assert await warning("python", h2) is None, "of a host that is away, nobody knows what it will do"
 
 
 async def test_past_its_start_deadline_a_run_is_skipped_because_its_host_was_offline(

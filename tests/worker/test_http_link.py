@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from foliot.domain.errors import Conflict, Denied, Unavailable, WorkerGone
+from foliot.domain.errors import Conflict, Denied, Invalid, Unavailable, WorkerGone
 from foliot.domain.ids import JobId, RunId, WorkerId
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed, HandedBack, Succeeded
@@ -91,6 +91,8 @@ async def test_a_run_crosses_whole_and_its_lines_and_end_come_back(
     assert (kept.name, kept.media_type, kept.size) == ("players.csv", "text/csv", 4)
     with pytest.raises(Conflict):
         await link.artifact(Given(key[0], 7, worker, 1, "late.csv", "text/csv", b""))
+    with pytest.raises(Invalid, match="cannot be called ''"):
+        await link.artifact(Given(*key, worker, 1, "", "text/csv", b""))
     broke = Failed(RunError("boom", "It broke."), permanent=True)
     assert await link.report([report(work, worker, broke, {"n": 2})]) == {work.claimed.run_id}
     run = await admin.runs.get(work.claimed.run_id)

@@ -75,6 +75,16 @@ async def test_what_cannot_be_stored_at_all_says_so(monkeypatch: pytest.MonkeyPa
     assert await keeping.finish(KEY) == "PostgreSQL does not answer."
 
 
+async def test_trouble_that_nobody_foresaw_is_the_artifacts_and_not_the_workers() -> None:
+    class Breaks(Line):
+        async def artifact(self, given: Given) -> None:
+            raise ValueError("this does not fit")
+
+    keeping = Keeping(Breaks())
+    keeping.keeper(*KEY, 1, WorkerId(uuid4()))("a", b"1", "text/plain")
+    assert await keeping.finish(KEY) == "ValueError: this does not fit"
+
+
 async def test_only_the_last_word_of_a_second_is_sent() -> None:
     line = Line()
     meter = Meter(line, ManualClock(datetime(2027, 1, 15, tzinfo=UTC)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ from foliot.services import jobs, workers
 from foliot.services.run_verbs import cancel_run
 from foliot.services.tick import tick
 from foliot.services.work import Work
+from foliot.services.workers import Beat
 from foliot.storage.tx import Database
 from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
@@ -166,6 +167,56 @@ async def test_code_that_calls_exit_fails_its_attempt_and_leaves_the_worker_alon
     await desk.worker.step()
     await desk.work_off(1)
     assert owner.execute("SELECT last_error->>'code' FROM foliot.ready").fetchall() == [("SystemExit",)]
+
+
+class Odd(BaseException):
+    """Of nobody's family."""
+
+
+async def cancels_its_own() -> None:
+    task = asyncio.create_task(asyncio.sleep(60))
+    task.cancel()
+    await task
+
+
+async def is_odd() -> None:
+    raise Odd
+
+
+@pytest.mark.parametrize(
+    ("work", "code"), [(cancels_its_own, "CancelledError"), (is_odd, "Odd")], ids=["cancels", "odd"]
+)
+async def test_whatever_code_raises_is_a_failure_that_spends_an_attempt(
+    desk: Desk,
+    database: Database,
+    clock: ManualClock,
+    workspace: WorkspaceId,
+    owner: Owner,
+    work: Callable[[], Awaitable[None]],
+    code: str,
+) -> None:
+    async def run(assignment: Assignment) -> Done:
+        await work()
+        return succeeded()
+
+    desk.gate.run = run  # type: ignore[method-assign]
+    await make_ready(database, clock, workspace)
+    await desk.worker.step()
+    await desk.work_off(1)
+    assert owner.execute("SELECT last_error->>'code', retries FROM foliot.ready").fetchall() == [(code, 1)]
+
+
+async def test_an_attempt_that_is_ended_before_its_first_step_is_reported_and_gives_its_permit_back(
+    database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
+) -> None:
+    desk = Desk(database, permits=1)
+    await make_ready(database, clock, workspace)
+    await desk.worker.step()
+    [key] = desk.worker.working_on()
+    desk.worker.heard(Beat(is_alive=True, cancels=[key]))
+    assert desk.gate.begun == [], "nothing has run since the claim"
+    await desk.work_off(1)
+    assert (desk.gate.begun, desk.worker.working_on(), statuses(owner)) == ([], [], ["cancelled"])
 
 
 async def test_a_cancel_heard_with_a_beat_ends_the_attempt(

@@ -10,6 +10,9 @@ from foliot.domain.job import Job
 from foliot.domain.target import Target, TargetKind
 from foliot.domain.telling import Explanation, Place, Recorded, Verdict, quote
 
+# Of the types that a host does, those that it must be told to do.
+ALLOWED_BY_FLAG = frozenset({"command", "python"})
+
 
 @dataclass(frozen=True, slots=True)
 class Bound:
@@ -55,7 +58,7 @@ def explain_bound(
             Verdict.WAITING,
             f"{waits}: {host} is online, but does no jobs of type {kind}.",
             (),
-            f"Start `foliot host` there so that it does: --allow-{kind}, or with the package that brings the type.",
+            how_to_do(kind),
         )
     if bound.under_way >= bound.most:
         busy = f"{bound.under_way} of {bound.most} under way"
@@ -67,6 +70,15 @@ def explain_bound(
         (),
         "Look again in a moment.",
         place,
+    )
+
+
+def how_to_do(kind: str) -> str:
+    if kind in ALLOWED_BY_FLAG:
+        return f"Start `foliot host` there with --allow-{kind}, or give the job another target."
+    return (
+        "Give the job no target, so that workers do it; or, where a package brings the type, install it on the host, and start"
+        " `foliot host` there again."
     )
 
 

@@ -23,7 +23,7 @@ CONNECT_WITHIN = 10.0  # seconds, for all addresses of a name together
 LEAST_TO_CONNECT = 2.0  # seconds, for each of them
 MOST_ADDRESSES = 8  # tried, of a name that has more
 KEPT = 64 * 1024  # bytes of an answer
-ALLOW = "An operator can allow it in FOLIOT_EGRESS_ALLOW, on every node and worker."
+ALLOW = "An operator can allow it in FOLIOT_EGRESS_ALLOW, on every node, worker and host."
 
 
 class AddressRefused(Exception):

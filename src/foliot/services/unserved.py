@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from foliot.domain.awaiting import how_to_do
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.target import Target
-from foliot.storage import explaining, job_types
+from foliot.storage import explaining, hosts, job_types
 from foliot.storage import unserved as rows
 from foliot.storage.tx import Database, Role
 
@@ -15,6 +16,11 @@ PATIENCE = timedelta(minutes=1)
 MOST = 100
 OFF_BY_DEFAULT = "command"
 EVERY_WORKER_HAS = frozenset({"http", "python"})
+BRIDGED = {  # what a worker needs to hand runs over
+    "celery": "FOLIOT_CELERY_BROKER_URL and FOLIOT_CELERY_RESULT_URL",
+    "rq": "FOLIOT_BRIDGE_REDIS_URL",
+    "bullmq": "FOLIOT_BRIDGE_REDIS_URL",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +47,25 @@ async def unserved(
     return [Unserved(*group) for group in found]
 
 
-async def hindrance(database: Database, workspace_id: WorkspaceId, queue: str, kind: str) -> str | None:
-    """Why runs of this type would wait in this queue as things stand, for who has just written a job.
+async def hindrance(
+    database: Database, workspace_id: WorkspaceId, queue: str, kind: str, target: Target | None = None
+) -> str | None:
+    """Why runs of this type would wait in this queue, or for that host, as things stand, for who has just written a job.
 
-    Of types that every worker has, only explain speaks: where no worker is up, /readyz says so already.
+    Of types that every worker has, and of a host that is away, only explain speaks: where no worker is up, /readyz says so already.
     """
-    if kind in EVERY_WORKER_HAS:
+    if kind in EVERY_WORKER_HAS and target is None:
         return None
     async with database.tx(Role.APP, workspace_id) as tx:
         workers, off = await explaining.alive_workers(tx), await job_types.off(tx)
+        host = None if target is None else await hosts.resolve(tx, workspace_id, target)
     if kind in off:
         return f'Jobs of type "{kind}" are switched off in this workspace: their planned times are skipped.'
+    if target is not None:
+        there = [] if host is None else [each for each in workers if each.host_id == host.id]
+        if host is None or not there or any(each.does(host.id, kind) for each in there):
+            return None
+        return f'Host {host.name} does no jobs of type "{kind}". {how_to_do(kind)}'
     if any(worker.serves(queue, kind) for worker in workers):
         return None
     return f"{nobody_serves(queue, kind)} {remedy(queue, kind)}"
@@ -64,4 +78,8 @@ def nobody_serves(queue: str, kind: str) -> str:
 def remedy(queue: str, kind: str) -> str:
     if kind == OFF_BY_DEFAULT:
         return f"Commands are off unless a worker allows them: start one that serves queue {queue} with FOLIOT_ALLOW_COMMANDS=yes."
+    if kind in BRIDGED:
+        return (
+            f"Start a worker that serves queue {queue} with {BRIDGED[kind]} set and foliot[{kind}] installed."
+        )
     return f"Start a worker that serves queue {queue} and has a handler for {kind}."

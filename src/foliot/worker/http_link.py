@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, TypeVar, assert_never
 
 from foliot import __version__
+from foliot.domain.artifacts import check_artifact
 from foliot.domain.errors import Conflict, Denied, FoliotError, Invalid, Unavailable, WorkerGone
 from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import (
@@ -106,6 +107,8 @@ class HttpLink:
                 await self._client.worker.log(worker_id, piece)
 
     async def artifact(self, given: Given) -> None:
+        # Here as over there, and in the same words: what does not fit the wire would not get that far.
+        check_artifact(given.name, given.media_type, len(given.data), wire.MOST_CONTENT // 4 * 3)
         sent = wire.ArtifactIn(
             worker_id=given.worker_id,
             run_id=given.run_id,

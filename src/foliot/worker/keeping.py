@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from concurrent.futures import Future
 from functools import partial
@@ -13,6 +14,8 @@ from foliot.domain.ids import RunId, WorkerId
 from foliot.sdk.context import Keep
 from foliot.services.artifacts import Given
 from foliot.worker.link import Link
+
+log = logging.getLogger(__name__)
 
 TRIES, PAUSE = 5, 1.0  # seconds between two, where the database does not answer
 AT_ONCE = 2  # how many are sent at the same time
@@ -75,6 +78,9 @@ class Keeping:
                     await asyncio.sleep(PAUSE)
                 except FoliotError as error:
                     return error.message
+                except Exception as error:  # one bad file must not keep its run from being reported
+                    log.exception("artifact.not_kept", extra={"run": str(given.run_id)})
+                    return f"{type(error).__name__}: {error}"
                 else:
                     break
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable
@@ -59,7 +60,13 @@ async def perform(
     with telemetry.hidden(masks) if masks else _NOTHING_HIDDEN:
         try:
             done = await handler.run(assignment_of(work, write, tell, shelf or Shelf(), ended_by))
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            done = failed("CancelledError", "It waited for something that was cancelled.")
+        except GeneratorExit:  # the loop is gone, and we with it
+            raise
+        except BaseException as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
             done = _raised(error)
     return storable(done, masks)
 
@@ -106,6 +113,14 @@ def storable(done: Done, masks: Masks = NO_MASKS) -> Done:
     if isinstance(done.outcome, Failed):
         return Done(done.outcome)
     return failed("output_invalid", problem, permanent=True)
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody ended this attempt. Code that waits for a task which it has cancelled itself raises the same error, and would
+    otherwise be taken for handed back, to be done again at once and for ever.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _masked(output: Any, masks: Masks) -> Any:

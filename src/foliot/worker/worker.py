@@ -47,6 +47,7 @@ class Attempt:
     takes_permit: bool
     why: Outcome | None = None  # what to report when it is ended from outside
     task: asyncio.Task[None] | None = None
+    has_begun: bool = False
 
 
 class Worker:
@@ -195,6 +196,20 @@ class Worker:
         attempt.task = asyncio.create_task(self._attempt(attempt))
 
     async def _attempt(self, attempt: Attempt) -> None:
+        key = attempt.key
+        attempt.has_begun = True
+        done = await self._perform(attempt) if attempt.why is None else Done(attempt.why)
+        attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
+        self._meter.forget(*key)
+        if self._logbook.has_lines_of(key):
+            await self._logbook.finish(*key)
+        self._deadlines.drop(attempt.due_by, attempt)
+        self._report(attempt, done)  # first, so that at every moment it is known of
+        del self._attempts[key]
+        self._running_beside -= not attempt.takes_permit
+        self.wake()
+
+    async def _perform(self, attempt: Attempt) -> Done:
         work, key, number = attempt.work, attempt.key, attempt.work.claimed.attempt
         try:
             masks = Masks(work.masks) if work.masks else NO_MASKS
@@ -206,16 +221,8 @@ class Worker:
                 done = await self._with_artifacts(key, done, masks)
         except asyncio.CancelledError:
             self._keeping.drop(key)
-            done = Done(attempt.why or HandedBack())
-        attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
-        self._meter.forget(*key)
-        if self._logbook.has_lines_of(key):
-            await self._logbook.finish(*key)
-        self._deadlines.drop(attempt.due_by, attempt)
-        self._report(attempt, done)  # first, so that at every moment it is known of
-        del self._attempts[key]
-        self._running_beside -= not attempt.takes_permit
-        self.wake()
+            return Done(attempt.why or HandedBack())
+        return done
 
     async def _with_artifacts(self, key: Key, done: Done, masks: Masks) -> Done:
         problem = await self._keeping.finish(key)
@@ -235,7 +242,8 @@ class Worker:
     def _end(self, attempt: Attempt, why: Outcome) -> None:
         if attempt.why is None and attempt.task is not None:
             attempt.why = why
-            attempt.task.cancel()
+            if attempt.has_begun:  # a task that is cancelled before its first step ends without a word
+                attempt.task.cancel()
 
     def _time_out(self, attempt: Attempt) -> None:
         self._end(attempt, TimedOut())

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from foliot.cli.jobs.rendering import warned
 from foliot.cli.jobs.trial_rendering import trial
 from foliot.cli.looks import BAD, GOOD, QUIET, STRONG, cell, columns, stacked
 from foliot.cli.times import relative, when
@@ -26,7 +27,7 @@ def changed(before: JobOut, after: JobOut, now: datetime) -> RenderableType:
     head = Text.assemble(("Changed", STRONG), f" {cell(after.name).plain}: revision {after.revision}.")
     if after.next_run_at is not None:
         head.append(f" Next: {when(after.next_run_at, after.schedule.timezone, now)}.")
-    return stacked(head, change_list(differences(_fields(before), _fields(after))))
+    return stacked(head, change_list(differences(_fields(before), _fields(after))), *warned(after))
 
 
 def would_change(job: JobOut, tried: DryRunOut, now: datetime) -> RenderableType:

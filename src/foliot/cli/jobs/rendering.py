@@ -11,7 +11,20 @@ from itertools import pairwise
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import BAD, GOOD, JOB_MARKS, QUIET, STRONG, cell, columns, facts, mark, marked, stacked
+from foliot.cli.looks import (
+    BAD,
+    GOOD,
+    JOB_MARKS,
+    QUIET,
+    SOON,
+    STRONG,
+    cell,
+    columns,
+    facts,
+    mark,
+    marked,
+    stacked,
+)
 from foliot.cli.output import counted
 from foliot.cli.times import about, relative, wall, walls, when
 from foliot.wire.durations import write_duration
@@ -148,7 +161,13 @@ def created(job: JobOut, now: datetime) -> RenderableType:
         ("next", when(job.next_run_at, job.schedule.timezone, now) if job.next_run_at else None),
         ("status", None if job.status == "active" else status_line(job, now)),
     ]
-    return stacked(Text.assemble(("Created", STRONG), f" {cell(job.name).plain}."), facts(rows))
+    head = Text.assemble(("Created", STRONG), f" {cell(job.name).plain}.")
+    return stacked(head, facts(rows), *warned(job))
+
+
+def warned(job: JobOut) -> list[Text]:
+    """What stands in the way of its runs, for who has just written it."""
+    return [cell(f"Note: {each}", SOON) for each in job.warnings]
 
 
 def next_times(times: Sequence[PlannedOut], zone: str, now: datetime) -> RenderableType:

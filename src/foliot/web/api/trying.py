@@ -72,7 +72,7 @@ async def as_it_stands(db: Database, caller: Caller, job_id: JobId, response: Re
 async def warnings_of(db: Database, caller: Caller, record: StoredJob) -> list[str]:
     """For who has just written it: what stands in the way of its runs."""
     spec = record.definition.spec
-    found = await unserved.hindrance(db, caller.workspace_id, spec.queue, spec.type)
+    found = await unserved.hindrance(db, caller.workspace_id, spec.queue, spec.type, spec.target)
     return [] if found is None else [found]
 
 
