@@ -212,8 +212,8 @@ async def test_odd_but_sound_text_is_kept_as_it_is(town: Town) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
-        ("POST", "/freezes", {"reason": "x"}),
-        ("POST", "/keys", {"name": "x"}),
+        ("POST", "/rooms", {"name": "x"}),
+        ("POST", "/jobs/bulk", {"q": "", "action": "pause", "expected_count": 0}),
         ("POST", "/jobs/batch-delete", {"q": "", "expected_count": 0}),
     ],
 )
