@@ -81,6 +81,20 @@ async def test_a_host_that_registers_an_instance_has_it_from_then_on(stage: Stag
     assert [row[0] for row in moved.fetchall()] == ["instance.registered", "instance.moved"]
 
 
+async def test_an_instance_of_a_living_host_is_not_taken_by_a_key_of_somebody_else(
+    stage: Stage, h1: Machine
+) -> None:
+    job = await stage.job("restart", Manual(), target=PVP)
+    await by_hand(stage, job)
+    stranger = somebody(stage.workspace)
+    with pytest.raises(Conflict, match="online and speaks with a key of somebody else"):
+        await machine(stage.database, stranger, "h2", "pvp")
+    assert len(await h1.claim()) == 1
+    await h1.leave()
+    h2 = await machine(stage.database, stranger, "h2", "pvp")
+    assert len(await h2.claim()) == 1
+
+
 async def test_one_change_at_a_time_and_several_reads_beside_it(stage: Stage, h1: Machine) -> None:
     for n in range(3):
         await by_hand(stage, await stage.job(f"change {n}", Manual(), target=PVP))

@@ -271,6 +271,12 @@ async def _register_host(tx: Tx, speaker: Speaker, hello: Hello, lease: timedelt
     host_id, is_new = found
     if is_new:
         await _note(tx, speaker, "host.registered", ("host", host_id), {"name": told.name})
+    held = await hosts.held_by_others(tx, speaker.workspace_id, told.instances, speaker.principal_id)
+    if held is not None:
+        raise Conflict(
+            f'The server "{held[0]}" is on the host "{held[1]}", which is online and speaks with a key of somebody else.',
+            hint="Move it there by `foliot hosts move-server`, or stop that host first.",
+        )
     for name in dict.fromkeys(told.instances):
         put = await hosts.put_instance(tx, speaker.workspace_id, host_id, name)
         if put is not None:

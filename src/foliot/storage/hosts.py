@@ -174,6 +174,20 @@ async def instance(tx: Tx, host_id: HostId, instance_id: InstanceId) -> Instance
     return None if row is None else InstanceRow(**row)
 
 
+async def held_by_others(
+    tx: Tx, workspace_id: WorkspaceId, names: Sequence[str], principal_id: PrincipalId
+) -> tuple[str, str] | None:
+    """The first of these instances that a living host of somebody else has, and that host's name."""
+    params = {
+        "workspace_id": workspace_id,
+        "names": list(names),
+        "principal_id": principal_id,
+        "now": tx.now,
+    }
+    row = await tx.fetch_one(sql.hosts.held_by_others, params)
+    return None if row is None else (row["name"], row["host"])
+
+
 async def put_instance(
     tx: Tx, workspace_id: WorkspaceId, host_id: HostId, name: str
 ) -> tuple[InstanceId, HostId | None] | None:

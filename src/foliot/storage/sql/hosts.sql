@@ -72,6 +72,14 @@ SELECT id, host_id, name, labels, created_at, updated_at FROM server_instances W
 -- name: instance
 SELECT id, host_id, name, labels, created_at, updated_at FROM server_instances WHERE id = %(id)s AND host_id = %(host_id)s FOR UPDATE;
 
+-- name: held_by_others
+-- Instances of hosts that are here and belong to somebody else: who they are, only people may change while that is so.
+SELECT server_instances.name, hosts.name AS host
+  FROM server_instances JOIN hosts ON hosts.id = server_instances.host_id
+ WHERE server_instances.workspace_id = %(workspace_id)s AND server_instances.name = ANY (%(names)s)
+   AND hosts.principal_id <> %(principal_id)s AND hosts.alive_until > %(now)s
+ ORDER BY server_instances.name LIMIT 1;
+
 -- name: put_instance
 -- What a host says it has, it has: one that was elsewhere has moved. `was` tells where it was before.
 WITH before AS (SELECT host_id FROM server_instances WHERE workspace_id = %(workspace_id)s AND name = %(name)s)
