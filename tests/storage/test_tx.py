@@ -17,6 +17,7 @@ from foliot.domain.ids import WorkspaceId
 from foliot.storage.queries import Query, sql
 from foliot.storage.tx import Database, PoolSize, Role, SwallowedError
 from foliot.testing.clock import ManualClock
+from tests.waiting import until
 
 Ids = Mapping[str, WorkspaceId]
 ADD = Query(
@@ -175,6 +176,21 @@ async def test_a_statement_that_takes_too_long_is_ended(database: Database) -> N
         async with database.tx(Role.APP) as tx:
             await tx.fetch(q("SELECT set_config('statement_timeout', '20ms', true)"))
             await tx.fetch(q("SELECT pg_sleep(60)"))
+
+
+async def test_a_transaction_in_which_we_stood_still_too_long_is_no_fault_of_its_statements(
+    database: Database, owner: psycopg.Connection[Any]
+) -> None:
+    """As a worker that was frozen finds it: what it reports is kept and sent again, not taken for poison."""
+    hasty = q("SELECT set_config('idle_in_transaction_session_timeout', '20ms', true), pg_backend_pid()")
+    gone = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"
+    with pytest.raises(DatabaseUnavailable, match="idle-in-transaction"):  # noqa: PT012  # the claim is about the whole transaction
+        async with database.tx(Role.ENGINE) as tx:
+            [row] = await tx.fetch(hasty)
+            await until(lambda: owner.execute(gone, [row["pg_backend_pid"]]).fetchone() == (0,))
+            await tx.fetch(q("SELECT 1"))
+    async with database.tx(Role.ENGINE) as tx:
+        assert await tx.fetch(q("SELECT 1 AS one")) == [{"one": 1}]
 
 
 async def test_a_full_pool_refuses_instead_of_waiting_for_ever(login_url: str) -> None:

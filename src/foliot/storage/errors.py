@@ -7,7 +7,8 @@ import psycopg
 from foliot.domain.errors import DatabaseUnavailable
 
 _RETRYABLE = frozenset({"40001", "40P01", "57P01", "57P02", "57P03", "53300"})
-_OUT_OF_REACH = ("08", "53", "57P", "40")  # connection, resources, shutdown, rolled back for a rival
+# Connection, resources, shutdown, rolled back for a rival; ended because we stood still in a transaction, or took too long over it.
+_OUT_OF_REACH = ("08", "53", "57P", "40", "25P03", "25P04")
 _BUSY = {
     "57014": "The database did not finish a statement in time.",
     "55P03": "The database could not get a lock in time.",
