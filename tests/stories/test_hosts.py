@@ -5,17 +5,10 @@ restarts of the server. The witness is a file that every execution writes to bef
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import socket
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -23,96 +16,10 @@ from foliot import Client
 from foliot.sdk import NotFound
 from foliot.wire.jobs import JobOut
 from foliot.wire.runs import AttemptOut
-from tests.stories.serving import FOLIOT, STOP_WITHIN, Speaking, wait_until
+from tests.stories.hosting import Alpha, wait_for
+from tests.stories.serving import FOLIOT, STOP_WITHIN, wait_until
 
-FAST = {"FOLIOT_WORKER_LEASE": "3", "FOLIOT_LOG_FORMAT": "json"}
 RESTARTS = {"max": 2, "strategy": "exponential", "base": "1s", "past_next": True}
-
-
-class HostProcess(Speaking):
-    """A `foliot host` in a folder of its own."""
-
-    def __init__(self, folder: Path, url: str, key: str, name: str, *instances: str) -> None:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
-        flags = [word for each in instances for word in ("--instance", each)]
-        super().__init__(
-            (FOLIOT, "host", "--server", url, "--name", name, "--allow-python", "--label", "rack=7", *flags),
-            env=kept | {"FOLIOT_API_KEY": key, "FOLIOT_LOG_FORMAT": "json", "FOLIOT_WORKER_GRACE": "1"},
-            cwd=folder,
-        )
-
-
-@dataclass
-class Alpha:
-    """An org with a server, a machine's folder, and the witness."""
-
-    folder: Path
-    serve: Any
-    data_dir: Path
-    hosts: list[HostProcess] = field(default_factory=list)
-    url: str = ""
-    key: str = ""
-
-    def open(self, **environ: str) -> Any:
-        """A server at an address that stays the same when it is started again."""
-        if not self.url:
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                self.url = f"http://127.0.0.1:{free.getsockname()[1]}"
-        given = {"FOLIOT_PORT": self.url.rpartition(":")[2], **FAST, **environ}
-        serving = self.serve(**given)
-        serving.wait_for(r'"server.started"')
-        return serving
-
-    def client(self, workspace: str | None = None) -> Client:
-        return Client(self.url, (self.data_dir / "admin.key").read_text().strip(), workspace)
-
-    def pair(self, name: str = "h1", *instances: str) -> HostProcess:
-        """The host starts and is there."""
-        with self.client() as client:
-            if not self.key:
-                member = client.members.create(kind="service", name="hosts", role="viewer")
-                made = client.keys.create("hosts", principal=member.id, scopes=["worker"])
-                self.key = made.secret
-        self.hosts.append(HostProcess(self.folder, self.url, self.key, name, *instances))
-        self.hosts[-1].wait_for(r'"worker.registered"')
-        return self.hosts[-1]
-
-    def job(self, client: Client, call: str, **fields: Any) -> JobOut:
-        given = {"sink": str(self.folder / "sink"), "gate": str(self.folder / "gate")}
-        least = {
-            "type": "python",
-            "config": {"call": f"errands:{call}"},
-            "payload": given,
-            "schedule": {"kind": "manual"},
-        }
-        return client.jobs.create({"name": call, "target": {"server": "pvp"}, **least, **fields})
-
-    def witnessed(self, what: str) -> list[tuple[str, int, int]]:
-        """(run, attempt, fence) of each execution that came this far."""
-        sink = self.folder / "sink"
-        lines = [line.split() for line in sink.read_text().splitlines()] if sink.exists() else []
-        return [(run, int(attempt), int(fence)) for word, run, attempt, fence in lines if word == what]
-
-    def open_gate(self) -> None:
-        (self.folder / "gate").touch()
-
-
-@pytest.fixture
-def alpha(tmp_path: Path, data_dir: Path, serve: Any) -> Iterator[Alpha]:
-    folder = tmp_path / "machine"
-    folder.mkdir()
-    shutil.copy(Path(__file__).with_name("errands.py"), folder)
-    made = Alpha(folder, serve, data_dir)
-    yield made
-    made.open_gate()
-    for host in made.hosts:
-        host.end()
-
-
-def wait_for(client: Client, run_id: UUID, status: str) -> Any:
-    wait_until(lambda: client.runs.get(run_id).status == status, f"a run that {status}")
-    return client.runs.get(run_id)
 
 
 def test_a_host_restarts_its_server_at_the_third_attempt_and_beta_sees_none_of_it(alpha: Alpha) -> None:

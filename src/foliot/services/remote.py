@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from foliot.domain import schemas
 from foliot.domain.access import Actor
-from foliot.domain.errors import Conflict, WorkerGone
+from foliot.domain.errors import Conflict, Invalid, WorkerGone
 from foliot.domain.ids import HostId, PrincipalId, RunId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import (
     AskedSkip,
@@ -28,19 +29,23 @@ from foliot.domain.progress import Progress
 from foliot.services import artifacts
 from foliot.services.artifacts import Given
 from foliot.services.claim import Claimer, Turns
+from foliot.services.hosts import check_room
 from foliot.services.in_hand import note
 from foliot.services.logs import LogChunk
 from foliot.services.report import Report, settle_reports
 from foliot.services.vault import Vault
 from foliot.services.work import Found, Work, claim_work
 from foliot.services.workers import LEASE, Beat
-from foliot.storage import hosts, leases, logs, progress, runs, workers
+from foliot.storage import hosts, job_types, leases, logs, progress, runs, workers
 from foliot.storage.hosts import Registering
+from foliot.storage.job_types import TypeTold
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import ANY_QUEUE, HeldLease, Remote, WorkerRow
 
 log = logging.getLogger(__name__)
 
+MOST_NAMES = 20_000  # of workers of one workspace, gone ones included
+MOST_TYPES = 500  # that a workspace's own workers have told of; the oldest make room
 UNHEARD = timedelta(seconds=15)  # after a claim its answer has come, or never will
 
 
@@ -72,6 +77,7 @@ class Hello:
     version: str = ""
     queues: Sequence[str] = (ANY_QUEUE,)
     host: HostHello | None = None
+    described: Sequence[TypeTold] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,13 @@ class Offer:
 async def register(
     database: Database, speaker: Speaker, hello: Hello, *, lease: timedelta = LEASE
 ) -> Registered:
-    """A fresh id each time, as for every worker; a host keeps its name."""
+    """A fresh id each time, as for every worker; a host keeps its name. What it tells of its types counts in its workspace alone."""
+    for place, each in enumerate(hello.described):
+        if (problem := schemas.problem_of(each.config_schema)) is not None:
+            pointer = f"/described/{place}/config_schema"
+            raise Invalid(
+                problem, pointer=pointer, hint="Leave it out: the worker itself checks its configs."
+            )
     host_id = None
     if hello.host is not None:
         async with database.tx(Role.APP, speaker.workspace_id) as tx:
@@ -119,6 +131,11 @@ async def register(
             host_id,
         )
         await workers.register(tx, worker_id, row, tx.now + lease)
+        await workers.forget_names_beyond(tx, speaker.workspace_id, MOST_NAMES)
+        if hello.described:
+            told = {each.name: each for each in hello.described}
+            await job_types.describe(tx, speaker.workspace_id, list(told.values()))
+            await job_types.forget_beyond(tx, speaker.workspace_id, MOST_TYPES)
     return Registered(worker_id, lease, host_id)
 
 
@@ -145,6 +162,23 @@ async def beat(
         async with database.tx(Role.APP, speaker.workspace_id) as tx:
             await settle_reports(tx, [_handed_back(each) for each in unheard_of])
     return Beat(is_alive=True, cancels=cancels, gone=gone)
+
+
+async def stops(
+    database: Database,
+    speaker: Speaker,
+    worker_id: WorkerId,
+    working_on: Collection[tuple[RunId, int]],
+    stopping: Collection[tuple[RunId, int]],
+) -> Beat:
+    """What is to be stopped, beside what it has been told of; a heartbeat in all but the renewal."""
+    async with database.tx(Role.ENGINE, relaxed=True) as tx:
+        if await _found(tx, speaker, worker_id) is None:
+            raise gone()
+        told = frozenset(stopping)
+        cancels = [each for each in await workers.cancels(tx, worker_id) if each not in told]
+        lost = [each for each in await workers.gone(tx, worker_id, working_on) if each not in told]
+    return Beat(is_alive=True, cancels=cancels, gone=lost)
 
 
 async def claim(
@@ -269,6 +303,7 @@ async def _register_host(tx: Tx, speaker: Speaker, hello: Hello, lease: timedelt
             hint="Choose another name, use a key of the same member, or delete that host first.",
         )
     host_id, is_new = found
+    has_new_servers = False
     if is_new:
         await _note(tx, speaker, "host.registered", ("host", host_id), {"name": told.name})
     held = await hosts.held_by_others(tx, speaker.workspace_id, told.instances, speaker.principal_id)
@@ -284,6 +319,17 @@ async def _register_host(tx: Tx, speaker: Speaker, hello: Hello, lease: timedelt
             action = "instance.registered" if was is None else "instance.moved"
             after = {"name": name, "host": told.name}
             await _note(tx, speaker, action, ("instance", instance_id), after)
+            has_new_servers |= was is None
+    quotas = speaker.by.quotas
+    await check_room(
+        tx,
+        speaker.workspace_id,
+        replace(
+            quotas,
+            hosts=quotas.hosts if is_new else None,
+            servers=quotas.servers if has_new_servers else None,
+        ),
+    )
     return host_id
 
 

@@ -1,9 +1,13 @@
-"""What the janitor does: add up days, prune what lies beyond retention, repair what is not as it should be, forget old idempotency keys."""
+"""What the janitor does: add up days, prune what lies beyond retention, repair what is not as it should be, forget old idempotency keys and hosts
+that nobody has heard of for long.
+"""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from foliot.engine.janitor import Chore
-from foliot.services import closing, events
+from foliot.services import closing, events, hosts
 from foliot.services.fleet import forget_lost
 from foliot.services.idempotency import FORGOTTEN_AT_ONCE, forget_old
 from foliot.services.job_moves import finish_purges
@@ -13,7 +17,9 @@ from foliot.services.stats import roll_up
 from foliot.storage.tx import Database
 
 
-def chores(database: Database) -> tuple[Chore, ...]:
+def chores(database: Database, host_retention: int) -> tuple[Chore, ...]:
+    """`host_retention` in days; 0 keeps them all."""
+
     async def move_timers_to_new_zone_data() -> bool:
         await refresh_zone_data(database)
         return False
@@ -45,6 +51,12 @@ def chores(database: Database) -> tuple[Chore, ...]:
         await forget_lost(database)
         return False
 
+    async def forget_hosts() -> bool:
+        if host_retention == 0:
+            return False
+        silent_for = timedelta(days=host_retention)
+        return await hosts.forget_unseen(database, silent_for) == hosts.FORGOTTEN_AT_ONCE
+
     async def prune_events() -> bool:
         return await events.prune(database) > 0
 
@@ -58,5 +70,6 @@ def chores(database: Database) -> tuple[Chore, ...]:
         empty_archived_workspaces,
         forget_idempotency_keys,
         forget_lost_workers,
+        forget_hosts,
         prune_events,
     )

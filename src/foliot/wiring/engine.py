@@ -29,6 +29,7 @@ class Engine:
         is_scheduling: bool = True,
         who_may_enter_changed: Callable[[], None] | None = None,
         there_may_be_work: Callable[[], None] | None = None,
+        work_may_be_cancelled: Callable[[], None] | None = None,
     ) -> None:
         """Without orders this node has no worker of its own; one that is not scheduling leaves it to others to fire and sweep."""
         self._announcer = Announcer(database)
@@ -42,10 +43,12 @@ class Engine:
             wakes[Hint.TIMERS] = self._scheduler.wake
         if is_scheduling and chores:
             self._loops.append(Loop("janitor", Janitor(chores).step))
-        if who_may_enter_changed is not None:
-            wakes[Hint.KEYS] = who_may_enter_changed
-        if there_may_be_work is not None:
-            wakes[Hint.READY] = there_may_be_work
+        others = {
+            Hint.KEYS: who_may_enter_changed,
+            Hint.READY: there_may_be_work,
+            Hint.CANCELS: work_may_be_cancelled,
+        }
+        wakes |= {hint: wake for hint, wake in others.items() if wake is not None}
         listening = Listening(database, listen_url, wakes)
         self._hints = Loop("hints", listening.step, within=None)
         self._worker = WorkerChild(orders) if orders else None

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from random import Random, SystemRandom
 
 from foliot.clock import monotonic
@@ -48,6 +49,7 @@ class Attempt:
     why: Outcome | None = None  # what to report when it is ended from outside
     task: asyncio.Task[None] | None = None
     has_begun: bool = False
+    is_over: bool = False  # what its code still writes or keeps, from a thread of its own, goes nowhere
 
 
 class Worker:
@@ -66,6 +68,7 @@ class Worker:
         beside: int = BESIDE,
     ) -> None:
         self.wake: Callable[[], None] = lambda: None
+        self.when_begun: Callable[[], None] = lambda: None
         self.beat_soon: Callable[[], None] = lambda: None
         self.when_registered: Callable[[WorkerId, float], None] = lambda worker_id, at: None
         self.id: WorkerId | None = None
@@ -131,6 +134,14 @@ class Worker:
         """What it has still to report included. Called from the heart's thread; making a list is one step that no other can interrupt."""
         return [*list(self._attempts), *self._reporter.keys()]
 
+    def under_way(self) -> tuple[list[Key], list[Key]]:
+        """What runs on, and what was told to stop."""
+        going: list[Key] = []
+        stopping: list[Key] = []
+        for key, attempt in self._attempts.items():
+            (going if attempt.why is None else stopping).append(key)
+        return going, stopping
+
     def first_due(self) -> float | None:
         """The earliest moment by which some attempt should have ended. Called from the heart's thread."""
         return min((attempt.due_by for attempt in list(self._attempts.values())), default=None)
@@ -181,6 +192,8 @@ class Worker:
             raise
         for work in found:
             self._begin(work, worker_id)
+        if found:
+            self.when_begun()
         return bool(found)
 
     def _begin(self, work: Work, worker_id: WorkerId) -> None:
@@ -200,7 +213,10 @@ class Worker:
         attempt.has_begun = True
         done = await self._perform(attempt) if attempt.why is None else Done(attempt.why)
         attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
+        attempt.is_over = True
         self._meter.forget(*key)
+        if self._keeping.has_some_of(key):  # after the last was waited for
+            self._keeping.drop(key)
         if self._logbook.has_lines_of(key):
             await self._logbook.finish(*key)
         self._deadlines.drop(attempt.due_by, attempt)
@@ -213,8 +229,11 @@ class Worker:
         work, key, number = attempt.work, attempt.key, attempt.work.claimed.attempt
         try:
             masks = Masks(work.masks) if work.masks else NO_MASKS
-            write, tell = self._logbook.writer(*key, number, masks), self._meter.teller(*key, masks)
-            shelf = Shelf(self._keeping.keeper(*key, number, attempt.worker_id), self._keeping.most_bytes)
+            is_over = partial(getattr, attempt, "is_over")
+            write = self._logbook.writer(*key, number, masks, is_over)
+            tell = self._meter.teller(*key, masks)
+            keep = self._keeping.keeper(*key, number, attempt.worker_id, is_over)
+            shelf = Shelf(keep, self._keeping.most_bytes)
             handler = self._handlers.get(work.claimed.type, UNKNOWN)
             done = await perform(handler, work, write, masks, tell, shelf, lambda: attempt.why)
             if self._keeping.has_some_of(key):
