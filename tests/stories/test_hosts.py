@@ -18,7 +18,15 @@ from foliot.wire.jobs import JobOut
 from foliot.wire.runs import AttemptOut
 from tests.stories.hosting import Alpha, wait_for
 from tests.stories.serving import FOLIOT, STOP_WITHIN, wait_until
+from tests.stories.stage import Stage
 
+BAD_SOON = {"kind": "cron", "expr": "0 2 * * *", "timezone": "UTC"}
+# PostgreSQL itself takes no run of this job by its schedule.
+BREAK = """
+    CREATE OR REPLACE FUNCTION foliot.refuse() RETURNS trigger LANGUAGE plpgsql
+        AS $$ BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = '22000'; END $$;
+    CREATE TRIGGER refuse BEFORE INSERT ON foliot.runs FOR EACH ROW
+        WHEN (NEW.job_id = '{job}' AND NEW.trigger = 'schedule' AND NEW.status IS NULL) EXECUTE FUNCTION foliot.refuse()"""
 RESTARTS = {"max": 2, "strategy": "exponential", "base": "1s", "past_next": True}
 
 
@@ -64,6 +72,41 @@ def test_a_host_restarts_its_server_at_the_third_attempt_and_beta_sees_none_of_i
                 ask()
         assert beta.hosts.list().items == []
     assert host.stop() < STOP_WITHIN
+
+
+def test_a_broken_queue_costs_one_planned_time_and_a_bad_row_stops_nobody(alpha: Alpha, stage: Stage) -> None:
+    database = {"FOLIOT_DATABASE_URL": stage.url}
+    serving = alpha.open(**database)
+    beat = {"kind": "interval", "every": "1s"}
+    with alpha.client() as client:
+        bad = alpha.job(client, "quickly", name="bad", target=None, schedule=BAD_SOON)
+    serving.stop()
+    stage.execute(f"""
+        UPDATE foliot.timers SET due_at = clock_timestamp(), spec = replace(spec, '0 2 * * *', '61 25 * * *')
+         WHERE job_id = '{bad.id}';
+        UPDATE foliot.jobs SET definition = replace(definition::text, '0 2 * * *', '61 25 * * *')::jsonb
+         WHERE id = '{bad.id}'""")
+    alpha.open(**database)
+    alpha.pair("h1", "pvp")
+    with alpha.client() as client:
+        job = alpha.job(client, "quickly", schedule=beat, overlap="concurrent")
+        wait_until(lambda: client.jobs.get(job.id).success_count >= 1, "a run, with a bad row beside its job")
+        records = f"SELECT skip_reason FROM foliot.runs WHERE job_id = '{bad.id}'"
+        wait_until(lambda: stage.rows(records) == [("scheduler_error",)], "the record of the bad row")
+        stage.execute(BREAK.format(job=job.id))
+        wait_until(lambda: client.jobs.get(job.id).skip_count, "a planned time that could not be queued")
+        stage.execute("DROP TRIGGER refuse ON foliot.runs")
+        after = client.jobs.get(job.id)
+        [lost] = client.runs.list(job=str(job.id), skip_reason="scheduler_error").items
+        assert (after.status, after.skip_count, after.failure_count) == ("active", 1, 0), "counted once"
+        assert after.next_run_at is not None
+        assert lost.planned_for < after.next_run_at, "the next is armed"
+        assert "could not work out" in client.runs.explain(lost.id).sentence
+        assert {each.name for each in client.jobs.list().items} == {"bad", "quickly"}, (
+            "it is listed, and in nobody's way"
+        )
+        by_hand = client.jobs.run(job.id)
+        wait_for(client, by_hand.id, "succeeded")
 
 
 def test_a_scheduled_job_runs_on_the_host_and_says_when_the_host_is_offline(alpha: Alpha) -> None:

@@ -183,6 +183,7 @@ def sent_bodies(nest: Nest) -> dict[tuple[str, str], list[dict[str, Any]]]:
         ("POST", "/api/v1/hosts/{host_id}/instances"): [{"name": "mine now"}],
         ("POST", "/api/v1/worker/claim"): [{**me, "types": ["http"], "wait": "0s"}],
         ("POST", "/api/v1/worker/heartbeat"): [{**me, "working_on": [held]}],
+        ("POST", "/api/v1/worker/stops"): [{**me, "working_on": [held], "wait": "0s"}],
         ("POST", "/api/v1/worker/log"): [{**me, "chunks": [{**held, "attempt": 1, "first": 1, "lines": []}]}],
         ("POST", "/api/v1/worker/report"): [{**me, "reports": [{**held, "outcome": "succeeded"}]}],
         ("POST", "/api/v1/worker/artifact"): [{**me, **held, "attempt": 1, "name": "x", "content": ""}],
