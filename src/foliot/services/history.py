@@ -22,6 +22,7 @@ from foliot.storage.tx import Database, Role, Tx
 
 PAGE = 50
 LONGEST_PAGE = 200
+OF_THE_INSTALLATION = "an administrator of the installation"  # who alone is no member of the workspace
 MOST_ATTEMPTS = 10  # that a run is shown with; all of them are listed apart
 EVERYTHING = Wanted()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,7 +61,8 @@ async def run(
             shown,
             attempts=tried,
             called=next((each.called for each in tried if each.worker == found.worker), None),
-            triggered_by_name=found.triggered_by and await members.name_of(tx, found.triggered_by),
+            triggered_by_name=found.triggered_by
+            and (await members.name_of(tx, found.triggered_by) or OF_THE_INSTALLATION),
             artifacts=tuple(await artifacts.of_run(tx, run_id)) if tried else (),
             next_try=await _next_try(tx, found, tried),
         )
