@@ -109,6 +109,19 @@ def test_a_broken_queue_costs_one_planned_time_and_a_bad_row_stops_nobody(alpha:
         wait_for(client, by_hand.id, "succeeded")
 
 
+def test_an_artifact_too_large_for_the_server_is_refused_on_the_host_before_it_is_sent(alpha: Alpha) -> None:
+    alpha.open(FOLIOT_ARTIFACT_BYTES="1000")
+    alpha.pair("h1", "pvp")
+    with alpha.client() as client:
+        job = alpha.job(client, "keeps", payload={"size": 1_000}, retry={"max": 0})
+        kept = wait_for(client, client.jobs.run(job.id).id, "succeeded")
+        assert [(each.name, each.size) for each in kept.artifacts] == [("players.csv", 1_000)]
+        refused = wait_for(client, client.jobs.run(job.id, input={"size": 1_001}).id, "failed")
+        # Raised where it was made: what the server refuses is told as artifact_refused.
+        assert (refused.error.code, "the most is 1,000" in refused.error.message) == ("ValueError", True)
+        assert refused.artifacts == []
+
+
 def test_a_scheduled_job_runs_on_the_host_and_says_when_the_host_is_offline(alpha: Alpha) -> None:
     alpha.open()
     host = alpha.pair("h1", "pvp")
