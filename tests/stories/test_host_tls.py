@@ -14,7 +14,7 @@ import pytest
 from foliot import Client
 from foliot.sdk import Untrusted
 from tests.stories.certificates import Authority, in_front_of
-from tests.stories.hosting import Alpha, wait_for
+from tests.stories.hosting import Alpha, HostProcess, wait_for
 from tests.stories.serving import FOLIOT, wait_until
 
 KEY = "fol_nobody"
@@ -103,3 +103,8 @@ def test_a_file_without_certificates_is_told_as_one(tmp_path: Path, content: str
 def test_plain_http_to_another_machine_is_refused_unless_a_flag_allows_it(tmp_path: Path) -> None:
     code, said = refused(tmp_path, "--server", "http://192.0.2.1:8700")
     assert (code, "is not https" in said, "--insecure" in said) == (USAGE, True, True)
+    allowed = HostProcess(tmp_path, "http://192.0.2.1:9", KEY, "--insecure")
+    try:
+        allowed.wait_for(r'"host.waiting"')  # nobody is there, and that is all that is wrong
+    finally:
+        allowed.end()

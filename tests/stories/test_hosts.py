@@ -13,7 +13,7 @@ from itertools import pairwise
 import pytest
 
 from foliot import Client
-from foliot.sdk import NotFound
+from foliot.sdk import Invalid, NotFound
 from foliot.wire.jobs import JobOut
 from foliot.wire.runs import AttemptOut
 from tests.stories.hosting import Alpha, wait_for
@@ -27,6 +27,27 @@ BREAK = """
         AS $$ BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = '22000'; END $$;
     CREATE TRIGGER refuse BEFORE INSERT ON foliot.runs FOR EACH ROW
         WHEN (NEW.job_id = '{job}' AND NEW.trigger = 'schedule' AND NEW.status IS NULL) EXECUTE FUNCTION foliot.refuse()"""
+SHOUT = """
+from foliot.handlers.registry import succeeded
+from pydantic import BaseModel
+
+
+class Config(BaseModel):
+    text: str
+    loudness: int = 1
+
+
+class Shout:
+    description = "Say it loudly."
+    config_shape = Config
+
+    async def run(self, assignment):
+        config = Config.model_validate(assignment.config)
+        return succeeded(config.text.upper() + "!" * config.loudness)
+
+    async def close(self):
+        pass
+"""
 RESTARTS = {"max": 2, "strategy": "exponential", "base": "1s", "past_next": True}
 
 
@@ -120,6 +141,31 @@ def test_an_artifact_too_large_for_the_server_is_refused_on_the_host_before_it_i
         # Raised where it was made: what the server refuses is told as artifact_refused.
         assert (refused.error.code, "the most is 1,000" in refused.error.message) == ("ValueError", True)
         assert refused.artifacts == []
+
+
+def test_a_type_that_is_installed_on_the_host_alone_is_checked_by_the_server_and_done_by_the_host(
+    alpha: Alpha,
+) -> None:
+    alpha.open()
+    told = alpha.folder / "shouting-1.0.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")
+    (told / "entry_points.txt").write_text("[foliot.handlers]\nSHOUT = shouting:Shout\n")
+    (alpha.folder / "shouting.py").write_text(SHOUT)
+    host = alpha.start("--name", "h1", PYTHONPATH=str(alpha.folder))
+    host.wait_for(r'"worker.registered".*"SHOUT"')
+    with alpha.client() as client:
+        job = {"name": "s", "type": "SHOUT", "schedule": {"kind": "manual"}, "target": {"host": "h1"}}
+        with pytest.raises(Invalid) as refused:
+            client.jobs.create({**job, "config": {"loudness": "very"}})
+        assert {each.pointer for each in refused.value.errors} == {"/config", "/config/loudness"}
+        made = client.jobs.create({**job, "config": {"text": "hello"}})
+        assert made.warnings == []
+        run = wait_for(client, client.jobs.run(made.id).id, "succeeded")
+        assert run.output == "HELLO!"
+        [seen] = [each for each in client.job_types().items if each.name == "SHOUT"]
+        assert (seen.description, seen.active) == ("Say it loudly.", True)
+        assert "SHOUT" in client.hosts.get(client.hosts.list().items[0].id).types
 
 
 def test_a_scheduled_job_runs_on_the_host_and_says_when_the_host_is_offline(alpha: Alpha) -> None:
