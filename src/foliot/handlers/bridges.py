@@ -1,7 +1,7 @@
 """`celery`, `rq` and `bullmq`: the run is handed over to an engine that a team already runs, and its end is the engine's last word.
 
-An attempt here only waits, so it takes no permit; a worker may wait for a thousand of them. Whoever may write jobs of these types may have
-any task, function or job name run by the workers of any queue that the broker has.
+An attempt here only waits, so it takes no permit; a worker may wait for a thousand of them. Which queues and which tasks jobs may name,
+the operator says (`domain/handing.py`): asked when a job is written, and again here before it is handed over.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class _Bridged:
         await self._bridge.close()
 
     @classmethod
-    def _over(cls, extra: str, make: Callable[[], Engine], database: Database) -> Self | None:
+    def _over(cls, extra: str, make: Callable[[], Engine], database: Database, means: Means) -> Self | None:
         """None, and a word about it, where the engine's library is not installed."""
         try:
             from foliot.handlers.bridging.bridge import Bridge  # noqa: PLC0415  # what it needs comes with the extras
 
-            return cls(Bridge(make(), database))
+            return cls(Bridge(make(), database, means.reach.handing))
         except ModuleNotFoundError as missing:
             hint = f"pip install 'foliot[{extra}]'"
             log.warning("bridge.not_installed", extra={"type": extra, "missing": missing.name, "hint": hint})
@@ -72,7 +72,7 @@ class CeleryHandler(_Bridged):
 
             return CeleryEngine(broker, results)
 
-        return cls._over("celery", make, means.database)
+        return cls._over("celery", make, means.database, means)
 
 
 class RqHandler(_Bridged):
@@ -90,7 +90,7 @@ class RqHandler(_Bridged):
 
             return RqEngine(url)
 
-        return cls._over("rq", make, means.database)
+        return cls._over("rq", make, means.database, means)
 
 
 class BullmqHandler(_Bridged):
@@ -108,4 +108,4 @@ class BullmqHandler(_Bridged):
 
             return BullmqEngine(url)
 
-        return cls._over("bullmq", make, means.database)
+        return cls._over("bullmq", make, means.database, means)

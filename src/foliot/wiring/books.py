@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -14,9 +15,11 @@ from foliot.clock import SystemClock
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, FoliotError, Unavailable
 from foliot.domain.ids import JobId
+from foliot.handlers.reach import NO_REACH, Reach
 from foliot.sdk import errors as sdk
 from foliot.services import Database, calendars, editing, jobs, listing
 from foliot.services.workspaces import Workspace
+from foliot.web.configs import told_schema
 from foliot.web.merging import replaced
 from foliot.web.present import job_out, schedule_out
 from foliot.web.translate import Ground, definition_of, schedule_of
@@ -26,6 +29,7 @@ from foliot.wire.schedules import ScheduleIn
 from foliot.wire.shape import pointer
 
 A_PAGE = 200
+NOTHING_OWN: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 _SCHEDULE: TypeAdapter[ScheduleIn] = TypeAdapter(ScheduleIn)
 
 
@@ -34,7 +38,10 @@ class ServiceBooks:
     database: Database
     workspace: Workspace
     by: Actor
-    egress_allow: tuple[str, ...] = ()
+    reach: Reach = NO_REACH
+    schemas: Mapping[str, Mapping[str, Any]] = (
+        NOTHING_OWN  # of the app's own types, newer than what any worker has told
+    )
 
     async def jobs(self) -> list[JobOut]:
         page = await listing.jobs(self.database, self.workspace.id, limit=A_PAGE)
@@ -62,11 +69,16 @@ class ServiceBooks:
         return schedule_out(whole).model_dump(mode="json")
 
     async def create(self, job: Mapping[str, Any]) -> JobOut:
-        ground = Ground(
-            SystemClock().now(), self.workspace.default_timezone, None, egress_allow=self.egress_allow
-        )
         try:
             wanted = JobIn.model_validate(dict(job))
+            ground = Ground(
+                SystemClock().now(),
+                self.workspace.default_timezone,
+                None,
+                schema=await self._schema(wanted.type),
+                reach=self.reach,
+                workspace=self.workspace.slug,
+            )
             made = await jobs.create(
                 self.database,
                 self.workspace.id,
@@ -91,7 +103,9 @@ class ServiceBooks:
                 was.owner_id,
                 was,
                 written.keeps_schedule,
-                egress_allow=self.egress_allow,
+                await self._schema(written.job.type),
+                self.reach,
+                self.workspace.slug,
             )
             definition = definition_of(written.job, ground)
             await editing.edit(
@@ -109,6 +123,9 @@ class ServiceBooks:
             raise _unfit(error.errors()) from error
         except FoliotError as error:
             raise _answered(error) from error
+
+    async def _schema(self, kind: str) -> Mapping[str, Any] | None:
+        return self.schemas.get(kind) or await told_schema(self.database, self.workspace.id, kind)
 
 
 def _answered(error: FoliotError) -> sdk.FoliotApiError:
