@@ -44,11 +44,12 @@ class CommandHandler:
     def __init__(
         self, passed_on: tuple[str, ...] = (), bounds: Bounds = NO_BOUNDS, confines: Confines = NO_CONFINES
     ) -> None:
-        self._passed_on = passed_on
         self._bounds = bounds
         self._confines = confines
         user = confines.user
-        self._ours = {**os.environ, **({} if user is None else user.variables)}
+        its_own = {} if user is None else user.variables
+        self._passed_on = (*passed_on, *its_own)
+        self._ours = {**os.environ, **its_own}
         self._cwd = None if user is None else user.home
 
     @classmethod

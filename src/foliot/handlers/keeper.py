@@ -145,7 +145,7 @@ def _started(orders: dict[str, Any]) -> int:
             _become(orders)
         except OSError as error:
             os.write(fail, marshal.dumps((error.errno, error.strerror, str(error.filename))))
-        except ValueError as error:
+        except Exception as error:  # noqa: BLE001  # whatever it is, it must be told
             os.write(fail, marshal.dumps((0, str(error), orders["argv"][0])))
         finally:
             os._exit(127)
@@ -181,11 +181,23 @@ def _become(orders: dict[str, Any]) -> None:
     _prctl(SET_PDEATHSIG, signal.SIGKILL)  # after that: whoever changes loses it
     if orders["cwd"] is not None:
         os.chdir(orders["cwd"])
-    argv, env = orders["argv"], os.environ if orders["env"] is None else orders["env"]
-    try:
-        os.execvpe(argv[0], argv, env)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, argv[0]) from None
+    _exec(orders["argv"], dict(os.environ) if orders["env"] is None else orders["env"])
+
+
+def _exec(argv: list[str], env: dict[str, str]) -> None:
+    """As `os.execvpe` does, which imports a module on the way: our library need not be there for another user to read."""
+    name = argv[0]
+    folders = [""] if "/" in name else [f"{each}/" for each in env.get("PATH", os.defpath).split(":")]
+    problem: OSError | None = None
+    for folder in folders:
+        try:
+            os.execve(folder + name, argv, env)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            problem = problem or error
+        except OSError as error:  # it is there, and this is what people want to know
+            problem = error
+    assert problem is not None
+    raise OSError(problem.errno, problem.strerror, name)
 
 
 def _bound(what: int, wanted: int | None) -> None:

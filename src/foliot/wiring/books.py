@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -29,7 +28,6 @@ from foliot.wire.schedules import ScheduleIn
 from foliot.wire.shape import pointer
 
 A_PAGE = 200
-NOTHING_OWN: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 _SCHEDULE: TypeAdapter[ScheduleIn] = TypeAdapter(ScheduleIn)
 
 
@@ -39,9 +37,8 @@ class ServiceBooks:
     workspace: Workspace
     by: Actor
     reach: Reach = NO_REACH
-    schemas: Mapping[str, Mapping[str, Any]] = (
-        NOTHING_OWN  # of the app's own types, newer than what any worker has told
-    )
+    # Of the app's own types, newer than what any worker has told.
+    schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     async def jobs(self) -> list[JobOut]:
         page = await listing.jobs(self.database, self.workspace.id, limit=A_PAGE)
