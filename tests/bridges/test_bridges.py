@@ -171,7 +171,7 @@ async def test_what_the_operator_does_not_allow_is_not_handed_over_and_is_not_tr
         assert run.error is not None
         assert (run.status, run.error.code, run.attempt_count) == (RunStatus.FAILED, "handover_refused", 1)
         assert named in run.error.message
-    handing = Handing(("jobs-{workspace}",), ("tests.bridges.**", "work"))
+    handing = Handing(("jobs-{workspace}",), ("tests.bridges.**", "chores.*", "work"))
     async with station(bench.database, bench.kind.type, bench.kind.means(broker), handing=handing):
         assert (await bench.ended(await bench.start())).status is RunStatus.SUCCEEDED
     assert bench.begun() == 1

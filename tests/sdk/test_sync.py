@@ -191,7 +191,7 @@ async def test_what_a_worker_syncs_is_checked_against_what_workers_told_and_the_
             "type": kind,
             "config": config,
             "schedule": {"kind": "manual"},
-            "managed_by": "billing",
+            "external_ref": {"source": "code", "app": "billing"},
         }
         return entry_of(job)
 

@@ -132,8 +132,9 @@ def _answered(error: FoliotError) -> sdk.FoliotApiError:
         Conflict: sdk.Conflict,
     }
     kind = next((there for here, there in kinds.items() if isinstance(error, here)), sdk.Invalid)
+    wrong = error.parts or ((error,) if error.pointer else ())
     told = tuple(
-        FieldProblem(pointer=each.pointer or "", message=each.message, hint=each.hint) for each in error.parts
+        FieldProblem(pointer=each.pointer or "", message=each.message, hint=each.hint) for each in wrong
     )
     return kind(error.message, code=error.code, hint=error.hint, errors=told)
 
