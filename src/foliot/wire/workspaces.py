@@ -33,6 +33,7 @@ class Quotas(Shape):
     servers: int | None = Field(
         default=None, ge=0, le=1_000_000, description="Server instances, on all its hosts together."
     )
+    secrets: int | None = Field(default=None, ge=0, le=1_000_000)
 
 
 class QuotasOut(Shape):
@@ -46,6 +47,7 @@ class QuotasOut(Shape):
     artifact_bytes: int | None
     hosts: int | None
     servers: int | None
+    secrets: int | None
 
 
 class WorkspaceIn(Shape):

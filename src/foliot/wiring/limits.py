@@ -10,6 +10,7 @@ FAILURES = 60  # a minute
 JOBS = 10_000
 HOSTS, SERVERS = 1_000, 10_000
 ARTIFACTS = 10 * 1024**3  # bytes
+SECRETS = 1_000
 
 
 def quotas_of(settings: Settings) -> Quotas:
@@ -22,6 +23,7 @@ def quotas_of(settings: Settings) -> Quotas:
         artifact_bytes=artifact_room(settings),
         hosts=_limit(settings, settings.quota_hosts, HOSTS),
         servers=_limit(settings, settings.quota_servers, SERVERS),
+        secrets=_limit(settings, settings.quota_secrets, SECRETS),
     )
 
 

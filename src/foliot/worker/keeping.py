@@ -12,10 +12,12 @@ from functools import partial
 
 from foliot.domain.errors import FoliotError, Unavailable
 from foliot.domain.ids import RunId, WorkerId
+from foliot.domain.masking import NO_MASKS, Masks
 from foliot.sdk.context import Keep
 from foliot.services.artifacts import Given
 from foliot.worker.link import Link
 from foliot.worker.logbook import not_yet
+from foliot.worker.masking import masked_file
 
 log = logging.getLogger(__name__)
 
@@ -42,11 +44,12 @@ class Keeping:
         fence: int,
         attempt: int,
         worker_id: WorkerId,
+        masks: Masks = NO_MASKS,
         is_over: Callable[[], bool] = not_yet,
     ) -> Keep:
         """Called on the loop that stores; what it answers with may be called from any thread, and keeps nothing once `is_over`."""
         mine = Given(run_id, fence, worker_id, attempt, "", "", b"")
-        return partial(self._keep, asyncio.get_running_loop(), mine, is_over)
+        return partial(self._keep, asyncio.get_running_loop(), mine, masks, is_over)
 
     def has_some_of(self, key: Key) -> bool:
         """Asked after the attempt is over, the answer stays true."""
@@ -70,6 +73,7 @@ class Keeping:
         self,
         loop: asyncio.AbstractEventLoop,
         mine: Given,
+        masks: Masks,
         is_over: Callable[[], bool],
         name: str,
         data: bytes,
@@ -81,13 +85,16 @@ class Keeping:
                 sent: Future[str | None] = Future()
                 sent.set_result(TOO_LATE)
                 return sent
-            sent = asyncio.run_coroutine_threadsafe(self._store(given), loop)
+            sent = asyncio.run_coroutine_threadsafe(self._store(given, masks), loop)
             self._under_way.setdefault((given.run_id, given.fence), []).append(sent)
         return sent
 
-    async def _store(self, given: Given) -> str | None:
+    async def _store(self, given: Given, masks: Masks) -> str | None:
         """What was wrong with it."""
         async with self._sending:
+            if masks:
+                data = await asyncio.to_thread(masked_file, masks, given.data, given.media_type)
+                given = replace(given, data=data)
             for tried in range(1, TRIES + 1):
                 try:
                     await self._link.artifact(given)

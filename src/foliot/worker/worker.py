@@ -232,7 +232,7 @@ class Worker:
             is_over = partial(getattr, attempt, "is_over")
             write = self._logbook.writer(*key, number, masks, is_over)
             tell = self._meter.teller(*key, masks)
-            keep = self._keeping.keeper(*key, number, attempt.worker_id, is_over)
+            keep = self._keeping.keeper(*key, number, attempt.worker_id, masks, is_over)
             shelf = Shelf(keep, self._keeping.most_bytes)
             handler = self._handlers.get(work.claimed.type, UNKNOWN)
             done = await perform(handler, work, write, masks, tell, shelf, lambda: attempt.why)

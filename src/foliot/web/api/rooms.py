@@ -50,7 +50,7 @@ async def create_room(room: RoomIn, caller: Editor, db: Db, response: Response) 
     agents = tuple(PrincipalId(each) for each in dict.fromkeys(room.agents))
     made = await rooms.create(db, caller, NewRoom(room.name.strip(), room.key, agents))
     response.headers["Location"] = f"/api/v1/rooms/{made.id}"
-    return _room(made)
+    return _room(made, caller)
 
 
 @routes.get("/rooms")
@@ -66,12 +66,12 @@ async def list_rooms(
     found = await rooms.listed(db, caller, before, limit + 1, key)
     shown = found[:limit]
     place = write_place(shown[-1].id) if len(found) > limit else None
-    return Page[RoomOut](items=[_room(each) for each in shown], next_cursor=place)
+    return Page[RoomOut](items=[_room(each, caller) for each in shown], next_cursor=place)
 
 
 @routes.get("/rooms/{room_id}", responses=NOT_FOUND)
 async def get_room(room_id: RoomIdIn, caller: Viewer, db: Db) -> RoomOut:
-    return _room(await rooms.get(db, caller, room_id))
+    return _room(await rooms.get(db, caller, room_id), caller)
 
 
 @routes.patch("/rooms/{room_id}", responses={**NOT_FOUND, **WITH_BODY})
@@ -81,7 +81,7 @@ async def change_room(room_id: RoomIdIn, change: RoomChange, caller: SharedEdito
     if change.agents is not None:
         agents = tuple(PrincipalId(each) for each in dict.fromkeys(change.agents))
     name = None if change.name is None else change.name.strip()
-    return _room(await rooms.change(db, caller, room_id, Changes(name, agents)))
+    return _room(await rooms.change(db, caller, room_id, Changes(name, agents)), caller)
 
 
 @routes.delete("/rooms/{room_id}", status_code=204, responses=NOT_FOUND)
@@ -154,12 +154,14 @@ async def _frames(
         page = await rooms.read(db, caller, room_id, after=after, limit=PAGE)
 
 
-def _room(room: Room) -> RoomOut:
+def _room(room: Room, caller: Caller) -> RoomOut:
+    """To an agent, other agents are not there, until they speak."""
+    agent = caller.only_owner
     return RoomOut(
         id=room.id,
         key=room.key,
         name=room.name,
-        agents=list(room.agents),
+        agents=[each for each in room.agents if agent in (None, each)],
         job_id=room.job_id,
         last_seq=room.last_seq,
         last_message_at=room.last_message_at,
