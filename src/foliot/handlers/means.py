@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from foliot.domain.quotas import UNLIMITED, Quotas
 from foliot.handlers.kept import Bounds
 from foliot.services import Database
+from foliot.services.hints import Announce
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +30,5 @@ class Means:
     python_packages: tuple[str, ...] = ()  # installed ones whose plain functions jobs may name
     bounds: Bounds = Bounds()  # of each process that is started for a run
     engines: Engines = Engines()
+    quotas: Quotas = UNLIMITED  # of a workspace that has none of its own
+    announce: Announce = lambda hint: None
