@@ -22,7 +22,7 @@ from foliot.domain.quotas import Quotas
 from foliot.egress.sending import Egress
 from foliot.engine.courier import OF_ONE_RECEIVER
 from foliot.services import courier as services
-from foliot.services import rooms, secrets, webhooks, workspaces
+from foliot.services import rooms, secrets, setup, webhooks, workspaces
 from foliot.services.courier import Hands
 from foliot.services.rooms import Changes
 from foliot.storage.tx import Database
@@ -207,6 +207,28 @@ async def test_a_receiver_that_hangs_keeps_its_share_of_hands_and_delays_nobody(
         assert len(hanging.came) == OF_ONE_RECEIVER
         for task in list(courier._sending):  # the test would have to wait for their deadline
             task.cancel()
+
+
+async def test_a_free_hand_goes_to_the_workspace_that_has_the_fewest(office: Office) -> None:
+    other = await workspaces.create(office.database, TEST, "acme", "Acme", "UTC", {})
+    theirs = Office(office.database, office.clock, await admitted(office.database, other.id), office.vault)
+    for number in range(12):
+        await office.post(await office.room(f"http://{number}.example.test/"), "many")
+    office.clock.advance(SECOND)
+    await theirs.post(await theirs.room("http://example.test/"), "one")
+    first = await services.take(office.database, Hands(3, 10, 4), office.vault)
+    assert sorted(each.message.text for each in first.parcels) == ["many", "many", "one"]
+    sending = Counter((each.taken.workspace_id, each.taken.receiver) for each in first.parcels)
+    rest = await services.take(office.database, Hands(37, 10, 4, sending), office.vault)
+    assert len(rest.parcels) == 8  # of the many, ten are on their way at once
+
+
+async def test_a_restored_installation_sends_nothing_until_it_is_released(office: Office) -> None:
+    async with receiving() as receiver:
+        await office.post(await office.room(receiver.url), "of last week")
+        await setup.hold_after_restore(office.database, "restored from monday.dump")
+        await work(office.courier())
+    assert receiver.came == []
 
 
 async def test_two_couriers_send_everything_once(office: Office, login_url: str) -> None:

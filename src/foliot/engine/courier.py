@@ -1,7 +1,7 @@
 """The courier: takes what is due from the outbox, sends each with a hand of its own, and says what came of it.
 
-The step only takes. Sending goes on beside it, so a receiver that hangs keeps one hand and delays nobody else's; what one workspace
-and one receiver may keep of a courier's hands is bounded.
+The step only takes. Sending goes on beside it, so a receiver that hangs keeps one hand and delays nobody else's. What one workspace may
+keep of a courier's hands is bounded, and of these what one of its receivers may keep.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ class Courier:
         self._chance = chance or SystemRandom()
         self._writing = asyncio.Semaphore(WRITING)
         self._sending: set[asyncio.Task[None]] = set()
-        self._workspaces: Counter[WorkspaceId] = Counter()
-        self._receivers: Counter[str] = Counter()
+        self._busy: Counter[tuple[WorkspaceId, str]] = Counter()
         self.wake: Callable[[], None] = lambda: None  # called whenever a hand is free again
 
     @property
@@ -52,8 +51,7 @@ class Courier:
     async def step(self) -> timedelta:
         if (await setup.state(self._database)).is_held:
             return about(CHECK_EVERY, self._chance)  # a restored installation waits for its operator
-        free = HANDS - len(self._sending)
-        hands = Hands(free, OF_ONE_WORKSPACE, OF_ONE_RECEIVER, +self._workspaces, +self._receivers)
+        hands = Hands(HANDS - len(self._sending), OF_ONE_WORKSPACE, OF_ONE_RECEIVER, +self._busy)
         came = await take(self._database, hands, self._vault)
         for parcel in came.parcels:
             self._begin(parcel)
@@ -72,8 +70,7 @@ class Courier:
             await asyncio.wait(self._sending)
 
     def _begin(self, parcel: Parcel) -> None:
-        self._workspaces[parcel.taken.workspace_id] += 1
-        self._receivers[parcel.taken.receiver] += 1
+        self._busy[parcel.taken.workspace_id, parcel.taken.receiver] += 1
         task = asyncio.create_task(self._deliver(parcel), name=f"delivery {parcel.taken.id}")
         self._sending.add(task)
         task.add_done_callback(lambda task: self._free(task, parcel))
@@ -90,6 +87,5 @@ class Courier:
 
     def _free(self, task: asyncio.Task[None], parcel: Parcel) -> None:
         self._sending.discard(task)
-        self._workspaces[parcel.taken.workspace_id] -= 1
-        self._receivers[parcel.taken.receiver] -= 1
+        self._busy[parcel.taken.workspace_id, parcel.taken.receiver] -= 1
         self.wake()

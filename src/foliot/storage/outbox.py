@@ -15,13 +15,12 @@ from foliot.storage.tx import Row, Tx
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """What a courier has free, and how much of it one workspace and one receiver may have; then what they have of it now."""
+    """What a courier has free; how much one workspace may have, and of that one receiver; what they have now."""
 
     free: int
     of_one_workspace: int
     of_one_receiver: int
-    workspaces: Mapping[WorkspaceId, int] = field(default_factory=dict)
-    receivers: Mapping[str, int] = field(default_factory=dict)
+    sending: Mapping[tuple[WorkspaceId, str], int] = field(default_factory=dict)
 
 
 async def put(tx: Tx, kind: Kind, lane: UUID, place: int, receiver: str) -> DeliveryId:
@@ -48,11 +47,9 @@ async def take(tx: Tx, hands: Hands, lease: timedelta) -> list[Taken]:
         "limit": hands.free,
         "of_one_workspace": hands.of_one_workspace,
         "of_one_receiver": hands.of_one_receiver,
-        "workspaces": list(hands.workspaces),
-        "of_workspaces": list(hands.workspaces.values()),
-        "receivers": list(hands.receivers),
-        "of_receivers": list(hands.receivers.values()),
-        "full": [name for name, sending in hands.receivers.items() if sending >= hands.of_one_receiver],
+        "workspaces": [workspace_id for workspace_id, _ in hands.sending],
+        "receivers": [receiver for _, receiver in hands.sending],
+        "counts": list(hands.sending.values()),
     }
     rows = await tx.fetch(sql.outbox.take, params)
     return [Taken(**{**row, "kind": Kind(row["kind"])}) for row in rows]

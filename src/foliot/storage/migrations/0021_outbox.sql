@@ -26,7 +26,7 @@ CREATE TABLE outbox (
 COMMENT ON COLUMN outbox.id IS 'The same however often it is sent: receivers know repeats by it.';
 COMMENT ON COLUMN outbox.lane IS 'What is kept in order: of a lane only the first that has not ended is sent. For room.message the room.';
 COMMENT ON COLUMN outbox.place IS 'Its place in the lane. For room.message the number of the message, which is read there when it is sent.';
-COMMENT ON COLUMN outbox.receiver IS 'Host and port: no receiver gets more than its share of a courier.';
+COMMENT ON COLUMN outbox.receiver IS 'Host and port: of what a courier does for a workspace, no receiver gets more than its share.';
 COMMENT ON COLUMN outbox.due_at IS 'Infinity for one that waits behind others of its lane; for one that is being sent the end of the lease.';
 COMMENT ON COLUMN outbox.leased_until IS 'Until then it is in the hands of the courier that took it; NULL where nobody has it.';
 COMMENT ON COLUMN outbox.since IS 'When sending began, or began again by hand: patience counts from here.';

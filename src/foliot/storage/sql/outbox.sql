@@ -6,9 +6,9 @@ SELECT %(workspace_id)s, %(id)s, %(kind)s, %(lane)s, %(place)s, %(receiver)s,
        %(now)s, %(now)s;
 
 -- name: take
--- Workspace by workspace, so that a full one costs the others nothing; from each no more than its share, of each receiver no more than
--- that one's. Those that are being sent are not due before their lease ends. SKIP LOCKED lets rivals pass each other, and who comes
--- second finds the row no longer due.
+-- Workspace by workspace, so that a full one costs the others nothing; from each no more than its share, and of that for each receiver
+-- no more than its own. A hand goes to the workspace that has the fewest. What is being sent is not due before its lease ends. SKIP LOCKED
+-- lets rivals pass each other, and who comes second finds the row no longer due.
 WITH RECURSIVE walked AS (
     (SELECT workspace_id FROM outbox WHERE ended_at IS NULL ORDER BY workspace_id LIMIT 1)
     UNION ALL
@@ -16,30 +16,33 @@ WITH RECURSIVE walked AS (
              WHERE outbox.ended_at IS NULL AND outbox.workspace_id > walked.workspace_id
              ORDER BY outbox.workspace_id LIMIT 1)
       FROM walked WHERE walked.workspace_id IS NOT NULL),
-busy AS (
-    SELECT * FROM unnest(%(workspaces)s::uuid[], %(of_workspaces)s::int[]) AS busy (workspace_id, sending)),
-besieged AS (
-    SELECT * FROM unnest(%(receivers)s::text[], %(of_receivers)s::int[]) AS besieged (receiver, sending)),
+sending AS (
+    SELECT * FROM unnest(%(workspaces)s::uuid[], %(receivers)s::text[], %(counts)s::int[]) AS sending (workspace_id, receiver, count)),
+busy AS (SELECT workspace_id, sum(count) AS count FROM sending GROUP BY workspace_id),
 near AS (
-    SELECT first.id, first.receiver, first.due_at
+    SELECT walked.workspace_id, COALESCE(busy.count, 0) AS busy, first.id, first.receiver, first.due_at
       FROM walked LEFT JOIN busy USING (workspace_id)
      CROSS JOIN LATERAL (
            SELECT outbox.id, outbox.receiver, outbox.due_at FROM outbox
             WHERE outbox.workspace_id = walked.workspace_id AND outbox.ended_at IS NULL AND outbox.due_at <= %(now)s
-              AND outbox.receiver <> ALL (%(full)s::text[])
+              AND NOT EXISTS (SELECT FROM sending
+                               WHERE sending.workspace_id = outbox.workspace_id AND sending.receiver = outbox.receiver
+                                 AND sending.count >= %(of_one_receiver)s)
               AND NOT EXISTS (SELECT FROM outbox AS earlier
                                WHERE earlier.lane = outbox.lane AND earlier.ended_at IS NULL AND earlier.place < outbox.place)
             ORDER BY outbox.due_at
-            LIMIT GREATEST(0, %(of_one_workspace)s - COALESCE(busy.sending, 0))) AS first),
+            LIMIT GREATEST(0, %(of_one_workspace)s - COALESCE(busy.count, 0))) AS first),
 shared AS (
     SELECT near.id, near.due_at,
-           row_number() OVER (PARTITION BY near.receiver ORDER BY near.due_at, near.id) + COALESCE(besieged.sending, 0) AS nth
-      FROM near LEFT JOIN besieged USING (receiver)),
+           row_number() OVER (PARTITION BY near.workspace_id ORDER BY near.due_at, near.id) + near.busy AS turn,
+           row_number() OVER (PARTITION BY near.workspace_id, near.receiver ORDER BY near.due_at, near.id)
+               + COALESCE(sending.count, 0) AS of_receiver
+      FROM near LEFT JOIN sending USING (workspace_id, receiver)),
 taken AS MATERIALIZED (
     SELECT outbox.id
       FROM outbox JOIN shared ON shared.id = outbox.id
-     WHERE shared.nth <= %(of_one_receiver)s AND outbox.ended_at IS NULL AND outbox.due_at <= %(now)s
-     ORDER BY shared.due_at
+     WHERE shared.of_receiver <= %(of_one_receiver)s AND outbox.ended_at IS NULL AND outbox.due_at <= %(now)s
+     ORDER BY shared.turn, shared.due_at
      LIMIT %(limit)s
        FOR UPDATE OF outbox SKIP LOCKED)
 UPDATE outbox SET due_at = %(until)s, leased_until = %(until)s, fence = outbox.fence + 1, attempts = outbox.attempts + 1
