@@ -51,6 +51,13 @@ class _Bridged:
             log.warning("bridge.not_installed", extra={"type": extra, "missing": missing.name, "hint": hint})
             return None
 
+    @classmethod
+    def _over_redis(cls, extra: str, make: Callable[[str], Engine], means: Means) -> Self | None:
+        url = means.engines.redis_url
+        if means.database is None or url is None:
+            return None
+        return cls._over(extra, lambda: make(url), means.database)
+
 
 class CeleryHandler(_Bridged):
     description: ClassVar = "Hand the run to a Celery task, and wait for its result."
@@ -81,16 +88,12 @@ class RqHandler(_Bridged):
 
     @classmethod
     def made_with(cls, means: Means) -> Self | None:
-        url = means.engines.redis_url
-        if means.database is None or url is None:
-            return None
-
-        def make() -> Engine:
+        def make(url: str) -> Engine:
             from foliot.handlers.bridging.rq import RqEngine  # noqa: PLC0415
 
             return RqEngine(url)
 
-        return cls._over("rq", make, means.database)
+        return cls._over_redis("rq", make, means)
 
 
 class BullmqHandler(_Bridged):
@@ -99,13 +102,9 @@ class BullmqHandler(_Bridged):
 
     @classmethod
     def made_with(cls, means: Means) -> Self | None:
-        url = means.engines.redis_url
-        if means.database is None or url is None:
-            return None
-
-        def make() -> Engine:
+        def make(url: str) -> Engine:
             from foliot.handlers.bridging.bullmq import BullmqEngine  # noqa: PLC0415
 
             return BullmqEngine(url)
 
-        return cls._over("bullmq", make, means.database)
+        return cls._over_redis("bullmq", make, means)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Depends, Path, Query, Request
 
@@ -13,22 +14,23 @@ from foliot.services.in_hand import no_such
 from foliot.wire.instants import read_id
 from foliot.wire.pages import LONGEST_PAGE, PAGE
 
-_ID = Path(json_schema_extra={"format": "uuid"})
+PathId = Annotated[str, Path(json_schema_extra={"format": "uuid"})]
 
 
-def _job_id(job_id: Annotated[str, _ID]) -> JobId:
+def id_of(kind: str, text: str) -> UUID:
     """What is no id answers like an id that nobody has."""
-    found = read_id(job_id)
+    found = read_id(text)
     if found is None:
-        raise no_such("job")
-    return JobId(found)
+        raise no_such(kind)
+    return found
 
 
-def _run_id(run_id: Annotated[str, _ID]) -> RunId:
-    found = read_id(run_id)
-    if found is None:
-        raise no_such("run")
-    return RunId(found)
+def _job_id(job_id: PathId) -> JobId:
+    return JobId(id_of("job", job_id))
+
+
+def _run_id(run_id: PathId) -> RunId:
+    return RunId(id_of("run", run_id))
 
 
 def _database(request: Request) -> Database:

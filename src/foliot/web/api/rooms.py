@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import Annotated
 
-from fastapi import Depends, Header, Path, Query, Request, Response
+from fastapi import Depends, Header, Query, Request, Response
 
 from foliot.channels.message import message_out
 from foliot.clock import monotonic
-from foliot.domain.errors import Invalid
 from foliot.domain.ids import PrincipalId, RoomId
 from foliot.domain.rooms import MessageKind, Room
 from foliot.services import Database, rooms
 from foliot.services.access import Caller
 from foliot.services.hints import Hint
-from foliot.services.in_hand import no_such
 from foliot.services.paging import LAST, read_place, write_place
 from foliot.services.rooms import KEEP, Changes, MessagePage, NewRoom
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, EgressAllow, Limit, Tell
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, EgressAllow, Limit, PathId, Tell, id_of
 from foliot.web.auth import Editor, Operator, SharedEditor, Viewer
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
-from foliot.web.streams import NAP, EventStream, Line, frame, heartbeat
+from foliot.web.streams import NAP, EventStream, Line, frame, heartbeat, place_after, streamed, wants_stream
 from foliot.web.webhooks import changed_hook, hook_of, webhook_out
-from foliot.wire.instants import read_id
 from foliot.wire.pages import Page
 from foliot.wire.rooms import (
     LONGEST_WAIT,
@@ -42,11 +39,8 @@ MOST = 2**63 - 1
 PLACE = r"^[0-9]{1,19}$"
 
 
-def _room_id(room_id: Annotated[str, Path(json_schema_extra={"format": "uuid"})]) -> RoomId:
-    found = read_id(room_id)
-    if found is None:
-        raise no_such("room")
-    return RoomId(found)
+def _room_id(room_id: PathId) -> RoomId:
+    return RoomId(id_of("room", room_id))
 
 
 RoomIdIn = Annotated[RoomId, Depends(_room_id)]
@@ -126,10 +120,7 @@ async def post_message(
     response_model=MessagesOut,
     responses={
         **NOT_FOUND,
-        200: {
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
-            "description": "A page; or, to who accepts text/event-stream, an event `message` for each, without end.",
-        },
+        **streamed("A page; or, to who accepts text/event-stream, an event `message` for each, without end."),
     },
 )
 async def read_messages(
@@ -149,7 +140,7 @@ async def read_messages(
     last_event_id: Annotated[str | None, Header(pattern=PLACE)] = None,
 ) -> MessagesOut | EventStream:
     """What was written, oldest first."""
-    if follow or "text/event-stream" in request.headers.get("accept", ""):
+    if wants_stream(request, follow=follow):
         after = read_after(last_event_id if last_event_id is not None else cursor)
         page = await rooms.read(db, caller, room_id, after=after, limit=PAGE)
         line = Line(request, caller)
@@ -197,12 +188,6 @@ def _room(room: Room, caller: Caller) -> RoomOut:
 
 
 def read_after(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    if not (cursor.isascii() and cursor.isdecimal() and int(cursor) <= MOST):
-        raise Invalid(
-            "This cursor is not one that Foliot gave out.",
-            pointer="/cursor",
-            hint="Use the seq of the last message you have read, or leave it out to begin.",
-        )
-    return int(cursor)
+    return place_after(
+        cursor, MOST, "Use the seq of the last message you have read, or leave it out to begin."
+    )

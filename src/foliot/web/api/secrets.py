@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from fastapi import Depends, Path, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
 from foliot.domain.ids import PrincipalId, SecretId
 from foliot.services import Database, secrets
 from foliot.services.access import Caller
-from foliot.services.in_hand import no_such
 from foliot.services.paging import read_place, write_place
 from foliot.services.rehearsing import tried_secret
 from foliot.services.secrets import SecretRow
 from foliot.services.vault import Vault
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
 from foliot.web.api.trying import DryRun, only_tried, shown
 from foliot.web.auth import Admin, Viewer
 from foliot.web.preconditions import IfMatch, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
-from foliot.wire.instants import read_id
 from foliot.wire.pages import Page
 from foliot.wire.secrets import SecretChange, SecretIn, SecretOut, SecretUser, SecretValueIn
 from foliot.wire.trying import SecretDryRunOut
@@ -28,11 +26,8 @@ from foliot.wire.trying import SecretDryRunOut
 routes = api_router("secrets")
 
 
-def _secret_id(secret_id: Annotated[str, Path(json_schema_extra={"format": "uuid"})]) -> SecretId:
-    found = read_id(secret_id)
-    if found is None:
-        raise no_such("secret")
-    return SecretId(found)
+def _secret_id(secret_id: PathId) -> SecretId:
+    return SecretId(id_of("secret", secret_id))
 
 
 def _vault(request: Request) -> Vault:
