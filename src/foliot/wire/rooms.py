@@ -27,7 +27,7 @@ class WebhookIn(Shape):
         min_length=1,
         max_length=8_000,
         description="Each message is sent there by POST, in order, until it is answered with a 2xx code.",
-        examples=["https://example.test/standup"],
+        examples=["https://example.test/hook"],
     )
     secret: SecretNamed | None = Field(
         default=None,
