@@ -181,7 +181,9 @@ async def test_a_secret_that_is_missing_is_told_and_waited_for(office: Office, o
         courier = office.courier()
         await work(courier)
         assert "A secret to sign with is whsec_" in str(facts(await office.look(room_id))["error"])
-        await secrets.delete(office.database, workspace_id, made, by)
+        with pytest.raises(Conflict, match='is used by "support"'):
+            await secrets.delete(office.database, workspace_id, made, by)
+        await secrets.delete(office.database, workspace_id, made, by, force=True)
         office.clock.advance(10 * SECOND)
         await work(courier)
         error = str(facts(await office.look(room_id))["error"])

@@ -52,6 +52,12 @@ async def went_wrong(tx: Tx, room_id: RoomId, error: str, *, stops: bool = False
     await tx.execute(sql.webhooks.went_wrong, params)
 
 
+async def rooms_signing_with(tx: Tx, secret: str, limit: int) -> list[str]:
+    """The names of rooms whose webhooks name this secret."""
+    params = {"workspace_id": tx.workspace_id, "secret": secret, "limit": limit}
+    return [row["name"] for row in await tx.fetch(sql.webhooks.signing_with, params)]
+
+
 async def load(tx: Tx, wanted: Sequence[tuple[RoomId, int]]) -> dict[tuple[RoomId, int], Loaded]:
     """What is to be sent, by room and number; nothing for a room without a webhook."""
     params = {"room_ids": [room_id for room_id, _ in wanted], "seqs": [seq for _, seq in wanted]}

@@ -53,6 +53,7 @@ CREATE TABLE webhooks (
 ) WITH (fillfactor = 80);
 COMMENT ON COLUMN webhooks.secret IS 'The name of the secret to sign with. Its value is read when something is sent.';
 COMMENT ON COLUMN webhooks.stopped_at IS 'When the receiver said that it is gone for good. Nothing is sent until the webhook is set again.';
+CREATE INDEX webhooks_by_secret ON webhooks (workspace_id, secret) WHERE secret IS NOT NULL;
 -- Its row is locked by whoever puts something into the lane of its room or ends something there, so one of them sees the other.
 
 CREATE INDEX messages_oldest ON messages (sent_at);

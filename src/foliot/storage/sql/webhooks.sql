@@ -21,6 +21,12 @@ UPDATE webhooks SET failing_since = COALESCE(failing_since, %(now)s), error = %(
        stopped_at = CASE WHEN %(stops)s THEN %(now)s ELSE stopped_at END
  WHERE room_id = %(room_id)s;
 
+-- name: signing_with
+SELECT rooms.name
+  FROM webhooks JOIN rooms ON rooms.id = webhooks.room_id
+ WHERE webhooks.workspace_id = %(workspace_id)s AND webhooks.secret = %(secret)s
+ ORDER BY rooms.name LIMIT %(limit)s;
+
 -- name: load
 -- What is to be sent, and where to: everything of it in the workspace of the transaction.
 SELECT wanted.room_id, wanted.seq, webhooks.url, webhooks.receiver, webhooks.secret, webhooks.stopped_at, rooms.key AS room_key, rooms.name AS room_name,
