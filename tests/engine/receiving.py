@@ -17,6 +17,7 @@ from foliot.domain.ids import KeyId, PrincipalId, RoomId, WorkspaceId
 from foliot.domain.rooms import Hook, Room
 from foliot.egress.sending import Egress
 from foliot.engine.courier import Courier
+from foliot.engine.loop import AT_ONCE
 from foliot.services import rooms
 from foliot.services.access import Caller
 from foliot.services.rooms import Changes, NewRoom
@@ -122,10 +123,11 @@ async def work(courier: Courier) -> None:
     courier.wake = woken.set
     while True:
         woken.clear()
-        await courier.step()
-        if not courier.is_sending:
+        nap = await courier.step()
+        if courier.is_sending:
+            await asyncio.wait_for(woken.wait(), 30)
+        elif nap > AT_ONCE:
             return
-        await asyncio.wait_for(woken.wait(), 30)
 
 
 async def admitted(database: Database, workspace_id: WorkspaceId) -> Caller:

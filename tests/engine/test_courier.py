@@ -284,6 +284,17 @@ async def test_a_room_that_is_gone_or_sends_no_more_leaves_nothing_to_send(
     assert owner.execute("SELECT count(*) FROM foliot.outbox").fetchone() == (1,)
 
 
+async def test_a_message_that_is_no_longer_kept_lets_the_next_go(office: Office, owner: Owner) -> None:
+    async with receiving() as receiver:
+        room_id = await office.room(receiver.url)
+        await office.post(room_id, "pruned", "kept")
+        owner.execute("DELETE FROM foliot.messages WHERE text = 'pruned'")
+        await work(office.courier())
+        assert receiver.texts == ["kept"]
+        assert await states(office, room_id) == ["dead", "delivered"]
+        assert facts(await office.look(room_id)) == {"seq": 2, "failing": False, "error": None}
+
+
 async def test_an_archived_workspace_sends_nothing(office: Office) -> None:
     async with receiving() as receiver:
         other = await workspaces.create(office.database, TEST, "acme", "Acme", "UTC", {})
@@ -319,9 +330,13 @@ async def test_a_change_of_address_counts_for_what_waits(office: Office) -> None
         await office.post(room_id, "one", "two")
         courier = office.courier()
         await work(courier)
+        office.clock.advance(PATIENCE - SECOND)
+        new.answers.append("500 Not yet")
         await office.point(room_id, new.url)
         await work(courier)
-    assert (old.texts, new.texts) == (["one"], ["one", "two"])
+        office.clock.advance(MINUTE)
+        await work(courier)  # a new address, and with it another day
+    assert (old.texts, new.texts) == (["one"], ["one", "one", "two"])
 
 
 async def test_what_is_old_goes_messages_empty_rooms_of_runs_and_ended_deliveries(

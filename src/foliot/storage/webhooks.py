@@ -15,7 +15,6 @@ class Loaded(NamedTuple):
     """`row` has the message, where it is still there."""
 
     hook: Hook
-    is_stopped: bool
     room_key: str | None
     room_name: str
     row: Row
@@ -64,7 +63,6 @@ async def load(tx: Tx, wanted: Sequence[tuple[RoomId, int]]) -> dict[tuple[RoomI
     return {
         (row["room_id"], row["seq"]): Loaded(
             Hook(row["url"], row["receiver"], row["secret"]),
-            row["stopped_at"] is not None,
             row["room_key"],
             row["room_name"],
             row,

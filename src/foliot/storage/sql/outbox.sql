@@ -80,8 +80,9 @@ UPDATE outbox SET due_at = %(now)s
  WHERE id = (SELECT id FROM outbox WHERE lane = %(lane)s AND ended_at IS NULL ORDER BY place LIMIT 1) AND due_at = 'infinity';
 
 -- name: hurry
--- To another receiver, and now: the first of a lane need not keep the pace of the old one. One that is being sent is left to its courier.
-UPDATE outbox SET receiver = %(receiver)s,
+-- To another receiver, now, and with new patience: the first of a lane need not keep the pace of the old one. One that is being sent is
+-- left to its courier.
+UPDATE outbox SET receiver = %(receiver)s, since = %(now)s, attempts = 0,
        due_at = CASE WHEN leased_until > %(now)s OR due_at = 'infinity' THEN due_at ELSE %(now)s END
  WHERE lane = %(lane)s AND ended_at IS NULL;
 

@@ -29,7 +29,7 @@ SELECT rooms.name
 
 -- name: load
 -- What is to be sent, and where to: everything of it in the workspace of the transaction.
-SELECT wanted.room_id, wanted.seq, webhooks.url, webhooks.receiver, webhooks.secret, webhooks.stopped_at, rooms.key AS room_key, rooms.name AS room_name,
+SELECT wanted.room_id, wanted.seq, webhooks.url, webhooks.receiver, webhooks.secret, rooms.key AS room_key, rooms.name AS room_name,
        messages.id, messages.kind, messages.sender, messages.sender_id, principals.name AS sender_name, messages.text, messages.run_id,
        messages.job_id, messages.sent_at
   FROM unnest(%(room_ids)s::uuid[], %(seqs)s::bigint[]) AS wanted (room_id, seq)
