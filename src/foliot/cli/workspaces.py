@@ -20,6 +20,7 @@ QUOTAS = (
     "artifact_bytes",
     "rooms",
     "room_messages",
+    "secrets",
 )
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Its short name, or its id.", show_default=False)]
 Name = Annotated[str | None, typer.Option(help="What people call it.", metavar="NAME")]

@@ -1,4 +1,4 @@
-"""How much a workspace may have: jobs and how often they fire, how large their payloads are, rooms, how often its keys may ask."""
+"""How much a workspace may have: jobs, secrets and rooms, how often jobs fire, how large payloads are, how often its keys may ask."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class Quotas:
     artifact_bytes: int | None = None  # that its runs may keep in all
     rooms: int | None = None
     room_messages: int | None = None  # in one room
+    secrets: int | None = None
 
     def overlaid(self, own: Mapping[str, Any]) -> Quotas:
         """With what the workspace has of its own."""
@@ -102,6 +103,18 @@ def check_messages(quotas: Quotas, used: int) -> None:
             limit=quotas.room_messages,
             used=used - 1,
             hint="Write in another room, or ask the operator for more; old messages make room when they are pruned.",
+        )
+
+
+def check_secrets(quotas: Quotas, used: int) -> None:
+    """`used` counts the one that is about to be made."""
+    if quotas.secrets is not None and used > quotas.secrets:
+        raise QuotaExceeded(
+            f"This workspace has {used - 1:,} secrets, and may have {quotas.secrets:,}.",
+            quota="secrets",
+            limit=quotas.secrets,
+            used=used - 1,
+            hint="Delete secrets that no job names any more, or ask the operator for more.",
         )
 
 

@@ -83,7 +83,7 @@ class Served(NamedTuple):
     """A workspace that has work."""
 
     workspace_id: WorkspaceId
-    is_limited: bool
+    is_limited: bool  # some cap is set there, or some type switched off
 
 
 async def workspaces_with_work(

@@ -31,6 +31,7 @@ class Quotas(Shape):
     )
     rooms: int | None = Field(default=None, ge=0, le=100_000_000)
     room_messages: int | None = Field(default=None, ge=0, le=2**50, description="That one room may hold.")
+    secrets: int | None = Field(default=None, ge=0, le=1_000_000)
 
 
 class QuotasOut(Shape):
@@ -44,6 +45,7 @@ class QuotasOut(Shape):
     artifact_bytes: int | None
     rooms: int | None
     room_messages: int | None
+    secrets: int | None
 
 
 class WorkspaceIn(Shape):

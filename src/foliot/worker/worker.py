@@ -214,7 +214,9 @@ class Worker:
         try:
             masks = Masks(work.masks) if work.masks else NO_MASKS
             write, tell = self._logbook.writer(*key, number, masks), self._meter.teller(*key, masks)
-            shelf = Shelf(self._keeping.keeper(*key, number, attempt.worker_id), self._keeping.most_bytes)
+            shelf = Shelf(
+                self._keeping.keeper(*key, number, attempt.worker_id, masks), self._keeping.most_bytes
+            )
             handler = self._handlers.get(work.claimed.type, UNKNOWN)
             done = await perform(handler, work, write, masks, tell, shelf, lambda: attempt.why)
             if self._keeping.has_some_of(key):

@@ -8,6 +8,7 @@ from uuid import UUID
 from fastapi import Depends, Path, Query, Request
 
 from foliot.domain.ids import JobId, RunId
+from foliot.handlers.reach import Reach
 from foliot.services import Database
 from foliot.services.hints import Announce
 from foliot.services.in_hand import no_such
@@ -38,9 +39,9 @@ def _database(request: Request) -> Database:
     return database
 
 
-def _egress_allow(request: Request) -> tuple[str, ...]:
-    allowed: tuple[str, ...] = request.app.state.egress_allow
-    return allowed
+def _reach(request: Request) -> Reach:
+    reach: Reach = request.app.state.reach
+    return reach
 
 
 def _announce(request: Request) -> Announce:
@@ -51,7 +52,7 @@ def _announce(request: Request) -> Announce:
 JobIdIn = Annotated[JobId, Depends(_job_id)]
 RunIdIn = Annotated[RunId, Depends(_run_id)]
 Db = Annotated[Database, Depends(_database)]
-EgressAllow = Annotated[tuple[str, ...], Depends(_egress_allow)]
+TheReach = Annotated[Reach, Depends(_reach)]
 Tell = Annotated[Announce, Depends(_announce)]
 Cursor = Annotated[str | None, Query(max_length=3_000, description="next_cursor of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many to a page.")]

@@ -16,7 +16,7 @@ from foliot.services.access import Caller
 from foliot.services.hints import Hint
 from foliot.services.paging import LAST, read_place, write_place
 from foliot.services.rooms import KEEP, Changes, MessagePage, NewRoom
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, EgressAllow, Limit, PathId, Tell, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, TheReach, id_of
 from foliot.web.auth import Editor, Operator, SharedEditor, Viewer
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.web.streams import NAP, EventStream, Line, frame, heartbeat, place_after, streamed, wants_stream
@@ -47,15 +47,13 @@ RoomIdIn = Annotated[RoomId, Depends(_room_id)]
 
 
 @routes.post("/rooms", status_code=201, responses={**CONFLICT, **WITH_BODY})
-async def create_room(
-    room: RoomIn, caller: Editor, db: Db, egress_allow: EgressAllow, response: Response
-) -> RoomOut:
+async def create_room(room: RoomIn, caller: Editor, db: Db, reach: TheReach, response: Response) -> RoomOut:
     """Make a room. One that an agent makes is its own."""
     agents = tuple(PrincipalId(each) for each in dict.fromkeys(room.agents))
     hook = None
     if room.webhook is not None:
         secret = room.webhook.secret
-        hook = hook_of(room.webhook.url, None if secret is None else secret.secret, egress_allow)
+        hook = hook_of(room.webhook.url, None if secret is None else secret.secret, reach.egress_allow)
     made = await rooms.create(db, caller, NewRoom(room.name.strip(), room.key, agents), hook)
     response.headers["Location"] = f"/api/v1/rooms/{made.id}"
     return _room(made, caller)
@@ -84,14 +82,16 @@ async def get_room(room_id: RoomIdIn, caller: Viewer, db: Db) -> RoomOut:
 
 @routes.patch("/rooms/{room_id}", responses={**NOT_FOUND, **WITH_BODY})
 async def change_room(
-    room_id: RoomIdIn, change: RoomChange, caller: SharedEditor, db: Db, egress_allow: EgressAllow, tell: Tell
+    room_id: RoomIdIn, change: RoomChange, caller: SharedEditor, db: Db, reach: TheReach, tell: Tell
 ) -> RoomOut:
     """Give it another name, or to other agents; set its webhook, or remove it."""
     agents = None
     if change.agents is not None:
         agents = tuple(PrincipalId(each) for each in dict.fromkeys(change.agents))
     name = None if change.name is None else change.name.strip()
-    webhook = changed_hook(change.webhook, egress_allow) if "webhook" in change.model_fields_set else KEEP
+    webhook = (
+        changed_hook(change.webhook, reach.egress_allow) if "webhook" in change.model_fields_set else KEEP
+    )
     changed = await rooms.change(db, caller, room_id, Changes(name, agents, webhook))
     if webhook is not KEEP:
         tell(Hint.OUTBOX)
@@ -174,11 +174,13 @@ async def _frames(
 
 
 def _room(room: Room, caller: Caller) -> RoomOut:
+    """To an agent, other agents are not there, until they speak."""
+    agent = caller.only_owner
     return RoomOut(
         id=room.id,
         key=room.key,
         name=room.name,
-        agents=list(room.agents),
+        agents=[each for each in room.agents if agent in (None, each)],
         job_id=room.job_id,
         last_seq=room.last_seq,
         last_message_at=room.last_message_at,

@@ -72,7 +72,9 @@ async def list_secrets(
     found = await secrets.page(db, caller.workspace_id, after, limit + 1, name=name, agent=caller.only_owner)
     shown = found[:limit]
     place = write_place(shown[-1].id, shown[-1].name) if len(found) > limit else None
-    return Page[SecretOut](items=[secret_out(each, vault) for each in shown], next_cursor=place)
+    return Page[SecretOut](
+        items=[secret_out(each, vault, caller.only_owner) for each in shown], next_cursor=place
+    )
 
 
 @routes.get("/secrets/{secret_id}", responses=NOT_FOUND)
@@ -188,12 +190,13 @@ async def _tried(
     return SecretDryRunOut(secret=told, jobs=row.users)
 
 
-def secret_out(row: SecretRow, vault: Vault) -> SecretOut:
+def secret_out(row: SecretRow, vault: Vault, agent: PrincipalId | None = None) -> SecretOut:
+    """To an agent, other agents are not there."""
     return SecretOut(
         id=row.id,
         name=row.name,
         version=row.version,
-        agents=list(row.agents),
+        agents=[each for each in row.agents if agent in (None, each)],
         job_count=row.users,
         readable=vault.knows(row.key_id),
         created_at=row.created_at,
@@ -206,7 +209,7 @@ async def _as_it_stands(
 ) -> SecretOut:
     row = await secrets.get(db, caller.workspace_id, secret_id, caller.only_owner)
     response.headers["ETag"] = f'"{row.version}"'
-    return secret_out(row, vault)
+    return secret_out(row, vault, caller.only_owner)
 
 
 async def _seen(db: Database, caller: Caller, secret_id: SecretId, if_match: str | None) -> int | None:
