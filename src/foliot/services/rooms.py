@@ -54,11 +54,11 @@ KEEP = Keep.KEEP
 
 @dataclass(frozen=True, slots=True)
 class Changes:
+    """`webhook` makes the new hook of the one that there is; None takes it away."""
+
     name: str | None = None
     agents: tuple[PrincipalId, ...] | None = None
-    webhook: Callable[[Hook | None], Hook] | Keep | None = (
-        KEEP  # what becomes of the one it has; None takes it away
-    )
+    webhook: Callable[[Hook | None], Hook] | Keep | None = KEEP
 
 
 @dataclass(frozen=True, slots=True)
