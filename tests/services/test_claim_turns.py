@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -55,3 +56,15 @@ async def test_no_claim_takes_more_than_its_permits_however_many_workspaces_it_a
     turns = Turns()
     found = [run for _ in range(15) for run in await claimed(database, 2, turns)]
     assert found == runs
+
+
+async def test_who_waits_with_one_run_has_its_turn_beside_who_waits_with_hundreds(
+    database: Database, clock: ManualClock, owner: psycopg.Connection[Any]
+) -> None:
+    crowd = {put(owner, 10, clock.now()) for _ in range(300)}
+    clock.advance(timedelta(minutes=1))
+    late = {put(owner, workspace, clock.now()) for workspace in (5, 20, 30)}
+    turns = Turns()
+    first = set(await claimed(database, 8, turns))
+    assert late < first
+    assert len(first & crowd) == 2  # its share, and the next claim comes at once
