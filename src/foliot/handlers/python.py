@@ -19,6 +19,7 @@ from foliot.handlers.kept import Bounds
 from foliot.handlers.means import Means
 from foliot.handlers.own_code import find
 from foliot.handlers.registry import Assignment, Done, failed
+from foliot.sdk.context import never
 
 
 class PythonHandler:
@@ -97,9 +98,11 @@ class PythonHandler:
 async def _on_the_loop(
     function: Callable[..., Any], assignment: Assignment, config: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    task = asyncio.current_task()
-    assert task is not None
-    ctx = replace(assignment.ctx, is_stopping=lambda: task.cancelling() > 0)
+    ctx = assignment.ctx
+    if ctx.is_stopping is never:
+        task = asyncio.current_task()
+        assert task is not None
+        ctx = replace(ctx, is_stopping=lambda: task.cancelling() > 0)
     try:
         return {"output": await prepared(function, dict(assignment.input), ctx, config)()}
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours

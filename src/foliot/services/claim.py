@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import UUID
 
 from foliot.domain.ids import HostId, WorkerId, WorkspaceId
 from foliot.services.limits import take_asked, take_within_limits
 from foliot.storage import hosts, leases
-from foliot.storage.leases import FIRST, Claimed, Served
+from foliot.storage.leases import FIRST, Claimed, OverlapFoundError, Served
 from foliot.storage.tx import Database, Role, Tx
+
+log = logging.getLogger(__name__)
 
 MOST_QUEUES = 20  # served by one claim of a worker that serves them all
 TRUSTED = 10  # claims in a row that find all they ask for, and so need not ask which queues there are
@@ -67,17 +70,27 @@ class Claimer:
     turns: Turns
     workspace_id: WorkspaceId | None = None  # of a worker that serves one alone
     host_id: HostId | None = None  # of a worker that takes what is meant for its host, from whatever queue
+    is_careful: bool = False  # passes by runs of jobs that have a lease already, at a price
 
 
 async def claim_and(
     then: Callable[[Tx, list[Claimed]], Awaitable[T]], database: Database, claimer: Claimer
 ) -> T | None:
-    """Claim, and do something with what was claimed before it is committed. None when there is nothing to claim."""
+    """Claim, and do something with what was claimed before it is committed. None when there is nothing to claim.
+
+    That a job has one run too many is found by the index that forbids it, and is the fault of our bookkeeping. Asking before each
+    lease would cost every claim more than all claims lose by beginning again, one by one, where it happens.
+    """
     for _ in range(MOST_ROUNDS):
-        async with _acting_for(database, claimer.workspace_id) as tx:
-            claimed, held = await _claim(tx, claimer)
-            if claimed:
-                return await then(tx, claimed)
+        try:
+            async with _acting_for(database, claimer.workspace_id) as tx:
+                claimed, held = await _claim(tx, claimer)
+                if claimed:
+                    return await then(tx, claimed)
+        except OverlapFoundError:
+            log.warning("claim.overlap_found", extra={"queue": claimer.queue})
+            claimer = replace(claimer, is_careful=True)
+            continue
         if not held:
             return None
     return None
@@ -153,10 +166,11 @@ async def _take(tx: Tx, claimer: Claimer, served: Sequence[Served]) -> tuple[lis
     share = max(1, permits // len(served))
     claimed: list[Claimed] = []
     held = 0
-    if free := [each.workspace_id for each in served if not each.is_limited]:
+    careful = claimer.is_careful
+    if free := [each.workspace_id for each in served if not (careful or each.is_limited)]:
         claimed = await leases.take(tx, worker_id, queue, types, free, share, permits)
     left = (permits - len(claimed)) // share
-    if limited := [each.workspace_id for each in served if each.is_limited][:left]:
+    if limited := [each.workspace_id for each in served if careful or each.is_limited][:left]:
         capped, held = await take_within_limits(tx, worker_id, queue, types, limited, share)
         claimed += capped
     return claimed, held

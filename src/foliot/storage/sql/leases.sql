@@ -88,17 +88,25 @@ told AS (
 SELECT count(*) AS settled FROM gone;
 
 -- name: succeed
--- Successes of quiet jobs, whole: the lease goes, the end is written, the timer counts. What is not returned was not this worker's
--- under this fence, or is none of the ordinary: caps are to be given back, or other runs of its job may be live beside it.
+-- Successes of quiet jobs, whole: the lease goes, the end is written, the timer counts. What is returned was left alone: it was not this
+-- worker's under this fence, or is none of the ordinary: caps are to be given back, or other runs of its job may be live beside it.
+-- Each lease is looked for by its key: the planner, who does not see how many dead rows a busy table holds, would read all of it. The
+-- LIMIT keeps it from that.
 WITH reported AS MATERIALIZED (
     SELECT * FROM unnest(%(run_ids)s::uuid[], %(fences)s::int[], %(worker_ids)s::uuid[], %(outputs)s::jsonb[])
              AS reported (run_id, fence, worker_id, output)),
+held AS MATERIALIZED (
+    SELECT mine.place, mine.run_id, reported.output
+      FROM reported
+     CROSS JOIN LATERAL (
+           SELECT ctid AS place, run_id, workspace_id FROM leases
+            WHERE run_id = reported.run_id AND fence = reported.fence AND worker_id = reported.worker_id AND exclusive
+            LIMIT 1) AS mine
+     WHERE NOT EXISTS (SELECT FROM limits WHERE limits.workspace_id = mine.workspace_id)),
 gone AS (
-    DELETE FROM leases USING reported
-     WHERE leases.run_id = reported.run_id AND leases.fence = reported.fence AND leases.worker_id = reported.worker_id
-       AND leases.exclusive AND NOT EXISTS (SELECT FROM limits WHERE limits.workspace_id = leases.workspace_id)
+    DELETE FROM leases USING held WHERE leases.ctid = held.place AND leases.run_id = held.run_id
  RETURNING leases.workspace_id, leases.run_id, leases.job_id, leases.attempts, leases.worker_id, leases.fence, leases.leased_at,
-           leases.started_at, leases.external_id, reported.output),
+           leases.started_at, leases.external_id, held.output),
 ended AS (
     UPDATE runs
        SET status = 'succeeded', skip_reason = NULL, error = NULL, output = gone.output, started_at = gone.started_at,
@@ -119,4 +127,4 @@ announced AS (
     INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
     SELECT gone.workspace_id, %(now)s, 'run.succeeded', gone.job_id, gone.run_id, gone.attempts
       FROM gone JOIN watches ON watches.workspace_id = gone.workspace_id AND watches.until > %(now)s)
-SELECT run_id FROM gone;
+SELECT run_id FROM reported EXCEPT ALL SELECT run_id FROM gone;

@@ -53,18 +53,20 @@ SELECT queue FROM found WHERE queue IS NOT NULL ORDER BY n;
 
 -- name: take
 -- An equal share of each workspace. MATERIALIZED keeps the planner from running the LIMIT again and taking too many; SKIP LOCKED lets
--- rival workers pass each other.
+-- rival workers pass each other. A row is deleted where it was found, without another look into an index; one that was moved in the
+-- same moment is found by the next claim. A job that already has a lease of its own fails the statement: see `claim_and`.
 WITH taken AS MATERIALIZED (
-    SELECT mine.*
+    SELECT mine.place
       FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
      CROSS JOIN LATERAL (
-           SELECT * FROM ready
+           SELECT ctid AS place FROM ready
             WHERE queue = %(queue)s AND workspace_id = served.id AND target IS NULL AND available_at <= %(now)s AND type = ANY (%(types)s)
               AND (expires_at IS NULL OR expires_at > %(now)s)
             ORDER BY priority, available_at, position
             LIMIT %(share)s
               FOR UPDATE SKIP LOCKED) AS mine
      LIMIT %(most)s),
+gone AS (DELETE FROM ready USING taken WHERE ready.ctid = taken.place RETURNING ready.*),
 leased AS (
     INSERT INTO leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority, available_at,
                         planned_for, exclusive, concurrency_key, timeout, expires_at, trigger, attempts, retries, losses,
@@ -72,10 +74,8 @@ leased AS (
     SELECT workspace_id, run_id, job_id, %(worker_id)s, fence + 1, %(now)s, %(now)s + timeout, queue, type, priority, available_at,
            planned_for, exclusive, concurrency_key, timeout, expires_at, trigger, attempts + 1, retries, losses,
            COALESCE(started_at, %(now)s), last_error
-      FROM taken
-        ON CONFLICT DO NOTHING
+      FROM gone
  RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger),
-gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id),
 told AS (
     INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
     SELECT leased.workspace_id, %(now)s, 'run.started', leased.job_id, leased.run_id, leased.attempts
