@@ -49,13 +49,12 @@ async def settle_reports(tx: Tx, reports: Sequence[Report]) -> frozenset[RunId]:
     """Most reports are of a success after which nothing follows: they are settled by one statement. The others are decided one by one,
     on the timers as those have left them.
     """
-    loud = await timers.lock_for_reports(tx, {each.job_id for each in reports})
-    plain = {
+    successes = {
         each.run_id: (each.run_id, each.fence, each.worker_id, each.output)
         for each in reports
-        if isinstance(each.outcome, Succeeded) and not (loud and each.job_id in loud)
+        if isinstance(each.outcome, Succeeded)
     }
-    accepted = await leases.succeed(tx, plain)
+    accepted = await leases.succeed(tx, successes, {each.job_id for each in reports})
     if len(accepted) < len(reports):
         accepted |= await _decide(tx, [each for each in reports if each.run_id not in accepted])
     return frozenset(accepted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -176,14 +176,17 @@ async def told_already(
     return frozenset(row["run_id"] for row in await tx.fetch(sql.leases.told_already, params))
 
 
-async def succeed(tx: Tx, done: Mapping[RunId, tuple[RunId, int, WorkerId, Any]]) -> set[RunId]:
-    """Settle successes of jobs that are quiet: run, fence, worker and output of each. Needs the locks of their timers; answers with
-    those it settled.
+async def succeed(
+    tx: Tx, done: Mapping[RunId, tuple[RunId, int, WorkerId, Any]], job_ids: Iterable[JobId]
+) -> set[RunId]:
+    """Settle successes of jobs that are quiet: run, fence, worker and output of each. Answers with those it settled; the timers of all
+    `job_ids`, theirs and those of what else was reported, are locked as `timers.lock_with_dependents` does it.
     """
     if not done:
         return set()
     arrays = packed(_SUCCEEDED_COLUMNS, list(done.values()))
-    left = await tx.fetch_tuples(sql.leases.succeed, {**arrays, "now": tx.now})
+    params = {**arrays, "job_ids": uuids(list(job_ids)), "now": tx.now}
+    left = await tx.fetch_tuples(sql.leases.succeed, params)
     return set(done).difference(run_id for (run_id,) in left)
 
 

@@ -89,24 +89,43 @@ SELECT count(*) AS settled FROM gone;
 
 -- name: succeed
 -- Successes of quiet jobs, whole: the lease goes, the end is written, the timer counts. What is returned was left alone: it was not this
--- worker's under this fence, or is none of the ordinary: caps are to be given back, or other runs of its job may be live beside it.
--- Each lease is looked for by its key: the planner, who does not see how many dead rows a busy table holds, would read all of it. The
--- LIMIT keeps it from that.
-WITH reported AS MATERIALIZED (
-    SELECT * FROM unnest(%(run_ids)s::uuid[], %(fences)s::int[], %(worker_ids)s::uuid[], %(outputs)s::jsonb[])
+-- worker's under this fence, or is none of the ordinary: its job is loud, caps are to be given back, or other runs of it may be live.
+--
+-- First of all the timers of all that was reported are locked, with those of their dependents, as timers.lock_with_dependents would. All
+-- that is read of most of them is whether a success changes nothing but counters and the ledger: that is a quiet job. A fixed delay
+-- counts on from the end of its run; `spec` is canonical text, and inside a string of it the quotes would be escaped.
+--
+-- Each lease is looked for by its key. The planner, who does not see how many dead rows a busy table holds, would rather read all of it;
+-- sub-selects keep from it how many are reported. A lease that somebody else ended while we waited for its timer is not found.
+WITH RECURSIVE wanted (ids, ending) AS (
+    SELECT %(job_ids)s::uuid[], %(job_ids)s::uuid[]
+    UNION ALL
+    SELECT behind.ids, behind.ending
+      FROM wanted CROSS JOIN LATERAL (
+           SELECT array_agg(job_id) AS ids, array_agg(job_id) FILTER (WHERE (
+                  SELECT position('"cancel_running"' IN spec) > 0 FROM timers WHERE timers.job_id = dependencies.job_id)) AS ending
+             FROM dependencies WHERE upstream_id = ANY (wanted.ending)) AS behind
+     WHERE behind.ids IS NOT NULL),
+locked AS MATERIALIZED (
+    SELECT job_id, status = 'active' AND waiting = 0 AND ending IS NULL AND failures_in_a_row = 0 AND NOT has_dependents
+           AND position('"mode":"fixed_delay"' IN spec) = 0 AS is_quiet
+      FROM timers
+     WHERE job_id = ANY (ARRAY(SELECT unnest(ids) FROM wanted))
+     ORDER BY job_id
+       FOR UPDATE),
+loud AS MATERIALIZED (
+    SELECT job_id FROM unnest(%(job_ids)s::uuid[]) AS reported (job_id) EXCEPT ALL SELECT job_id FROM locked WHERE is_quiet),
+reported AS MATERIALIZED (
+    SELECT * FROM unnest((SELECT %(run_ids)s::uuid[]), (SELECT %(fences)s::int[]), (SELECT %(worker_ids)s::uuid[]),
+                         (SELECT %(outputs)s::jsonb[]))
              AS reported (run_id, fence, worker_id, output)),
-held AS MATERIALIZED (
-    SELECT mine.place, mine.run_id, reported.output
-      FROM reported
-     CROSS JOIN LATERAL (
-           SELECT ctid AS place, run_id, workspace_id FROM leases
-            WHERE run_id = reported.run_id AND fence = reported.fence AND worker_id = reported.worker_id AND exclusive
-            LIMIT 1) AS mine
-     WHERE NOT EXISTS (SELECT FROM limits WHERE limits.workspace_id = mine.workspace_id)),
 gone AS (
-    DELETE FROM leases USING held WHERE leases.ctid = held.place AND leases.run_id = held.run_id
+    DELETE FROM leases USING reported
+     WHERE leases.run_id = reported.run_id AND leases.fence = reported.fence AND leases.worker_id = reported.worker_id
+       AND leases.exclusive AND NOT EXISTS (SELECT FROM limits WHERE limits.workspace_id = leases.workspace_id)
+       AND NOT EXISTS (SELECT FROM loud WHERE loud.job_id = leases.job_id)
  RETURNING leases.workspace_id, leases.run_id, leases.job_id, leases.attempts, leases.worker_id, leases.fence, leases.leased_at,
-           leases.started_at, leases.external_id, held.output),
+           leases.started_at, leases.external_id, reported.output),
 ended AS (
     UPDATE runs
        SET status = 'succeeded', skip_reason = NULL, error = NULL, output = gone.output, started_at = gone.started_at,
