@@ -124,14 +124,15 @@ async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
     while len(looked_at) < MOST_LOOKED_AT:
         # Where the first few have only what may start later, more of them are asked at once.
         most = MOST_WORKSPACES if looked_at else min(claimer.permits, MOST_WORKSPACES)
-        found = await _next_in_turn(tx, claimer, turns.last.get(queue, FIRST), most)
-        served = [each for each in found if each.workspace_id not in looked_at]
-        if not served:
+        found, behind = await _next_in_turn(tx, claimer, turns.last.get(queue, FIRST), most)
+        found = [each for each in found if each.workspace_id not in looked_at]
+        if not found:
             break
-        looked_at.update(each.workspace_id for each in served)
-        turns.last[queue] = served[-1].workspace_id
-        claimed, held = await _take(tx, claimer, served)
-        if len(claimed) >= claimer.permits:
+        looked_at.update(each.workspace_id for each in found)
+        turns.last[queue] = behind
+        served = [each for each in found if not each.is_frozen]
+        claimed, held = await _take(tx, claimer, served) if served else ([], 0)
+        if len(claimed) >= claimer.permits and claimed[-1].workspace_id != found[-1].workspace_id:
             turns.last[queue] = claimed[-1].workspace_id
         if claimed or held:
             return claimed, held
@@ -151,13 +152,19 @@ async def _claim_bound(tx: Tx, claimer: Claimer, workspace_id: WorkspaceId) -> t
     return await take_asked(tx, claimer.worker_id, asked, claimer.host_id)
 
 
-async def _next_in_turn(tx: Tx, claimer: Claimer, after: UUID, most: int) -> list[Served]:
+async def _next_in_turn(tx: Tx, claimer: Claimer, after: UUID, most: int) -> tuple[list[Served], UUID]:
+    """And behind whom the next turn begins. One more is asked for: where there is none, it begins with the first, and need not look
+    in vain behind the last.
+    """
     worker_id, queue = claimer.worker_id, claimer.queue
-    found = await leases.workspaces_with_work(tx, worker_id, queue, after, most)
-    if len(found) < most and after != FIRST:
-        around = await leases.workspaces_with_work(tx, worker_id, queue, FIRST, most - len(found))
-        found += [each for each in around if each.workspace_id <= after]
-    return found
+    found = await leases.workspaces_with_work(tx, worker_id, queue, after, most + 1)
+    if len(found) > most:
+        return found[:most], found[most - 1].workspace_id
+    if len(found) == most or after == FIRST:
+        return found, FIRST
+    around = await leases.workspaces_with_work(tx, worker_id, queue, FIRST, most - len(found))
+    found += [each for each in around if each.workspace_id <= after]
+    return found, found[-1].workspace_id if found else FIRST
 
 
 async def _take(tx: Tx, claimer: Claimer, served: Sequence[Served]) -> tuple[list[Claimed], int]:

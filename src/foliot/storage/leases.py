@@ -90,6 +90,7 @@ class Served(NamedTuple):
 
     workspace_id: WorkspaceId
     is_limited: bool
+    is_frozen: bool = False  # by a freeze that has just begun: nothing starts there until the sweeper has been
 
 
 async def workspaces_with_work(

@@ -13,11 +13,11 @@ WITH RECURSIVE found AS (
     SELECT (SELECT ready.workspace_id FROM ready WHERE ready.queue = %(queue)s AND ready.workspace_id > found.workspace_id AND ready.target IS NULL
              ORDER BY ready.workspace_id LIMIT 1), found.n + 1
       FROM found WHERE found.workspace_id IS NOT NULL AND found.n < %(limit)s)
-SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = found.workspace_id) AS is_limited
+SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = found.workspace_id) AS is_limited,
+       EXISTS (SELECT FROM freezes WHERE freezes.workspace_id = found.workspace_id AND is_to_begin
+                  AND start_at <= %(now)s AND (end_at IS NULL OR end_at > %(now)s)) AS is_frozen
   FROM found
  WHERE workspace_id IS NOT NULL
-   AND NOT EXISTS (SELECT FROM freezes WHERE freezes.workspace_id = found.workspace_id AND is_to_begin
-                      AND start_at <= %(now)s AND (end_at IS NULL OR end_at > %(now)s))
  ORDER BY n;
 
 -- name: bound
