@@ -8,21 +8,28 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
+from foliot.domain.handing import EVERYTHING, Handing
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
 from foliot.handlers.means import Engines, Means
+from foliot.handlers.reach import Reach
 from foliot.storage.tx import Database
 from foliot.worker.link import LocalLink
 from foliot.worker.logbook import Logbook
 from foliot.worker.reporting import Reporter
 from foliot.worker.worker import Worker
 
+ALL = Handing(EVERYTHING, EVERYTHING)
+
 
 class Station:
-    def __init__(self, database: Database, kind: str, engines: Engines, lease: timedelta) -> None:
+    def __init__(
+        self, database: Database, kind: str, engines: Engines, lease: timedelta, handing: Handing
+    ) -> None:
         self.link = LocalLink(database, "station", lease)
         reporter, logbook = Reporter(self.link), Logbook(self.link)
-        handlers: Mapping[str, Any] = {kind: registry.load(Means(database, engines=engines))[kind]}
+        means = Means(database, engines=engines, reach=Reach(handing=handing))
+        handlers: Mapping[str, Any] = {kind: registry.load(means)[kind]}
         self.worker = Worker(self.link, handlers, reporter, permits=1, logbook=logbook)
         self._reporter = reporter
         self._loops = [
@@ -51,9 +58,13 @@ class Station:
 
 @asynccontextmanager
 async def station(
-    database: Database, kind: str, engines: Engines, lease: timedelta = timedelta(minutes=10)
+    database: Database,
+    kind: str,
+    engines: Engines,
+    lease: timedelta = timedelta(minutes=10),
+    handing: Handing = ALL,
 ) -> AsyncIterator[Station]:
-    opened = Station(database, kind, engines, lease)
+    opened = Station(database, kind, engines, lease, handing)
     opened.start()
     try:
         yield opened

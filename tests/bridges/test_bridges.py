@@ -17,6 +17,7 @@ import pytest
 from redis import Redis
 
 from foliot.domain.definition import Definition, Spec
+from foliot.domain.handing import EVERYTHING, Handing
 from foliot.domain.ids import RunId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.policy import Backoff, Limits, Retry
@@ -155,6 +156,24 @@ async def test_a_result_comes_back_and_the_run_shows_what_the_engine_called_it(
     assert (run.status, run.output) == (RunStatus.SUCCEEDED, {"value": [1, {"two": None}]})
     assert run.attempts is not None
     assert [(each.number, each.external_id) for each in run.attempts] == [(1, f"foliot-{run_id}-1")]
+    assert bench.begun() == 1
+
+
+async def test_what_the_operator_does_not_allow_is_not_handed_over_and_is_not_tried_again(
+    bench: Bench, broker: str
+) -> None:
+    for handing, named in (
+        (Handing(("jobs-{workspace}",), ("shop.*",)), "FOLIOT_BRIDGE_TASKS"),
+        (Handing(("jobs-{workspace}.*",), EVERYTHING), "FOLIOT_BRIDGE_QUEUES"),
+    ):
+        async with station(bench.database, bench.kind.type, bench.kind.means(broker), handing=handing):
+            run = await bench.ended(await bench.start())
+        assert run.error is not None
+        assert (run.status, run.error.code, run.attempt_count) == (RunStatus.FAILED, "handover_refused", 1)
+        assert named in run.error.message
+    handing = Handing(("jobs-{workspace}",), ("tests.bridges.**", "chores.*", "work"))
+    async with station(bench.database, bench.kind.type, bench.kind.means(broker), handing=handing):
+        assert (await bench.ended(await bench.start())).status is RunStatus.SUCCEEDED
     assert bench.begun() == 1
 
 

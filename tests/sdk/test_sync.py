@@ -9,10 +9,16 @@ from typing import Any
 import pytest
 
 from foliot import AsyncClient, Client, Foliot
+from foliot.domain.access import Actor
 from foliot.sdk import Conflict, Invalid, Synced
+from foliot.sdk.asynchronous.syncing import sync
+from foliot.sdk.code.entries import Entry, entry_of
+from foliot.services import workers, workspaces
+from foliot.services.job_types import TypeTold
 from foliot.storage.tx import Database
 from foliot.wire.jobs import JobOut
 from foliot.wiring.apps import bring_up_to_date
+from foliot.wiring.books import ServiceBooks
 from tests.sdk.conftest import Served
 
 HOOK = {"url": "https://example.test/hook"}
@@ -164,4 +170,47 @@ async def test_workers_that_load_an_app_at_once_make_its_jobs_once(
     assert await bring_up_to_date(database, an_app()) == Synced(same=("charge", "report"))
     assert (await bring_up_to_date(database, an_app(timeout="1m"))).changed == ("charge",)
     assert await an_app(timeout="1m").sync_async(client) == Synced(same=("charge", "report"))
+    assert served.url
+
+
+async def test_what_a_worker_syncs_is_checked_against_what_workers_told_and_the_app_against_itself(
+    served: Served, client: AsyncClient, database: Database
+) -> None:
+    told = [TypeTold(name, "", {"type": "object", "required": ["source"]}) for name in ("DATA_SYNC", "OWN")]
+    await workers.register(database, "w", ["*"], ["DATA_SYNC", "OWN"], 1, described=told)
+    books = ServiceBooks(
+        database,
+        await workspaces.get(database, "default"),
+        Actor("app:billing"),
+        schemas={"OWN": {"type": "object", "required": ["target"]}},
+    )
+
+    def wanted(name: str, kind: str, **config: Any) -> Entry:
+        job = {
+            "name": name,
+            "type": kind,
+            "config": config,
+            "schedule": {"kind": "manual"},
+            "external_ref": {"source": "code", "app": "billing"},
+        }
+        return entry_of(job)
+
+    done = await sync(
+        books,
+        "billing",
+        [
+            wanted("good", "DATA_SYNC", source="crm"),
+            wanted("bad", "DATA_SYNC", target="crm"),
+            wanted("new code", "OWN", target="crm"),
+            wanted("rq", "rq", function="os.system"),
+        ],
+    )
+    assert done.created == ("good", "new code")
+    assert list(done.refused) == ["bad", "rq"]
+    assert "source" in done.refused["bad"]
+    assert "/config" in done.refused["bad"]
+    assert "os.system" in done.refused["rq"]
+    done = await sync(books, "billing", [wanted("good", "DATA_SYNC", target="crm")])
+    assert list(done.refused) == ["good"]
+    assert (await stored(client))["good"].config == {"source": "crm"}
     assert served.url

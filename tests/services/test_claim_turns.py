@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -106,3 +107,15 @@ async def test_a_workspace_that_a_freeze_has_just_begun_in_hides_nobody_behind_i
     )
     turns = Turns()
     assert [await claimed(database, 1, turns) for _ in range(3)] == [[runs[0]], [runs[2]], []]
+
+
+async def test_who_waits_with_one_run_has_its_turn_beside_who_waits_with_hundreds(
+    database: Database, clock: ManualClock, owner: psycopg.Connection[Any]
+) -> None:
+    crowd = {put(owner, 10, clock.now()) for _ in range(300)}
+    clock.advance(timedelta(minutes=1))
+    late = {put(owner, workspace, clock.now()) for workspace in (5, 20, 30)}
+    turns = Turns()
+    first = set(await claimed(database, 8, turns))
+    assert late < first
+    assert len(first & crowd) == 2  # its share, and the next claim comes at once

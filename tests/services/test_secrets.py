@@ -11,9 +11,11 @@ import pytest
 
 from foliot.domain.access import Actor, MemberRole, Principal, PrincipalKind
 from foliot.domain.definition import Definition, Spec
-from foliot.domain.errors import Conflict, FoliotError, Invalid, NotFound, StaleRevision
+from foliot.domain.errors import Conflict, FoliotError, Invalid, NotFound, QuotaExceeded, StaleRevision
 from foliot.domain.ids import JobId, PrincipalId, SecretId, WorkspaceId
+from foliot.domain.quotas import Quotas
 from foliot.domain.schedule import Interval
+from foliot.domain.target import Target, TargetKind
 from foliot.services import editing, jobs, secrets, workspaces
 from foliot.services.claim import Claimer, Turns
 from foliot.services.vault import Vault
@@ -299,6 +301,42 @@ async def test_an_agent_uses_what_it_was_given_and_finds_nothing_else(
     elsewhere = replace(elsewhere, config={**elsewhere.config, "url": "https://elsewhere.test"})
     with pytest.raises(Invalid):
         await editing.edit(database, workspace, made, elsewhere, me, only_owner=agent)
+
+
+@pytest.mark.parametrize(
+    "moved", [{"type": "DATA_SYNC"}, {"queue": "elsewhere"}, {"target": Target(TargetKind.HOST, "h1")}]
+)
+async def test_a_job_that_goes_elsewhere_with_its_secrets_is_asked_about_them_again(
+    database: Database, workspace: WorkspaceId, vault: Vault, moved: dict[str, Any], owner: Owner
+) -> None:
+    agent = await an_agent(database, workspace, "mine")
+    owner.execute(
+        "INSERT INTO foliot.hosts (workspace_id, id, name, labels, principal_id, version, created_at, updated_at, last_seen_at, alive_until)"
+        " VALUES (%s, gen_random_uuid(), 'h1', '{}', %s, '1', now(), now(), now(), now())",
+        [workspace, agent],
+    )
+    me = Actor(str(agent), agent=agent)
+    await kept(database, vault, workspace, "prod-db")
+    named = naming("prod-db", owner_id=agent)
+    made = (await jobs.create(database, workspace, named, TEST)).id  # by somebody who may
+    elsewhere = replace(named, spec=replace(named.spec, **moved))
+    with pytest.raises(Invalid, match="There is no secret"):
+        await editing.edit(database, workspace, made, elsewhere, me, only_owner=agent)
+    await editing.edit(database, workspace, made, replace(named, name="renamed"), me, only_owner=agent)
+    await editing.edit(database, workspace, made, elsewhere, TEST)
+
+
+async def test_a_workspace_has_as_many_secrets_as_its_quota_allows(
+    database: Database, workspace: WorkspaceId, vault: Vault
+) -> None:
+    by = replace(TEST, quotas=Quotas(secrets=1))
+    secret_id = await secrets.create(database, vault, workspace, "one", VALUE, by)
+    with pytest.raises(QuotaExceeded) as refused:
+        await secrets.create(database, vault, workspace, "two", VALUE, by)
+    assert (refused.value.quota, refused.value.limit, refused.value.used) == ("secrets", 1, 1)
+    await secrets.replace(database, vault, workspace, secret_id, "new", by)
+    await secrets.delete(database, workspace, secret_id, by)
+    await secrets.create(database, vault, workspace, "two", VALUE, by)
 
 
 async def test_a_secret_is_given_to_agents_of_its_own_workspace_alone(

@@ -15,7 +15,9 @@ import httpx2 as httpx
 import pytest
 
 from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Principal, PrincipalKind
+from foliot.domain.handing import EVERYTHING, Handing
 from foliot.domain.ids import KeyId, PrincipalId, WorkerId, WorkspaceId
+from foliot.handlers.reach import Reach
 from foliot.services.access import Door
 from foliot.services.setup import first_start
 from foliot.services.vault import Vault
@@ -31,6 +33,7 @@ from foliot.web.rates import Rates
 
 FOR_EVER = datetime(9999, 1, 1, tzinfo=UTC)
 WORKSPACES = ("acme", "globex", "outsider")
+LOCAL = Reach(handing=Handing(EVERYTHING, EVERYTHING))
 
 
 @dataclass
@@ -132,7 +135,9 @@ async def founded(
     ending = asyncio.Event()
     if stopping:
         ending.set()  # streams then end where they began
-    app = create_app(probe, ending, database, said.append, door=door, rates=rates, vault=vault or a_vault())
+    app = create_app(
+        probe, ending, database, said.append, door=door, rates=rates, vault=vault or a_vault(), reach=LOCAL
+    )
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://foliot.test") as http:
         made = Town(database, http, said, system=first.secret)

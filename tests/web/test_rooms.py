@@ -88,6 +88,15 @@ async def test_an_agent_sees_the_rooms_it_was_given_and_its_own(town: Town) -> N
     assert (await town.ask("GET", f"/rooms/{given['id']}", role="ben")).status_code == 200
 
 
+async def test_an_agent_sees_no_other_agent_among_those_a_room_was_given_to(town: Town) -> None:
+    ada, ben = await agent(town, "ada"), await agent(town, "ben")
+    given = await room(town, agents=[ada, ben])
+    assert given["agents"] == [ada, ben]
+    [listed] = (await town.ask("GET", "/rooms", role="ben")).json()["items"]
+    one = (await town.ask("GET", f"/rooms/{given['id']}", role="ben")).json()
+    assert listed["agents"] == one["agents"] == [ben]
+
+
 async def test_rooms_are_given_to_agents_alone_and_an_agent_gives_them_to_nobody(town: Town) -> None:
     ada, ben = await agent(town, "ada"), await agent(town, "ben")
     me = (await town.ask("GET", "/me")).json()["principal"]["id"]

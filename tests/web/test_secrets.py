@@ -150,6 +150,17 @@ async def test_an_agent_names_and_sees_what_it_was_given(town: Town) -> None:
     ]
 
 
+async def test_an_agent_sees_no_other_agent_among_those_a_secret_was_given_to(town: Town) -> None:
+    for name in ("ada", "ben"):
+        town.keys["acme", name] = await town.enrol("acme", MemberRole.EDITOR, kind=PrincipalKind.AGENT)
+    ids = [(await town.ask("GET", "/me", role=name)).json()["principal"]["id"] for name in ("ada", "ben")]
+    found = await made(town, agents=ids)
+    assert found["agents"] == ids
+    [listed] = (await town.ask("GET", "/secrets", role="ada")).json()["items"]
+    one = (await town.ask("GET", f"/secrets/{found['id']}", role="ada")).json()
+    assert listed["agents"] == one["agents"] == ids[:1]
+
+
 @pytest.mark.parametrize("keys", [1, 0], ids=["with a key", "before the first key"])
 async def test_a_repeat_is_done_once_and_the_value_cannot_be_guessed_from_what_is_kept_of_it(
     town: Town, owner: Any, keys: int

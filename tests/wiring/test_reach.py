@@ -1,4 +1,4 @@
-"""Which networks jobs may call when nobody has said so, and what is said about it."""
+"""What jobs may reach when nobody has said so: networks, and queues and tasks of other engines."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from foliot.settings import load
-from foliot.wiring.reach import LOOPBACK, egress_allow_of
+from foliot.domain.handing import EVERYTHING, Handing
+from foliot.settings import SettingsError, load
+from foliot.wiring.reach import LOOPBACK, egress_allow_of, handing_of
 from foliot.wiring.worker import orders_of
 
 OWN = {"FOLIOT_DATABASE_URL": "postgresql://me@example.test/foliot"}
@@ -33,3 +34,28 @@ def test_loopback_is_open_only_where_nobody_else_can_reach_the_server(
     orders = orders_of(settings, "postgresql://me@example.test/foliot")
     assert orders is not None
     assert orders.egress_allow == allowed
+
+
+@pytest.mark.parametrize(
+    ("environ", "handing"),
+    [
+        ({}, Handing(EVERYTHING, EVERYTHING)),
+        ({"FOLIOT_HOST": "0.0.0.0"}, Handing(("jobs-{workspace}",), ())),
+        (OWN, Handing(("jobs-{workspace}",), ())),
+        ({**OWN, "FOLIOT_BRIDGE_TASKS": "shop.*, mail"}, Handing(("jobs-{workspace}",), ("shop.*", "mail"))),
+        ({"FOLIOT_BRIDGE_QUEUES": "celery", "FOLIOT_BRIDGE_TASKS": "none"}, Handing(("celery",), ())),
+    ],
+)
+def test_a_server_for_others_hands_over_no_task_that_its_operator_did_not_name(
+    environ: dict[str, str], handing: Handing, tmp_path: Path
+) -> None:
+    settings = load(environ, {}, tmp_path)
+    assert handing_of(settings) == handing
+    orders = orders_of(settings, "postgresql://me@example.test/foliot")
+    assert orders is not None
+    assert orders.reach.handing == handing
+
+
+def test_a_pattern_with_blanks_is_no_pattern(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError):
+        load({"FOLIOT_BRIDGE_QUEUES": "a b"}, {}, tmp_path)

@@ -16,6 +16,7 @@ from foliot.domain.access import Actor
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.errors import Unavailable
 from foliot.domain.ids import RunId, WorkerId, WorkspaceId
+from foliot.domain.masking import Masks
 from foliot.domain.policy import Limits, Retry
 from foliot.domain.progress import Progress
 from foliot.domain.schedule import Once
@@ -186,3 +187,16 @@ async def worked(
     await handler.close()
     [(status, code)] = owner.execute("SELECT status, error ->> 'code' FROM foliot.runs").fetchall()
     return status, code
+
+
+async def test_a_file_that_says_it_is_text_leaves_the_worker_without_secrets() -> None:
+    line = Line()
+    keeping = Keeping(line)
+    keep = keeping.keeper(*KEY, 1, WorkerId(uuid4()), Masks(["tok-12345678"]))
+    keep("env.txt", b"TOKEN=tok-12345678", "text/plain")
+    keep("env.bin", b"TOKEN=tok-12345678", "application/octet-stream")
+    assert await keeping.finish(KEY) is None
+    assert {each.name: each.data for each in line.kept} == {
+        "env.txt": b"TOKEN=***",
+        "env.bin": b"TOKEN=tok-12345678",
+    }

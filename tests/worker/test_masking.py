@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from itertools import pairwise
 
-from hypothesis import given
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.masking import MASK, SHORTEST, Masks
-from foliot.worker.masking import MaskedLines
+from foliot.worker import masking
+from foliot.worker.masking import MaskedLines, masked_file
 
 AT = datetime(2027, 1, 1, tzinfo=UTC)
 TOKEN = "abcdefghijklmnop"
@@ -96,3 +98,49 @@ def shown_of(parts: list[str], found: list[str]) -> list[bool]:
         middle = len(part) - len(head) - len(tail)
         shown += [True] * len(head) + [False] * middle + [True] * len(tail)
     return shown
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        "text/plain",
+        "text/csv; charset=utf-8",
+        "application/json",
+        "application/problem+json",
+        "text/plain; charset=latin-1",
+    ],
+)
+def test_files_that_say_they_are_text_are_masked_and_keep_bytes_that_are_none(media_type: str) -> None:
+    data = b"\xff\xfe key=" + TOKEN.encode() + b"\r\n\x80 end"
+    assert masked_file(Masks([TOKEN]), data, media_type) == b"\xff\xfe key=***\r\n\x80 end"
+
+
+@pytest.mark.parametrize("media_type", ["application/pdf", "application/octet-stream", "image/png"])
+def test_other_files_stay_as_they_are(media_type: str) -> None:
+    assert masked_file(Masks([TOKEN]), TOKEN.encode(), media_type) == TOKEN.encode()
+
+
+def test_a_file_in_wide_letters_is_read_as_its_charset_says() -> None:
+    data = f"é {TOKEN}".encode("utf-16")
+    assert masked_file(Masks([TOKEN]), data, "text/plain; charset=UTF-16").decode("utf-16") == "é ***"
+    odd = b"\x00" * 3
+    assert masked_file(Masks([TOKEN]), odd, "text/plain; charset=utf-16") == odd
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(printable, min_size=1, max_size=3),
+    st.lists(st.one_of(st.integers(0, 2), st.text("abcXYZ =/+\n", max_size=12)), max_size=10),
+    st.integers(1, 20),
+)
+def test_a_file_in_pieces_is_masked_as_it_would_be_whole(
+    monkeypatch: pytest.MonkeyPatch, values: list[str], parts: list[int | str], size: int
+) -> None:
+    monkeypatch.setattr(masking, "PIECE", size)
+    masks = Masks(values)
+    text = "".join(values[part % len(values)] if isinstance(part, int) else part for part in parts)
+    found = masked_file(masks, text.encode(), "text/plain").decode()
+    joined = text.replace("\n", "")
+    assert not any(each in found.replace("\n", "") for each in masks)
+    if not masks.spans(joined) and not masks.cut_off(joined):
+        assert found == text

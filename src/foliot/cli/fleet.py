@@ -37,7 +37,7 @@ def job_types(
         str | None, typer.Argument(metavar="[TYPE]", help="Show the config of this one.", show_default=False)
     ] = None,
     disable: Annotated[
-        bool, typer.Option("--disable", help="Switch TYPE off here: its planned times are skipped.")
+        bool, typer.Option("--disable", help="Switch TYPE off here: nothing of its jobs starts.")
     ] = False,
     enable: Annotated[bool, typer.Option("--enable", help="Switch TYPE on again.")] = False,
     reason: Annotated[str, typer.Option(help="Why it is switched off.", metavar="TEXT")] = "",

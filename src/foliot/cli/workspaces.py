@@ -18,6 +18,7 @@ QUOTAS = (
     "requests_per_second",
     "key_requests_per_second",
     "artifact_bytes",
+    "secrets",
 )
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Its short name, or its id.", show_default=False)]
 Name = Annotated[str | None, typer.Option(help="What people call it.", metavar="NAME")]

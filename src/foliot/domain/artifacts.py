@@ -16,6 +16,22 @@ _NAME = re.compile(r"(?!\.{1,2}$)[^/\\\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 _MEDIA_TYPE = re.compile(
     r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}(; ?charset=[A-Za-z0-9_-]{1,40})?"
 )
+_TEXTS = frozenset(
+    f"application/{kind}"
+    for kind in (
+        "json",
+        "jsonl",
+        "ndjson",
+        "x-ndjson",
+        "xml",
+        "yaml",
+        "x-yaml",
+        "toml",
+        "csv",
+        "sql",
+        "javascript",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +42,13 @@ class Artifact:
     sha256: bytes
     attempt: int
     created_at: datetime
+
+
+def charset_of(media_type: str) -> str | None:
+    """How its text is written; None where it is no text."""
+    kind, _, charset = media_type.partition(";")
+    is_text = kind.startswith("text/") or kind in _TEXTS or kind.endswith(("+json", "+xml", "+yaml"))
+    return (charset.partition("=")[2] or "utf-8") if is_text else None
 
 
 def check_artifact(name: str, media_type: str, size: int, most_bytes: int = MOST_BYTES) -> None:

@@ -45,6 +45,7 @@ class Question:
     status_reason: str | None = None  # why it is paused, disabled or failed
     paused_until: datetime | None = None
     freezes: tuple[Freeze, ...] = ()
+    switched_off: str | None = None  # its type is, in its workspace, and this was the reason given
     waits_for: str | None = (
         None  # what a fixed_delay or triggered job hangs on: "run 12", "the job daily sync"
     )
@@ -100,6 +101,9 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
         return AHEAD.get(planned.skip, why), next_step
     if _is_stopped(question, planned):
         return _standing(question), _wake_up(question.status)
+    if question.switched_off is not None:
+        why, next_step = SENTENCES[SkipReason.TYPE_DISABLED]
+        return why + _given(question.switched_off), next_step
     if job.max_runs is not None and question.runs_created >= job.max_runs:
         return f"all {job.max_runs} runs of max_runs are made", "Raise max_runs."
     if job.max_runs is not None and _runs_out(question, planned, job.max_runs - question.runs_created):
@@ -116,7 +120,7 @@ def _refusal(question: Question, planned: PlannedTime) -> tuple[str, str] | None
 
 
 def _frozen(job: Job, freeze: Freeze) -> str:
-    reason = f" ({freeze.reason})" if freeze.reason else ""
+    reason = _given(freeze.reason)
     end = "it is lifted" if freeze.end_at is None else f"it ends at {quote(job, freeze.end_at)}"
     then = {
         After.SKIP: "it will be skipped",
@@ -145,7 +149,11 @@ def _standing(question: Question) -> str:
     until = question.paused_until
     told = f"the job is {question.status.value}"
     told += "" if until is None else f" until {quote(question.job, until)}"
-    return told + (f" ({question.status_reason})" if question.status_reason else "")
+    return told + _given(question.status_reason)
+
+
+def _given(reason: str | None) -> str:
+    return f" ({reason})" if reason else ""
 
 
 def _wake_up(status: JobStatus) -> str:
@@ -186,9 +194,12 @@ def _not_planned(question: Question) -> Explanation:
         hangs_on = question.waits_for or (
             "the end of its live run" if job.is_chained else "a person, a program or an upstream job"
         )
-        return Explanation(
-            Verdict.NOT_PLANNED, f"There is no planned time at {when}: this job waits for {hangs_on}."
-        )
+        sentence = f"There is no planned time at {when}: this job waits for {hangs_on}."
+        if question.switched_off is None:
+            return Explanation(Verdict.NOT_PLANNED, sentence)
+        why, next_step = SENTENCES[SkipReason.TYPE_DISABLED]
+        held = f"Meanwhile nothing of it would start: {why}{_given(question.switched_off)}."
+        return Explanation(Verdict.NOT_PLANNED, sentence, (held,), next_step)
     return Explanation(
         Verdict.NOT_PLANNED,
         f"There was no planned time at {when}."

@@ -159,6 +159,10 @@ def _in_base64(raw: bytes) -> Iterator[str]:
             yield letters[first:last]
 
 
+def joined_lines(text: str) -> str:
+    return _ENDS.sub("", text)
+
+
 def without_ends(text: str) -> tuple[str, Sequence[int]]:
     """The text without line ends, and where each of its characters stood."""
     if _ENDS.search(text) is None:

@@ -1,4 +1,4 @@
-"""How much a workspace may have: jobs, how often they fire, how large their payloads are, how often its keys may ask."""
+"""How much a workspace may have: jobs and secrets, how often they fire, how large their payloads are, how often its keys may ask."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class Quotas:
     requests_per_second: int | None = None  # of all keys of the workspace together
     key_requests_per_second: int | None = None
     artifact_bytes: int | None = None  # that its runs may keep in all
+    secrets: int | None = None
 
     def overlaid(self, own: Mapping[str, Any]) -> Quotas:
         """With what the workspace has of its own."""
@@ -76,6 +77,18 @@ def check_jobs(quotas: Quotas, used: int) -> None:
             limit=quotas.jobs,
             used=used - 1,
             hint="Archive jobs that are no longer needed, or ask the operator for more.",
+        )
+
+
+def check_secrets(quotas: Quotas, used: int) -> None:
+    """`used` counts the one that is about to be made."""
+    if quotas.secrets is not None and used > quotas.secrets:
+        raise QuotaExceeded(
+            f"This workspace has {used - 1:,} secrets, and may have {quotas.secrets:,}.",
+            quota="secrets",
+            limit=quotas.secrets,
+            used=used - 1,
+            hint="Delete secrets that no job names any more, or ask the operator for more.",
         )
 
 

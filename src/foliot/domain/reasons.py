@@ -42,7 +42,7 @@ SENTENCES: dict[SkipReason, tuple[str, str]] = {
         "its local time did not exist: the clocks jumped over it",
         "Set the schedule's gap to next_valid or shift to run it on such days.",
     ),
-    SkipReason.TYPE_DISABLED: ("its job type is switched off", "Have an administrator enable the job type."),
+    SkipReason.TYPE_DISABLED: ("its job type is switched off", "Have an administrator switch the job type on."),
     SkipReason.SCHEDULER_ERROR: (
         "Foliot could not work out what to do with this job",
         "Check the job's schedule with preview; the error is in the server's log under this job's id.",

@@ -32,6 +32,7 @@ class WaitsFor(StrEnum):
     FREEZE = "freeze"
     WINDOW = "window"
     LIMIT = "limit"  # a cap of the workspace or of its concurrency key
+    TYPE = "type"  # its type is switched off in its workspace
 
 
 # What a freeze holds whenever it was made. The others were asked for in spite of it if they were asked for while it was on.

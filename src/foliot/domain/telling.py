@@ -181,6 +181,10 @@ def _waiting(job: Job, record: Recorded, place: Place) -> Explanation:
             "a free place under a limit",
             "Raise the limit, or wait for runs that hold it to end.",
         ),
+        WaitsFor.TYPE: (
+            "its job type, which is switched off, to be switched on again",
+            "Have an administrator switch the job type on; cancel the run to give it up.",
+        ),
     }[place.waits_for]
     named = "" if place.behind is None else f" ({place.behind})"
     until = "" if place.until is None else f", at the latest until {quote(job, place.until)}"

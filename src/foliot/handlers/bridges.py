@@ -1,7 +1,7 @@
 """`celery`, `rq` and `bullmq`: the run is handed over to an engine that a team already runs, and its end is the engine's last word.
 
-An attempt here only waits, so it takes no permit; a worker may wait for a thousand of them. Whoever may write jobs of these types may have
-any task, function or job name run by the workers of any queue that the broker has.
+An attempt here only waits, so it takes no permit; a worker may wait for a thousand of them. Which queues and which tasks jobs may name,
+the operator says (`domain/handing.py`): asked when a job is written, and again here before it is handed over.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from foliot.handlers.configs import BullmqConfig, CeleryConfig, RqConfig
 from foliot.handlers.means import Means
 from foliot.handlers.registry import Assignment, Done, Refusal
-from foliot.services import Database
 
 if TYPE_CHECKING:
     from foliot.handlers.bridging.bridge import Bridge
@@ -40,16 +39,24 @@ class _Bridged:
         await self._bridge.close()
 
     @classmethod
-    def _over(cls, extra: str, make: Callable[[], Engine], database: Database) -> Self | None:
+    def _over(cls, extra: str, make: Callable[[], Engine], means: Means) -> Self | None:
         """None, and a word about it, where the engine's library is not installed."""
+        assert means.database is not None
         try:
             from foliot.handlers.bridging.bridge import Bridge  # noqa: PLC0415  # what it needs comes with the extras
 
-            return cls(Bridge(make(), database))
+            return cls(Bridge(make(), means.database, means.reach.handing))
         except ModuleNotFoundError as missing:
             hint = f"pip install 'foliot[{extra}]'"
             log.warning("bridge.not_installed", extra={"type": extra, "missing": missing.name, "hint": hint})
             return None
+
+    @classmethod
+    def _over_redis(cls, extra: str, make: Callable[[str], Engine], means: Means) -> Self | None:
+        url = means.engines.redis_url
+        if means.database is None or url is None:
+            return None
+        return cls._over(extra, lambda: make(url), means)
 
 
 class CeleryHandler(_Bridged):
@@ -72,7 +79,7 @@ class CeleryHandler(_Bridged):
 
             return CeleryEngine(broker, results)
 
-        return cls._over("celery", make, means.database)
+        return cls._over("celery", make, means)
 
 
 class RqHandler(_Bridged):
@@ -81,16 +88,12 @@ class RqHandler(_Bridged):
 
     @classmethod
     def made_with(cls, means: Means) -> Self | None:
-        url = means.engines.redis_url
-        if means.database is None or url is None:
-            return None
-
-        def make() -> Engine:
+        def make(url: str) -> Engine:
             from foliot.handlers.bridging.rq import RqEngine  # noqa: PLC0415
 
             return RqEngine(url)
 
-        return cls._over("rq", make, means.database)
+        return cls._over_redis("rq", make, means)
 
 
 class BullmqHandler(_Bridged):
@@ -99,13 +102,9 @@ class BullmqHandler(_Bridged):
 
     @classmethod
     def made_with(cls, means: Means) -> Self | None:
-        url = means.engines.redis_url
-        if means.database is None or url is None:
-            return None
-
-        def make() -> Engine:
+        def make(url: str) -> Engine:
             from foliot.handlers.bridging.bullmq import BullmqEngine  # noqa: PLC0415
 
             return BullmqEngine(url)
 
-        return cls._over("bullmq", make, means.database)
+        return cls._over_redis("bullmq", make, means)

@@ -2,13 +2,15 @@
 
 `{"argv": ["backup", "--full"], "env": {}, "cwd", "stdin": "input"|"none", "success": [0]}`. There is no shell: what stands in
 `argv` is what the program gets. It sees the variables that the worker's settings let through, those of `env`, and the run's own.
-Off unless the worker allows it: whoever may write jobs of this type may run anything that the worker's user may.
+Off unless the worker allows it: whoever may write jobs of this type may run anything that the worker's user may, or the user that a
+worker with the rights of root is told to run them as.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 from asyncio import StreamWriter
 from asyncio.subprocess import PIPE
@@ -17,12 +19,16 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from foliot.handlers.configs import CommandConfig
+from foliot.handlers.confines import Confines
 from foliot.handlers.hearing import Heard
 from foliot.handlers.kept import Bounds, Ended, Kept, Program
 from foliot.handlers.means import Means
 from foliot.handlers.registry import Assignment, Done, failed, succeeded
 from foliot.sdk.context import Context
 
+log = logging.getLogger(__name__)
+
+NO_BOUNDS, NO_CONFINES = Bounds(), Confines()
 TAIL = 8 * 1024  # bytes of each stream in the output
 PIECE = 64 * 1024  # bytes read at once
 LONGEST_LINE = 16 * 1024  # bytes; the logbook cuts sooner, by characters
@@ -35,18 +41,31 @@ class CommandHandler:
     description: ClassVar = "Start a program on the worker's machine; exit code 0 is success."
     config_shape: ClassVar = CommandConfig
 
-    def __init__(self, passed_on: tuple[str, ...] = (), bounds: Bounds | None = None) -> None:
-        self._passed_on = passed_on
-        self._bounds = bounds or Bounds()
+    def __init__(
+        self, passed_on: tuple[str, ...] = (), bounds: Bounds = NO_BOUNDS, confines: Confines = NO_CONFINES
+    ) -> None:
+        self._bounds = bounds
+        self._confines = confines
+        user = confines.user
+        its_own = {} if user is None else user.variables
+        self._passed_on = (*passed_on, *its_own)
+        self._ours = {**os.environ, **its_own}
+        self._cwd = None if user is None else user.home
 
     @classmethod
     def made_with(cls, means: Means) -> CommandHandler | None:
-        return cls(means.command_env, means.bounds) if means.allow_commands else None
+        if not means.allow_commands:
+            return None
+        if os.geteuid() == 0 and means.confines.user is None:
+            log.warning(
+                "commands.as_root", extra={"hint": "Set FOLIOT_COMMAND_USER to run them as somebody else."}
+            )
+        return cls(means.command_env, means.bounds, means.confines)
 
     async def run(self, assignment: Assignment) -> Done:
         config, ctx = assignment.config, assignment.ctx
-        env = environment(config.get("env") or {}, self._passed_on, os.environ, ctx)
-        program = Program(config["argv"], config.get("cwd"), env, self._bounds)
+        env = environment(config.get("env") or {}, self._passed_on, self._ours, ctx)
+        program = Program(config["argv"], config.get("cwd") or self._cwd, env, self._bounds, self._confines)
         given = b"" if config.get("stdin") == "none" else json.dumps(dict(assignment.input)).encode()
         kept = await Kept.start(program, stderr=PIPE)
         try:

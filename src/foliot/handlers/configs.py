@@ -5,8 +5,16 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    WithJsonSchema,
+)
 
+from foliot.domain.handing import DEFAULT_PREFIX, DEFAULT_QUEUE
 from foliot.wire.shape import Shape, refusal
 
 _CALL = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -148,18 +156,35 @@ Arguments = Annotated[
         description="keywords: each key of the run's input is an argument; input: all of it is the only argument."
     ),
 ]
-DEFAULT_QUEUE = "jobs-{workspace}"
+HANDING = "handing"  # in the context of a validation: what may be handed over, and the slug of the workspace
+
+
+def _allowed(value: str, info: ValidationInfo) -> str:
+    handing, slug = (info.context or {}).get(HANDING, (None, ""))
+    if handing is None:
+        return value
+    if info.field_name == "queue":
+        found = handing.refusal_of_queue(value, slug, info.data.get("prefix", DEFAULT_PREFIX))
+    else:
+        found = handing.refusal_of_task(info.field_name, value)
+    if found is not None:
+        raise refusal("handing", found.message, found.hint)
+    return value
+
+
+Task = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_allowed)]
+AllowedQueue = Annotated[QueueName, AfterValidator(_allowed), Field(validate_default=True)]
 
 
 class CeleryConfig(Shape):
-    task: str = Field(min_length=1, max_length=500, examples=["shop.tasks.sync"])
-    queue: QueueName = DEFAULT_QUEUE
+    task: Task = Field(examples=["shop.tasks.sync"])
+    queue: AllowedQueue = DEFAULT_QUEUE
     arguments: Arguments = "keywords"
 
 
 class RqConfig(Shape):
-    function: Annotated[str, AfterValidator(_function)] = Field(max_length=500, examples=["shop.tasks.sync"])
-    queue: QueueName = DEFAULT_QUEUE
+    function: Annotated[Task, AfterValidator(_function)] = Field(examples=["shop.tasks.sync"])
+    queue: AllowedQueue = DEFAULT_QUEUE
     arguments: Arguments = "keywords"
     serializer: Literal["pickle", "json"] = Field(
         default="pickle", description="The one that the workers of this queue use; pickle is RQ's own choice."
@@ -167,11 +192,6 @@ class RqConfig(Shape):
 
 
 class BullmqConfig(Shape):
-    name: str = Field(
-        min_length=1,
-        max_length=500,
-        examples=["sync"],
-        description="The job's name; its data is the run's input.",
-    )
-    queue: QueueName = DEFAULT_QUEUE
-    prefix: Name = Field(default="bull", description="Of all keys that the queue has in Redis.")
+    name: Task = Field(examples=["sync"], description="The job's name; its data is the run's input.")
+    prefix: Name = Field(default=DEFAULT_PREFIX, description="Of all keys that the queue has in Redis.")
+    queue: AllowedQueue = DEFAULT_QUEUE  # after the prefix, which is judged with it

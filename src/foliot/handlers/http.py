@@ -48,7 +48,7 @@ class HttpHandler:
 
     @classmethod
     def made_with(cls, means: Means) -> HttpHandler:
-        return cls(Egress(networks(means.egress_allow)))
+        return cls(Egress(networks(means.reach.egress_allow)))
 
     async def run(self, assignment: Assignment) -> Done:
         done = await self._exchange(assignment)

@@ -1,25 +1,32 @@
 """A keeper: a small process that starts one program for a worker, and lets nothing of it live on when it must end.
 
 What the program starts stays below the keeper, also what goes to the background in a session of its own: the kernel gives
-orphans to the nearest keeper above them. Its orders come on a socket as one line of JSON; then `T` asks the program to end,
-`G` its whole group, and the end of the line, which is also the end of the worker, ends everything. What became of the program
-goes back the same way. Standard library only and run without `site`: it must start in a blink.
+orphans to the nearest keeper above them. Its orders come on a socket, marshalled behind their length; then `T` asks the program to
+end, `G` its whole group, and the end of the line, which is also the end of the worker, ends everything. What became of the program
+goes back as a line, a literal of Python.
+
+It must start in a blink, and each program has one. So it is imported by an interpreter without `site`, compiled once, and asks for
+modules that are part of the interpreter or small: `enum`, which `signal` brings along, `json`, `contextlib` and `ctypes` would each cost more
+than all that is done here.
 """
 
 from __future__ import annotations
 
-import ctypes
-import json
+import _ctypes
+import _signal as signal  # type: ignore[import-not-found]  # `signal` itself without its enumerations
+import marshal
 import os
 import resource
 import select
-import signal
 import sys
-from contextlib import suppress
 from time import monotonic
-from typing import Any
 
-SET_PDEATHSIG, SET_CHILD_SUBREAPER = 1, 36  # of prctl
+TYPE_CHECKING = False  # `typing` is not small
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+SET_PDEATHSIG, SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVS = 1, 36, 38  # of prctl
 LOOK_EVERY = 1.0  # seconds between counts of the family
 AGAIN = 0.02  # seconds until those who were killed are looked for again
 GIVE_UP = 5.0  # seconds after which somebody cannot be killed at all, such as who waits for a dead disk
@@ -35,9 +42,11 @@ def main() -> None:
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     if orders := _orders(line):
-        told = Keeper(json.loads(orders), line, woken).keep()
-        with suppress(OSError):  # nobody listens any more
-            os.write(line, json.dumps(told).encode() + b"\n")
+        told = Keeper(marshal.loads(orders), line, woken).keep()  # noqa: S302  # by our own worker
+        try:
+            os.write(line, f"{told!r}\n".encode())
+        except OSError:  # nobody listens any more
+            return
 
 
 class Keeper:
@@ -81,8 +90,7 @@ class Keeper:
                 if not asked:
                     return
                 kill_at = kill_at or monotonic() + self._orders["stops_within"]
-                with suppress(ProcessLookupError):
-                    (os.killpg if asked == b"G" else os.kill)(self._program, signal.SIGTERM)
+                _send(os.killpg if asked == b"G" else os.kill, self._program, signal.SIGTERM)
 
     def _end_all(self) -> bool:
         """Whoever has no children has no descendants either, since orphans become ours."""
@@ -91,16 +99,13 @@ class Keeper:
             if monotonic() > give_up_at:
                 return False
             for pid in descendants(os.getpid()):
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+                _send(os.kill, pid, signal.SIGKILL)
             select.select([self._woken], [], [], AGAIN)
         return True
 
     def _reap(self) -> bool:
         """Whether any child is left."""
-        with suppress(BlockingIOError):
-            while os.read(self._woken, 4096):
-                pass
+        _drain(self._woken)
         try:
             while (found := os.waitpid(-1, os.WNOHANG))[0]:
                 if found[0] == self._program:
@@ -122,10 +127,12 @@ def descendants(root: int, enough: int | None = None) -> list[int]:
 
 def _children(pid: int) -> list[int]:
     found: list[int] = []
-    with suppress(OSError):
+    try:
         for thread in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{thread}/children") as children:
                 found += map(int, children.read().split())
+    except OSError:  # it is gone
+        return found
     return found
 
 
@@ -137,9 +144,9 @@ def _started(orders: dict[str, Any]) -> int:
         try:
             _become(orders)
         except OSError as error:
-            os.write(fail, json.dumps([error.errno, error.strerror, str(error.filename)]).encode())
-        except ValueError as error:
-            os.write(fail, json.dumps([0, str(error), orders["argv"][0]]).encode())
+            os.write(fail, marshal.dumps((error.errno, error.strerror, str(error.filename))))
+        except Exception as error:  # noqa: BLE001  # whatever it is, it must be told
+            os.write(fail, marshal.dumps((0, str(error), orders["argv"][0])))
         finally:
             os._exit(127)
     os.close(fail)
@@ -148,13 +155,12 @@ def _started(orders: dict[str, Any]) -> int:
         problem = reader.read()  # nothing, once it is another program: the pipe closes itself then
     if problem:
         os.waitpid(pid, 0)
-        raise OSError(*json.loads(problem))
+        raise OSError(*marshal.loads(problem))  # noqa: S302  # by our own child
     return pid
 
 
 def _become(orders: dict[str, Any]) -> None:
     os.setsid()
-    _prctl(SET_PDEATHSIG, signal.SIGKILL)
     for each in (
         signal.SIGINT,
         signal.SIGTERM,
@@ -165,17 +171,50 @@ def _become(orders: dict[str, Any]) -> None:
     ):
         signal.signal(each, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if orders["memory"]:
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        memory = orders["memory"] if most == resource.RLIM_INFINITY else min(orders["memory"], most)
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    _bound(resource.RLIMIT_AS, orders["memory"])
+    _bound(resource.RLIMIT_FSIZE, orders["file_size"])
+    _bound(resource.RLIMIT_NPROC, orders["user_processes"])
+    if orders["umask"] is not None:
+        os.umask(orders["umask"])
+    if orders["user"] is not None:
+        _change_to(*orders["user"])
+    _prctl(SET_PDEATHSIG, signal.SIGKILL)  # after that: whoever changes loses it
     if orders["cwd"] is not None:
         os.chdir(orders["cwd"])
-    argv, env = orders["argv"], os.environ if orders["env"] is None else orders["env"]
-    try:
-        os.execvpe(argv[0], argv, env)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, argv[0]) from None
+    _exec(orders["argv"], dict(os.environ) if orders["env"] is None else orders["env"])
+
+
+def _exec(argv: list[str], env: dict[str, str]) -> None:
+    """As `os.execvpe` does, which imports a module on the way: our library need not be there for another user to read."""
+    name = argv[0]
+    folders = [""] if "/" in name else [f"{each}/" for each in env.get("PATH", os.defpath).split(":")]
+    problem: OSError | None = None
+    for folder in folders:
+        try:
+            os.execve(folder + name, argv, env)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            problem = problem or error
+        except OSError as error:  # it is there, and this is what people want to know
+            problem = error
+    assert problem is not None
+    raise OSError(problem.errno, problem.strerror, name)
+
+
+def _bound(what: int, wanted: int | None) -> None:
+    if wanted:
+        _, most = resource.getrlimit(what)
+        least = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+        resource.setrlimit(what, (least, least))
+
+
+def _change_to(uid: int, gid: int, groups: tuple[int, ...]) -> None:
+    """Another user for good: programs that lend their owner's rights lend nothing from here on."""
+    for each in (0, 1, 2):
+        os.fchown(each, uid, gid)  # or it could not open /dev/stderr, which is its own
+    os.setgroups(groups)
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+    _prctl(SET_NO_NEW_PRIVS, 1)
 
 
 def _let_go_of_its_pipes() -> None:
@@ -186,13 +225,15 @@ def _let_go_of_its_pipes() -> None:
 
 
 def _orders(line: int) -> bytes:
-    """One line. Nothing after it is read yet: that is for later."""
-    found = b""
-    while not found.endswith(b"\n"):
-        piece = os.read(line, 65536)
+    """All of them, or nothing. What comes after them is not read yet: that is for later."""
+    found, wanted = b"", 4
+    while len(found) < wanted:
+        piece = os.read(line, wanted - len(found))
         if not piece:
             return b""
         found += piece
+        if len(found) == wanted == 4:
+            found, wanted = b"", int.from_bytes(found, "big")
     return found
 
 
@@ -203,9 +244,23 @@ def _read(line: int) -> bytes:
         return b""
 
 
+def _drain(woken: int) -> None:
+    try:
+        while os.read(woken, 4096):
+            pass
+    except BlockingIOError:
+        return
+
+
+def _send(send: Callable[[int, int], None], pid: int, number: int) -> None:
+    try:
+        send(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
 def _prctl(what: int, value: int) -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(what, value, 0, 0, 0)
-
-
-if __name__ == "__main__":
-    main()
+    """As `ctypes` would, which takes longer to import than everything else here."""
+    ourselves = _ctypes.dlopen(None, 2)  # type: ignore[arg-type]  # as `ctypes.CDLL(None)` does
+    address = _ctypes.dlsym(ourselves, "prctl")
+    _ctypes.call_function(address, (what, value, 0, 0, 0))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import marshal
 import signal
 import socket
 import sys
+from ast import literal_eval
 from asyncio import StreamReader, StreamWriter
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping, Sequence
@@ -15,9 +16,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from foliot.handlers import keeper
+from foliot.handlers.confines import Confines
 
 STOPS_WITHIN = 1.0  # seconds between the polite signal and the other one
 SLACK = 1.0  # seconds that a keeper may take beyond what it promises
+# Without `site`, and imported rather than run, so that it is compiled once. Its folder comes last: it has modules called as the
+# library's own are.
+KEEPER = (
+    "-I",
+    "-S",
+    "-c",
+    f"import sys; sys.path.append({str(Path(keeper.__file__).parent)!r}); import keeper; keeper.main()",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +49,20 @@ class Program:
     cwd: str | None = None  # None: that of the worker
     env: Mapping[str, str] | None = None  # None: that of the worker
     bounds: Bounds = Bounds()
+    confines: Confines = Confines()
 
-    def as_line(self) -> bytes:
+    def as_orders(self) -> bytes:
+        """For a keeper, which runs in the same interpreter: it needs no module to read them, and they come with their length."""
         orders = {
             "argv": list(self.argv),
             "cwd": self.cwd,
             "env": None if self.env is None else dict(self.env),
             "stops_within": STOPS_WITHIN,
             **asdict(self.bounds),
+            **self.confines.orders,
         }
-        return json.dumps(orders).encode() + b"\n"
+        packed = marshal.dumps(orders)
+        return len(packed).to_bytes(4, "big") + packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +92,7 @@ class Kept:
     async def start(cls, program: Program, *, stderr: int | None = None) -> Kept:
         ours, theirs = socket.socketpair()
         with theirs:
-            command = (sys.executable, "-I", "-S", str(Path(keeper.__file__)), str(theirs.fileno()))
+            command = (sys.executable, *KEEPER, str(theirs.fileno()))
             # In a session of its own: a Ctrl-C in the terminal is for the server.
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -89,7 +103,7 @@ class Kept:
                 start_new_session=True,
             )
         told, orders = await asyncio.open_connection(sock=ours)
-        orders.write(program.as_line())
+        orders.write(program.as_orders())
         return cls(process, told, orders)
 
     @property
@@ -133,7 +147,7 @@ class Kept:
 def _ended(line: bytes) -> Ended:
     if not line:
         return Ended(signal="SIGKILL", why="Its keeper was killed.")
-    told = json.loads(line)
+    told = literal_eval(line.decode())
     if "not_started" in told:
         return Ended(why=told["not_started"])
     code, crowded = told["code"], told["crowded"]

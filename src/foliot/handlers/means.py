@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from foliot.handlers.confines import Confines
 from foliot.handlers.kept import Bounds
+from foliot.handlers.reach import NO_REACH, Reach
 from foliot.services import Database
 
 
@@ -22,9 +24,10 @@ class Means:
     """A handler's class takes what it needs in `made_with`; one that needs nothing is made without."""
 
     database: Database | None = None  # None on a host, which speaks HTTP alone
-    egress_allow: tuple[str, ...] = ()  # networks that requests may go to beside the public internet
+    reach: Reach = NO_REACH  # of jobs, beside the public internet
     allow_commands: bool = False
     command_env: tuple[str, ...] = ()  # names of our variables that commands may see
     python_packages: tuple[str, ...] = ()  # installed ones whose plain functions jobs may name
     bounds: Bounds = Bounds()  # of each process that is started for a run
+    confines: Confines = Confines()  # of commands besides
     engines: Engines = Engines()

@@ -14,7 +14,7 @@ from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.run import Trigger
 from foliot.domain.schedule import PlannedTime
-from foliot.services.in_hand import note, refuse_archived, take
+from foliot.services.in_hand import note, refuse_archived, refuse_switched_off, take
 from foliot.services.making import Asked, make
 from foliot.storage import runs
 from foliot.storage.runs import Recorded
@@ -58,6 +58,7 @@ async def backfill(
         hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
         row = hand.row
         refuse_archived(row, "be backfilled")
+        refuse_switched_off(hand)
         end = _checked_end(row, start, end, tx.now)
         known = _Known(await runs.recorded_between(tx, job_id, start, end), row.schedule_rev, skipped=skipped)
         times = times_to_fill(hand.job.timetable, start, end, known.has)

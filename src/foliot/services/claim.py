@@ -116,7 +116,7 @@ def _acting_for(database: Database, workspace_id: WorkspaceId | None) -> Abstrac
 
 
 async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
-    """Also tells how many runs were found and put in line behind a cap."""
+    """Also tells how many runs were found and put in line: behind a cap, or since their type is switched off."""
     if claimer.workspace_id is not None:
         return await _claim_bound(tx, claimer, claimer.workspace_id)
     turns, queue = claimer.turns, claimer.queue
@@ -168,7 +168,7 @@ async def _next_in_turn(tx: Tx, claimer: Claimer, after: UUID, most: int) -> tup
 
 
 async def _take(tx: Tx, claimer: Claimer, served: Sequence[Served]) -> tuple[list[Claimed], int]:
-    """An equal share of each workspace, those without caps first."""
+    """An equal share of each workspace, those without caps and with all types on first."""
     worker_id, queue, types, permits = claimer.worker_id, claimer.queue, claimer.types, claimer.permits
     share = max(1, permits // len(served))
     claimed: list[Claimed] = []

@@ -27,8 +27,9 @@ from foliot.domain.schedule import SkipReason
 from foliot.domain.settlement import Settlement
 from foliot.domain.starting import MayNot, may_start
 from foliot.services.settling import Settling
-from foliot.storage import dependencies, runs, waiting
+from foliot.storage import dependencies, job_types, runs, waiting
 from foliot.storage.definitions import Unreadable
+from foliot.storage.job_types import Off
 from foliot.storage.runs import Made
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,7 @@ async def _wake_behind(settling: Settling, ended: Sequence[tuple[RunFacts, Settl
     if not upstreams:
         return
     whens = {row.job_id: row.rules.spec.depends_when for row in settling.rows.values()}
+    off = await job_types.off_among(settling.tx, {row.workspace_id for row in settling.rows.values()})
     for job_id, edges in (await dependencies.facts(settling.tx, whens)).items():
         if any(edge.edge.upstream in upstreams for edge in edges.edges):
             if isinstance(
@@ -78,7 +80,7 @@ async def _wake_behind(settling: Settling, ended: Sequence[tuple[RunFacts, Settl
                     "dependent.not_woken", extra={"job": str(job_id), "why": "its rules cannot be read"}
                 )
                 continue
-            dependent = _Dependent(settling, job_id, edges)
+            dependent = _Dependent(settling, job_id, edges, off)
             if settling.status_of(job_id) is JobStatus.ACTIVE:
                 await dependent.wake(ended)
             await dependent.ask_gate()
@@ -86,12 +88,15 @@ async def _wake_behind(settling: Settling, ended: Sequence[tuple[RunFacts, Settl
 
 
 class _Dependent:
-    def __init__(self, settling: Settling, job_id: JobId, edges: Dependencies) -> None:
+    def __init__(
+        self, settling: Settling, job_id: JobId, edges: Dependencies, off: Off = frozenset()
+    ) -> None:
         self.settling = settling
         self.tx = settling.tx
         self.row = settling.rows[job_id]
         self.job_id = job_id
         self.edges = edges
+        self.is_off = bool(off) and (self.row.workspace_id, self.row.rules.spec.type) in off
 
     async def wake(self, ended: Sequence[tuple[RunFacts, Settlement]]) -> None:
         for run, settlement in ended:
@@ -132,7 +137,9 @@ class _Dependent:
         allowed = may_start(facts.job.timetable, max(now, found.not_before))
         run_id = RunId(self.tx.new_id())
         skip, waits_for, at, until = None, None, found.not_before, None
-        if isinstance(allowed, MayNot):
+        if self.is_off:
+            skip = SkipReason.TYPE_DISABLED
+        elif isinstance(allowed, MayNot):
             skip = allowed.reason
         elif admission is Admission.SKIP:
             skip = SkipReason.OVERLAP

@@ -183,7 +183,7 @@ class _Edit:
         await jobs.edit(tx, job_id, definition, self.before.revision + 1, schedule_rev, self.author)
         if definition.spec.calendars != self.before.definition.spec.calendars:
             await calendars.link(tx, job_id, definition.spec.calendars)
-        await write_references(tx, job_id, definition.config, self.by, self.before.definition.config)
+        await write_references(tx, job_id, definition, self.by, self.before.definition)
         await standing.redirect(tx, old, definition.spec)
         if old.waiting and not rules.is_exclusive and old.status not in STOPPED:
             settling = self.hand.settling(tx, row)

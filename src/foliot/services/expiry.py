@@ -85,7 +85,7 @@ async def _finish(settling: Settling) -> None:
 async def _put_off(settling: Settling, late: Late) -> bool:
     """Whether it waits for something else before it may start, or for its calendar to open from here on."""
     tx, job = settling.tx, settling.facts_of(late.job_id).job
-    if late.waits_for in (WaitsFor.TURN, WaitsFor.FREEZE):  # asked again when that has come
+    if late.waits_for in (WaitsFor.TURN, WaitsFor.FREEZE, WaitsFor.TYPE):  # asked again when that has come
         await waiting.hold_until(tx, late.run_id, late.waits_for, None)
         return True
     allowed = may_start_by(late.trigger, job.timetable, tx.now)

@@ -89,6 +89,14 @@ def refuse_archived(row: TimerRow, what: str) -> None:
         )
 
 
+def refuse_switched_off(hand: InHand) -> None:
+    if hand.around.is_off(hand.row):
+        raise Conflict(
+            f"Jobs of type {hand.row.rules.spec.type} are switched off in this workspace.",
+            hint="An administrator can switch the type on again: PUT /job-types/{type}.",
+        )
+
+
 async def note(
     tx: Tx,
     action: str,

@@ -6,12 +6,19 @@ from dataclasses import dataclass, field
 
 from foliot.domain.access import Actor
 from foliot.domain.ids import WorkspaceId
+from foliot.domain.run import WaitsFor
+from foliot.services.dependents import wake_dependents
 from foliot.services.in_hand import note
-from foliot.storage import fleet, job_types
+from foliot.services.loading import look_around
+from foliot.services.settling import Settling
+from foliot.storage import fleet, job_types, timers, waiting
 from foliot.storage.job_types import SwitchedOff, TypeTold
 from foliot.storage.tx import Database, Role
 
-__all__ = ["Seen", "SwitchedOff", "TypeTold", "look", "switch", "told"]
+__all__ = ["Seen", "SwitchedOff", "TypeTold", "let_go", "look", "switch", "told"]
+
+BATCH = 200
+MOST_BATCHES = 50  # a caller waits for; the sweeper does the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,9 @@ async def told(database: Database, workspace_id: WorkspaceId, name: str) -> Type
 async def switch(
     database: Database, workspace_id: WorkspaceId, name: str, by: Actor, *, enabled: bool, reason: str = ""
 ) -> None:
-    """Off, planned times of such jobs are skipped, and nobody can run one by hand. What is under way, or stands in line, goes on."""
+    """Off, nothing of such jobs starts any more. What would be made by a schedule or a dependency is recorded as skipped, what somebody
+    asks for is refused, what there is already is held and goes on when the type is on again. What is under way ends as it would.
+    """
     async with database.tx(Role.APP, workspace_id) as tx:
         before = (await job_types.off(tx)).get(name)
         if enabled:
@@ -49,3 +58,24 @@ async def switch(
             now = {"enabled": enabled, "reason": "" if enabled else reason}
             action = "job_type.enabled" if enabled else "job_type.disabled"
             await note(tx, action, ("job_type", name), by, before=was, after=now)
+    if enabled and before is not None:
+        for _ in range(MOST_BATCHES):
+            if await _let_go(database, Role.APP, workspace_id, BATCH) < BATCH:
+                break
+
+
+async def let_go(database: Database, limit: int = BATCH) -> int:
+    """For the sweeper: what a claim still held when its type was just switched on. Answers with how many were looked at."""
+    return await _let_go(database, Role.ENGINE, None, limit)
+
+
+async def _let_go(database: Database, role: Role, workspace_id: WorkspaceId | None, limit: int) -> int:
+    async with database.tx(role, workspace_id) as tx:
+        found = await job_types.to_let_go(tx, limit)
+        if found:
+            rows = await timers.lock_with_dependents(tx, set(found.values()))
+            settling = Settling(tx, rows, await look_around(tx, rows.values()))
+            await settling.release(await waiting.still(tx, list(found), WaitsFor.TYPE))
+            await settling.write()
+            await wake_dependents(settling)
+    return len(found)

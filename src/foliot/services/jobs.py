@@ -64,7 +64,7 @@ async def create(
             await calendars.link(tx, job_id, spec.calendars)
         if definition.depends_on:
             await write_edges(tx, job_id, spec.schedule, definition.depends_on)
-        await write_references(tx, job_id, definition.config, by)
+        await write_references(tx, job_id, definition, by)
         await check_room(database, tx, by.quotas)
         await note(tx, "job.created", ("job", job_id), by, after={"definition": definition_json(definition)})
         return Created(job_id, status, timer.next_at)

@@ -1,7 +1,8 @@
 """Caps on how many runs are under way at once: of a workspace as a whole, and of each concurrency key.
 
 A claim takes permits and a lease that goes gives them back, both under the locks of the limit rows. A run over a cap stands in
-`waiting` until a permit comes free. A workspace without caps pays one index probe.
+`waiting` until a permit comes free. A workspace without caps pays one index probe. Types that are switched off are held at the same
+door, whatever made their runs ready.
 """
 
 from __future__ import annotations
@@ -100,7 +101,10 @@ async def take_within_limits(
     workspaces: Sequence[WorkspaceId],
     share: int,
 ) -> tuple[list[Claimed], int]:
-    """What the caps allow is leased; what they do not stands in line from now on. Answers with the leases and the length of that line."""
+    """What the caps allow is leased; what they do not stands in line from now on, as does what is of a type that is switched off.
+
+    Answers with the leases and the length of that line.
+    """
     return await take_asked(tx, worker_id, await limits.ask(tx, queue, types, workspaces, share))
 
 
@@ -110,13 +114,16 @@ async def take_asked(
     """The same of runs that are in hand already, for a host where one is named."""
     if not asked:
         return [], 0
+    off = [run_id for run_id, permit in asked.items() if permit.is_off]
+    await waiting.hold_ready(tx, off, WaitsFor.TYPE)
+    asked = {run_id: permit for run_id, permit in asked.items() if not permit.is_off} if off else asked
     caps = await limits.lock(tx, asked.values())
     taken, held = _admit(asked, caps)
     claimed = await limits.take(tx, worker_id, taken, host_id)
     used = Counter(name for run in claimed for name in asked[run.run_id].names if name in caps)
     await limits.use(tx, used)
     await waiting.hold_ready(tx, held, WaitsFor.LIMIT)
-    return claimed, len(held)
+    return claimed, len(held) + len(off)
 
 
 async def give_back(tx: Tx, permits: Sequence[Permit]) -> None:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 from foliot.domain.dependencies import Dependencies
 from foliot.domain.freezing import Freeze
-from foliot.domain.ids import CalendarId, JobId, WorkspaceId
+from foliot.domain.ids import CalendarId, JobId
 from foliot.domain.job import Job
 from foliot.domain.records import DueJob
 from foliot.domain.schedule import Calendar
 from foliot.storage import calendars, dependencies, freezes, job_types
 from foliot.storage.freezes import Scoped
+from foliot.storage.job_types import Off
 from foliot.storage.timer_rows import TimerRow
 from foliot.storage.tx import Tx
 
@@ -24,7 +25,7 @@ class Around:
     calendars: dict[CalendarId, Calendar] = field(default_factory=dict)
     freezes: tuple[Scoped, ...] = ()
     gates: dict[JobId, Dependencies] = field(default_factory=dict)
-    off: frozenset[tuple[WorkspaceId, str]] = frozenset()  # types that are switched off, by workspace
+    off: Off = frozenset()
 
     def job(self, row: TimerRow) -> Job:
         mine = tuple(self.calendars[each] for each in row.rules.spec.calendars if each in self.calendars)
@@ -65,7 +66,7 @@ async def look_around(
     *,
     gates: bool = False,
     frozen: Sequence[Scoped] | None = None,
-    off: frozenset[tuple[WorkspaceId, str]] | None = None,
+    off: Off | None = None,
 ) -> Around:
     """`frozen` are the freezes since the earliest cursor, and `off` the types that are switched off, where they are known already.
 
@@ -81,5 +82,9 @@ async def look_around(
         calendars=await calendars.by_ids(tx, named) if named else {},
         freezes=tuple(frozen),
         gates=await dependencies.facts(tx, gated),
-        off=off if off is not None else await job_types.off_anywhere(tx) if gates else frozenset(),
+        off=await _switched_off(tx, rows) if off is None and gates else off or frozenset(),
     )
+
+
+async def _switched_off(tx: Tx, rows: Sequence[TimerRow]) -> Off:
+    return await job_types.off_among(tx, {row.workspace_id for row in rows})

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from foliot.domain.access import Actor
+from foliot.domain.definition import Definition
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.references import Reference, names, references, resolved
@@ -26,18 +27,19 @@ class Resolved(NamedTuple):
 
 
 async def write_references(
-    tx: Tx, job_id: JobId, config: Config, by: Actor, before: Config | None = None
+    tx: Tx, job_id: JobId, definition: Definition, by: Actor, before: Definition | None = None
 ) -> None:
     """After the job itself. Refuses the names of secrets that are not there, or that were not given to the agent who writes.
 
-    A configuration that stays as it was is not asked about again: what became of its secrets shows when it runs.
+    A job that stays as it was is not asked about again: what became of its secrets shows when it runs. One that goes elsewhere with
+    them, to another type, host or queue, is.
     """
-    if config == before:
+    if before is not None and _sends(before) == _sends(definition):
         return
-    found = list(references(config))
+    found = list(references(definition.config))
     if found:
         await _check(tx, found, by)
-    if found or (before is not None and names(before)):
+    if found or (before is not None and names(before.config)):
         await secrets.link(tx, job_id, {each.name for each in found})
 
 
@@ -53,6 +55,12 @@ async def resolve(
         _resolved(config, {name: values[name] for name in mine})
         for config, mine in zip(configs, wanted, strict=True)
     ]
+
+
+def _sends(definition: Definition) -> tuple[object, ...]:
+    """What goes out when it runs, and to whom."""
+    spec = definition.spec
+    return definition.config, spec.type, spec.target, spec.queue
 
 
 async def _check(tx: Tx, found: list[Reference], by: Actor) -> None:

@@ -18,7 +18,7 @@ from foliot.domain.quotas import check_size
 from foliot.domain.run import Trigger
 from foliot.domain.schedule import PlannedTime, preview
 from foliot.services.dependents import wake_dependents
-from foliot.services.in_hand import InHand, no_such, note, refuse_archived, take
+from foliot.services.in_hand import InHand, no_such, note, refuse_archived, refuse_switched_off, take
 from foliot.services.making import Asked, make
 from foliot.storage import jobs, leases, runs, timer_moves
 from foliot.storage.runs import RunRecord
@@ -270,11 +270,7 @@ def _to_pass(
 
 def _check_may_run(tx: Tx, hand: InHand, *, override: bool) -> None:
     refuse_archived(hand.row, "run")
-    if hand.around.is_off(hand.row):
-        raise Conflict(
-            f"Jobs of type {hand.row.rules.spec.type} are switched off in this workspace.",
-            hint="An administrator can switch the type on again: PUT /job-types/{type}.",
-        )
+    refuse_switched_off(hand)
     freeze = freeze_at(hand.around.freezes_of(hand.row), tx.now)
     if freeze is not None and not override:
         until = "until it is lifted" if freeze.end_at is None else f"until {freeze.end_at.isoformat()}"

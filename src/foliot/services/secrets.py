@@ -8,6 +8,7 @@ from uuid import UUID
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, Invalid, StaleRevision
 from foliot.domain.ids import JobId, PrincipalId, SecretId, WorkspaceId
+from foliot.domain.quotas import Quotas, check_secrets
 from foliot.services.in_hand import no_such, note
 from foliot.services.master_key import check_key
 from foliot.services.vault import Vault, purpose
@@ -38,6 +39,7 @@ async def create(
         key_id, box = vault.seal(purpose(workspace_id, secret_id, 1), plain)
         await secrets.insert(tx, secret_id, name, given, key_id, box)
         await _check_open(tx, workspace_id)
+        await _check_room(tx, by.quotas)
         after = {"name": name, "version": 1, "agents": _told(given)}
         await note(tx, "secret.created", ("secret", secret_id), by, after=after)
     return secret_id
@@ -160,6 +162,13 @@ async def _check_open(tx: Tx, workspace_id: WorkspaceId) -> None:
     home = await workspaces.by_id(tx, workspace_id)
     if home is None or home.archived_at is not None:
         raise Conflict("This workspace is archived.", hint="Make a new one.")
+
+
+async def _check_room(tx: Tx, quotas: Quotas) -> None:
+    """After the insert. Those who make secrets of one workspace go one after the other from here on, so that two cannot share the last place."""
+    if quotas.secrets is not None:
+        await workspaces.lock_room(tx)
+        check_secrets(quotas, await secrets.counted(tx))
 
 
 async def _known(tx: Tx, agents: Sequence[PrincipalId]) -> tuple[PrincipalId, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from foliot.services import expiry, freezes, limits
+from foliot.services import expiry, freezes, job_types, limits
 from foliot.storage.tx import Database
 
 BATCH = 200
@@ -28,13 +28,14 @@ async def tend(database: Database, limit: int = BATCH) -> Tended:
     ended = await expiry.expire(database, limit)
     opened = await expiry.open_windows(database, limit)
     answered = await expiry.answer_gates(database, limit)
+    switched_on = await job_types.let_go(database, limit)
     miscounted = await limits.recount(database)
     return Tended(
         held,
-        thawed.runs + opened,
+        thawed.runs + opened + switched_on,
         ended,
         answered,
         thawed.timers,
         miscounted,
-        thawed.is_full or max(held, ended, opened, answered) >= limit,
+        thawed.is_full or max(held, ended, opened, answered, switched_on) >= limit,
     )

@@ -52,8 +52,8 @@ async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> 
             return Ticked()
         # Asked once the timers are locked: a freeze that comes later waits for them.
         frozen = await freezes.since(tx, min(due.earliest_cursor(taken), tx.now))
-        off = await job_types.off_anywhere(tx)
-        plain, rows = due.split(taken, tx.now, may_be_plain=not (frozen or off or is_careful))
+        off = await job_types.off_among(tx, due.workspaces_of(taken))
+        plain, rows = due.split(taken, tx.now, may_be_plain=not (frozen or is_careful), off=off)
         recorded = await due.fire_plainly(tx, plain)
         if not rows:
             return Ticked(len(taken), recorded)

@@ -60,7 +60,7 @@ async def hindrance(
         workers, off = await explaining.alive_workers(tx), await job_types.off(tx)
         host = None if target is None else await hosts.resolve(tx, workspace_id, target)
     if kind in off:
-        return f'Jobs of type "{kind}" are switched off in this workspace: their planned times are skipped.'
+        return f'Jobs of type "{kind}" are switched off in this workspace: nothing of them starts.'
     if target is not None:
         there = [] if host is None else [each for each in workers if each.host_id == host.id]
         if host is None or not there or any(each.does(host.id, kind) for each in there):

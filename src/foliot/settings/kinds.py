@@ -60,6 +60,22 @@ class WholeNumber:
 
 
 @dataclass(frozen=True, slots=True)
+class Octal:
+    most: int
+
+    @property
+    def must_be(self) -> str:
+        return f"an octal number between 0 and {self.most:o}, such as 027"
+
+    def read(self, raw: object, base: Path) -> int:
+        text = raw.strip() if isinstance(raw, str) else ""
+        number = int(text.removeprefix("0o") or "x", 8)
+        if not 0 <= number <= self.most:
+            raise ValueError
+        return number
+
+
+@dataclass(frozen=True, slots=True)
 class YesOrNo:
     must_be: str = "yes or no"
 
@@ -130,11 +146,8 @@ class Networks:
     must_be: str = "networks such as 10.0.0.0/8, divided by commas, or none"
 
     def read(self, raw: object, base: Path) -> tuple[str, ...]:
-        parts = raw.split(",") if isinstance(raw, str) else raw
-        if not isinstance(parts, list):
-            raise ValueError  # noqa: TRY004
-        names = [part.strip() for part in parts if part.strip()]
-        return () if names == ["none"] else tuple(str(ip_network(name)) for name in names)
+        names = _words(raw)
+        return () if names == ("none",) else tuple(str(ip_network(name)) for name in names)
 
 
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
@@ -146,10 +159,7 @@ class Queues:
     must_be: str = "names of queues divided by commas, or * for all of them"
 
     def read(self, raw: object, base: Path) -> tuple[str, ...]:
-        parts = raw.split(",") if isinstance(raw, str) else raw
-        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-            raise ValueError
-        names = tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+        names = _words(raw)
         if not names or ("*" in names and len(names) > 1):
             raise ValueError
         return names
@@ -166,10 +176,7 @@ class SomeOf:
         return f"one or more of {', '.join(self.words)}, divided by commas"
 
     def read(self, raw: object, base: Path) -> tuple[str, ...]:
-        parts = raw.split(",") if isinstance(raw, str) else raw
-        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-            raise ValueError
-        named = {part.strip().lower() for part in parts if part.strip()}
+        named = {word.lower() for word in _words(raw)}
         if not named or named - set(self.words):
             raise ValueError
         return tuple(word for word in self.words if word in named)
@@ -180,10 +187,7 @@ class Variables:
     must_be: str = "names of environment variables divided by commas"
 
     def read(self, raw: object, base: Path) -> tuple[str, ...]:
-        parts = raw.split(",") if isinstance(raw, str) else raw
-        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-            raise ValueError
-        names = tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+        names = _words(raw)
         if not all(_VARIABLE.fullmatch(name) for name in names):
             raise ValueError
         return names
@@ -199,13 +203,32 @@ class Packages:
     must_be: str = "names of Python packages divided by commas"
 
     def read(self, raw: object, base: Path) -> tuple[str, ...]:
-        parts = raw.split(",") if isinstance(raw, str) else raw
-        if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-            raise ValueError
-        names = tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+        names = _words(raw)
         if not all(_PACKAGE.fullmatch(name) for name in names):
             raise ValueError
         return names
 
 
 _PACKAGE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    must_be: str = "names or patterns divided by commas, where ** stands for anything, or none"
+
+    def read(self, raw: object, base: Path) -> tuple[str, ...]:
+        names = _words(raw)
+        if not names or any(not _PATTERN.fullmatch(name) for name in names):
+            raise ValueError
+        return () if names == ("none",) else names
+
+
+_PATTERN = re.compile(r"[^\s\x00-\x1f]{1,500}")
+
+
+def _words(raw: object) -> tuple[str, ...]:
+    """Divided by commas, or a list already; each once, in the order given."""
+    parts = raw.split(",") if isinstance(raw, str) else raw
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise ValueError
+    return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))

@@ -14,8 +14,10 @@ from foliot.settings.kinds import (
     Folder,
     Kind,
     Networks,
+    Octal,
     OneOf,
     Packages,
+    Patterns,
     PostgresUrl,
     Queues,
     SomeOf,
@@ -232,7 +234,7 @@ class Settings:
         default=False,
         metadata=as_row(
             YesOrNo(),
-            "Whether the worker runs jobs of type command: programs of this machine, as the worker's own user.",
+            "Whether the worker runs jobs of type command: programs of this machine, as the worker's own user or that of command_user.",
         ),
     )
     command_env: tuple[str, ...] = field(
@@ -240,6 +242,35 @@ class Settings:
         metadata=as_row(
             Variables(),
             "Variables of the worker's environment that commands get, divided by commas; FOLIOT_ ones cannot be named.",
+        ),
+    )
+    command_user: str | None = field(
+        default=None,
+        metadata=as_row(
+            Text(),
+            "Whom a worker or host that runs as root runs commands as: a user, user:group or uid:gid. Default: its own user.",
+        ),
+    )
+    command_umask: int | None = field(
+        default=None,
+        metadata=as_row(
+            Octal(0o777),
+            "Which rights files that commands make do not get, such as 077. Default: the worker's own.",
+        ),
+    )
+    command_file_size: int = field(
+        default=0,
+        metadata=as_row(
+            WholeNumber(0, 1_048_576),
+            "How large any file may be that a command writes; 0 is no limit.",
+            unit="MiB",
+        ),
+    )
+    command_processes: int = field(
+        default=0,
+        metadata=as_row(
+            WholeNumber(0, 1_000_000),
+            "How many processes the user of command_user may have at once, all its commands together; 0 is no limit.",
         ),
     )
     python_packages: tuple[str, ...] = field(
@@ -288,6 +319,22 @@ class Settings:
             REDIS,
             "Redis or Valkey in which Celery keeps its results. Without it jobs of the type celery are refused.",
             secret=True,
+        ),
+    )
+    bridge_queues: tuple[str, ...] | None = field(
+        default=None,
+        metadata=as_row(
+            Patterns(),
+            "Queues of Celery, RQ and BullMQ that jobs may use, as patterns divided by commas: {workspace} is the slug of the workspace, "
+            "* anything but a dot, ** anything. Default: jobs-{workspace}; ** without database_url on loopback.",
+        ),
+    )
+    bridge_tasks: tuple[str, ...] | None = field(
+        default=None,
+        metadata=as_row(
+            Patterns(),
+            "Tasks of Celery, functions of RQ and job names of BullMQ that jobs may name, as patterns divided by commas, or none. "
+            "Default: none; ** without database_url on loopback.",
         ),
     )
     bridge_in_flight: int = field(
@@ -353,6 +400,14 @@ class Settings:
             "What the runs of a workspace may keep as artifacts in all; 0 is no limit. A workspace may have a quota of its own. "
             "Default: 10 GiB with database_url, none without.",
             unit="bytes",
+        ),
+    )
+    quota_secrets: int | None = field(
+        default=None,
+        metadata=as_row(
+            WholeNumber(0, 1_000_000),
+            "Secrets that a workspace may have; 0 is no limit. A workspace may have a quota of its own. "
+            "Default: 1000 with database_url, none without.",
         ),
     )
     artifact_bytes: int = field(

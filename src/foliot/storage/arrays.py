@@ -108,6 +108,10 @@ def smallint_piece(value: int) -> bytes:
     return _SIZED_SMALLINT.pack(2, value)
 
 
+def text_piece(value: str) -> bytes:
+    return _sized(value.encode())
+
+
 def assembled(columns: Mapping[str, Packer], rows: Sequence[tuple[bytes, ...]]) -> dict[str, Packed]:
     values: Iterable[Sequence[bytes]] = zip(*rows, strict=True) if rows else ((),) * len(columns)
     return {

@@ -12,16 +12,19 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from foliot.domain.ids import JobId
-from foliot.storage.arrays import assembled, bigints, instant_of, raw_instant, raw_uuids
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.storage.arrays import assembled, bigints, instant_of, raw_instant, raw_uuids, text_piece
 from foliot.storage.fires import PlannedTwice
+from foliot.storage.job_types import Off
 from foliot.storage.queries import sql
 from foliot.storage.shared_fires import COLUMNS, shared_by
 from foliot.storage.timer_rows import TimerRow, timer_row
 from foliot.storage.tx import Tx
 
 _IDS, _INSTANTS = (0, 1, 14), (6, 7, 8, 13, 16)  # places in a row of `take_due`
-_JOB_ID, _SPEC, _VERSION, _CURSOR, _IS_FREE = 1, 3, 5, 6, -1
+_WORKSPACE_ID, _JOB_ID, _SPEC, _VERSION, _CURSOR, _IS_FREE = 0, 1, 3, 5, 6, -1
+_TYPE = list(COLUMNS).index("type")  # place in what a plain fire writes
+NOTHING_OFF: Off = frozenset()
 
 Raw = tuple[Any, ...]
 
@@ -47,15 +50,25 @@ def jobs_of(taken: Sequence[Raw]) -> list[JobId]:
     return [JobId(UUID(bytes=row[_JOB_ID])) for row in taken]
 
 
+def workspaces_of(taken: Sequence[Raw]) -> list[WorkspaceId]:
+    return [WorkspaceId(UUID(bytes=each)) for each in {row[_WORKSPACE_ID] for row in taken}]
+
+
 def split(
-    taken: Sequence[Raw], now: datetime, *, may_be_plain: bool = True
+    taken: Sequence[Raw], now: datetime, *, may_be_plain: bool = True, off: Off = NOTHING_OFF
 ) -> tuple[list[Plain], list[TimerRow]]:
-    """Those that fire the plain way, and the others."""
+    """Those that fire the plain way, and the others, among which are the jobs of types that are switched off."""
     plain, others, instant = [], [], raw_instant(now)
+    skipped = {(workspace_id.bytes, text_piece(kind)) for workspace_id, kind in off}
     for row in taken:
         if may_be_plain and row[_IS_FREE]:
             shared = shared_by(row[_SPEC], row[_CURSOR])
-            if shared and shared.due_at <= instant <= shared.late_after and instant < shared.following_at:
+            if (
+                shared
+                and shared.due_at <= instant <= shared.late_after
+                and instant < shared.following_at
+                and not (skipped and (row[_WORKSPACE_ID], shared.columns[_TYPE]) in skipped)
+            ):
                 plain.append(Plain(row[_JOB_ID], row[_VERSION], shared.columns))
                 continue
         others.append(row)

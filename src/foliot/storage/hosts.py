@@ -123,7 +123,7 @@ async def ask(
         "now": tx.now,
     }
     rows = await tx.fetch(sql.hosts.ask, params)
-    return {row["run_id"]: Permit(row["workspace_id"], row["concurrency_key"]) for row in rows}
+    return {row["run_id"]: Permit(row["workspace_id"], row["concurrency_key"], row["is_off"]) for row in rows}
 
 
 async def next_at(tx: Tx, host_id: HostId, workspace_id: WorkspaceId) -> datetime | None:

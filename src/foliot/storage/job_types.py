@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from foliot.domain.ids import WorkspaceId
+from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
+
+Off = frozenset[tuple[WorkspaceId, str]]  # types that are switched off, by workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,16 @@ async def off(tx: Tx) -> dict[str, SwitchedOff]:
     return {row["type"]: SwitchedOff(row["type"], row["reason"], row["at"]) for row in rows}
 
 
-async def off_anywhere(tx: Tx) -> frozenset[tuple[WorkspaceId, str]]:
-    """For the engine. Under a workspace's own role, those of that workspace."""
-    return frozenset(
-        (row["workspace_id"], row["type"]) for row in await tx.fetch(sql.job_types.off_anywhere, {})
-    )
+async def off_among(tx: Tx, workspaces: Iterable[WorkspaceId]) -> Off:
+    """What is switched off in these."""
+    rows = await tx.fetch(sql.job_types.off_among, {"workspace_ids": list(workspaces)})
+    return frozenset((row["workspace_id"], row["type"]) for row in rows)
+
+
+async def to_let_go(tx: Tx, limit: int) -> dict[RunId, JobId]:
+    """Runs that nothing holds any more, oldest first: in the workspace of the transaction, or in all."""
+    rows = await tx.fetch(sql.job_types.to_let_go, {"workspace_id": tx.workspace_id, "limit": limit})
+    return {row["run_id"]: row["job_id"] for row in rows}
 
 
 async def switch_off(tx: Tx, name: str, reason: str) -> None:

@@ -89,8 +89,10 @@ class Served(NamedTuple):
     """A workspace that has work."""
 
     workspace_id: WorkspaceId
-    is_limited: bool
-    is_frozen: bool = False  # by a freeze that has just begun: nothing starts there until the sweeper has been
+    is_limited: bool  # some cap is set there, or some type switched off
+    is_frozen: bool = (
+        False  # by a freeze that has just begun: nothing starts there until the sweeper has been
+    )
 
 
 async def workspaces_with_work(

@@ -21,6 +21,7 @@ class Permit:
 
     workspace_id: WorkspaceId
     concurrency_key: str | None
+    is_off: bool = False  # the type of the run that asks for it is switched off
 
     @property
     def names(self) -> tuple[Name, ...]:
@@ -79,7 +80,7 @@ async def ask(
         "now": tx.now,
     }
     rows = await tx.fetch(sql.limits.ask, params)
-    return {row["run_id"]: Permit(row["workspace_id"], row["concurrency_key"]) for row in rows}
+    return {row["run_id"]: Permit(row["workspace_id"], row["concurrency_key"], row["is_off"]) for row in rows}
 
 
 async def take(

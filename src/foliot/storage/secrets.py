@@ -57,6 +57,11 @@ async def insert(
         )
 
 
+async def counted(tx: Tx) -> int:
+    row = await tx.fetch_one(sql.secrets.counted, {"workspace_id": tx.workspace_id})
+    return 0 if row is None else row["secrets"]
+
+
 async def get(tx: Tx, secret_id: SecretId, agent: PrincipalId | None = None) -> SecretRow | None:
     """`agent`: only where it was given to this one."""
     params = {"workspace_id": tx.workspace_id, "id": secret_id, "agent": agent}

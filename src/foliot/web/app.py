@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute
 
 from foliot import __version__
 from foliot.domain.artifacts import MOST_BYTES
+from foliot.handlers.reach import NO_REACH, Reach
 from foliot.services import Database
 from foliot.services.access import Door
 from foliot.services.hints import Announce
@@ -90,7 +91,7 @@ def create_app(
     door: Door | None = None,
     vault: Vault | None = None,
     rates: Rates | None = None,
-    egress_allow: tuple[str, ...] = (),
+    reach: Reach = NO_REACH,
     bell: Bell | None = None,
     lease: timedelta = LEASE,
     artifact_bytes: int = MOST_BYTES,
@@ -100,7 +101,7 @@ def create_app(
 
     `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next. `door` knows the
     quotas of the installation and `rates` count what comes in; without them there are none. Without a `vault` no secret can be kept.
-    `egress_allow` are the networks that http jobs may reach beside the internet. Who waits for work is woken by `bell`, and may be
+    `reach` is what jobs may reach beside the internet. Who waits for work is woken by `bell`, and may be
     silent for `lease`. Where another node answers the API, this one only tells how it is.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
@@ -115,7 +116,7 @@ def create_app(
     app.state.stopping = stopping
     app.state.database = database
     app.state.announce = announce
-    app.state.egress_allow = egress_allow
+    app.state.reach = reach
     app.state.door = door or Door(database)
     app.state.rates = rates or Rates()
     app.state.vault = vault or Vault(Given())

@@ -11,7 +11,9 @@ from pydantic import ValidationError
 
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import WorkspaceId
+from foliot.handlers.configs import HANDING
 from foliot.handlers.http_config import EGRESS_ALLOW
+from foliot.handlers.reach import Reach
 from foliot.handlers.registry import described, refusal_of
 from foliot.services import Database, job_types
 from foliot.web.validation import field_problems
@@ -24,10 +26,11 @@ def check_config(
     kind: str,
     config: Mapping[str, Any],
     schema: Mapping[str, Any] | None = None,
-    egress_allow: Sequence[str] | None = None,
+    reach: Reach | None = None,
+    workspace: str = "",
 ) -> list[Invalid]:
     """All that is wrong with it, with pointers under /config. `schema` is what a worker has told of a type that is not known here;
-    `egress_allow` is what may be reached beside the internet, where that is known here.
+    `reach` is what jobs of this workspace may reach, where that is known here.
     """
     if (why := refusal_of(kind)) is not None:
         return [Invalid(why.message, pointer="/type", hint=why.hint)]
@@ -36,7 +39,9 @@ def check_config(
         return [] if schema is None else _misfits(config, schema)
     if known.config_shape is None:
         return []
-    context = {} if egress_allow is None else {EGRESS_ALLOW: egress_allow}
+    context: dict[str, Any] = {}
+    if reach is not None:
+        context = {EGRESS_ALLOW: reach.egress_allow, HANDING: (reach.handing, workspace)}
     try:
         known.config_shape.model_validate(dict(config), context=context)
     except ValidationError as error:

@@ -10,6 +10,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager, suppress
+from typing import Any
 
 from fastapi import Request
 from fastapi.responses import StreamingResponse
@@ -17,7 +18,7 @@ from starlette.types import Send
 
 from foliot.clock import monotonic
 from foliot.domain.access import Permission
-from foliot.domain.errors import FoliotError, Unavailable
+from foliot.domain.errors import FoliotError, Invalid, Unavailable
 from foliot.services.access import Caller, Door
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,25 @@ class EventStream(StreamingResponse):
             log.info("stream.cut", extra={"why": "the reader takes nothing"})
             return
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def streamed(description: str) -> dict[int | str, dict[str, Any]]:
+    """How a route that may answer with a stream describes its answer."""
+    content = {EventStream.media_type: {"schema": {"type": "string"}}}
+    return {200: {"content": content, "description": description}}
+
+
+def wants_stream(request: Request, *, follow: bool) -> bool:
+    return follow or EventStream.media_type in request.headers.get("accept", "")
+
+
+def place_after(text: str | None, most: int, hint: str) -> int:
+    """The number of what was read last, as a cursor or a Last-Event-ID gives it; without one, from the beginning."""
+    if text is None:
+        return 0
+    if not (text.isascii() and text.isdecimal() and int(text) <= most):
+        raise Invalid("This cursor is not one that Foliot gave out.", pointer="/cursor", hint=hint)
+    return int(text)
 
 
 def frame(data: str, *, event: str, id: str | None = None) -> str:  # noqa: A002  # the name of the field

@@ -43,6 +43,7 @@ from foliot.domain.schedule import (
 from foliot.domain.schedule.reading import Reading, read_schedule, settled
 from foliot.domain.schedule.saying import say
 from foliot.domain.target import Target, TargetKind
+from foliot.handlers.reach import NO_REACH, Reach
 from foliot.web.configs import check_config
 from foliot.web.validation import summary
 from foliot.wire import jobs as wire
@@ -65,7 +66,8 @@ class Ground:
         False  # the schedule came back as it is: times that have passed since are no fault now
     )
     schema: Mapping[str, Any] | None = None  # of its config, where only workers know its type
-    egress_allow: tuple[str, ...] = ()  # networks that http jobs may reach beside the internet
+    reach: Reach = NO_REACH  # beside the internet
+    workspace: str = ""  # its slug
 
 
 def definition_of(job: wire.JobIn, ground: Ground) -> Definition:
@@ -81,8 +83,8 @@ def definition_of(job: wire.JobIn, ground: Ground) -> Definition:
     if before is None or (before.spec.start_at, before.spec.end_at) != (job.start_at, job.end_at):
         faults.take(lambda: _check_span(job, now))
     # Where a host may go, the host itself says.
-    egress_allow = ground.egress_allow if job.target is None else None
-    faults.found += check_config(job.type, job.config, ground.schema, egress_allow)
+    reach = ground.reach if job.target is None else None
+    faults.found += check_config(job.type, job.config, ground.schema, reach, ground.workspace)
     faults.take(lambda: _check_size("config", job.config))
     faults.take(lambda: _check_size("payload", job.payload))
     faults.take(lambda: _check_size("external_ref", job.external_ref))

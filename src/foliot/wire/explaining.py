@@ -23,7 +23,7 @@ Verdict = Literal[
     "will_run",
     "will_not_run",
 ]
-WaitsFor = Literal["turn", "upstream", "freeze", "window", "limit", "worker"]
+WaitsFor = Literal["turn", "upstream", "freeze", "window", "limit", "type", "worker"]
 
 
 class PlaceOut(Shape):

@@ -29,6 +29,7 @@ class Quotas(Shape):
     artifact_bytes: int | None = Field(
         default=None, ge=0, le=2**50, description="That its runs may keep in all."
     )
+    secrets: int | None = Field(default=None, ge=0, le=1_000_000)
 
 
 class QuotasOut(Shape):
@@ -40,6 +41,7 @@ class QuotasOut(Shape):
     requests_per_second: int | None
     key_requests_per_second: int | None
     artifact_bytes: int | None
+    secrets: int | None
 
 
 class WorkspaceIn(Shape):

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from foliot.domain.access import Actor
 from foliot.domain.errors import Invalid, Unavailable
+from foliot.handlers.reach import NO_REACH, Reach
 from foliot.sdk import errors as sdk
 from foliot.sdk.app.application import Foliot
 from foliot.sdk.app.misdefined import Misdefined
@@ -42,7 +43,7 @@ def load_app(address: str) -> Foliot:
     return found
 
 
-async def bring_up_to_date(database: Database, app: Foliot, egress_allow: tuple[str, ...] = ()) -> Synced:
+async def bring_up_to_date(database: Database, app: Foliot, reach: Reach = NO_REACH) -> Synced:
     """Makes the stored jobs what the app says, and tells what came of it. Safe where several workers do so at once."""
     try:
         entries = app_entries(app)
@@ -50,7 +51,8 @@ async def bring_up_to_date(database: Database, app: Foliot, egress_allow: tuple[
         raise Invalid(error.message, hint=error.hint) from error
     workspace = await workspaces.get(database, app.workspace or DEFAULT_WORKSPACE)
     try:
-        books = ServiceBooks(database, workspace, Actor(f"app:{app.name}"), egress_allow)
+        own = {each.name: each.schema() for each in app.handlers}
+        books = ServiceBooks(database, workspace, Actor(f"app:{app.name}"), reach, own)
         done = await sync(books, app.name, entries)
     except sdk.Unavailable as error:
         raise Unavailable(error.message, hint=error.hint) from error

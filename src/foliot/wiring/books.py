@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -14,9 +14,11 @@ from foliot.clock import SystemClock
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, FoliotError, Unavailable
 from foliot.domain.ids import JobId
+from foliot.handlers.reach import NO_REACH, Reach
 from foliot.sdk import errors as sdk
 from foliot.services import Database, calendars, editing, jobs, listing
 from foliot.services.workspaces import Workspace
+from foliot.web.configs import told_schema
 from foliot.web.merging import replaced
 from foliot.web.present import job_out, schedule_out
 from foliot.web.translate import Ground, definition_of, schedule_of
@@ -34,7 +36,9 @@ class ServiceBooks:
     database: Database
     workspace: Workspace
     by: Actor
-    egress_allow: tuple[str, ...] = ()
+    reach: Reach = NO_REACH
+    # Of the app's own types, newer than what any worker has told.
+    schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     async def jobs(self) -> list[JobOut]:
         page = await listing.jobs(self.database, self.workspace.id, limit=A_PAGE)
@@ -62,11 +66,16 @@ class ServiceBooks:
         return schedule_out(whole).model_dump(mode="json")
 
     async def create(self, job: Mapping[str, Any]) -> JobOut:
-        ground = Ground(
-            SystemClock().now(), self.workspace.default_timezone, None, egress_allow=self.egress_allow
-        )
         try:
             wanted = JobIn.model_validate(dict(job))
+            ground = Ground(
+                SystemClock().now(),
+                self.workspace.default_timezone,
+                None,
+                schema=await self._schema(wanted.type),
+                reach=self.reach,
+                workspace=self.workspace.slug,
+            )
             made = await jobs.create(
                 self.database,
                 self.workspace.id,
@@ -91,7 +100,9 @@ class ServiceBooks:
                 was.owner_id,
                 was,
                 written.keeps_schedule,
-                egress_allow=self.egress_allow,
+                await self._schema(written.job.type),
+                self.reach,
+                self.workspace.slug,
             )
             definition = definition_of(written.job, ground)
             await editing.edit(
@@ -110,6 +121,9 @@ class ServiceBooks:
         except FoliotError as error:
             raise _answered(error) from error
 
+    async def _schema(self, kind: str) -> Mapping[str, Any] | None:
+        return self.schemas.get(kind) or await told_schema(self.database, self.workspace.id, kind)
+
 
 def _answered(error: FoliotError) -> sdk.FoliotApiError:
     """As the API would have told it to a client."""
@@ -118,8 +132,9 @@ def _answered(error: FoliotError) -> sdk.FoliotApiError:
         Conflict: sdk.Conflict,
     }
     kind = next((there for here, there in kinds.items() if isinstance(error, here)), sdk.Invalid)
+    wrong = error.parts or ((error,) if error.pointer else ())
     told = tuple(
-        FieldProblem(pointer=each.pointer or "", message=each.message, hint=each.hint) for each in error.parts
+        FieldProblem(pointer=each.pointer or "", message=each.message, hint=each.hint) for each in wrong
     )
     return kind(error.message, code=error.code, hint=error.hint, errors=told)
 

@@ -20,6 +20,7 @@ from foliot.engine.loop import Loop
 from foliot.handlers import registry
 from foliot.handlers.kept import Bounds
 from foliot.handlers.means import Means
+from foliot.handlers.reach import Reach
 from foliot.handlers.registry import Handler
 from foliot.sdk import AsyncClient
 from foliot.sdk.place import Place, find
@@ -30,6 +31,7 @@ from foliot.wire.worker import HostIn
 from foliot.wiring.beating import Beating, leave
 from foliot.wiring.child import without_secrets
 from foliot.wiring.collecting import collect_seldom
+from foliot.wiring.confining import confines_of
 from foliot.worker.http_link import PATIENCE, HttpLink, Introduction
 from foliot.worker.logbook import Logbook
 from foliot.worker.meter import Meter
@@ -74,11 +76,12 @@ def serve_as_host(settings: Settings, orders: HostOrders) -> None:
     collect_seldom()
     # Which networks are open to jobs is for this machine to say, not for the server: the internet alone, unless it does.
     means = Means(
-        egress_allow=settings.egress_allow,
+        reach=Reach(settings.egress_allow),
         allow_commands="command" in orders.allowed,
         command_env=settings.command_env,
         python_packages=settings.python_packages,
         bounds=Bounds.of(settings.child_memory, settings.child_processes),
+        confines=confines_of(settings),
     )
     asyncio.run(_run(place, orders, me, _handlers(orders, means), settings.worker_grace))
 

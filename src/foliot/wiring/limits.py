@@ -9,6 +9,7 @@ PER_KEY, PER_WORKSPACE = 100, 500  # requests a second
 FAILURES = 60  # a minute
 JOBS = 10_000
 ARTIFACTS = 10 * 1024**3  # bytes
+SECRETS = 1_000
 
 
 def quotas_of(settings: Settings) -> Quotas:
@@ -19,6 +20,7 @@ def quotas_of(settings: Settings) -> Quotas:
         requests_per_second=_limit(settings, settings.rate_per_workspace, PER_WORKSPACE),
         key_requests_per_second=_limit(settings, settings.rate_per_key, PER_KEY),
         artifact_bytes=artifact_room(settings),
+        secrets=_limit(settings, settings.quota_secrets, SECRETS),
     )
 
 

@@ -48,7 +48,7 @@ from foliot.wiring.home import (
 )
 from foliot.wiring.limits import failures_of, quotas_of
 from foliot.wiring.master_keys import given_keys, vault_of
-from foliot.wiring.reach import OWN_MACHINE, egress_allow_of, is_loopback, is_own_machine
+from foliot.wiring.reach import OWN_MACHINE, egress_allow_of, is_loopback, is_own_machine, reach_of
 from foliot.wiring.worker import orders_of, refuse_without_results
 
 log = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class Node:
                     door=self._door,
                     vault=self._vault,
                     rates=Rates(failures_of(settings)),
-                    egress_allow=egress_allow_of(settings),
+                    reach=reach_of(settings),
                     bell=bell,
                     lease=timedelta(seconds=settings.worker_lease),
                     artifact_bytes=settings.artifact_bytes,

@@ -1,15 +1,31 @@
-"""Which networks the requests of jobs may go to, beside the public internet."""
+"""What jobs may reach: networks beside the public internet, and queues and tasks of the engines they are handed over to."""
 
 from __future__ import annotations
 
 from ipaddress import ip_address
 
+from foliot.domain.handing import EVERYTHING, Handing
+from foliot.handlers.reach import Reach
 from foliot.settings import Settings
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 OWN_MACHINE = (
     "  http jobs  may call this machine too, as it serves nobody else; FOLIOT_EGRESS_ALLOW=none forbids it"
 )
+
+
+def reach_of(settings: Settings) -> Reach:
+    return Reach(egress_allow_of(settings), handing_of(settings))
+
+
+def handing_of(settings: Settings) -> Handing:
+    """What is set. Else, where others may have workspaces, each has its own queue and no task; a local installation is one team's."""
+    queues, tasks = settings.bridge_queues, settings.bridge_tasks
+    is_local = settings.database_url is None and is_loopback(settings.host)
+    otherwise = Handing(EVERYTHING, EVERYTHING) if is_local else Handing()
+    return Handing(
+        otherwise.queues if queues is None else queues, otherwise.tasks if tasks is None else tasks
+    )
 
 
 def egress_allow_of(settings: Settings) -> tuple[str, ...]:

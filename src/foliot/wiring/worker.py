@@ -24,6 +24,7 @@ from foliot import telemetry
 from foliot.clock import pause
 from foliot.domain.artifacts import MOST_BYTES
 from foliot.domain.errors import FoliotError, Invalid
+from foliot.domain.handing import Handing
 from foliot.engine.hints import Listening
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
@@ -31,6 +32,7 @@ from foliot.handlers.app_types import app_described, app_handlers
 from foliot.handlers.bridges import NO_RESULTS
 from foliot.handlers.kept import Bounds
 from foliot.handlers.means import Engines, Means
+from foliot.handlers.reach import Reach
 from foliot.handlers.registry import Described
 from foliot.sdk.app.application import Foliot
 from foliot.sdk.app.misdefined import Misdefined
@@ -41,9 +43,10 @@ from foliot.settings import Settings
 from foliot.storage.tx import Database, PoolSize
 from foliot.wiring.beating import LAST_WORDS_WITHIN, Beating, leave, soon
 from foliot.wiring.collecting import collect_seldom
+from foliot.wiring.confining import confines_of
 from foliot.wiring.limits import artifact_room
 from foliot.wiring.master_keys import given_keys, vault_of
-from foliot.wiring.reach import egress_allow_of
+from foliot.wiring.reach import reach_of
 from foliot.worker.heart import STUCK
 from foliot.worker.keeping import Keeping
 from foliot.worker.link import Link, LocalLink
@@ -72,6 +75,10 @@ class Orders:
     allow_commands: bool = False
     command_env: tuple[str, ...] = ()
     python_packages: tuple[str, ...] = ()
+    command_user: str | None = None
+    command_umask: int | None = None
+    command_file_size: int = 0  # MiB
+    command_processes: int = 0
     child_memory: int = 0  # MiB
     child_processes: int = 0
     artifact_bytes: int = MOST_BYTES
@@ -82,16 +89,27 @@ class Orders:
     bridge_redis_url: str | None = field(default=None, repr=False)
     celery_broker_url: str | None = field(default=None, repr=False)
     celery_result_url: str | None = field(default=None, repr=False)
+    bridge_queues: tuple[str, ...] = ()
+    bridge_tasks: tuple[str, ...] = ()
     bridge_in_flight: int = 1_000
 
     def as_line(self) -> bytes:
         return json.dumps(asdict(self)).encode() + b"\n"
+
+    @property
+    def reach(self) -> Reach:
+        """Orders came as JSON, which has lists alone."""
+        handing = Handing(tuple(self.bridge_queues), tuple(self.bridge_tasks))
+        return Reach(tuple(self.egress_allow), handing)
 
 
 def orders_of(settings: Settings, url: str) -> Orders | None:
     """For the worker of this node; None where the settings want none."""
     if settings.worker_concurrency == 0:
         return None
+    reach = reach_of(settings)
+    if settings.allow_commands:
+        confines_of(settings)  # what is wrong with it is told before anything starts
     return Orders(
         url=url,
         listen_url=settings.listen_url or url,
@@ -102,10 +120,16 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
         lease=settings.worker_lease,
         log_format=settings.log_format,
         log_level=settings.log_level,
-        egress_allow=egress_allow_of(settings),
+        egress_allow=reach.egress_allow,
+        bridge_queues=reach.handing.queues,
+        bridge_tasks=reach.handing.tasks,
         allow_commands=settings.allow_commands,
         command_env=settings.command_env,
         python_packages=settings.python_packages,
+        command_user=settings.command_user,
+        command_umask=settings.command_umask,
+        command_file_size=settings.command_file_size,
+        command_processes=settings.command_processes,
         child_memory=settings.child_memory,
         child_processes=settings.child_processes,
         artifact_bytes=settings.artifact_bytes,
@@ -126,14 +150,15 @@ def refuse_without_results(celery_result_url: str | None) -> None:
 
 
 def means_of(orders: Orders, database: Database | None) -> Means:
-    """What handlers get of this process. Orders came as JSON, which has lists alone."""
+    """What handlers get of this process."""
     return Means(
         database,
-        egress_allow=tuple(orders.egress_allow),
+        reach=orders.reach,
         allow_commands=orders.allow_commands,
         command_env=tuple(orders.command_env),
         python_packages=tuple(orders.python_packages),
         bounds=Bounds.of(orders.child_memory, orders.child_processes),
+        confines=confines_of(orders),
         engines=Engines(orders.bridge_redis_url, orders.celery_broker_url, orders.celery_result_url),
     )
 
@@ -165,8 +190,7 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(orders.url, size=PoolSize(1, 4)))
         refuse_without_results(orders.celery_result_url)
-        egress_allow = tuple(orders.egress_allow)
-        app = None if orders.app is None else await _load(orders.app, database, egress_allow)
+        app = None if orders.app is None else await _load(orders.app, database, orders.reach)
         name, lease = f"{os.uname().nodename}/{os.getpid()}", timedelta(seconds=orders.lease)
         vault = vault_of(orders.master_keys, Path(orders.data_dir))
         if not is_child:  # the node has looked already
@@ -244,12 +268,12 @@ def _told(name: str, described: Described) -> TypeTold:
     return TypeTold(name, described.description, described.config_schema)
 
 
-async def _load(address: str, database: Database, egress_allow: tuple[str, ...]) -> Foliot:
+async def _load(address: str, database: Database, reach: Reach) -> Foliot:
     # With it comes much of the edge, which a worker without an app does not need.
     from foliot.wiring import apps  # noqa: PLC0415
 
     app = await asyncio.to_thread(apps.load_app, address)
-    await apps.bring_up_to_date(database, app, egress_allow)
+    await apps.bring_up_to_date(database, app, reach)
     return app
 
 

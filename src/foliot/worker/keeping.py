@@ -6,14 +6,17 @@ import asyncio
 import logging
 import threading
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 
 from foliot.domain.artifacts import MOST_BYTES
 from foliot.domain.errors import FoliotError, Unavailable
 from foliot.domain.ids import RunId, WorkerId
+from foliot.domain.masking import NO_MASKS, Masks
 from foliot.sdk.context import Keep
 from foliot.services.artifacts import Given
 from foliot.worker.link import Link
+from foliot.worker.masking import masked_file
 
 log = logging.getLogger(__name__)
 
@@ -30,9 +33,11 @@ class Keeping:
         self._under_way: dict[Key, list[Future[str | None]]] = {}
         self._adding = threading.Lock()
 
-    def keeper(self, run_id: RunId, fence: int, attempt: int, worker_id: WorkerId) -> Keep:
+    def keeper(
+        self, run_id: RunId, fence: int, attempt: int, worker_id: WorkerId, masks: Masks = NO_MASKS
+    ) -> Keep:
         """Called on the loop that stores; what it answers with may be called from any thread."""
-        return partial(self._keep, asyncio.get_running_loop(), (run_id, fence), attempt, worker_id)
+        return partial(self._keep, asyncio.get_running_loop(), (run_id, fence), attempt, worker_id, masks)
 
     def has_some_of(self, key: Key) -> bool:
         return bool(self._under_way) and key in self._under_way
@@ -56,19 +61,23 @@ class Keeping:
         key: Key,
         attempt: int,
         worker_id: WorkerId,
+        masks: Masks,
         name: str,
         data: bytes,
         media_type: str,
     ) -> Future[str | None]:
         given = Given(*key, worker_id, attempt, name, media_type, data)
         with self._adding:
-            sent = asyncio.run_coroutine_threadsafe(self._store(given), loop)
+            sent = asyncio.run_coroutine_threadsafe(self._store(given, masks), loop)
             self._under_way.setdefault(key, []).append(sent)
         return sent
 
-    async def _store(self, given: Given) -> str | None:
+    async def _store(self, given: Given, masks: Masks) -> str | None:
         """What was wrong with it."""
         async with self._sending:
+            if masks:
+                data = await asyncio.to_thread(masked_file, masks, given.data, given.media_type)
+                given = replace(given, data=data)
             for tried in range(1, TRIES + 1):
                 try:
                     await self._link.artifact(given)

@@ -1,11 +1,19 @@
-"""Secrets out of what runs write, line after line: a value may begin in one line and end in another."""
+"""Secrets out of what runs write and keep, piece after piece: a value may begin in one and end in another."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from foliot.domain.artifacts import charset_of
 from foliot.domain.logs import LogLine
-from foliot.domain.masking import Masks, masked, merged
+from foliot.domain.masking import Masks, joined_lines, masked, merged, without_ends
+
+PIECE = 256 * 1024  # characters of a file looked through at once
+_WIDE = (
+    "utf-16",
+    "utf-32",
+)  # charsets in which letters take several bytes; all others are looked through as UTF-8
 
 
 class MaskedLines:
@@ -47,3 +55,41 @@ class MaskedLines:
         self._held = self._held[len(free) :]
         self._before = joined[at - self._masks.begun(joined[:at], least=1) : at]
         return free
+
+
+def masked_file(masks: Masks, data: bytes, media_type: str) -> bytes:
+    """Of a file that says that it is text. Bytes that are none stay as they are."""
+    charset = charset_of(media_type)
+    if charset is None:
+        return data
+    charset, errors = charset.lower().replace("_", "-"), "strict"
+    if not charset.startswith(_WIDE):
+        charset, errors = "utf-8", "surrogateescape"
+    try:
+        text = data.decode(charset, errors)
+    except (LookupError, UnicodeError):  # it is not what it says
+        return data
+    clean = "".join(_masked_pieces(masks, text))
+    return data if clean == text else clean.encode(charset, errors)
+
+
+def _masked_pieces(masks: Masks, text: str) -> Iterator[str]:
+    held = ""
+    for at in range(0, len(text), PIECE):
+        held += text[at : at + PIECE]
+        if at + PIECE >= len(text):
+            yield masks.text(held)
+            return
+        joined = joined_lines(held)
+        spans, until = masks.spans(joined), len(joined) - masks.begun(joined, least=1)
+        if not spans and until == len(joined):
+            yield held
+            held = ""
+            continue
+        until = min([until, *(start for start, end in spans if end > until)])
+        _, places = without_ends(held)
+        cut = places[until] if until < len(joined) else len(held)
+        yield masked(
+            held[:cut], [(places[start], places[end - 1] + 1) for start, end in spans if end <= until]
+        )
+        held = held[cut:]

@@ -232,7 +232,7 @@ class Worker:
             ways = Ways(
                 self._logbook.writer(*key, number, masks),
                 self._meter.teller(*key, masks),
-                self._keeping.keeper(*key, number, attempt.worker_id),
+                self._keeping.keeper(*key, number, attempt.worker_id, masks),
                 self._keeping.most_bytes,
                 attempt.is_ended,
                 attempt.ended_by,

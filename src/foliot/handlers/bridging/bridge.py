@@ -18,12 +18,12 @@ from uuid import UUID
 
 from foliot.clock import monotonic
 from foliot.domain.errors import FoliotError
+from foliot.domain.handing import DEFAULT_QUEUE, Handing, queue_name
 from foliot.domain.ids import RunId, WorkspaceId
 from foliot.domain.outcomes import HandedBack, Succeeded, TimedOut
 from foliot.handlers.bridging.engine import Engine, Handover, Unreachable
 from foliot.handlers.bridging.notes import Note, Notes, State
 from foliot.handlers.bridging.outage import Outage
-from foliot.handlers.configs import DEFAULT_QUEUE
 from foliot.handlers.registry import Assignment, Done, failed
 from foliot.services import Database
 from foliot.services.handing_over import HandedOver, handed_over, slugs
@@ -51,9 +51,10 @@ class Parcel:
 
 
 class Bridge:
-    def __init__(self, engine: Engine, database: Database) -> None:
+    def __init__(self, engine: Engine, database: Database, handing: Handing) -> None:
         self._engine = engine
         self._database = database
+        self._handing = handing
         self._notes = Notes(engine.redis)
         self._outage = Outage(engine.name)
         self._slugs: dict[WorkspaceId, str] = {}
@@ -115,6 +116,7 @@ class Bridge:
     async def _push(self, batch: Sequence[Parcel]) -> None:
         try:
             await self._learn_slugs(batch)
+            batch = self._refuse(batch)
             notes = await self._noted(batch)
         except (Unreachable, FoliotError) as error:
             self._cannot(batch, error)
@@ -148,10 +150,9 @@ class Bridge:
     def _addressed(self, assignment: Assignment, note: Note | None) -> Handover:
         ctx, config = assignment.ctx, assignment.config
         named = str(config.get("queue") or DEFAULT_QUEUE)
-        slug = self._slugs.get(WorkspaceId(UUID(ctx.workspace_id)), ctx.workspace_id)
         return Handover(
             id=f"foliot-{ctx.run_id}-{ctx.attempt}" if note is None else note.id,
-            queue=named.replace("{workspace}", slug) if note is None else note.queue,
+            queue=queue_name(named, self._slug(assignment)) if note is None else note.queue,
             config=config,
             input=assignment.input,
             run_id=ctx.run_id,
@@ -159,6 +160,23 @@ class Bridge:
             planned_for=ctx.planned_for.isoformat(),
             left=max(1.0, assignment.left.total_seconds()),
         )
+
+    def _refuse(self, batch: Sequence[Parcel]) -> list[Parcel]:
+        """Without those that the operator does not allow, or no longer does: they fail for good."""
+        allowed = []
+        for parcel in batch:
+            why = self._handing.refusal(parcel.assignment.config, self._slug(parcel.assignment))
+            if why is None:
+                allowed.append(parcel)
+            elif not parcel.ended.done():
+                parcel.ended.set_result(
+                    failed("handover_refused", f"{why.message} {why.hint}", permanent=True)
+                )
+        return allowed
+
+    def _slug(self, assignment: Assignment) -> str:
+        workspace_id = assignment.ctx.workspace_id
+        return self._slugs.get(WorkspaceId(UUID(workspace_id)), workspace_id)
 
     async def _hand_over(self, parcel: Parcel, note: Note | None) -> None:
         handover = _handover(parcel)

@@ -16,8 +16,16 @@ SELECT name, description, config_schema FROM job_types
 -- name: off
 SELECT type, reason, at FROM switched_off ORDER BY type;
 
--- name: off_anywhere
-SELECT workspace_id, type FROM switched_off;
+-- name: off_among
+SELECT workspace_id, type FROM switched_off WHERE workspace_id = ANY (%(workspace_ids)s);
+
+-- name: to_let_go
+-- Runs that wait for their type though it is switched on by now, or their job is of another one.
+SELECT run_id, job_id FROM waiting
+ WHERE waits_for = 'type' AND (%(workspace_id)s::uuid IS NULL OR workspace_id = %(workspace_id)s)
+   AND NOT EXISTS (SELECT FROM switched_off
+                    WHERE switched_off.workspace_id = waiting.workspace_id AND switched_off.type = waiting.type)
+ ORDER BY position LIMIT %(limit)s;
 
 -- name: switch_off
 INSERT INTO switched_off (workspace_id, type, reason, at) VALUES (%(workspace_id)s, %(type)s, %(reason)s, %(now)s)

@@ -26,11 +26,12 @@ SELECT workspace_id, key, cap, in_use,
  ORDER BY key;
 
 -- name: ask
--- The same choice as ready.take, locked but not taken yet: the caps decide which of them may start.
-SELECT mine.run_id, mine.workspace_id, mine.concurrency_key
+-- The same choice as ready.take, locked but not taken yet: caps, and types that are switched off, decide which of them may start.
+SELECT mine.run_id, mine.workspace_id, mine.concurrency_key,
+       EXISTS (SELECT FROM switched_off WHERE switched_off.workspace_id = mine.workspace_id AND switched_off.type = mine.type) AS is_off
   FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
  CROSS JOIN LATERAL (
-       SELECT run_id, workspace_id, concurrency_key FROM ready
+       SELECT run_id, workspace_id, concurrency_key, type FROM ready
         WHERE queue = %(queue)s AND workspace_id = served.id AND target IS NULL AND available_at <= %(now)s AND type = ANY (%(types)s)
           AND (expires_at IS NULL OR expires_at > %(now)s)
         ORDER BY priority, available_at, position

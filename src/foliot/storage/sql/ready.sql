@@ -13,7 +13,8 @@ WITH RECURSIVE found AS (
     SELECT (SELECT ready.workspace_id FROM ready WHERE ready.queue = %(queue)s AND ready.workspace_id > found.workspace_id AND ready.target IS NULL
              ORDER BY ready.workspace_id LIMIT 1), found.n + 1
       FROM found WHERE found.workspace_id IS NOT NULL AND found.n < %(limit)s)
-SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = found.workspace_id) AS is_limited,
+SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = found.workspace_id)
+       OR EXISTS (SELECT FROM switched_off WHERE switched_off.workspace_id = found.workspace_id) AS is_limited,
        EXISTS (SELECT FROM freezes WHERE freezes.workspace_id = found.workspace_id AND is_to_begin
                   AND start_at <= %(now)s AND (end_at IS NULL OR end_at > %(now)s)) AS is_frozen
   FROM found
@@ -22,7 +23,8 @@ SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = foun
 
 -- name: bound
 -- The same for a worker that serves one workspace: whether there may be work for it now.
-SELECT workers.workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = workers.workspace_id) AS is_limited
+SELECT workers.workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = workers.workspace_id)
+       OR EXISTS (SELECT FROM switched_off WHERE switched_off.workspace_id = workers.workspace_id) AS is_limited
   FROM workers
  WHERE id = %(worker_id)s AND workspace_id = %(workspace_id)s AND alive_until >= %(now)s
    AND NOT EXISTS (SELECT FROM installation WHERE held_at IS NOT NULL)
@@ -87,6 +89,8 @@ SELECT * FROM leased;
 SELECT groups.*
   FROM (SELECT queue, type, target, count(*) AS runs, min(available_at) AS since FROM ready
          WHERE workspace_id = %(workspace_id)s AND available_at <= %(by)s
+           AND NOT EXISTS (SELECT FROM switched_off
+                            WHERE switched_off.workspace_id = ready.workspace_id AND switched_off.type = ready.type)
          GROUP BY queue, type, target) AS groups
  WHERE NOT EXISTS (SELECT FROM workers
                     WHERE groups.type = ANY (workers.types)

@@ -3,6 +3,9 @@ INSERT INTO secrets (workspace_id, id, name, agents, key_id, box, created_at, up
 VALUES (%(workspace_id)s, %(id)s, %(name)s, %(agents)s, %(key_id)s, %(box)s, %(now)s, %(now)s)
     ON CONFLICT ON CONSTRAINT secrets_name_is_taken DO NOTHING;
 
+-- name: counted
+SELECT count(*) AS secrets FROM secrets WHERE workspace_id = %(workspace_id)s;
+
 -- name: get
 SELECT id, name, version, agents, key_id, created_at, updated_at,
        (SELECT count(*) FROM job_secrets JOIN jobs ON jobs.id = job_secrets.job_id AND jobs.status <> 'archived'

@@ -5,34 +5,29 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from fastapi import Depends, Path, Query, Response
+from fastapi import Depends, Query, Response
 
 from foliot.domain.ids import CalendarId
 from foliot.services import Database, calendars
 from foliot.services.access import Caller
 from foliot.services.hints import Hint
-from foliot.services.in_hand import no_such
 from foliot.services.paging import read_place, write_place
 from foliot.services.rehearsing import MOST_JOBS, tried_calendar
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, Tell
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, id_of
 from foliot.web.api.trying import DryRun, only_tried, shown
 from foliot.web.auth import SharedEditor, Viewer
 from foliot.web.holding import calendar_of, calendar_out, changes_of
 from foliot.web.preconditions import IfMatch, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.calendars import CalendarChange, CalendarIn, CalendarOut, CalendarUser
-from foliot.wire.instants import read_id
 from foliot.wire.pages import Page
 from foliot.wire.trying import CalendarDryRunOut, MovedJobOut
 
 routes = api_router("calendars")
 
 
-def _calendar_id(calendar_id: Annotated[str, Path(json_schema_extra={"format": "uuid"})]) -> CalendarId:
-    found = read_id(calendar_id)
-    if found is None:
-        raise no_such("calendar")
-    return CalendarId(found)
+def _calendar_id(calendar_id: PathId) -> CalendarId:
+    return CalendarId(id_of("calendar", calendar_id))
 
 
 CalendarIdIn = Annotated[CalendarId, Depends(_calendar_id)]

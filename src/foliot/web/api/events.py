@@ -15,7 +15,7 @@ from foliot.services.events import EventFilter, EventRow, Listening
 from foliot.web.api.params import Db
 from foliot.web.auth import Viewer
 from foliot.web.routes import api_router
-from foliot.web.streams import EventStream, Line, frame, heartbeat
+from foliot.web.streams import EventStream, Line, frame, heartbeat, streamed
 from foliot.wire.events import EventOut
 from foliot.wire.instants import Id
 
@@ -41,12 +41,9 @@ MISSED = '{"reason": "What happened between your last event and now is not kept;
     "/events",
     status_code=200,
     response_class=EventStream,
-    responses={
-        200: {
-            "description": "One event for each thing that happens; its data is an EventOut. `reset` says that some were missed.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
-        }
-    },
+    responses=streamed(
+        "One event for each thing that happens; its data is an EventOut. `reset` says that some were missed."
+    ),
 )
 async def stream_events(
     request: Request,

@@ -10,7 +10,8 @@ from foliot.domain.errors import NotFound
 from foliot.handlers import registry
 from foliot.services import fleet, job_types
 from foliot.services.fleet import Queue, WorkerSeen
-from foliot.web.api.params import Db
+from foliot.services.hints import Hint
+from foliot.web.api.params import Db, Tell
 from foliot.web.auth import Admin, Viewer
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.fleet import (
@@ -49,9 +50,12 @@ async def list_job_types(caller: Viewer, db: Db) -> JobTypesOut:
 
 
 @routes.put("/job-types/{job_type}", responses={**NOT_FOUND, **WITH_BODY})
-async def switch_job_type(job_type: TypeIn, asked: JobTypeSwitch, caller: Admin, db: Db) -> JobTypeOut:
-    """Switch a type off for this workspace, or on again. Off, planned times of its jobs are skipped with the reason `type_disabled`, and
-    nobody can run one by hand; runs that there are go on.
+async def switch_job_type(
+    job_type: TypeIn, asked: JobTypeSwitch, caller: Admin, db: Db, tell: Tell
+) -> JobTypeOut:
+    """Switch a type off for this workspace, or on again. Off, nothing of its jobs starts: planned times and runs that another job would
+    trigger are recorded as skipped with the reason `type_disabled`, running one by hand is refused, and runs that are ready or are to be
+    tried again are held until it is on. Runs under way end as they would.
     """
     workspace_id = caller.workspace_id
     if not any(each.name == job_type for each in _types(await job_types.look(db, workspace_id))):
@@ -59,6 +63,8 @@ async def switch_job_type(job_type: TypeIn, asked: JobTypeSwitch, caller: Admin,
     await job_types.switch(
         db, workspace_id, job_type, caller.actor, enabled=asked.enabled, reason=asked.reason
     )
+    if asked.enabled:
+        tell(Hint.READY)
     return next(each for each in _types(await job_types.look(db, workspace_id)) if each.name == job_type)
 
 

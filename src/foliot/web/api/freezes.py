@@ -4,33 +4,28 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Path, Query, Response
+from fastapi import Depends, Query, Response
 
 from foliot.domain.errors import NotFound
 from foliot.domain.ids import FreezeId
 from foliot.services import Database, freezes, frozen
 from foliot.services.access import Caller
 from foliot.services.hints import Hint
-from foliot.services.in_hand import no_such
 from foliot.services.rehearsing import rehearsed
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, Tell
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, id_of
 from foliot.web.api.trying import DryRun, only_tried, shown
 from foliot.web.auth import SharedOperator, Viewer
 from foliot.web.holding import freeze_of, freeze_out, freeze_preview_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
-from foliot.wire.instants import read_id
 from foliot.wire.pages import Page
 from foliot.wire.trying import FreezeLiftOut
 
 routes = api_router("freezes")
 
 
-def _freeze_id(freeze_id: Annotated[str, Path(json_schema_extra={"format": "uuid"})]) -> FreezeId:
-    found = read_id(freeze_id)
-    if found is None:
-        raise no_such("freeze")
-    return FreezeId(found)
+def _freeze_id(freeze_id: PathId) -> FreezeId:
+    return FreezeId(id_of("freeze", freeze_id))
 
 
 FreezeIdIn = Annotated[FreezeId, Depends(_freeze_id)]

@@ -4,39 +4,30 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Path, Query, Response
+from fastapi import Depends, Query, Response
 
 from foliot.domain.ids import HostId, InstanceId
 from foliot.services import Database, hosts
 from foliot.services.access import Caller
 from foliot.services.hints import Hint
 from foliot.services.hosts import Host, InstanceRow
-from foliot.services.in_hand import no_such
 from foliot.services.paging import read_place, write_place
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, Tell
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, id_of
 from foliot.web.auth import SharedEditor, Viewer
 from foliot.web.preconditions import IfMatch, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.hosts import HostChange, HostOut, InstanceChange, InstanceIn, InstanceOut
-from foliot.wire.instants import read_id
 from foliot.wire.pages import Page
 
 routes = api_router("hosts")
-_ID = Path(json_schema_extra={"format": "uuid"})
 
 
-def _host_id(host_id: Annotated[str, _ID]) -> HostId:
-    found = read_id(host_id)
-    if found is None:
-        raise no_such("host")
-    return HostId(found)
+def _host_id(host_id: PathId) -> HostId:
+    return HostId(id_of("host", host_id))
 
 
-def _instance_id(instance_id: Annotated[str, _ID]) -> InstanceId:
-    found = read_id(instance_id)
-    if found is None:
-        raise no_such("server instance")
-    return InstanceId(found)
+def _instance_id(instance_id: PathId) -> InstanceId:
+    return InstanceId(id_of("server instance", instance_id))
 
 
 HostIdIn = Annotated[HostId, Depends(_host_id)]

@@ -11,12 +11,13 @@ from fastapi import Body, Query, Response
 from foliot.domain.access import Permission
 from foliot.domain.errors import StaleRevision
 from foliot.domain.ids import JobId
+from foliot.handlers.reach import Reach
 from foliot.services import Database, editing, job_moves, listing, revisions
 from foliot.services.access import Caller, admit
 from foliot.services.hints import Hint
 from foliot.services.listing import StoredJob
 from foliot.web.api.jobs import ETAG, must_own_upstreams
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, EgressAllow, JobIdIn, Limit, Tell
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, Tell, TheReach
 from foliot.web.api.trying import DryRun, done_or_tried, only_tried, shown, tried
 from foliot.web.auth import Editor, Viewer
 from foliot.web.configs import told_schema
@@ -57,14 +58,14 @@ async def replace_job(
     db: Db,
     tell: Tell,
     response: Response,
-    egress_allow: EgressAllow,
+    reach: TheReach,
     revision_note: RevisionNote = None,
     if_match: IfMatch = None,
     dry_run: DryRun = False,
     force: Force = False,
 ) -> JobOut | DryRunOut:
     """Put a whole definition in place; what is left out is its default. Read-only fields may come along as they are."""
-    write = _Write(caller, job_id, job, replaced, if_match, revision_note, force, egress_allow)
+    write = _Write(caller, job_id, job, replaced, if_match, revision_note, force, reach)
     return await done_or_tried(
         db, caller, job_id, write.done, response, dry_run=dry_run, tell=tell, hints=(Hint.TIMERS,)
     )
@@ -78,14 +79,14 @@ async def patch_job(
     db: Db,
     tell: Tell,
     response: Response,
-    egress_allow: EgressAllow,
+    reach: TheReach,
     revision_note: RevisionNote = None,
     if_match: IfMatch = None,
     dry_run: DryRun = False,
     force: Force = False,
 ) -> JobOut | DryRunOut:
     """Change some fields. A schedule in other words or of another kind takes the place of the old one, in its zone."""
-    write = _Write(caller, job_id, patch, patched, if_match, revision_note, force, egress_allow)
+    write = _Write(caller, job_id, patch, patched, if_match, revision_note, force, reach)
     return await done_or_tried(
         db, caller, job_id, write.done, response, dry_run=dry_run, tell=tell, hints=(Hint.TIMERS,)
     )
@@ -194,7 +195,7 @@ class _Write:
     if_match: str | None
     note: str | None
     force: bool
-    egress_allow: tuple[str, ...]
+    reach: Reach
 
     async def done(self, db: Database) -> JobId:
         """What is written was made from the job as it was read, so it must still be that; if nobody asked for this, look again."""
@@ -226,7 +227,8 @@ class _Write:
             record.definition,
             written.keeps_schedule,
             await told_schema(db, caller.workspace_id, written.job.type),
-            self.egress_allow,
+            self.reach,
+            caller.workspace.slug,
         )
         await editing.edit(
             db,

@@ -13,7 +13,7 @@ from foliot.services import Database, jobs, listing
 from foliot.services.access import Caller
 from foliot.services.hints import Hint
 from foliot.web.api.finding import Count, JobQuery, Order, asker_of, page_of
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, EgressAllow, HowMany, JobIdIn, Limit, Tell
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, Tell, TheReach
 from foliot.web.api.trying import DryRun, as_it_stands, only_tried, tried
 from foliot.web.auth import Editor, Viewer
 from foliot.web.configs import told_schema
@@ -37,7 +37,7 @@ async def create_job(
     db: Db,
     tell: Tell,
     response: Response,
-    egress_allow: EgressAllow,
+    reach: TheReach,
     dry_run: DryRun = False,
 ) -> JobOut | DryRunOut:
     """Create a job. Its first planned time is the answer's `next_run_at`."""
@@ -47,7 +47,8 @@ async def create_job(
         caller.workspace.default_timezone,
         caller.holder.principal.id,
         schema=await told_schema(db, caller.workspace_id, job.type),
-        egress_allow=egress_allow,
+        reach=reach,
+        workspace=caller.workspace.slug,
     )
     definition = definition_of(job, ground)
 

@@ -10,16 +10,15 @@ from fastapi import Path, Query, Response
 from foliot.domain.ids import KeyId, PrincipalId
 from foliot.services import Database, keys
 from foliot.services.access import Caller
-from foliot.services.in_hand import no_such
 from foliot.services.rehearsing import rehearsed
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, id_of
 from foliot.web.api.params_identity import Changed
 from foliot.web.api.trying import DryRun, only_tried, shown
 from foliot.web.auth import Viewer
 from foliot.web.present_identity import key_out, made_key_out, revoked_key_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.identity import KeyIn, KeyOut, KeyPatch, MadeKeyOut, RevokedKeyOut
-from foliot.wire.instants import Id, read_id
+from foliot.wire.instants import Id
 from foliot.wire.pages import Page
 from foliot.wire.trying import KeyDryRunOut
 
@@ -144,7 +143,4 @@ async def _tried(db: Database, caller: Caller, act: Callable[[Database], Awaitab
 
 
 def _key_id(text: str) -> KeyId:
-    found = read_id(text)
-    if found is None:
-        raise no_such("key")
-    return KeyId(found)
+    return KeyId(id_of("key", text))

@@ -7,7 +7,6 @@ from typing import Annotated
 
 from fastapi import Header, Query, Request
 
-from foliot.domain.errors import Invalid
 from foliot.domain.ids import RunId
 from foliot.services import Database, logs
 from foliot.services.access import Caller
@@ -15,7 +14,7 @@ from foliot.services.logs import LogPage, NumberedLine
 from foliot.web.api.params import Db, RunIdIn
 from foliot.web.auth import Viewer
 from foliot.web.routes import NOT_FOUND, api_router
-from foliot.web.streams import EventStream, Line, frame, heartbeat
+from foliot.web.streams import EventStream, Line, frame, heartbeat, place_after, streamed, wants_stream
 from foliot.wire.logs import LogEndOut, LogLineOut, LogsOut
 
 routes = api_router("runs")
@@ -28,10 +27,9 @@ MOST = 2**31 - 1
     response_model=LogsOut,
     responses={
         **NOT_FOUND,
-        200: {
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
-            "description": "A page; or, to who accepts text/event-stream, an event `line` for each and `end` when the run is over.",
-        },
+        **streamed(
+            "A page; or, to who accepts text/event-stream, an event `line` for each and `end` when the run is over."
+        ),
     },
 )
 async def read_logs(
@@ -47,7 +45,7 @@ async def read_logs(
     last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{1,10}$")] = None,
 ) -> LogsOut | EventStream:
     """What its handler and its own code wrote, all attempts in order."""
-    if follow or "text/event-stream" in request.headers.get("accept", ""):
+    if wants_stream(request, follow=follow):
         after = _after(last_event_id if last_event_id is not None else cursor)
         page = await _read(db, caller, run_id, after, PAGE)
         line = Line(request, caller)
@@ -93,12 +91,4 @@ def _line(numbered: NumberedLine) -> LogLineOut:
 
 
 def _after(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    if not (cursor.isascii() and cursor.isdecimal() and int(cursor) <= MOST):
-        raise Invalid(
-            "This cursor is not one that Foliot gave out.",
-            pointer="/cursor",
-            hint="Use next_cursor of the page before, or leave it out to begin.",
-        )
-    return int(cursor)
+    return place_after(cursor, MOST, "Use next_cursor of the page before, or leave it out to begin.")

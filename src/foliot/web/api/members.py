@@ -11,16 +11,14 @@ from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.ids import PrincipalId
 from foliot.services import Database, members, room
 from foliot.services.access import Caller
-from foliot.services.in_hand import no_such
 from foliot.services.rehearsing import rehearsed
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, id_of
 from foliot.web.api.params_identity import Changed
 from foliot.web.api.trying import DryRun, only_tried, shown
 from foliot.web.auth import Admin, Viewer
 from foliot.web.present_identity import me_out, member_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.identity import MemberIn, MemberKind, MemberOut, MemberPatch, MeOut
-from foliot.wire.instants import read_id
 from foliot.wire.pages import Page
 from foliot.wire.trying import MemberDryRunOut
 
@@ -123,7 +121,4 @@ async def _tried(
 
 
 def _member_id(text: str) -> PrincipalId:
-    found = read_id(text)
-    if found is None:
-        raise no_such("member")
-    return PrincipalId(found)
+    return PrincipalId(id_of("member", text))

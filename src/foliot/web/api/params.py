@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Depends, Path, Query, Request
 
 from foliot.domain.ids import JobId, RunId
+from foliot.handlers.reach import Reach
 from foliot.services import Database
 from foliot.services.hints import Announce
 from foliot.services.in_hand import no_such
 from foliot.wire.instants import read_id
 from foliot.wire.pages import LONGEST_PAGE, PAGE
 
-_ID = Path(json_schema_extra={"format": "uuid"})
+PathId = Annotated[str, Path(json_schema_extra={"format": "uuid"})]
 
 
-def _job_id(job_id: Annotated[str, _ID]) -> JobId:
+def id_of(kind: str, text: str) -> UUID:
     """What is no id answers like an id that nobody has."""
-    found = read_id(job_id)
+    found = read_id(text)
     if found is None:
-        raise no_such("job")
-    return JobId(found)
+        raise no_such(kind)
+    return found
 
 
-def _run_id(run_id: Annotated[str, _ID]) -> RunId:
-    found = read_id(run_id)
-    if found is None:
-        raise no_such("run")
-    return RunId(found)
+def _job_id(job_id: PathId) -> JobId:
+    return JobId(id_of("job", job_id))
+
+
+def _run_id(run_id: PathId) -> RunId:
+    return RunId(id_of("run", run_id))
 
 
 def _database(request: Request) -> Database:
@@ -36,9 +39,9 @@ def _database(request: Request) -> Database:
     return database
 
 
-def _egress_allow(request: Request) -> tuple[str, ...]:
-    allowed: tuple[str, ...] = request.app.state.egress_allow
-    return allowed
+def _reach(request: Request) -> Reach:
+    reach: Reach = request.app.state.reach
+    return reach
 
 
 def _announce(request: Request) -> Announce:
@@ -49,7 +52,7 @@ def _announce(request: Request) -> Announce:
 JobIdIn = Annotated[JobId, Depends(_job_id)]
 RunIdIn = Annotated[RunId, Depends(_run_id)]
 Db = Annotated[Database, Depends(_database)]
-EgressAllow = Annotated[tuple[str, ...], Depends(_egress_allow)]
+TheReach = Annotated[Reach, Depends(_reach)]
 Tell = Annotated[Announce, Depends(_announce)]
 Cursor = Annotated[str | None, Query(max_length=3_000, description="next_cursor of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many to a page.")]

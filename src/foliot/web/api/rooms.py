@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import Annotated
 
-from fastapi import Depends, Header, Path, Query, Request, Response
+from fastapi import Depends, Header, Query, Request, Response
 
 from foliot.clock import monotonic
-from foliot.domain.errors import Invalid
 from foliot.domain.ids import PrincipalId, RoomId
 from foliot.domain.rooms import Message, MessageKind, Room
 from foliot.services import Database, rooms
 from foliot.services.access import Caller
-from foliot.services.in_hand import no_such
 from foliot.services.paging import LAST, read_place, write_place
 from foliot.services.rooms import Changes, MessagePage, NewRoom
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
 from foliot.web.auth import Editor, Operator, SharedEditor, Viewer
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
-from foliot.web.streams import NAP, EventStream, Line, frame, heartbeat
-from foliot.wire.instants import read_id
+from foliot.web.streams import NAP, EventStream, Line, frame, heartbeat, place_after, streamed, wants_stream
 from foliot.wire.pages import Page
 from foliot.wire.rooms import (
     LONGEST_WAIT,
@@ -40,11 +37,8 @@ MOST = 2**63 - 1
 _PLACE = r"^[0-9]{1,19}$"
 
 
-def _room_id(room_id: Annotated[str, Path(json_schema_extra={"format": "uuid"})]) -> RoomId:
-    found = read_id(room_id)
-    if found is None:
-        raise no_such("room")
-    return RoomId(found)
+def _room_id(room_id: PathId) -> RoomId:
+    return RoomId(id_of("room", room_id))
 
 
 RoomIdIn = Annotated[RoomId, Depends(_room_id)]
@@ -56,7 +50,7 @@ async def create_room(room: RoomIn, caller: Editor, db: Db, response: Response) 
     agents = tuple(PrincipalId(each) for each in dict.fromkeys(room.agents))
     made = await rooms.create(db, caller, NewRoom(room.name.strip(), room.key, agents))
     response.headers["Location"] = f"/api/v1/rooms/{made.id}"
-    return _room(made)
+    return _room(made, caller)
 
 
 @routes.get("/rooms")
@@ -72,12 +66,12 @@ async def list_rooms(
     found = await rooms.listed(db, caller, before, limit + 1, key)
     shown = found[:limit]
     place = write_place(shown[-1].id) if len(found) > limit else None
-    return Page[RoomOut](items=[_room(each) for each in shown], next_cursor=place)
+    return Page[RoomOut](items=[_room(each, caller) for each in shown], next_cursor=place)
 
 
 @routes.get("/rooms/{room_id}", responses=NOT_FOUND)
 async def get_room(room_id: RoomIdIn, caller: Viewer, db: Db) -> RoomOut:
-    return _room(await rooms.get(db, caller, room_id))
+    return _room(await rooms.get(db, caller, room_id), caller)
 
 
 @routes.patch("/rooms/{room_id}", responses={**NOT_FOUND, **WITH_BODY})
@@ -87,7 +81,7 @@ async def change_room(room_id: RoomIdIn, change: RoomChange, caller: SharedEdito
     if change.agents is not None:
         agents = tuple(PrincipalId(each) for each in dict.fromkeys(change.agents))
     name = None if change.name is None else change.name.strip()
-    return _room(await rooms.change(db, caller, room_id, Changes(name, agents)))
+    return _room(await rooms.change(db, caller, room_id, Changes(name, agents)), caller)
 
 
 @routes.delete("/rooms/{room_id}", status_code=204, responses=NOT_FOUND)
@@ -107,10 +101,7 @@ async def post_message(room_id: RoomIdIn, message: MessageIn, caller: Operator, 
     response_model=MessagesOut,
     responses={
         **NOT_FOUND,
-        200: {
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
-            "description": "A page; or, to who accepts text/event-stream, an event `message` for each, without end.",
-        },
+        **streamed("A page; or, to who accepts text/event-stream, an event `message` for each, without end."),
     },
 )
 async def read_messages(
@@ -130,7 +121,7 @@ async def read_messages(
     last_event_id: Annotated[str | None, Header(pattern=_PLACE)] = None,
 ) -> MessagesOut | EventStream:
     """What was written, oldest first."""
-    if follow or "text/event-stream" in request.headers.get("accept", ""):
+    if wants_stream(request, follow=follow):
         after = _after(last_event_id if last_event_id is not None else cursor)
         page = await rooms.read(db, caller, room_id, after=after, limit=PAGE)
         line = Line(request, caller)
@@ -163,12 +154,14 @@ async def _frames(
         page = await rooms.read(db, caller, room_id, after=after, limit=PAGE)
 
 
-def _room(room: Room) -> RoomOut:
+def _room(room: Room, caller: Caller) -> RoomOut:
+    """To an agent, other agents are not there, until they speak."""
+    agent = caller.only_owner
     return RoomOut(
         id=room.id,
         key=room.key,
         name=room.name,
-        agents=list(room.agents),
+        agents=[each for each in room.agents if agent in (None, each)],
         job_id=room.job_id,
         last_seq=room.last_seq,
         last_message_at=room.last_message_at,
@@ -193,12 +186,6 @@ def _message(message: Message) -> MessageOut:
 
 
 def _after(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    if not (cursor.isascii() and cursor.isdecimal() and int(cursor) <= MOST):
-        raise Invalid(
-            "This cursor is not one that Foliot gave out.",
-            pointer="/cursor",
-            hint="Use the seq of the last message you have read, or leave it out to begin.",
-        )
-    return int(cursor)
+    return place_after(
+        cursor, MOST, "Use the seq of the last message you have read, or leave it out to begin."
+    )

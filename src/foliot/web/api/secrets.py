@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from fastapi import Depends, Path, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
 from foliot.domain.ids import PrincipalId, SecretId
 from foliot.services import Database, secrets
 from foliot.services.access import Caller
-from foliot.services.in_hand import no_such
 from foliot.services.paging import read_place, write_place
 from foliot.services.rehearsing import tried_secret
 from foliot.services.secrets import SecretRow
 from foliot.services.vault import Vault
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
 from foliot.web.api.trying import DryRun, only_tried, shown
 from foliot.web.auth import Admin, Viewer
 from foliot.web.preconditions import IfMatch, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
-from foliot.wire.instants import read_id
 from foliot.wire.pages import Page
 from foliot.wire.secrets import SecretChange, SecretIn, SecretOut, SecretUser, SecretValueIn
 from foliot.wire.trying import SecretDryRunOut
@@ -28,11 +26,8 @@ from foliot.wire.trying import SecretDryRunOut
 routes = api_router("secrets")
 
 
-def _secret_id(secret_id: Annotated[str, Path(json_schema_extra={"format": "uuid"})]) -> SecretId:
-    found = read_id(secret_id)
-    if found is None:
-        raise no_such("secret")
-    return SecretId(found)
+def _secret_id(secret_id: PathId) -> SecretId:
+    return SecretId(id_of("secret", secret_id))
 
 
 def _vault(request: Request) -> Vault:
@@ -77,7 +72,9 @@ async def list_secrets(
     found = await secrets.page(db, caller.workspace_id, after, limit + 1, name=name, agent=caller.only_owner)
     shown = found[:limit]
     place = write_place(shown[-1].id, shown[-1].name) if len(found) > limit else None
-    return Page[SecretOut](items=[secret_out(each, vault) for each in shown], next_cursor=place)
+    return Page[SecretOut](
+        items=[secret_out(each, vault, caller.only_owner) for each in shown], next_cursor=place
+    )
 
 
 @routes.get("/secrets/{secret_id}", responses=NOT_FOUND)
@@ -193,12 +190,13 @@ async def _tried(
     return SecretDryRunOut(secret=told, jobs=row.users)
 
 
-def secret_out(row: SecretRow, vault: Vault) -> SecretOut:
+def secret_out(row: SecretRow, vault: Vault, agent: PrincipalId | None = None) -> SecretOut:
+    """To an agent, other agents are not there."""
     return SecretOut(
         id=row.id,
         name=row.name,
         version=row.version,
-        agents=list(row.agents),
+        agents=[each for each in row.agents if agent in (None, each)],
         job_count=row.users,
         readable=vault.knows(row.key_id),
         created_at=row.created_at,
@@ -211,7 +209,7 @@ async def _as_it_stands(
 ) -> SecretOut:
     row = await secrets.get(db, caller.workspace_id, secret_id, caller.only_owner)
     response.headers["ETag"] = f'"{row.version}"'
-    return secret_out(row, vault)
+    return secret_out(row, vault, caller.only_owner)
 
 
 async def _seen(db: Database, caller: Caller, secret_id: SecretId, if_match: str | None) -> int | None:

@@ -1,0 +1,88 @@
+"""What jobs may hand over to a queue engine: into which of its queues, and under which names of tasks. The operator says, by patterns.
+
+A pattern is a name in which `*` stands for anything but a dot, `**` for anything, and `{workspace}` for the slug of the workspace. A dot
+divides: where a module imports another, `shop.tasks.*` does not reach what that other one holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+EVERYTHING = ("**",)
+DEFAULT_QUEUE = "jobs-{workspace}"
+DEFAULT_PREFIX = "bull"  # of BullMQ's keys
+_PART = re.compile(r"\*\*|\*|\{workspace\}")
+
+
+class Refused(NamedTuple):
+    """Why it may not, and what to do; `field` is the one of the configuration that says it."""
+
+    field: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Handing:
+    queues: tuple[str, ...] = (DEFAULT_QUEUE,)
+    tasks: tuple[str, ...] = ()
+
+    def refusal(self, config: Mapping[str, Any], slug: str) -> Refused | None:
+        """Of a whole configuration, as it is about to be handed over."""
+        queue = str(config.get("queue") or DEFAULT_QUEUE)
+        prefix = str(config.get("prefix") or DEFAULT_PREFIX)
+        for field in ("task", "function", "name"):
+            if field in config and (found := self.refusal_of_task(field, str(config[field]))) is not None:
+                return found
+        return self.refusal_of_queue(queue, slug, prefix)
+
+    def refusal_of_task(self, field: str, name: str) -> Refused | None:
+        if _is_among(name, self.tasks, None):
+            return None
+        known = f"Allowed are {', '.join(self.tasks)}." if self.tasks else "None are allowed yet."
+        return Refused(
+            field,
+            f"Jobs may not hand over {_shown(name)} here.",
+            f"{known} The operator names more in FOLIOT_BRIDGE_TASKS, for the server and its workers.",
+        )
+
+    def refusal_of_queue(self, queue: str, slug: str, prefix: str = DEFAULT_PREFIX) -> Refused | None:
+        """A prefix other than BullMQ's own is a part of the name."""
+        name = queue_name(queue, slug)
+        whole = name if prefix == DEFAULT_PREFIX else f"{prefix}:{name}"
+        if _is_among(whole, self.queues, slug):
+            return None
+        known = ", ".join(queue_name(each, slug) for each in self.queues) or "none"
+        return Refused(
+            "queue",
+            f"Jobs of this workspace may not use the queue {_shown(whole)}.",
+            f"Allowed are {known}. The operator names more in FOLIOT_BRIDGE_QUEUES, for the server and its workers.",
+        )
+
+
+def queue_name(queue: str, slug: str) -> str:
+    return queue.replace("{workspace}", slug)
+
+
+def _is_among(name: str, patterns: Iterable[str], slug: str | None) -> bool:
+    return any(_compiled(each, slug).fullmatch(name) for each in patterns)
+
+
+@lru_cache(maxsize=4_096)
+def _compiled(pattern: str, slug: str | None) -> re.Pattern[str]:
+    meanings = {"*": "[^.]*", "**": ".*"}
+    if slug is not None:
+        meanings["{workspace}"] = re.escape(slug)
+    plain, special = _PART.split(pattern), _PART.findall(pattern)
+    written = [re.escape(plain[0])]
+    for between, after in zip(special, plain[1:], strict=True):
+        written += [meanings.get(between, re.escape(between)), re.escape(after)]
+    return re.compile("".join(written), re.DOTALL)
+
+
+def _shown(name: str) -> str:
+    return f'"{name}"' if len(name) <= 100 else f'"{name[:97]}..."'
