@@ -40,7 +40,7 @@ class Keeping:
         return partial(self._keep, asyncio.get_running_loop(), (run_id, fence), attempt, worker_id, masks)
 
     def has_some_of(self, key: Key) -> bool:
-        return key in self._under_way
+        return bool(self._under_way) and key in self._under_way
 
     def drop(self, key: Key) -> None:
         """The attempt was ended: what is not stored yet need not be."""

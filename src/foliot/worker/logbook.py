@@ -90,7 +90,7 @@ class Logbook:
 
     def has_lines_of(self, key: Key) -> bool:
         """Most attempts write nothing."""
-        return key in self._pages
+        return bool(self._pages) and key in self._pages
 
     async def finish(self, run_id: RunId, fence: int) -> None:
         """Before the end of an attempt is reported: whoever follows the run stops at its end."""
