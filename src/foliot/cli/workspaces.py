@@ -18,6 +18,8 @@ QUOTAS = (
     "requests_per_second",
     "key_requests_per_second",
     "artifact_bytes",
+    "rooms",
+    "room_messages",
     "secrets",
 )
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Its short name, or its id.", show_default=False)]

@@ -29,6 +29,8 @@ class Quotas(Shape):
     artifact_bytes: int | None = Field(
         default=None, ge=0, le=2**50, description="That its runs may keep in all."
     )
+    rooms: int | None = Field(default=None, ge=0, le=100_000_000)
+    room_messages: int | None = Field(default=None, ge=0, le=2**50, description="That one room may hold.")
     secrets: int | None = Field(default=None, ge=0, le=1_000_000)
 
 
@@ -41,6 +43,8 @@ class QuotasOut(Shape):
     requests_per_second: int | None
     key_requests_per_second: int | None
     artifact_bytes: int | None
+    rooms: int | None
+    room_messages: int | None
     secrets: int | None
 
 

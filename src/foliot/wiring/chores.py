@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from foliot.engine.janitor import Chore
-from foliot.services import closing, events
+from foliot.services import closing, courier, events, rooms
 from foliot.services.fleet import forget_lost
 from foliot.services.idempotency import FORGOTTEN_AT_ONCE, forget_old
 from foliot.services.job_moves import finish_purges
@@ -13,7 +15,9 @@ from foliot.services.stats import roll_up
 from foliot.storage.tx import Database
 
 
-def chores(database: Database) -> tuple[Chore, ...]:
+def chores(database: Database, keep_messages: int = 0) -> tuple[Chore, ...]:
+    """Messages are kept for so many days, or for ever."""
+
     async def move_timers_to_new_zone_data() -> bool:
         await refresh_zone_data(database)
         return False
@@ -48,6 +52,12 @@ def chores(database: Database) -> tuple[Chore, ...]:
     async def prune_events() -> bool:
         return await events.prune(database) > 0
 
+    async def prune_messages() -> bool:
+        return keep_messages > 0 and await rooms.prune(database, timedelta(days=keep_messages)) > 0
+
+    async def prune_outbox() -> bool:
+        return await courier.prune(database) > 0
+
     return (
         move_timers_to_new_zone_data,
         add_up_days,
@@ -59,4 +69,6 @@ def chores(database: Database) -> tuple[Chore, ...]:
         forget_idempotency_keys,
         forget_lost_workers,
         prune_events,
+        prune_messages,
+        prune_outbox,
     )
