@@ -8,8 +8,9 @@ from typing import Any
 from celery import Celery
 
 from tests.bridges import chores
+from tests.bridges.engines import celery_broker
 
-app = Celery("tests", broker=os.environ["BROKER"], backend=os.environ["BROKER"])
+app = Celery("tests", broker=celery_broker(os.environ["BROKER"]), backend=os.environ["BROKER"])
 
 
 @app.task(name="chores.work", ignore_result=True)  # type: ignore[untyped-decorator]  # a hand-over asks for the result all the same

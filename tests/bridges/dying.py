@@ -12,6 +12,7 @@ from typing import Any
 from foliot.handlers.bridging.notes import Notes
 from foliot.handlers.means import Engines
 from foliot.storage.tx import Database
+from tests.bridges.engines import celery_broker
 from tests.bridges.station import station
 
 
@@ -23,7 +24,7 @@ async def main(database_url: str, broker: str, kind: str) -> None:
     Notes.confirm = die  # type: ignore[method-assign]
     async with (
         Database(database_url) as database,
-        station(database, kind, Engines(broker, broker, broker), timedelta(seconds=1)),
+        station(database, kind, Engines(broker, celery_broker(broker), broker), timedelta(seconds=1)),
     ):
         await asyncio.Event().wait()
 

@@ -31,7 +31,7 @@ class Kind:
     command: tuple[str, ...]
 
     def means(self, url: str) -> Engines:
-        return Engines(redis_url=url, celery_broker_url=url, celery_result_url=url)
+        return Engines(redis_url=url, celery_broker_url=celery_broker(url), celery_result_url=url)
 
     @contextmanager
     def worker(self, url: str, log: Path) -> Iterator[None]:
@@ -61,6 +61,11 @@ CELERY = Kind(
 RQ = Kind("rq", {"function": "tests.bridges.chores.work"}, ("rq.cli", "worker", "--url", "{url}", "{queue}"))
 BULLMQ = Kind("bullmq", {"name": "work"}, ("tests.bridges.bullmq_worker", "{url}", "{queue}"))
 KINDS = (CELERY, RQ, BULLMQ)
+
+
+def celery_broker(url: str) -> str:
+    """The same tests over RabbitMQ, where one runs: its address in this variable. Results stay in Valkey."""
+    return os.environ.get("FOLIOT_TEST_AMQP_URL") or url
 
 
 def free_port() -> int:

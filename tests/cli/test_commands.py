@@ -17,14 +17,17 @@ PATIENCE = 600  # seconds: a machine under load takes ten for what it does in ha
 pytestmark = pytest.mark.timeout(PATIENCE)
 
 
+def environ_without_foliot() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+
+
 def foliot(*args: str, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
     return subprocess.run(
         (FOLIOT, *args),
         capture_output=True,
         text=True,
         check=False,
-        env=kept | environ,
+        env=environ_without_foliot() | environ,
         cwd=cwd,
         timeout=PATIENCE,
     )

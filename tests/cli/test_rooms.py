@@ -28,3 +28,21 @@ async def test_a_room_is_made_written_in_followed_and_deleted(ask: Ask) -> None:
     gone = await ask("rooms", "show", "support")
     assert gone.code == 3
     assert "foliot rooms list" in gone.err
+
+
+async def test_a_webhook_is_set_looked_at_and_removed(ask: Ask) -> None:
+    await ask("rooms", "create", "Support line", "--key", "support")
+    made = (await ask("rooms", "webhook", "support", "https://example.test/hook")).json
+    assert made["webhook"]["url"] == "https://example.test/hook"
+    await ask("rooms", "send", "support", "hello")
+    page = await ask("rooms", "webhook", "support", "-o", "table")
+    assert "https://example.test/hook (unsigned)" in page.out
+    [waiting] = (await ask("rooms", "deliveries", "support")).json["items"]
+    assert (waiting["seq"], waiting["state"]) == (1, "waiting")
+    wrong = await ask("rooms", "webhook", "support", "--secret", "hook")
+    assert "with or without a secret" in wrong.err
+    assert (await ask("rooms", "webhook", "support", "--remove")).json["webhook"] is None
+    listed = await ask("rooms", "deliveries", "support", "--dead", "-o", "table")
+    assert "The webhook was removed" in listed.out
+    refused = await ask("rooms", "redeliver", "support")
+    assert "This room has no webhook." in refused.err

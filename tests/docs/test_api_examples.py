@@ -80,7 +80,8 @@ async def objects(town: Town, name: str, wanted: str) -> dict[str, str]:
     if "member_id" in wanted:
         found["member_id"] = await made(town, "/members", {"name": name, "kind": "user", "role": "editor"})
     if "room_id" in wanted:
-        found["room_id"] = await made(town, "/rooms", {"name": name})
+        hook = {"webhook": {"url": "https://example.test/hook"}} if name == "redeliver" else {}
+        found["room_id"] = await made(town, "/rooms", {"name": name, **hook})
     if name == "read_messages":
         await ask(town, "POST", f"/rooms/{found['room_id']}/messages", json={"text": name})
     if name == "remove_limit":

@@ -51,6 +51,15 @@ class Hands:
         async with self._held(verb) as task:
             yield task
 
+    @asynccontextmanager
+    async def ending(self, verb: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
+        """Stop a report where it has its timers and is about to write the ends of its runs, until the block ends. That of a plain success
+        is one statement, which asks for its tables before it locks a row of any.
+        """
+        await self.keeper.execute("SELECT FROM foliot.runs FOR UPDATE")
+        async with self._held(verb) as task:
+            yield task
+
     async def behind(self, verb: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Start `verb`, and come back when it waits behind the one that is held."""
         task = asyncio.create_task(verb)

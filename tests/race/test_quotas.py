@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -13,9 +14,10 @@ from foliot.domain.access import Actor, KeyHolder, MemberRole, Principal, Princi
 from foliot.domain.errors import Conflict, FoliotError, QuotaExceeded
 from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
 from foliot.domain.quotas import Quotas
-from foliot.services import jobs, members, workspaces
+from foliot.services import jobs, members, rooms, workspaces
 from foliot.services.access import Caller
-from foliot.services.remote import Speaker
+from foliot.services.registering import Speaker
+from foliot.services.rooms import NewRoom
 from foliot.storage import keys
 from foliot.storage import workspaces as stored
 from foliot.storage.tx import Database, Role
@@ -69,6 +71,16 @@ async def test_a_crowd_of_hosts_gets_as_many_places_as_there_are(
     assert found is not None
     assert found[0] == sum(isinstance(each, Machine) for each in answers)
     assert (found[0] <= 3, found[1] <= 4, found[0] == 3 or found[1] >= 3) == (True, True, True), found
+
+
+async def test_two_who_reach_for_the_last_room_do_not_both_get_it(shop: Shop, hands: Hands) -> None:
+    caller = replace(await _admin(hands.left, shop.workspace), quotas=Quotas(rooms=1))
+    async with hands.midway(rooms.create(hands.left, caller, NewRoom("one")), at="audit") as first:
+        second = await hands.behind(rooms.create(hands.right, caller, NewRoom("two")))
+    await first
+    with pytest.raises(QuotaExceeded) as refused:
+        await second
+    assert (refused.value.quota, refused.value.limit) == ("rooms", 1)
 
 
 async def test_a_place_that_an_archived_job_leaves_can_be_taken(shop: Shop, hands: Hands) -> None:

@@ -143,16 +143,49 @@ async def test_an_archive_waits_for_a_claim_and_lets_it_run_on(hands: Hands, sho
 
 async def test_of_two_reports_under_one_fence_the_first_counts(hands: Hands, shop: Shop) -> None:
     _, run = await running(shop)
-    async with hands.midway(tell(hands.left, shop, run, Succeeded()), at="runs") as first:
+    async with hands.ending(tell(hands.left, shop, run, Succeeded())) as first:
         second = await hands.behind(tell(hands.right, shop, run, BOOM))
     assert (await first, await second) == (True, False)
     assert shop.runs() == [("manual", "succeeded", None)]
     assert shop.timer("run_count", "success_count", "failure_count") == (1, 1, 0)
 
 
+async def test_of_two_successes_under_one_fence_one_counts(hands: Hands, shop: Shop) -> None:
+    _, run = await running(shop)
+    async with hands.ending(tell(hands.left, shop, run, Succeeded())) as first:
+        second = await hands.behind(tell(hands.right, shop, run, Succeeded()))
+    assert (await first, await second) == (True, False)
+    assert shop.timer("run_count", "success_count", "live", "live_run_id") == (1, 1, 0, None)
+
+
+async def test_a_success_counts_on_from_what_it_had_to_wait_for(hands: Hands, shop: Shop) -> None:
+    """The timer moves and the lease changes while the report waits: what it writes is not made of what it saw before."""
+    _, run = await running(shop)
+    [(version, number)] = shop.sql("SELECT version, number FROM foliot.timers")
+    await hands.keeper.execute("UPDATE foliot.timers SET version = version + 7, number = number + 5")
+    await hands.keeper.execute("UPDATE foliot.leases SET cancel_requested_at = leased_at")
+    told = await hands.behind(tell(hands.left, shop, run, Succeeded()))
+    await hands.keeper.commit()
+    assert await told
+    assert shop.runs() == [("manual", "succeeded", None)]
+    assert shop.sql("SELECT count(*) FROM foliot.leases") == [(0,)]
+    now = shop.timer("version", "number", "live", "success_count", "last_run_id")
+    assert now == (version + 8, number + 5, 0, 1, run.run_id)
+
+
+async def test_a_success_is_decided_by_what_its_job_has_become(hands: Hands, shop: Shop) -> None:
+    """It was quiet when the report came, and is no longer when the report has its timer."""
+    _, run = await running(shop)
+    await hands.keeper.execute("UPDATE foliot.timers SET failures_in_a_row = 2")
+    told = await hands.behind(tell(hands.left, shop, run, Succeeded()))
+    await hands.keeper.commit()
+    assert await told
+    assert shop.timer("failures_in_a_row", "success_count", "live") == (0, 1, 0)
+
+
 async def test_a_cancel_waits_for_a_report_and_comes_too_late(hands: Hands, shop: Shop) -> None:
     _, run = await running(shop)
-    async with hands.midway(tell(hands.left, shop, run, Succeeded()), at="runs") as first:
+    async with hands.ending(tell(hands.left, shop, run, Succeeded())) as first:
         second = await hands.behind(cancel_run(hands.right, shop.workspace, run.run_id, BEN))
     assert await first
     with pytest.raises(IllegalMove, match="succeeded, which is final"):
@@ -189,7 +222,7 @@ async def test_a_run_by_hand_that_waited_for_the_last_report_may_start_at_once(
     hands: Hands, shop: Shop
 ) -> None:
     job_id, run = await running(shop)
-    async with hands.midway(tell(hands.left, shop, run, Succeeded()), at="runs") as first:
+    async with hands.ending(tell(hands.left, shop, run, Succeeded())) as first:
         second = await hands.behind(run_now(hands.right, shop.workspace, job_id, BEN))
     assert await first
     await second
@@ -244,7 +277,7 @@ async def test_two_upstreams_that_end_at_once_complete_the_join_as_often_as_it_s
         depend(shop, dependent, upstream)
         await run_now(hands.left, shop.workspace, upstream, ANA)
     one, other = await shop.claim()
-    async with hands.midway(tell(hands.left, shop, one, Succeeded()), at="runs") as first:
+    async with hands.ending(tell(hands.left, shop, one, Succeeded())) as first:
         second = await hands.behind(tell(hands.right, shop, other, Succeeded()))
     assert (await first, await second) == (True, True)
     assert shop.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(made,)]

@@ -53,6 +53,16 @@ def test_the_example_of_rooms_asks_twice_and_is_answered(tmp_path: Path) -> None
     assert [line.partition(" left message ")[1] for line in said[-2:]] == [" left message "] * 2
 
 
+def test_the_example_of_a_webhook_receives_both_messages_and_finds_them_genuine(tmp_path: Path) -> None:
+    done = run_example("webhook_receiver.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "received: What is on today?",
+        "received: Three tickets and the release.",
+        "both were genuine",
+    ]
+
+
 def test_the_example_of_secrets_uses_one_and_shows_it_nowhere(tmp_path: Path) -> None:
     done = run_example("a_secret.py", tmp_path, "Bearer kanari-8c1e0f\n")
     assert done.returncode == 0, done.stderr

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from foliot.services.claim import Turns, claim
+from foliot.storage import leases
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from tests.services.given import WORKER, enlist
@@ -56,6 +57,56 @@ async def test_no_claim_takes_more_than_its_permits_however_many_workspaces_it_a
     turns = Turns()
     found = [run for _ in range(15) for run in await claimed(database, 2, turns)]
     assert found == runs
+
+
+@pytest.mark.parametrize(
+    ("workspaces", "permits"), [(3, 2), (4, 2), (7, 3), (49, 50), (50, 50), (51, 50), (100, 50), (101, 50)]
+)
+async def test_each_workspace_has_its_turn_before_any_has_its_second(
+    database: Database, clock: ManualClock, owner: psycopg.Connection[Any], workspaces: int, permits: int
+) -> None:
+    runs = {put(owner, workspace, clock.now()): workspace for workspace in [*range(1, workspaces + 1)] * 2}
+    turns, served = Turns(), list[int]()
+    while found := await claimed(database, permits, turns):
+        served += [runs[run] for run in found]
+    assert len(served) == 2 * workspaces
+    if permits < workspaces:
+        assert sorted(served[:workspaces]) == list(range(1, workspaces + 1))
+
+
+async def test_few_workspaces_are_asked_for_once_by_each_claim(
+    database: Database, clock: ManualClock, owner: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[UUID] = []
+    ask = leases.workspaces_with_work
+
+    async def noted(*args: Any) -> Any:
+        asked.append(args[3])
+        return await ask(*args)
+
+    monkeypatch.setattr(leases, "workspaces_with_work", noted)
+    for workspace in [1, 2, 3] * 3:
+        put(owner, workspace, clock.now())
+    turns = Turns()
+    assert [len(await claimed(database, 3, turns)) for _ in range(3)] == [3, 3, 3]
+    assert asked == [leases.FIRST] * 3
+
+
+async def test_a_workspace_that_a_freeze_has_just_begun_in_hides_nobody_behind_it(
+    database: Database, clock: ManualClock, owner: psycopg.Connection[Any]
+) -> None:
+    runs = [put(owner, workspace, clock.now()) for workspace in (1, 2, 3)]
+    owner.execute(
+        "INSERT INTO foliot.workspaces (id, slug, name, created_at) VALUES (%s, 'two', 'Two', now())",
+        [UUID(int=2)],
+    )
+    owner.execute(
+        "INSERT INTO foliot.freezes (workspace_id, id, scope, start_at, after, reason, created_by, created_at, is_to_begin)"
+        " VALUES (%s, %s, '{}', %s, 'skip', '', 'ana', %s, true)",
+        [UUID(int=2), uuid4(), clock.now(), clock.now()],
+    )
+    turns = Turns()
+    assert [await claimed(database, 1, turns) for _ in range(3)] == [[runs[0]], [runs[2]], []]
 
 
 async def test_who_waits_with_one_run_has_its_turn_beside_who_waits_with_hundreds(

@@ -12,7 +12,7 @@ from foliot.domain.policy import Backoff, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Manual
 from foliot.domain.target import Target
-from foliot.services import explain, fleet, history, hosts, remote, run_verbs
+from foliot.services import explain, fleet, history, hosts, registering, run_verbs
 from foliot.testing.actors import TEST
 from tests.services.hosting import H1, PVP, Machine, machine, somebody
 from tests.services.staging import Stage
@@ -92,7 +92,7 @@ async def test_what_a_host_was_called_is_known_of_its_runs_when_it_is_long_gone(
 async def test_names_of_one_workspace_s_workers_are_bounded(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "MOST_NAMES", 2)
+    monkeypatch.setattr(registering, "MOST_NAMES", 2)
     speaker = somebody(stage.workspace)
     for _ in range(4):
         await machine(stage.database, speaker, "h1")

@@ -11,11 +11,11 @@ from foliot.domain.ids import HostId, PrincipalId
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError
-from foliot.services import artifacts, hosts, logs, remote, workers
+from foliot.services import artifacts, hosts, logs, registering, workers
 from foliot.services.artifacts import Given
 from foliot.services.claim import Turns, claim
 from foliot.services.logs import LogChunk
-from foliot.services.remote import Hello, HostHello, Speaker
+from foliot.services.registering import Hello, HostHello, Speaker
 from foliot.services.report import Report, report
 from foliot.services.tick import tick
 from foliot.storage import job_types
@@ -71,7 +71,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         1,
         host=HostHello(f"{CANARY} host", {CANARY: CANARY}, [f"{CANARY} server"]),
     )
-    host = await remote.register(town.database, speaker, hello)
+    host = await registering.register(town.database, speaker, hello)
     [instance] = (await hosts.get(town.database, town.ids[who], host.host_id or HostId(uuid4()))).instances
     kind = f"{FRAGMENT}-type"
     async with town.database.tx(Role.ENGINE) as tx:
@@ -106,9 +106,13 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
             "/freezes",
             {"reason": f"{CANARY} freeze", "start_at": f"2100-01-0{1 if turn == 'a' else 3}T00:00:00Z"},
         )
-        room = await made("/rooms", {"name": f"{CANARY} room {turn}", "key": f"{FRAGMENT}-{turn}"})
+        hook = {"url": f"https://example.test/{CANARY}"}
+        room = await made(
+            "/rooms", {"name": f"{CANARY} room {turn}", "key": f"{FRAGMENT}-{turn}", "webhook": hook}
+        )
         for _ in range(2):
             await made(f"/rooms/{room['id']}/messages", {"text": f"{CANARY} message"})
+        sent = (await town.ask("GET", f"/rooms/{room['id']}/deliveries", who=who, role="admin")).json()
         secret = await made("/secrets", {"name": f"{CANARY}-{turn}", "value": f"{CANARY} secret {turn}"})
         made_key = await made("/keys", {"name": f"{CANARY} key {turn}"})
         await made(f"/jobs/{task['id']}/run", {"input": {"with": f"{CANARY} input"}})
@@ -128,7 +132,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         nest.ids |= {
             "job_id": task["id"], "calendar_id": calendar["id"], "freeze_id": freeze["id"], "member_id": member["id"],
             "key_id": made_key["id"], "secret_id": secret["id"], "workspace": str(town.ids[who]), "host_id": str(host.host_id), "instance_id": str(instance.id),
-            "worker_id": str(host.worker_id), "room_id": room["id"], "job_type": kind,
+            "worker_id": str(host.worker_id), "room_id": room["id"], "delivery_id": sent["items"][0]["id"], "job_type": kind,
         }  # fmt: skip
     shown = await town.ask("GET", f"/jobs/{nest.ids['job_id']}", who=who, role="admin")
     nest.etag = shown.headers["etag"]
@@ -175,7 +179,8 @@ def sent_bodies(nest: Nest) -> dict[tuple[str, str], list[dict[str, Any]]]:
         ("POST", "/api/v1/jobs/{job_id}/revert"): [{"revision": 1}],
         ("PUT", "/api/v1/job-types/{job_type}"): [{"enabled": True}, {"enabled": False, "reason": "x"}],
         ("POST", "/api/v1/rooms"): [{"name": "x", "agents": [ids["member_id"]]}],
-        ("PATCH", "/api/v1/rooms/{room_id}"): [{"name": "x"}, {"agents": [ids["member_id"]]}],
+        ("PATCH", "/api/v1/rooms/{room_id}"): [{"name": "x"}, {"agents": [ids["member_id"]]}, {"webhook": None}],
+        ("POST", "/api/v1/rooms/{room_id}/redeliver"): [{}, {"deliveries": [ids["delivery_id"]]}],
         ("POST", "/api/v1/rooms/{room_id}/messages"): [{"text": "x"}],
         ("POST", "/api/v1/secrets"): [{"name": "mine", "value": "mine", "agents": [ids["member_id"]]}],
         ("PUT", "/api/v1/secrets/{secret_id}"): [{"value": "mine"}],

@@ -122,6 +122,8 @@ TABLE = {
     ("DELETE", "/api/v1/rooms/{room_id}"): "editor",
     ("POST", "/api/v1/rooms/{room_id}/messages"): "operator",
     ("GET", "/api/v1/rooms/{room_id}/messages"): "viewer",
+    ("GET", "/api/v1/rooms/{room_id}/deliveries"): "viewer",
+    ("POST", "/api/v1/rooms/{room_id}/redeliver"): "operator",
     ("GET", "/openapi.json"): "viewer",
 }
 

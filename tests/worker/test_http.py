@@ -14,10 +14,11 @@ import pytest
 
 from foliot.domain.addresses import networks
 from foliot.domain.outcomes import Failed, Succeeded
+from foliot.egress.answers import retry_after
 from foliot.egress.sending import KEPT, Egress
-from foliot.handlers.http import HttpHandler, retry_after
+from foliot.egress.signing import key_of, signature_headers
+from foliot.handlers.http import HttpHandler
 from foliot.handlers.registry import Assignment, Done
-from foliot.handlers.signing import key_of, signature_headers
 from foliot.sdk.context import Context
 from foliot.testing.clock import ManualClock
 from tests.waiting import until

@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 
 from foliot.domain.access import MemberRole, Principal, PrincipalKind
 from foliot.domain.definition import Definition, Spec
-from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId, RoomId, WorkspaceId
 from foliot.domain.outcomes import Failed, Succeeded
+from foliot.domain.quotas import Quotas
+from foliot.domain.rooms import Hook
 from foliot.domain.schedule import Manual
 from foliot.handlers.means import Means
 from foliot.handlers.message import MessageHandler
 from foliot.handlers.registry import Assignment, Done, load
 from foliot.sdk.context import Context
 from foliot.services import jobs
-from foliot.storage import keys, rooms
+from foliot.storage import keys, rooms, webhooks
 from foliot.storage.rooms import NewRoom
 from foliot.storage.tx import Database, Role
 from foliot.testing.actors import TEST
@@ -34,7 +36,7 @@ class Post:
         self.database = database
         self.workspace = workspace
         self._owner = owner
-        self._handler = MessageHandler(database)
+        self.handler = MessageHandler(database)
 
     async def job(self, owner_id: PrincipalId | None = None) -> JobId:
         definition = Definition("remind", Spec(Manual(), "message"), owner_id=owner_id)
@@ -51,7 +53,7 @@ class Post:
             "schedule",
             datetime(2027, 1, 15, tzinfo=UTC),
         )
-        return await self._handler.run(Assignment(ctx, {"text": "stand up", **config}, {}))
+        return await self.handler.run(Assignment(ctx, {"text": "stand up", **config}, {}))
 
     async def agent(self) -> PrincipalId:
         agent = Principal(PrincipalId(uuid4()), self.workspace, PrincipalKind.AGENT, "ada", MemberRole.EDITOR)
@@ -141,6 +143,35 @@ async def test_an_event_is_the_systems_and_facts_of_the_run_are_filled_in(post: 
     assert post.rows("SELECT kind, sender, text FROM foliot.messages") == [
         ("system_event", "system", f"remind by {run_id}")
     ]
+
+
+async def test_a_full_room_or_workspace_is_a_failure_that_is_tried_again(
+    post: Post, database: Database
+) -> None:
+    job_id, hints = await post.job(), list[str]()
+    bounded = MessageHandler(database, Quotas(rooms=1, room_messages=2), hints.append)
+    post.handler = bounded
+    done = [await post.run(job_id, str(uuid4())) for _ in range(3)]
+    assert [type(each.outcome) for each in done] == [Succeeded, Succeeded, Failed]
+    elsewhere = await post.run(job_id, str(uuid4()), new_room=True)
+    for refused in (done[2], elsewhere):
+        assert isinstance(refused.outcome, Failed)
+        assert (refused.outcome.error.code, refused.outcome.permanent) == ("quota_exceeded", False)
+    assert post.rows("SELECT count(*) FROM foliot.messages") == [(2,)]
+    assert hints == []
+
+
+async def test_a_message_into_a_room_with_a_webhook_is_put_into_the_outbox_once(
+    post: Post, database: Database
+) -> None:
+    job_id, run_id, room_id, hints = await post.job(), str(uuid4()), await post.room(), list[str]()
+    async with database.tx(Role.APP, post.workspace) as tx:
+        await webhooks.set_hook(tx, RoomId(UUID(room_id)), Hook("https://example.test/", "example.test:443"))
+    post.handler = MessageHandler(database, announce=hints.append)
+    for _ in range(2):
+        await post.run(job_id, run_id, room=room_id)
+    assert post.rows("SELECT kind, lane::text, place FROM foliot.outbox") == [("room.message", room_id, 1)]
+    assert hints == ["outbox"]
 
 
 def test_a_process_without_a_database_serves_no_messages() -> None:

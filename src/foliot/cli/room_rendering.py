@@ -10,7 +10,7 @@ from rich.text import Text
 
 from foliot.cli.looks import QUIET, STRONG, cell, columns, facts, stacked
 from foliot.cli.times import about, when, zone_named
-from foliot.wire.rooms import MessageOut, RoomOut
+from foliot.wire.rooms import DeliveryOut, MessageOut, RoomOut, WebhookOut
 
 ENOUGH = 18  # characters of an id: its time to the millisecond and some chance
 
@@ -42,9 +42,48 @@ def room_page(room: RoomOut, newest: Sequence[MessageOut], zone: str, now: datet
             ("job", str(room.job_id) if room.job_id else None),
             ("made", when(room.created_at, zone, now)),
             ("messages", f"{room.last_seq:,}"),
+            *(_webhook(room.webhook, zone, now) if room.webhook else ()),
         )
     )
     return stacked(cell(room.name, STRONG), told, *(message_line(each, zone) for each in newest))
+
+
+def delivery_list(deliveries: Sequence[DeliveryOut], now: datetime) -> RenderableType:
+    if not deliveries:
+        return Text("Nothing was sent. `foliot rooms webhook ROOM URL` sends what comes.")
+    rows = [
+        (
+            cell(f"{each.seq:,}"),
+            cell(each.state),
+            cell(str(each.attempts)),
+            cell(_ended_or_next(each, now)),
+            cell(each.last_error, QUIET),
+            cell(str(each.id), QUIET),
+        )
+        for each in deliveries
+    ]
+    return columns(
+        ("SEQ", "STATE", "ATTEMPTS", "ENDED OR NEXT", "LAST ERROR", "ID"),
+        rows,
+        wraps=("LAST ERROR",),
+        drops=("LAST ERROR",),
+    )
+
+
+def _ended_or_next(delivery: DeliveryOut, now: datetime) -> str | None:
+    at = delivery.ended_at or delivery.next_attempt_at
+    return None if at is None else about(at, now)
+
+
+def _webhook(webhook: WebhookOut, zone: str, now: datetime) -> tuple[tuple[str, str | None], ...]:
+    signed = f"signed with {webhook.secret.secret}" if webhook.secret else "unsigned"
+    return (
+        ("webhook", f"{webhook.url} ({signed})"),
+        ("received", None if webhook.delivered_seq is None else f"up to message {webhook.delivered_seq:,}"),
+        ("failing", when(webhook.failing_since, zone, now) if webhook.failing_since else None),
+        ("error", webhook.last_error),
+        ("stopped", when(webhook.stopped_at, zone, now) if webhook.stopped_at else None),
+    )
 
 
 def message_line(message: MessageOut, zone: str) -> Text:

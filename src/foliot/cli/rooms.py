@@ -126,6 +126,78 @@ def follow(
 
 @app.command()
 @asking
+def webhook(
+    here: Here,
+    room: Called,
+    address: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[URL]",
+            help="Where to send its messages; what there is, where left out.",
+            show_default=False,
+        ),
+    ] = None,
+    secret: Annotated[
+        str | None, typer.Option(help="Name of the secret to sign with.", metavar="NAME")
+    ] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Send nothing any more.")] = False,
+) -> None:
+    """Send the messages of a room to an address as they come, or see how that fares."""
+    from foliot.cli.room_rendering import room_page
+
+    if (remove and address is not None) or (secret is not None and address is None):
+        raise Invalid("Give an address, with or without a secret, or --remove.")
+    found = room_called(here.client, room)
+    if address is not None:
+        found = here.client.rooms.set_webhook(found.id, address, secret=secret)
+    elif remove:
+        found = here.client.rooms.remove_webhook(found.id)
+    here.show(found, lambda: room_page(found, (), local_zone(), here.now))
+
+
+@app.command()
+@asking
+def deliveries(
+    here: Here,
+    room: Called,
+    dead: Annotated[bool, typer.Option("--dead", help="Only those that were given up.")] = False,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    everything: All = False,
+) -> None:
+    """What the webhook of a room sends, the newest messages first."""
+    from foliot.cli.room_rendering import delivery_list
+
+    room_id = room_called(here.client, room).id
+    found, next_cursor, _ = gathered(
+        lambda n, at: here.client.rooms.deliveries(
+            room_id, state="dead" if dead else None, limit=n, cursor=at
+        ),
+        limit=None if everything else limit,
+        cursor=cursor,
+    )
+    here.show_list(found, lambda: delivery_list(found, here.now), next_cursor=next_cursor)
+
+
+@app.command()
+@asking
+def redeliver(
+    here: Here,
+    room: Called,
+    delivery: Annotated[
+        list[str] | None,
+        typer.Argument(help="Ids; all that were given up, where left out.", show_default=False),
+    ] = None,
+) -> None:
+    """Send again what was given up."""
+    from foliot.cli.looks import cell
+
+    answer = here.client.rooms.redeliver(room_called(here.client, room).id, delivery or None)
+    here.show(answer, lambda: cell(f"Sending {answer.redelivered:,} again."))
+
+
+@app.command()
+@asking
 def delete(here: Here, room: Called, yes: Yes = False) -> None:
     """Delete a room with everything that was written in it."""
     from foliot.cli.looks import cell

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,12 +13,11 @@ from foliot.cli.paging import LONGEST_PAGE, All, Cursor, Limit, gathered
 from foliot.cli.reading import object_in
 from foliot.cli.run_names import RunRef, run_called
 from foliot.cli.times import local_zone
-from foliot.cli.waiting import goes_on, until_it_ends
+from foliot.cli.waiting import until_it_ends, watching
 from foliot.cli.words import RunStatus
 
 if TYPE_CHECKING:
-    from foliot.wire.logs import LogEndOut, LogLineOut
-    from foliot.wire.runs import RunOut
+    pass
 
 app = typer.Typer(
     help="Runs: what ran, what did not, and why. RUN is an id, or JOB#12.", no_args_is_help=True
@@ -120,20 +118,21 @@ def logs(
             here.note(f"It is {found.status}: -f waits for more.")
         return
     wrote = 0
-    if found.status in {"ready", "waiting"}:
-        here.note(
-            f"{called(found)} is {found.status}. Its lines come when it starts; Ctrl-C leaves it alone."
-        )
-    for each in _until_left(here, found):
-        if isinstance(each, LogEndOut):
-            if not wrote:
-                here.note(NO_LINES)
-            here.note(f"{called(found)}: {each.status}")
-            if each.status != "succeeded":
-                raise typer.Exit(1)
-        else:
-            wrote += 1
-            here.show_line(each, lambda line=each: log_line(line, zone if times else None))  # type: ignore[misc]
+    with watching(found):
+        if found.status in {"ready", "waiting"}:
+            here.note(
+                f"{called(found)} is {found.status}. Its lines come when it starts; Ctrl-C leaves it alone."
+            )
+        for each in here.client.runs.follow_logs(found.id):
+            if isinstance(each, LogEndOut):
+                if not wrote:
+                    here.note(NO_LINES)
+                here.note(f"{called(found)}: {each.status}")
+                if each.status != "succeeded":
+                    raise typer.Exit(1)
+            else:
+                wrote += 1
+                here.show_line(each, lambda line=each: log_line(line, zone if times else None))  # type: ignore[misc]
 
 
 @app.command()
@@ -190,12 +189,3 @@ def cancel(
     ended = here.client.runs.cancel(found.id, reason=reason, force=force)
     said = "Cancelled" if ended.status == "cancelled" else "Asked to stop:"
     here.show(ended, lambda: run_line(ended, said, here.now))
-
-
-def _until_left(here: Here, run: RunOut) -> Iterator[LogLineOut | LogEndOut]:
-    """The lines as they come. Who leaves early is told that the run goes on."""
-    try:
-        yield from here.client.runs.follow_logs(run.id)
-    except KeyboardInterrupt:
-        goes_on(run)
-        raise

@@ -25,24 +25,25 @@ def until_it_ends(here: Here, run: RunOut) -> RunOut:
     nap, began = SHORTEST, monotonic()
     console = Console(stderr=True, markup=False, highlight=False)
     shown = console.status("") if sys.stderr.isatty() else None
-    try:
-        with shown or nullcontext():
-            while run.status in OPEN:
-                if shown is not None:
-                    shown.update(f"{_progress(run)}, {monotonic() - began:.0f} s")
-                pause(nap)
-                nap = min(nap * 1.3, LONGEST)
-                run = here.client.runs.get(run.id)
-    except KeyboardInterrupt:
-        goes_on(run)
-        raise
+    with watching(run), shown or nullcontext():
+        while run.status in OPEN:
+            if shown is not None:
+                shown.update(f"{_progress(run)}, {monotonic() - began:.0f} s")
+            pause(nap)
+            nap = min(nap * 1.3, LONGEST)
+            run = here.client.runs.get(run.id)
     return run
 
 
-def goes_on(run: RunOut) -> None:
-    """To whoever stops watching."""
-    called = clean(f"{run.job_name or run.job_id}#{run.number}")
-    tell(f'\nThe run goes on without you. See it with: foliot runs show "{called}"')
+@contextmanager
+def watching(run: RunOut) -> Iterator[None]:
+    """Who leaves early is told that the run goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        called = clean(f"{run.job_name or run.job_id}#{run.number}")
+        tell(f'\nThe run goes on without you. See it with: foliot runs show "{called}"')
+        raise
 
 
 @contextmanager

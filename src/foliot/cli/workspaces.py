@@ -20,6 +20,8 @@ QUOTAS = (
     "artifact_bytes",
     "hosts",
     "servers",
+    "rooms",
+    "room_messages",
     "secrets",
 )
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Its short name, or its id.", show_default=False)]

@@ -1,4 +1,4 @@
-"""How much a workspace may have: jobs and secrets, how often they fire, how large their payloads are, how often its keys may ask."""
+"""How much a workspace may have: jobs, secrets and rooms, how often jobs fire, how large payloads are, how often its keys may ask."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ class Quotas:
     artifact_bytes: int | None = None  # that its runs may keep in all
     hosts: int | None = None
     servers: int | None = None  # instances, on all its hosts together
+    rooms: int | None = None
+    room_messages: int | None = None  # in one room
     secrets: int | None = None
 
     def overlaid(self, own: Mapping[str, Any]) -> Quotas:
@@ -103,6 +105,30 @@ def check_servers(quotas: Quotas, used: int) -> None:
             limit=quotas.servers,
             used=used,
             hint="Remove those that are gone with `foliot hosts remove-server`, or ask the operator for more.",
+        )
+
+
+def check_rooms(quotas: Quotas, used: int) -> None:
+    """`used` counts the one that is about to be made."""
+    if quotas.rooms is not None and used > quotas.rooms:
+        raise QuotaExceeded(
+            f"This workspace has {used - 1:,} rooms, and may have {quotas.rooms:,}.",
+            quota="rooms",
+            limit=quotas.rooms,
+            used=used - 1,
+            hint="Delete rooms that are no longer needed, or ask the operator for more.",
+        )
+
+
+def check_messages(quotas: Quotas, used: int) -> None:
+    """`used` counts the one that is about to be written."""
+    if quotas.room_messages is not None and used > quotas.room_messages:
+        raise QuotaExceeded(
+            f"This room holds {used - 1:,} messages, and may hold {quotas.room_messages:,}.",
+            quota="room_messages",
+            limit=quotas.room_messages,
+            used=used - 1,
+            hint="Write in another room, or ask the operator for more; old messages make room when they are pruned.",
         )
 
 

@@ -32,6 +32,27 @@ class Sender:
 
 
 @dataclass(frozen=True, slots=True)
+class Hook:
+    """Where messages of a room are sent as they come. `receiver` is host and port of `url`; `secret` names what to sign with."""
+
+    url: str
+    receiver: str
+    secret: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """A room's hook, and how it fares. `stopped_at` is when the receiver said that it is gone."""
+
+    hook: Hook
+    delivered_seq: int | None = None
+    delivered_at: datetime | None = None
+    failing_since: datetime | None = None
+    error: str | None = None
+    stopped_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Room:
     """`agents` may see it; other members of the workspace see every room. `job_id` is that of the job it was made for."""
 
@@ -43,6 +64,7 @@ class Room:
     last_seq: int
     last_message_at: datetime | None
     created_at: datetime
+    webhook: Webhook | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def asked_at(run_id: RunId, trigger: Trigger) -> datetime | None:
 
 def effective_input(payload: Mapping[str, Any], given: Any) -> dict[str, Any]:
     """What a run works on: its job's payload, with the top-level keys that this run was given in their place."""
-    return {**payload, **given} if isinstance(given, Mapping) else dict(payload)
+    return {**payload, **given} if given is not None and isinstance(given, Mapping) else dict(payload)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
-from email.utils import parsedate_to_datetime
-from http import HTTPStatus
+from datetime import datetime
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -21,17 +19,17 @@ from foliot.clock import Clock, SystemClock
 from foliot.domain.addresses import networks
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError
+from foliot.egress.answers import asked_to_wait, reason_of
 from foliot.egress.sending import AddressRefused, Answer, Egress, NoAnswer, Outgoing
+from foliot.egress.signing import UnfitSecret, signature_headers
 from foliot.egress.target import NotATarget, Target, read_target
 from foliot.handlers.http_config import OURS, HttpConfig
 from foliot.handlers.means import Means
 from foliot.handlers.placeholders import Facts, check_growth, facts_of, filled, filled_text
 from foliot.handlers.registry import Assignment, Done, failed, succeeded
-from foliot.handlers.signing import UnfitSecret, signature_headers
 from foliot.wire.durations import read_duration, write_duration
 
 WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
-BUSY = frozenset({429, 503})  # whose Retry-After is heeded
 
 
 class Unfit(Exception):
@@ -154,7 +152,7 @@ def _header_value(name: str, value: str) -> str:
 
 def _done(answer: Answer, success: Any, now: datetime) -> Done:
     code = answer.status
-    reason = "".join(filter(str.isprintable, answer.reason))[:100].strip() or _phrase(code)
+    reason = reason_of(answer)
     output = {
         "status": code,
         "reason": reason,
@@ -165,27 +163,7 @@ def _done(answer: Answer, success: Any, now: datetime) -> Done:
     if code in success if success else 200 <= code < 300:
         return succeeded(output)
     sentence = f"The target answered {code} {reason}".rstrip() + "."
-    asked = retry_after(answer.headers.get("retry-after", ""), now) if code in BUSY else None
+    asked = asked_to_wait(answer, now)
     if asked is not None:
         sentence += f" It asks to be left alone for {write_duration(asked)}."
     return Done(Failed(RunError("http_status", sentence), not_before=asked), output)
-
-
-def retry_after(text: str, now: datetime) -> timedelta | None:
-    """Seconds, or a date of HTTP; None for what is neither, or no wait."""
-    text = text.strip()
-    try:
-        if text.isascii() and text.isdecimal():
-            wait = timedelta(seconds=int(text[:10]))
-        else:
-            wait = timedelta(seconds=int((parsedate_to_datetime(text) - now).total_seconds()))
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return wait if wait > timedelta(0) else None
-
-
-def _phrase(code: int) -> str:
-    try:
-        return HTTPStatus(code).phrase
-    except ValueError:
-        return ""

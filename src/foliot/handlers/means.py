@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from foliot.domain.quotas import UNLIMITED, Quotas
 from foliot.handlers.confines import Confines
 from foliot.handlers.kept import Bounds
 from foliot.handlers.reach import NO_REACH, Reach
 from foliot.services import Database
+from foliot.services.hints import Announce
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +33,5 @@ class Means:
     bounds: Bounds = Bounds()  # of each process that is started for a run
     confines: Confines = Confines()  # of commands besides
     engines: Engines = Engines()
+    quotas: Quotas = UNLIMITED  # of a workspace that has none of its own
+    announce: Announce = lambda hint: None

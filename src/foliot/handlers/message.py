@@ -8,14 +8,16 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
-from foliot.domain.errors import NotFound
+from foliot.domain.errors import NotFound, QuotaExceeded
 from foliot.domain.ids import JobId, RoomId, RunId, WorkspaceId
+from foliot.domain.quotas import UNLIMITED, Quotas
 from foliot.domain.rooms import LONGEST_TEXT, MessageKind
 from foliot.handlers.means import Means
 from foliot.handlers.message_config import MessageConfig
 from foliot.handlers.placeholders import TooMuch, check_growth, facts_of, filled_text
 from foliot.handlers.registry import Assignment, Done, failed, succeeded
 from foliot.services import Database, messages
+from foliot.services.hints import Announce, Hint
 from foliot.services.messages import Letter
 from foliot.wire.instants import read_id
 
@@ -24,12 +26,16 @@ class MessageHandler:
     description: ClassVar = "Put a message, or word of an event, into a room."
     config_shape: ClassVar = MessageConfig
 
-    def __init__(self, database: Database) -> None:
+    def __init__(
+        self, database: Database, quotas: Quotas = UNLIMITED, announce: Announce | None = None
+    ) -> None:
         self._database = database
+        self._quotas = quotas
+        self._announce = announce or (lambda hint: None)
 
     @classmethod
     def made_with(cls, means: Means) -> MessageHandler | None:
-        return None if means.database is None else cls(means.database)
+        return None if means.database is None else cls(means.database, means.quotas, means.announce)
 
     async def run(self, assignment: Assignment) -> Done:
         config, ctx = assignment.config, assignment.ctx
@@ -53,9 +59,15 @@ class MessageHandler:
             bool(config.get("new_room")),
         )
         try:
-            sent = await messages.deliver(self._database, WorkspaceId(UUID(ctx.workspace_id)), letter)
+            workspace_id = WorkspaceId(UUID(ctx.workspace_id))
+            left = await messages.deliver(self._database, workspace_id, letter, self._quotas)
         except NotFound as error:
             return failed("room_unknown", f"{error.message} {error.hint}", permanent=True)
+        except QuotaExceeded as error:
+            return failed(error.code, f"{error.message} {error.hint}")
+        if left.is_sent_on:
+            self._announce(Hint.OUTBOX)
+        sent = left.message
         return succeeded({"message_id": str(sent.id), "room_id": str(sent.room_id), "seq": sent.seq})
 
     async def close(self) -> None:

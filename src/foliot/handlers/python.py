@@ -11,14 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from foliot.handlers.calling import NotCallable, is_async, prepared
+from foliot.handlers import calling
+from foliot.handlers.calling import NotCallable, prepared
 from foliot.handlers.configs import PythonConfig
 from foliot.handlers.endings import done_of, raised
 from foliot.handlers.hands import Hand, HandDied
 from foliot.handlers.kept import Bounds
 from foliot.handlers.means import Means
 from foliot.handlers.own_code import find
-from foliot.handlers.registry import Assignment, Done, failed
+from foliot.handlers.registry import Assignment, Done, failed, succeeded
+from foliot.sdk.context import never
 
 
 class PythonHandler:
@@ -28,7 +30,7 @@ class PythonHandler:
     def __init__(self, bounds: Bounds | None = None, packages: Sequence[str] = ()) -> None:
         self._bounds = bounds
         self._packages = packages
-        self._known: dict[str, Callable[..., Any]] = {}
+        self._known: dict[str, tuple[Callable[..., Any], bool]] = {}  # and whether it is async
         self._idle: list[Hand] = []
 
     @classmethod
@@ -43,15 +45,17 @@ class PythonHandler:
     ) -> Done:
         """`config` is for functions that do all jobs of a type."""
         try:
-            function = self._known.get(str(call)) or await self._find(call)
+            function, is_async = self._known.get(str(call)) or await self._find(call)
         except NotCallable as error:
             return failed("call_invalid", str(error), permanent=True)
         if secrets := assignment.config.get("secrets"):
             assignment = replace(assignment, ctx=replace(assignment.ctx, secrets=secrets))
-        if is_async(function):
+        if is_async:
             answer = await _on_the_loop(function, assignment, config)
         else:
             answer = await self._by_hand(str(call), assignment, config)
+        if "output" in answer:
+            return succeeded(answer["output"])
         if "retry_after" in answer:
             assignment.ctx.write("system", f"Asked to be called again: {answer['message']}")
         return done_of(answer)
@@ -60,10 +64,10 @@ class PythonHandler:
         for hand in self._idle:
             await hand.end(at_once=True)
 
-    async def _find(self, call: object) -> Callable[..., Any]:
+    async def _find(self, call: object) -> tuple[Callable[..., Any], bool]:
         """In a thread: importing may take long, and others are waiting for the loop."""
-        found = await asyncio.to_thread(find, call, self._packages)
-        self._known[str(call)] = found
+        function = await asyncio.to_thread(find, call, self._packages)
+        found = self._known[str(call)] = function, calling.is_async(function)
         return found
 
     async def _by_hand(
@@ -97,9 +101,11 @@ class PythonHandler:
 async def _on_the_loop(
     function: Callable[..., Any], assignment: Assignment, config: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    task = asyncio.current_task()
-    assert task is not None
-    ctx = replace(assignment.ctx, is_stopping=lambda: task.cancelling() > 0)
+    ctx = assignment.ctx
+    if ctx.is_stopping is never:
+        task = asyncio.current_task()
+        assert task is not None
+        ctx = replace(ctx, is_stopping=lambda: task.cancelling() > 0)
     try:
         return {"output": await prepared(function, dict(assignment.input), ctx, config)()}
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours

@@ -21,11 +21,13 @@ GROUP = "foliot.handlers"
 _refused: dict[str, Refusal] = {}  # of this process, as its settings want it
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Assignment:
     """One attempt: the job's configuration and the run's input, and how long it may take.
 
     `ended_by` tells a handler that is being cancelled what ended it: its deadline, a person, a shutdown.
+
+    Neither this nor its context is frozen: both are made for every attempt, and a frozen one takes seven times as long to make.
     """
 
     ctx: Context
@@ -35,7 +37,7 @@ class Assignment:
     ended_by: Callable[[], Outcome | None] = field(default=lambda: None, repr=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Done:
     """What came of it. The output is JSON and is kept whether the attempt succeeded or not."""
 

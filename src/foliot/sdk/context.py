@@ -32,7 +32,7 @@ def never() -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Context:
     """All attempts of a run share `run_id`: it is the key to make repeated work harmless. `fence` rises with each attempt,
     so that a system that remembers the highest one seen can refuse a straggler.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import UUID
 
 from foliot.domain.ids import HostId, WorkerId, WorkspaceId
 from foliot.services.limits import take_asked, take_within_limits
 from foliot.storage import hosts, leases
-from foliot.storage.leases import FIRST, Claimed, Served
+from foliot.storage.leases import FIRST, Claimed, OverlapFoundError, Served
 from foliot.storage.tx import Database, Role, Tx
+
+log = logging.getLogger(__name__)
 
 MOST_QUEUES = 20  # served by one claim of a worker that serves them all
 TRUSTED = 10  # claims in a row that find all they ask for, and so need not ask which queues there are
@@ -67,17 +70,27 @@ class Claimer:
     turns: Turns
     workspace_id: WorkspaceId | None = None  # of a worker that serves one alone
     host_id: HostId | None = None  # of a worker that takes what is meant for its host, from whatever queue
+    is_careful: bool = False  # passes by runs of jobs that have a lease already, at a price
 
 
 async def claim_and(
     then: Callable[[Tx, list[Claimed]], Awaitable[T]], database: Database, claimer: Claimer
 ) -> T | None:
-    """Claim, and do something with what was claimed before it is committed. None when there is nothing to claim."""
+    """Claim, and do something with what was claimed before it is committed. None when there is nothing to claim.
+
+    That a job has one run too many is found by the index that forbids it, and is the fault of our bookkeeping. Asking before each
+    lease would cost every claim more than all claims lose by beginning again, one by one, where it happens.
+    """
     for _ in range(MOST_ROUNDS):
-        async with _acting_for(database, claimer.workspace_id) as tx:
-            claimed, held = await _claim(tx, claimer)
-            if claimed:
-                return await then(tx, claimed)
+        try:
+            async with _acting_for(database, claimer.workspace_id) as tx:
+                claimed, held = await _claim(tx, claimer)
+                if claimed:
+                    return await then(tx, claimed)
+        except OverlapFoundError:
+            log.warning("claim.overlap_found", extra={"queue": claimer.queue})
+            claimer = replace(claimer, is_careful=True)
+            continue
         if not held:
             return None
     return None
@@ -111,14 +124,15 @@ async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
     while len(looked_at) < MOST_LOOKED_AT:
         # Where the first few have only what may start later, more of them are asked at once.
         most = MOST_WORKSPACES if looked_at else min(claimer.permits, MOST_WORKSPACES)
-        found = await _next_in_turn(tx, claimer, turns.last.get(queue, FIRST), most)
-        served = [each for each in found if each.workspace_id not in looked_at]
-        if not served:
+        found, behind = await _next_in_turn(tx, claimer, turns.last.get(queue, FIRST), most)
+        found = [each for each in found if each.workspace_id not in looked_at]
+        if not found:
             break
-        looked_at.update(each.workspace_id for each in served)
-        turns.last[queue] = served[-1].workspace_id
-        claimed, held = await _take(tx, claimer, served)
-        if len(claimed) >= claimer.permits:
+        looked_at.update(each.workspace_id for each in found)
+        turns.last[queue] = behind
+        served = [each for each in found if not each.is_frozen]
+        claimed, held = await _take(tx, claimer, served) if served else ([], 0)
+        if len(claimed) >= claimer.permits and claimed[-1].workspace_id != found[-1].workspace_id:
             turns.last[queue] = claimed[-1].workspace_id
         if claimed or held:
             return claimed, held
@@ -138,13 +152,19 @@ async def _claim_bound(tx: Tx, claimer: Claimer, workspace_id: WorkspaceId) -> t
     return await take_asked(tx, claimer.worker_id, asked, claimer.host_id)
 
 
-async def _next_in_turn(tx: Tx, claimer: Claimer, after: UUID, most: int) -> list[Served]:
+async def _next_in_turn(tx: Tx, claimer: Claimer, after: UUID, most: int) -> tuple[list[Served], UUID]:
+    """And behind whom the next turn begins. One more is asked for: where there is none, it begins with the first, and need not look
+    in vain behind the last.
+    """
     worker_id, queue = claimer.worker_id, claimer.queue
-    found = await leases.workspaces_with_work(tx, worker_id, queue, after, most)
-    if len(found) < most and after != FIRST:
-        around = await leases.workspaces_with_work(tx, worker_id, queue, FIRST, most - len(found))
-        found += [each for each in around if each.workspace_id <= after]
-    return found
+    found = await leases.workspaces_with_work(tx, worker_id, queue, after, most + 1)
+    if len(found) > most:
+        return found[:most], found[most - 1].workspace_id
+    if len(found) == most or after == FIRST:
+        return found, FIRST
+    around = await leases.workspaces_with_work(tx, worker_id, queue, FIRST, most - len(found))
+    found += [each for each in around if each.workspace_id <= after]
+    return found, found[-1].workspace_id if found else FIRST
 
 
 async def _take(tx: Tx, claimer: Claimer, served: Sequence[Served]) -> tuple[list[Claimed], int]:
@@ -153,10 +173,11 @@ async def _take(tx: Tx, claimer: Claimer, served: Sequence[Served]) -> tuple[lis
     share = max(1, permits // len(served))
     claimed: list[Claimed] = []
     held = 0
-    if free := [each.workspace_id for each in served if not each.is_limited]:
+    careful = claimer.is_careful
+    if free := [each.workspace_id for each in served if not (careful or each.is_limited)]:
         claimed = await leases.take(tx, worker_id, queue, types, free, share, permits)
     left = (permits - len(claimed)) // share
-    if limited := [each.workspace_id for each in served if each.is_limited][:left]:
+    if limited := [each.workspace_id for each in served if careful or each.is_limited][:left]:
         capped, held = await take_within_limits(tx, worker_id, queue, types, limited, share)
         claimed += capped
     return claimed, held

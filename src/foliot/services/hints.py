@@ -1,5 +1,5 @@
 """Hints between processes: `timers` (a planned time may have come nearer), `ready` (there may be work), `keys` (who may
-enter has changed) and `cancels` (a run was cancelled or taken from its worker).
+enter has changed), `cancels` (a run was cancelled or taken from its worker) and `outbox` (something is to be sent).
 
 A hint only shortens a wait. Who misses one finds out by itself a little later.
 """
@@ -27,6 +27,7 @@ class Hint(StrEnum):
     READY = "ready"
     KEYS = "keys"
     CANCELS = "cancels"
+    OUTBOX = "outbox"
 
 
 Announce = Callable[[Hint], None]

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 from foliot.domain.errors import NotFound
 from foliot.domain.ids import JobId, PrincipalId, RoomId, RunId, WorkspaceId
+from foliot.domain.quotas import UNLIMITED, Quotas
 from foliot.domain.rooms import Message, MessageKind, Room, key_of_job, key_of_run, sender_of_job
-from foliot.storage import jobs, members, rooms
+from foliot.services.room import check_room_for_messages, check_room_for_rooms
+from foliot.services.webhooks import send_on
+from foliot.storage import jobs, members, rooms, workspaces
 from foliot.storage.rooms import NewMessage, NewRoom
 from foliot.storage.tx import Database, Role, Tx
 
@@ -25,24 +28,42 @@ class Letter:
     new_room: bool = False
 
 
-async def deliver(database: Database, workspace_id: WorkspaceId, letter: Letter) -> Message:
-    """An attempt after the first finds its message, and leaves no other. Raises NotFound where the job may not see the room."""
+@dataclass(frozen=True, slots=True)
+class Left:
+    message: Message
+    is_sent_on: bool  # by the webhook of its room
+
+
+async def deliver(
+    database: Database, workspace_id: WorkspaceId, letter: Letter, quotas: Quotas = UNLIMITED
+) -> Left:
+    """An attempt after the first finds its message, and leaves no other. Raises NotFound where the job may not see the room.
+
+    `quotas` are those of the installation; what the workspace has of its own comes before them.
+    """
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await rooms.message_of_run(tx, letter.run_id)
         if found is not None:
-            return found
-        room = await _room(tx, letter)
+            return Left(found, is_sent_on=False)
+        home = await workspaces.by_id(tx, workspace_id)
+        quotas = quotas if home is None else quotas.overlaid(home.quotas)
+        room = await _room(tx, letter, quotas)
         new = NewMessage(
             room.id, letter.kind, sender_of_job(letter.kind), letter.text, letter.run_id, letter.job_id
         )
         # Where two attempts meet, the second waits for the first at the room's row or at the run's message, and then finds it.
-        sent = await rooms.append(tx, new) or await rooms.message_of_run(tx, letter.run_id)
-        if sent is None:
-            raise _no_room(letter)
-        return sent
+        appended = await rooms.append(tx, new)
+        if appended is None:
+            found = await rooms.message_of_run(tx, letter.run_id)
+            if found is None:
+                raise _no_room(letter)
+            return Left(found, is_sent_on=False)
+        await check_room_for_messages(tx, quotas, appended.message)
+        is_sent_on = appended.has_webhook and await send_on(tx, appended.message)
+        return Left(appended.message, is_sent_on)
 
 
-async def _room(tx: Tx, letter: Letter) -> Room:
+async def _room(tx: Tx, letter: Letter, quotas: Quotas) -> Room:
     """What an agent's job writes goes where the agent may go."""
     agent = await _agent(tx, letter.job_id)
     if letter.room is None:
@@ -50,7 +71,8 @@ async def _room(tx: Tx, letter: Letter) -> Room:
         wanted = NewRoom(letter.job_name, key, () if agent is None else (agent,), letter.job_id)
         found = await rooms.by_key(tx, key)
         if found is None:
-            await rooms.insert(tx, wanted)
+            if await rooms.insert(tx, wanted) is not None:
+                await check_room_for_rooms(tx, quotas)
             found = await rooms.by_key(tx, key)
         assert found is not None, "the key is there, by us or by another attempt"
         return found

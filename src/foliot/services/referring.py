@@ -38,9 +38,23 @@ async def write_references(
         return
     found = list(references(definition.config))
     if found:
-        await _check(tx, found, by)
+        await check_named(tx, found, by, "/config")
     if found or (before is not None and names(before.config)):
         await secrets.link(tx, job_id, {each.name for each in found})
+
+
+async def check_named(tx: Tx, found: Sequence[Reference], by: Actor, root: str) -> None:
+    """Refuses the names of secrets that are not there, or not for this agent. `root` is where the references count from."""
+    there = await secrets.held(tx, {each.name for each in found})
+    usable = {name for name, agents in there.items() if by.agent is None or by.agent in agents}
+    missing = [each for each in found if each.name not in usable]
+    if not missing:
+        return
+    known = await secrets.names(tx, by.agent, MOST_KNOWN)
+    faults = [_no_such(each, known, root) for each in missing]
+    if len(faults) == 1:
+        raise faults[0]
+    raise Invalid(f"{len(faults)} secrets are not there.", parts=tuple(faults))
 
 
 async def resolve(
@@ -63,24 +77,11 @@ def _sends(definition: Definition) -> tuple[object, ...]:
     return definition.config, spec.type, spec.target, spec.queue
 
 
-async def _check(tx: Tx, found: list[Reference], by: Actor) -> None:
-    there = await secrets.held(tx, {each.name for each in found})
-    usable = {name for name, agents in there.items() if by.agent is None or by.agent in agents}
-    missing = [each for each in found if each.name not in usable]
-    if not missing:
-        return
-    known = await secrets.names(tx, by.agent, MOST_KNOWN)
-    faults = [_no_such(each, known) for each in missing]
-    if len(faults) == 1:
-        raise faults[0]
-    raise Invalid(f"{len(faults)} secrets are not there.", parts=tuple(faults))
-
-
-def _no_such(wanted: Reference, known: list[str]) -> Invalid:
+def _no_such(wanted: Reference, known: list[str], root: str) -> Invalid:
     shown = wanted.name if len(wanted.name) <= 100 else wanted.name[:97] + "..."
     return Invalid(
         f'There is no secret "{shown}" in this workspace.',
-        pointer=f"/config{wanted.pointer}",
+        pointer=f"{root}{wanted.pointer}",
         hint=did_you_mean(wanted.name, known) or "An administrator makes it first: `foliot secrets set`.",
     )
 

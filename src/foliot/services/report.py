@@ -38,6 +38,8 @@ async def report(database: Database, reports: Sequence[Report]) -> frozenset[Run
         return frozenset()
     async with database.tx(Role.ENGINE) as tx:
         accepted = await settle_reports(tx, reports)
+    if len(accepted) == len(reports):
+        return accepted
     for refused in (each for each in reports if each.run_id not in accepted):
         log.warning("report.refused", extra={"run": str(refused.run_id), "fence": refused.fence})
     return accepted
@@ -47,13 +49,12 @@ async def settle_reports(tx: Tx, reports: Sequence[Report]) -> frozenset[RunId]:
     """Most reports are of a success after which nothing follows: they are settled by one statement. The others are decided one by one,
     on the timers as those have left them.
     """
-    quiet = await timers.lock_for_reports(tx, {each.job_id for each in reports})
-    plain = {
-        each.run_id: (Held(each.run_id, each.fence, each.worker_id), each.output)
+    successes = {
+        each.run_id: (each.run_id, each.fence, each.worker_id, each.output)
         for each in reports
-        if each.job_id in quiet and isinstance(each.outcome, Succeeded)
+        if isinstance(each.outcome, Succeeded)
     }
-    accepted = await leases.succeed(tx, list(plain.values()))
+    accepted = await leases.succeed(tx, successes, {each.job_id for each in reports})
     if len(accepted) < len(reports):
         accepted |= await _decide(tx, [each for each in reports if each.run_id not in accepted])
     return frozenset(accepted)

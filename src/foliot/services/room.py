@@ -1,4 +1,4 @@
-"""Room for one more job in a workspace, asked in the transaction that makes it."""
+"""Room for one more job, room or message, asked in the transaction that makes it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from weakref import WeakKeyDictionary
 
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import WorkspaceId
-from foliot.domain.quotas import Quotas, check_jobs
-from foliot.storage import workspaces
+from foliot.domain.quotas import Quotas, check_jobs, check_messages, check_rooms
+from foliot.domain.rooms import Message
+from foliot.storage import rooms, workspaces
 from foliot.storage.tx import Database, Role, Tx
 
 NEAR = (
@@ -44,6 +45,21 @@ async def check_room(database: Database, tx: Tx, quotas: Quotas) -> None:
     found = await workspaces.room(tx, quotas.jobs + 1)
     if found.jobs > quotas.jobs:
         check_jobs(quotas, (await workspaces.room(tx, COUNTED)).jobs)
+
+
+async def check_room_for_rooms(tx: Tx, quotas: Quotas) -> None:
+    """After the room is inserted and counts; near the limit one after the other, as with jobs."""
+    if quotas.rooms is None or await rooms.count(tx, quotas.rooms + 1) <= quotas.rooms - NEAR:
+        return
+    await workspaces.lock_room(tx)
+    check_rooms(quotas, await rooms.count(tx, quotas.rooms + 1))
+
+
+async def check_room_for_messages(tx: Tx, quotas: Quotas, sent: Message) -> None:
+    """After it is written, under the lock of its room. Places from the oldest on are counted, so those that are missing count too."""
+    if quotas.room_messages is not None and sent.seq > quotas.room_messages:
+        oldest = await rooms.oldest_seq(tx, sent.room_id)
+        check_messages(quotas, 0 if oldest is None else sent.seq - oldest + 1)
 
 
 async def _at_most(database: Database, tx: Tx, limit: int) -> int:

@@ -12,7 +12,7 @@ from foliot.domain.quotas import Quotas, check_secrets
 from foliot.services.in_hand import no_such, note
 from foliot.services.master_key import check_key
 from foliot.services.vault import Vault, purpose
-from foliot.storage import secrets, workspaces
+from foliot.storage import secrets, webhooks, workspaces
 from foliot.storage.leases import FIRST
 from foliot.storage.secrets import SecretRow
 from foliot.storage.tx import Database, Role, Tx
@@ -92,13 +92,14 @@ async def delete(
     *,
     force: bool = False,
 ) -> None:
-    """Refused while jobs name it; by `force` it goes, and their runs fail until there is one of that name again."""
+    """Refused while jobs or webhooks name it; by `force` it goes, and these fail until there is one of that name again."""
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await _in_hand(tx, secret_id, expected_version)
         # Under its lock nobody begins to name it.
-        named_by = await secrets.users(tx, found.name, FIRST, NAMED + 1)
+        named_by = [name for _, name in await secrets.users(tx, found.name, FIRST, NAMED + 1)]
+        named_by += await webhooks.rooms_signing_with(tx, found.name, NAMED + 1)
         if named_by and not force:
-            raise _in_use(found.name, [name for _, name in named_by])
+            raise _in_use(found.name, named_by)
         await secrets.delete(tx, secret_id)
         before = {"name": found.name, "version": found.version}
         await note(tx, "secret.deleted", ("secret", secret_id), by, before=before)
@@ -196,12 +197,12 @@ def _bytes(value: str) -> bytes:
         ) from None
 
 
-def _in_use(name: str, jobs: list[str]) -> Conflict:
-    shown = ", ".join(f'"{each}"' for each in jobs[:NAMED])
-    more = " and others" if len(jobs) > NAMED else ""
+def _in_use(name: str, users: list[str]) -> Conflict:
+    shown = ", ".join(f'"{each}"' for each in users[:NAMED])
+    more = " and others" if len(users) > NAMED else ""
     return Conflict(
         f'The secret "{name}" is used by {shown}{more}.',
-        hint="With force=true it is deleted all the same; runs of these jobs then fail until there is one of that name again.",
+        hint="With force=true it is deleted all the same; runs of these jobs and webhooks of these rooms then fail until there is one of that name again.",
     )
 
 

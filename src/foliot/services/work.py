@@ -81,12 +81,14 @@ async def _from_queues(
 
 async def _load(tx: Tx, claimed: Sequence[Claimed]) -> Found:
     jobs, inputs = await work.jobs(tx, claimed), await work.inputs(tx, claimed)
-    found: list[Work] = []
+    found = Found([], [])
     for each in claimed:
-        if (job := jobs.get(each.job_id)) is not None:
-            given = effective_input(job.payload or {}, inputs.get(each.run_id))
-            found.append(Work(each, job.name, job.config or {}, given, each.deadline_at - tx.now))
-    return Found(found, [each for each in claimed if each.job_id not in jobs])
+        if (job := jobs.get(each.job_id)) is None:
+            found.orphans.append(each)
+            continue
+        given = effective_input(job.payload or {}, inputs.get(each.run_id) if inputs else None)
+        found.work.append(Work(each, job.name, job.config or {}, given, each.deadline_at - tx.now))
+    return found
 
 
 async def _with_secrets(

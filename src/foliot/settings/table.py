@@ -435,6 +435,30 @@ class Settings:
             unit="days",
         ),
     )
+    quota_rooms: int | None = field(
+        default=None,
+        metadata=as_row(
+            WholeNumber(0, 100_000_000),
+            "Rooms that a workspace may have; 0 is no limit. A workspace may have a quota of its own. "
+            "Default: 10000 with database_url, none without.",
+        ),
+    )
+    quota_room_messages: int | None = field(
+        default=None,
+        metadata=as_row(
+            WholeNumber(0, 2**50),
+            "Messages that one room may hold; 0 is no limit. A workspace may have a quota of its own. "
+            "Default: 100000 with database_url, none without.",
+        ),
+    )
+    keep_messages: int = field(
+        default=90,
+        metadata=as_row(
+            WholeNumber(0, 36_500),
+            "How long messages of rooms are kept, and rooms that were made for one run; 0 keeps them for ever.",
+            unit="days",
+        ),
+    )
     quota_secrets: int | None = field(
         default=None,
         metadata=as_row(

@@ -42,8 +42,11 @@ Packer = Callable[[Sequence[Any]], Packed]
 
 
 def uuids(values: Sequence[UUID | None]) -> Packed:
-    data = [_NULL if value is None else _UUID_LENGTH + value.int.to_bytes(16, "big") for value in values]
-    return _array(2950, len(values), b"".join(data))
+    try:
+        return raw_uuids([value.int.to_bytes(16, "big") for value in values])  # type: ignore[union-attr]
+    except AttributeError:  # one of them is None
+        data = [_NULL if value is None else _UUID_LENGTH + value.int.to_bytes(16, "big") for value in values]
+        return _array(2950, len(values), b"".join(data))
 
 
 def instants(values: Sequence[datetime | None]) -> Packed:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
+
+from psycopg.errors import UniqueViolation
 
 from foliot.domain.definition import Spec
 from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
@@ -79,11 +81,18 @@ class Settled(NamedTuple):
     spec: Spec | None = None
 
 
+class OverlapFoundError(Exception):
+    """Two runs of a job that may have one at a time: one has a lease, and the other is ready all the same."""
+
+
 class Served(NamedTuple):
     """A workspace that has work."""
 
     workspace_id: WorkspaceId
     is_limited: bool  # some cap is set there, or some type switched off
+    is_frozen: bool = (
+        False  # by a freeze that has just begun: nothing starts there until the sweeper has been
+    )
 
 
 async def workspaces_with_work(
@@ -119,7 +128,7 @@ async def take(
     share: int,
     most: int | None = None,
 ) -> list[Claimed]:
-    """At most `share` of each workspace, and `most` of all together."""
+    """At most `share` of each workspace, and `most` of all together. Where a job among them has a lease already, none is taken."""
     params = {
         "worker_id": worker_id,
         "queue": queue,
@@ -129,7 +138,11 @@ async def take(
         "most": most,
         "now": tx.now,
     }
-    return [claimed_run(*row) for row in await tx.fetch_tuples(sql.ready.take, params)]
+    try:
+        rows = await tx.fetch_tuples(sql.ready.take, params)
+    except UniqueViolation as error:
+        raise OverlapFoundError from error
+    return [claimed_run(*row) for row in rows]
 
 
 def claimed_run(*columns: Any) -> Claimed:
@@ -166,12 +179,18 @@ async def told_already(
     return frozenset(row["run_id"] for row in await tx.fetch(sql.leases.told_already, params))
 
 
-async def succeed(tx: Tx, done: Sequence[tuple[Held, Any]]) -> set[RunId]:
-    """Settle successes of jobs that are quiet, each with its output. Needs the locks of their timers; answers with those it settled."""
+async def succeed(
+    tx: Tx, done: Mapping[RunId, tuple[RunId, int, WorkerId, Any]], job_ids: Iterable[JobId]
+) -> set[RunId]:
+    """Settle successes of jobs that are quiet: run, fence, worker and output of each. Answers with those it settled; the timers of all
+    `job_ids`, theirs and those of what else was reported, are locked as `timers.lock_with_dependents` does it.
+    """
     if not done:
         return set()
-    arrays = packed(_SUCCEEDED_COLUMNS, [(*held, output) for held, output in done])
-    return {run_id for (run_id,) in await tx.fetch_tuples(sql.leases.succeed, {**arrays, "now": tx.now})}
+    arrays = packed(_SUCCEEDED_COLUMNS, list(done.values()))
+    params = {**arrays, "job_ids": uuids(list(job_ids)), "now": tx.now}
+    left = await tx.fetch_tuples(sql.leases.succeed, params)
+    return set(done).difference(run_id for (run_id,) in left)
 
 
 async def settle(tx: Tx, settled: Sequence[Settled]) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from foliot.domain.ids import JobId, MessageId, PrincipalId, RoomId, RunId
 from foliot.domain.rooms import Message, MessageKind, Room, Sender, SenderKind
+from foliot.storage import webhooks
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
 
@@ -28,6 +31,11 @@ class NewMessage:
     text: str
     run_id: RunId | None = None
     job_id: JobId | None = None
+
+
+class Appended(NamedTuple):
+    message: Message
+    has_webhook: bool  # or had one a moment ago
 
 
 async def insert(tx: Tx, room: NewRoom) -> RoomId | None:
@@ -71,8 +79,9 @@ async def page(
 
 
 async def lock(tx: Tx, room_id: RoomId) -> Room | None:
+    """Read once it is locked: what was waited for may have changed its webhook."""
     row = await tx.fetch_one(sql.rooms.lock, {"id": room_id})
-    return None if row is None else _room(row)
+    return None if row is None else await get(tx, room_id)
 
 
 async def change(tx: Tx, room: Room) -> None:
@@ -89,7 +98,13 @@ async def agents_among(tx: Tx, ids: Sequence[PrincipalId]) -> frozenset[Principa
     return frozenset(row["id"] for row in rows)
 
 
-async def append(tx: Tx, message: NewMessage) -> Message | None:
+async def count(tx: Tx, most: int) -> int:
+    """Of the workspace; `most` is where counting ends."""
+    row = await tx.fetch_one(sql.rooms.count, {"workspace_id": tx.workspace_id, "most": most})
+    return row["rooms"] if row else 0
+
+
+async def append(tx: Tx, message: NewMessage) -> Appended | None:
     """None where the room is gone, or where this run has its message already."""
     message_id = MessageId(tx.new_id())
     params = {
@@ -106,7 +121,7 @@ async def append(tx: Tx, message: NewMessage) -> Message | None:
     row = await tx.fetch_one(sql.messages.append, params)
     if row is None:
         return None
-    return Message(
+    sent = Message(
         message_id,
         message.room_id,
         row["seq"],
@@ -117,24 +132,46 @@ async def append(tx: Tx, message: NewMessage) -> Message | None:
         message.job_id,
         tx.now,
     )
+    return Appended(sent, row["has_webhook"])
+
+
+async def oldest_seq(tx: Tx, room_id: RoomId) -> int | None:
+    row = await tx.fetch_one(sql.messages.oldest_seq, {"room_id": room_id})
+    return None if row is None else row["seq"]
 
 
 async def messages_after(tx: Tx, room_id: RoomId, after: int, limit: int) -> list[Message]:
     params = {"room_id": room_id, "after": after, "limit": limit}
-    return [_message(row) for row in await tx.fetch(sql.messages.after, params)]
+    return [message_in(row) for row in await tx.fetch(sql.messages.after, params)]
 
 
 async def message_of_run(tx: Tx, run_id: RunId) -> Message | None:
     params = {"workspace_id": tx.workspace_id, "run_id": run_id}
     row = await tx.fetch_one(sql.messages.of_run, params)
-    return None if row is None else _message(row)
+    return None if row is None else message_in(row)
+
+
+async def prune(tx: Tx, before: datetime, limit: int) -> tuple[int, int]:
+    """For the janitor, in all workspaces: how many messages went, and rooms of runs that were left empty by it."""
+    params = {"before": before, "limit": limit}
+    return await tx.execute(sql.messages.prune, params), await tx.execute(sql.rooms.prune, params)
 
 
 def _room(row: Row) -> Room:
-    return Room(**{**row, "agents": tuple(row["agents"])})
+    return Room(
+        id=row["id"],
+        key=row["key"],
+        name=row["name"],
+        agents=tuple(row["agents"]),
+        job_id=row["job_id"],
+        last_seq=row["last_seq"],
+        last_message_at=row["last_message_at"],
+        created_at=row["created_at"],
+        webhook=webhooks.webhook_in(row),
+    )
 
 
-def _message(row: Row) -> Message:
+def message_in(row: Row) -> Message:
     return Message(
         id=row["id"],
         room_id=row["room_id"],

@@ -152,12 +152,6 @@ async def lock_with_dependents(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, 
     return found
 
 
-async def lock_for_reports(tx: Tx, job_ids: Iterable[JobId]) -> set[JobId]:
-    """The same locks as `lock_with_dependents`; answers with the jobs for which a success changes nothing but counters."""
-    rows = await tx.fetch_tuples(sql.timers.lock_for_reports, {"job_ids": uuids(list(job_ids))})
-    return {job_id for job_id, is_quiet in rows if is_quiet}
-
-
 async def settle(tx: Tx, told: Mapping[JobId, Told]) -> None:
     if not told:
         return

@@ -36,7 +36,8 @@ from foliot.services.artifacts import Given
 from foliot.services.job_types import TypeTold
 from foliot.services.logs import LogChunk
 from foliot.services.progress import Progress
-from foliot.services.remote import Hello, HostHello, Speaker, Told
+from foliot.services.registering import Hello, HostHello, Speaker
+from foliot.services.remote import Told
 from foliot.services.work import Work
 from foliot.services.workers import Beat
 from foliot.web.bell import Bell

@@ -1,4 +1,4 @@
-"""Rooms and messages on the wire."""
+"""Rooms, their messages and webhooks on the wire."""
 
 from __future__ import annotations
 
@@ -15,6 +15,41 @@ KEY = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 RoomKey = Annotated[str, StringConstraints(pattern=rf"^{KEY.pattern}$")]
 MessageKind = Literal["message", "system_event"]
 LONGEST_WAIT = 25  # seconds: less than what clients and proxies wait for
+MOST_AGAIN = 1_000  # deliveries
+
+
+class SecretNamed(Shape):
+    secret: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$", examples=["standup-hook"])
+
+
+class WebhookIn(Shape):
+    url: str = Field(
+        min_length=1,
+        max_length=8_000,
+        description="Each message is sent there by POST, in order, until it is answered with a 2xx code.",
+        examples=["https://example.test/hook"],
+    )
+    secret: SecretNamed | None = Field(
+        default=None,
+        description="The secret of the workspace to sign with, by Standard Webhooks; unsigned where left out.",
+    )
+
+
+class WebhookChange(Shape):
+    url: str | None = Field(default=None, min_length=1, max_length=8_000)
+    secret: SecretNamed | None = Field(default=None, description="Null sends unsigned.")
+
+
+class WebhookOut(Shape):
+    url: str
+    secret: SecretNamed | None
+    delivered_seq: int | None = Field(description="The last message that was received.")
+    delivered_at: Instant | None
+    failing_since: Instant | None = Field(description="Null while all goes well.")
+    last_error: str | None
+    stopped_at: Instant | None = Field(
+        description="When the receiver answered 410: nothing is sent until the webhook is set again."
+    )
 
 
 class RoomIn(Shape):
@@ -27,11 +62,15 @@ class RoomIn(Shape):
         max_length=100,
         description="The agents that may see it and write in it. Other members of the workspace see every room.",
     )
+    webhook: WebhookIn | None = Field(default=None, description="Not for agents.")
 
 
 class RoomChange(Shape):
     name: Name | None = None
     agents: list[Id] | None = Field(default=None, max_length=100, description="In place of those it has.")
+    webhook: WebhookChange | None = Field(
+        default=None, description="What is given of it is changed, and all begins anew; null removes it."
+    )
 
 
 class RoomOut(Shape):
@@ -43,6 +82,7 @@ class RoomOut(Shape):
     last_seq: int = Field(description="The number of the newest message; 0 where there is none.")
     last_message_at: Instant | None
     created_at: Instant
+    webhook: WebhookOut | None = Field(default=None, description="Agents are not shown it.")
 
 
 class MessageIn(Shape):
@@ -74,3 +114,44 @@ class MessagesOut(Shape):
     next_cursor: str | None = Field(
         description="Send it as `cursor` for the next page; null at the end. To look again later, send the last `seq`."
     )
+
+
+class RoomNamed(Shape):
+    id: Id
+    key: str | None
+    name: str
+
+
+class MessageSent(Shape):
+    """What a webhook sends."""
+
+    type: Literal["room.message"]
+    timestamp: Instant
+    room: RoomNamed
+    data: MessageOut
+
+
+class DeliveryOut(Shape):
+    id: Id = Field(description="Sent as `webhook-id`, the same at every attempt.")
+    seq: int = Field(description="The message that it is about.")
+    state: Literal["waiting", "sending", "delivered", "dead"]
+    attempts: int
+    next_attempt_at: Instant | None = Field(
+        description="Null for what has ended, is being sent, or waits behind earlier messages."
+    )
+    last_status: int | None = Field(description="The code that was answered last.")
+    last_error: str | None
+    created_at: Instant
+    ended_at: Instant | None
+
+
+class RedeliverIn(Shape):
+    deliveries: list[Id] | None = Field(
+        default=None,
+        max_length=MOST_AGAIN,
+        description=f"Dead ones to send again; where left out, the oldest {MOST_AGAIN:,} of them.",
+    )
+
+
+class RedeliveredOut(Shape):
+    redelivered: int

@@ -33,6 +33,8 @@ class Quotas(Shape):
     servers: int | None = Field(
         default=None, ge=0, le=1_000_000, description="Server instances, on all its hosts together."
     )
+    rooms: int | None = Field(default=None, ge=0, le=100_000_000)
+    room_messages: int | None = Field(default=None, ge=0, le=2**50, description="That one room may hold.")
     secrets: int | None = Field(default=None, ge=0, le=1_000_000)
 
 
@@ -47,6 +49,8 @@ class QuotasOut(Shape):
     artifact_bytes: int | None
     hosts: int | None
     servers: int | None
+    rooms: int | None
+    room_messages: int | None
     secrets: int | None
 
 

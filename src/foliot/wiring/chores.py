@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from foliot.engine.janitor import Chore
-from foliot.services import closing, events, hosts
+from foliot.services import closing, courier, events, hosts, rooms
 from foliot.services.fleet import forget_lost
 from foliot.services.idempotency import FORGOTTEN_AT_ONCE, forget_old
 from foliot.services.job_moves import finish_purges
@@ -17,8 +17,8 @@ from foliot.services.stats import roll_up
 from foliot.storage.tx import Database
 
 
-def chores(database: Database, host_retention: int) -> tuple[Chore, ...]:
-    """`host_retention` in days; 0 keeps them all."""
+def chores(database: Database, keep_messages: int = 0, host_retention: int = 0) -> tuple[Chore, ...]:
+    """Messages are kept for so many days, and hosts that nobody has heard of; 0 keeps them for ever."""
 
     async def move_timers_to_new_zone_data() -> bool:
         await refresh_zone_data(database)
@@ -60,6 +60,12 @@ def chores(database: Database, host_retention: int) -> tuple[Chore, ...]:
     async def prune_events() -> bool:
         return await events.prune(database) > 0
 
+    async def prune_messages() -> bool:
+        return keep_messages > 0 and await rooms.prune(database, timedelta(days=keep_messages)) > 0
+
+    async def prune_outbox() -> bool:
+        return await courier.prune(database) > 0
+
     return (
         move_timers_to_new_zone_data,
         add_up_days,
@@ -72,4 +78,6 @@ def chores(database: Database, host_retention: int) -> tuple[Chore, ...]:
         forget_lost_workers,
         forget_hosts,
         prune_events,
+        prune_messages,
+        prune_outbox,
     )

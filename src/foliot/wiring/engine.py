@@ -1,10 +1,11 @@
-"""The moving parts of a node: the loops that tick and sweep, the ear for hints, and the worker child."""
+"""The moving parts of a node: the loops that tick, sweep and send, the ear for hints, and the worker child."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
 
+from foliot.engine.courier import Courier
 from foliot.engine.hints import Listening
 from foliot.engine.janitor import Chore, Janitor
 from foliot.engine.loop import Loop
@@ -26,12 +27,13 @@ class Engine:
         orders: Orders | None,
         chores: Sequence[Chore] = (),
         *,
+        courier: Courier | None = None,
         is_scheduling: bool = True,
         who_may_enter_changed: Callable[[], None] | None = None,
         there_may_be_work: Callable[[], None] | None = None,
         work_may_be_cancelled: Callable[[], None] | None = None,
     ) -> None:
-        """Without orders this node has no worker of its own; one that is not scheduling leaves it to others to fire and sweep."""
+        """Without orders this node has no worker of its own; one that is not scheduling leaves it to others to fire, sweep and send."""
         self._announcer = Announcer(database)
         announce = self.announce = self._announcer.announce
         self._scheduler = Loop("scheduler", Scheduler(database, announce).step)
@@ -43,6 +45,11 @@ class Engine:
             wakes[Hint.TIMERS] = self._scheduler.wake
         if is_scheduling and chores:
             self._loops.append(Loop("janitor", Janitor(chores).step))
+        self._courier = courier if is_scheduling else None
+        if self._courier is not None:
+            sending = Loop("courier", self._courier.step)
+            self._courier.wake = wakes[Hint.OUTBOX] = sending.wake
+            self._loops.append(sending)
         others = {
             Hint.KEYS: who_may_enter_changed,
             Hint.READY: there_may_be_work,
@@ -84,4 +91,6 @@ class Engine:
             for task in left:
                 task.cancel()
             await asyncio.wait(left)
+        if self._courier is not None:
+            await self._courier.close()
         await self._announcer.close()

@@ -10,6 +10,7 @@ FAILURES = 60  # a minute
 JOBS = 10_000
 HOSTS, SERVERS = 1_000, 10_000
 ARTIFACTS = 10 * 1024**3  # bytes
+ROOMS, ROOM_MESSAGES = 10_000, 100_000
 SECRETS = 1_000
 
 
@@ -23,6 +24,8 @@ def quotas_of(settings: Settings) -> Quotas:
         artifact_bytes=artifact_room(settings),
         hosts=_limit(settings, settings.quota_hosts, HOSTS),
         servers=_limit(settings, settings.quota_servers, SERVERS),
+        rooms=_limit(settings, settings.quota_rooms, ROOMS),
+        room_messages=_limit(settings, settings.quota_room_messages, ROOM_MESSAGES),
         secrets=_limit(settings, settings.quota_secrets, SECRETS),
     )
 

@@ -19,10 +19,14 @@ from types import FrameType
 import uvicorn
 
 from foliot import __version__
+from foliot.channels.webhook import WebhookChannel
 from foliot.clock import monotonic
+from foliot.domain.addresses import networks
 from foliot.domain.errors import Conflict, DatabaseUnavailable, FoliotError, Invalid
 from foliot.domain.schedule.zone import ZONE_DATA_VERSION
+from foliot.egress.sending import Egress
 from foliot.embedded.server import EmbeddedServer
+from foliot.engine.courier import Courier
 from foliot.services import master_key, setup, workers
 from foliot.services.access import Door
 from foliot.settings import ROLES, Settings
@@ -89,11 +93,13 @@ class Node:
         self._door = Door(self._db, quotas_of(settings))
         self._vault = vault_of(given_keys(settings), settings.data_dir)
         bell, cancel_bell = Bell(), Bell()
+        self._webhooks = WebhookChannel(Egress(networks(egress_allow_of(settings))))
         self._engine = Engine(
             self._db,
             settings.listen_url or here.url,
             orders_of(settings, here.url) if "worker" in settings.roles else None,
-            chores(self._db, settings.host_retention),
+            chores(self._db, settings.keep_messages, settings.host_retention),
+            courier=Courier(self._db, self._webhooks.send, self._vault),
             is_scheduling="scheduler" in settings.roles,
             who_may_enter_changed=self._door.forget,
             there_may_be_work=bell.ring,
@@ -147,6 +153,7 @@ class Node:
                     await self._http.serve([listening])
                 finally:
                     await self._engine.stop()
+                    self._webhooks.close()
                     await self._door.close()
         if self._broken is not None:
             raise self._broken

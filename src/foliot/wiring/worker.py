@@ -25,6 +25,7 @@ from foliot.clock import pause
 from foliot.domain.artifacts import MOST_BYTES
 from foliot.domain.errors import FoliotError, Invalid
 from foliot.domain.handing import Handing
+from foliot.domain.quotas import Quotas
 from foliot.engine.hints import Listening
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
@@ -37,14 +38,14 @@ from foliot.handlers.registry import Described
 from foliot.sdk.app.application import Foliot
 from foliot.sdk.app.misdefined import Misdefined
 from foliot.services import master_key
-from foliot.services.hints import Announcer, Hint
+from foliot.services.hints import Announce, Announcer, Hint
 from foliot.services.job_types import TypeTold
 from foliot.settings import Settings
 from foliot.storage.tx import Database, PoolSize
 from foliot.wiring.beating import LAST_WORDS_WITHIN, Beating, leave, soon
 from foliot.wiring.collecting import collect_seldom
 from foliot.wiring.confining import confines_of
-from foliot.wiring.limits import artifact_room
+from foliot.wiring.limits import artifact_room, quotas_of
 from foliot.wiring.master_keys import given_keys, vault_of
 from foliot.wiring.reach import reach_of
 from foliot.worker.heart import STUCK
@@ -83,6 +84,8 @@ class Orders:
     child_processes: int = 0
     artifact_bytes: int = MOST_BYTES
     artifact_room: int | None = None  # of a workspace, in bytes
+    rooms: int | None = None  # that a workspace may have
+    room_messages: int | None = None
     master_keys: tuple[str, ...] = field(default=(), repr=False)
     egress_allow: tuple[str, ...] = ()
     app: str | None = None  # module:app, whose jobs are brought up to date before any run starts
@@ -134,6 +137,8 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
         child_processes=settings.child_processes,
         artifact_bytes=settings.artifact_bytes,
         artifact_room=artifact_room(settings),
+        rooms=quotas_of(settings).rooms,
+        room_messages=quotas_of(settings).room_messages,
         data_dir=str(settings.data_dir),
         master_keys=given_keys(settings),
         app=settings.app,
@@ -149,7 +154,7 @@ def refuse_without_results(celery_result_url: str | None) -> None:
     registry.refuse("celery", None if celery_result_url else NO_RESULTS)
 
 
-def means_of(orders: Orders, database: Database | None) -> Means:
+def means_of(orders: Orders, database: Database | None, announce: Announce = lambda hint: None) -> Means:
     """What handlers get of this process."""
     return Means(
         database,
@@ -160,6 +165,8 @@ def means_of(orders: Orders, database: Database | None) -> Means:
         bounds=Bounds.of(orders.child_memory, orders.child_processes),
         confines=confines_of(orders),
         engines=Engines(orders.bridge_redis_url, orders.celery_broker_url, orders.celery_result_url),
+        quotas=Quotas(rooms=orders.rooms, room_messages=orders.room_messages),
+        announce=announce,
     )
 
 
@@ -195,7 +202,9 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
         vault = vault_of(orders.master_keys, Path(orders.data_dir))
         if not is_child:  # the node has looked already
             await master_key.begin(database, vault, makes=False)
-        handlers = registry.load(means_of(orders, database))
+        announcer = Announcer(database, TIMERS_PAUSE)
+        stack.push_async_callback(announcer.close)
+        handlers = registry.load(means_of(orders, database, announcer.announce))
         described = dict(registry.described())
         if app is not None:
             try:
@@ -226,8 +235,6 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
             keeping=keeping,
             beside=orders.bridge_in_flight,
         )
-        announcer = Announcer(database, TIMERS_PAUSE)
-        stack.push_async_callback(announcer.close)
         claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)
 
         def taken_away() -> None:

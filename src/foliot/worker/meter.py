@@ -41,9 +41,10 @@ class Meter:
         return partial(self._tell, (run_id, fence), masks)
 
     def forget(self, run_id: RunId, fence: int) -> None:
-        """It is over."""
-        with self._lock:
-            self._new.pop((run_id, fence), None)
+        """It is over. Most never tell anything."""
+        if self._new:
+            with self._lock:
+                self._new.pop((run_id, fence), None)
 
     async def step(self) -> timedelta:
         self._loop = asyncio.get_running_loop()

@@ -6,98 +6,78 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from foliot import telemetry
 from foliot.domain.masking import MASK, NO_MASKS, Masks
-from foliot.domain.outcomes import AskedSkip, Failed, Outcome
+from foliot.domain.outcomes import AskedSkip, Failed, Outcome, Succeeded
 from foliot.domain.run import RunError
 from foliot.handlers.registry import Assignment, Done, Handler, failed
-from foliot.sdk.context import (
-    MOST_ARTIFACT_BYTES,
-    Context,
-    Keep,
-    Tell,
-    Write,
-    kept_nowhere,
-    to_nowhere,
-    told_nobody,
-)
+from foliot.sdk.context import Context, Keep, Tell, Write
 from foliot.services.work import Work
 
 MOST_OUTPUT = 1024 * 1024  # bytes of JSON
 MOST_MESSAGE = 4_000  # characters
 # PostgreSQL keeps neither of these in JSON or text.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_NOTHING_HIDDEN = nullcontext()
 
 
-def by_nobody() -> Outcome | None:
-    return None
+class Ways(NamedTuple):
+    """What an attempt may do beside its work, and how it learns that it is to end."""
+
+    write: Write
+    tell: Tell
+    keep: Keep
+    most_artifact_bytes: int
+    is_ended: Callable[[], bool]
+    ended_by: Callable[[], Outcome | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Shelf:
-    """Where an attempt keeps its artifacts, and how large they may be."""
-
-    keep: Keep = kept_nowhere
-    most_bytes: int = MOST_ARTIFACT_BYTES
-
-
-async def perform(
-    handler: Handler,
-    work: Work,
-    write: Write = to_nowhere,
-    masks: Masks = NO_MASKS,
-    tell: Tell = told_nobody,
-    shelf: Shelf | None = None,
-    ended_by: Callable[[], Outcome | None] = by_nobody,
-) -> Done:
+async def perform(handler: Handler, work: Work, ways: Ways, masks: Masks = NO_MASKS) -> Done:
     """Raises nothing but CancelledError, when somebody ended it: its deadline, a person, a shutdown."""
-    # What libraries tell in the log of this process is none of the run's, but may hold its secrets.
-    with telemetry.hidden(masks) if masks else _NOTHING_HIDDEN:
-        try:
-            done = await handler.run(assignment_of(work, write, tell, shelf or Shelf(), ended_by))
-        except asyncio.CancelledError:
-            if _is_cancelled():
-                raise
-            done = failed("CancelledError", "It waited for something that was cancelled.")
-        except GeneratorExit:  # the loop is gone, and we with it
+    try:
+        if masks:
+            # What libraries tell in the log of this process is none of the run's, but may hold its secrets.
+            with telemetry.hidden(masks):
+                done = await handler.run(assignment_of(work, ways))
+        else:
+            done = await handler.run(assignment_of(work, ways))
+    except asyncio.CancelledError:
+        if _is_cancelled():
             raise
-        except BaseException as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
-            done = _raised(error)
+        done = failed("CancelledError", "It waited for something that was cancelled.")
+    except GeneratorExit:  # the loop is gone, and we with it
+        raise
+    except BaseException as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
+        done = _raised(error)
     return storable(done, masks)
 
 
-def assignment_of(
-    work: Work,
-    write: Write,
-    tell: Tell,
-    shelf: Shelf,
-    ended_by: Callable[[], Outcome | None] = by_nobody,
-) -> Assignment:
+def assignment_of(work: Work, ways: Ways) -> Assignment:
     claimed = work.claimed
     ctx = Context(
-        workspace_id=str(claimed.workspace_id),
-        job_id=str(claimed.job_id),
-        job=work.job,
-        run_id=str(claimed.run_id),
-        attempt=claimed.attempt,
-        fence=claimed.fence,
-        trigger=claimed.trigger.value,
-        planned_for=claimed.planned_for,
-        most_artifact_bytes=shelf.most_bytes,
-        write=write,
-        keep=shelf.keep,
-        tell=tell,
+        str(claimed.workspace_id),
+        str(claimed.job_id),
+        work.job,
+        str(claimed.run_id),
+        claimed.attempt,
+        claimed.fence,
+        claimed.trigger.value,
+        claimed.planned_for,
+        ways.write,
+        ways.is_ended,
+        ways.keep,
+        ways.tell,
+        ways.most_artifact_bytes,
     )
-    return Assignment(ctx, work.config, work.input, work.left, ended_by)
+    return Assignment(ctx, work.config, work.input, work.left, ways.ended_by)
 
 
 def storable(done: Done, masks: Masks = NO_MASKS) -> Done:
     """Without secrets. An output that is no JSON, or too much of it, is a failure that no retry would mend."""
+    if done.output is None and isinstance(done.outcome, Succeeded):
+        return done
     if isinstance(done.outcome, Failed):
         error = done.outcome.error
         # What is cut off last may be the middle of a secret, so those go first.

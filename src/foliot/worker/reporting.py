@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from itertools import islice
 
 from foliot.domain.errors import Unavailable
 from foliot.domain.ids import RunId
@@ -42,9 +43,10 @@ class Reporter:
         return {(report.run_id, report.fence) for report in list(self._owed)}
 
     def put(self, report: Report) -> None:
+        if not self._owed:  # else a step is under way, or about to be, and will find it
+            self._all_sent.clear()
+            self.wake()
         self._owed.append(report)
-        self._all_sent.clear()
-        self.wake()
 
     async def all_sent(self, within: float) -> None:
         """Wait until nothing is owed, or the time is up."""
@@ -53,7 +55,7 @@ class Reporter:
 
     async def step(self) -> timedelta:
         """Nothing waits for a batch to fill: the next one grows while this one is on its way."""
-        batch = [self._owed[place] for place in range(min(BATCH, len(self._owed)))]
+        batch = list(islice(self._owed, BATCH))
         if batch:
             accepted = await self._send(batch)
             for _ in batch:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from random import Random, SystemRandom
 
 from foliot.clock import monotonic
@@ -21,10 +21,11 @@ from foliot.services.work import Work
 from foliot.services.workers import Beat
 from foliot.worker.deadlines import Deadlines
 from foliot.worker.keeping import Keeping
+from foliot.worker.lanes import Lanes
 from foliot.worker.link import Link
 from foliot.worker.logbook import Logbook
 from foliot.worker.meter import Meter
-from foliot.worker.performing import Shelf, perform
+from foliot.worker.performing import Ways, perform
 from foliot.worker.reporting import BATCH, Reporter
 
 log = logging.getLogger(__name__)
@@ -47,9 +48,18 @@ class Attempt:
     due_by: float  # on the monotonic clock
     takes_permit: bool
     why: Outcome | None = None  # what to report when it is ended from outside
-    task: asyncio.Task[None] | None = None
-    has_begun: bool = False
-    is_over: bool = False  # what its code still writes or keeps, from a thread of its own, goes nowhere
+    task: asyncio.Task[None] | None = None  # once it waits for something, and can be ended from outside
+    over: bool = False
+
+    def is_ended(self) -> bool:
+        return self.why is not None
+
+    def ended_by(self) -> Outcome | None:
+        return self.why
+
+    def is_over(self) -> bool:
+        """What its code still writes or keeps, from a thread of its own, goes nowhere."""
+        return self.over
 
 
 class Worker:
@@ -89,6 +99,8 @@ class Worker:
         self._chance = chance or SystemRandom()
         self._attempts: dict[Key, Attempt] = {}
         self._deadlines = Deadlines(self._time_out)
+        self._lanes = Lanes(self._attempt, self._waits)
+        self._all_over = asyncio.Event()
         self._is_unsure = False  # whether a claim's answer was lost
 
     async def step(self) -> timedelta:
@@ -154,13 +166,10 @@ class Worker:
         for attempt in list(self._attempts.values()):
             if not attempt.takes_permit:
                 self._end(attempt, HandedBack())
-        tasks = [attempt.task for attempt in self._attempts.values() if attempt.task]
-        if tasks:
-            await asyncio.wait(tasks, timeout=grace)
+        await self._wait_for_all(grace)
         for attempt in list(self._attempts.values()):
             self._end(attempt, HandedBack())
-        if left := [task for task in tasks if not task.done()]:
-            await asyncio.wait(left, timeout=ENDS_WITHIN)
+        await self._wait_for_all(ENDS_WITHIN)
         for handler in self._handlers.values():
             await handler.close()
 
@@ -190,52 +199,65 @@ class Worker:
         except BaseException:
             self._is_unsure = True
             raise
-        for work in found:
-            self._begin(work, worker_id)
-        if found:
-            self.when_begun()
+        now = monotonic()
+        attempts = [self._attempt_at(work, worker_id, now) for work in found]
+        if self.is_draining or self.id != worker_id:  # the end came while this was under way
+            for attempt in attempts:
+                self._report(attempt, Done(HandedBack()))
+        else:
+            self._begin(attempts)
+            if attempts:
+                self.when_begun()
         return bool(found)
 
-    def _begin(self, work: Work, worker_id: WorkerId) -> None:
+    def _attempt_at(self, work: Work, worker_id: WorkerId, now: float) -> Attempt:
         claimed = work.claimed
-        key, due_by = (claimed.run_id, claimed.fence), monotonic() + work.left.total_seconds()
-        attempt = Attempt(key, work, worker_id, due_by, claimed.type not in self._types_beside)
-        if self.is_draining or self.id != worker_id:  # a claim under way when the end came
-            self._report(attempt, Done(HandedBack()))
-            return
-        self._attempts[key] = attempt
-        self._running_beside += not attempt.takes_permit
-        self._deadlines.add(due_by, attempt)
-        attempt.task = asyncio.create_task(self._attempt(attempt))
+        key, due_by = (claimed.run_id, claimed.fence), now + work.left.total_seconds()
+        return Attempt(key, work, worker_id, due_by, claimed.type not in self._types_beside)
+
+    def _begin(self, attempts: list[Attempt]) -> None:
+        for attempt in attempts:
+            self._attempts[attempt.key] = attempt
+            self._running_beside += not attempt.takes_permit
+        self._lanes.add(attempts)
+
+    def _waits(self, attempt: Attempt, task: asyncio.Task[None]) -> None:
+        attempt.task = task
+        self._deadlines.add(attempt.due_by, attempt)
 
     async def _attempt(self, attempt: Attempt) -> None:
         key = attempt.key
-        attempt.has_begun = True
         done = await self._perform(attempt) if attempt.why is None else Done(attempt.why)
         attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
-        attempt.is_over = True
+        attempt.over = True
         self._meter.forget(*key)
         if self._keeping.has_some_of(key):  # after the last was waited for
             self._keeping.drop(key)
         if self._logbook.has_lines_of(key):
             await self._logbook.finish(*key)
-        self._deadlines.drop(attempt.due_by, attempt)
+        if attempt.task is not None:
+            self._deadlines.drop(attempt.due_by, attempt)
         self._report(attempt, done)  # first, so that at every moment it is known of
         del self._attempts[key]
         self._running_beside -= not attempt.takes_permit
         self.wake()
+        if not self._attempts:
+            self._all_over.set()
 
     async def _perform(self, attempt: Attempt) -> Done:
         work, key, number = attempt.work, attempt.key, attempt.work.claimed.attempt
         try:
             masks = Masks(work.masks) if work.masks else NO_MASKS
-            is_over = partial(getattr, attempt, "is_over")
-            write = self._logbook.writer(*key, number, masks, is_over)
-            tell = self._meter.teller(*key, masks)
-            keep = self._keeping.keeper(*key, number, attempt.worker_id, masks, is_over)
-            shelf = Shelf(keep, self._keeping.most_bytes)
+            ways = Ways(
+                self._logbook.writer(*key, number, masks, attempt.is_over),
+                self._meter.teller(*key, masks),
+                self._keeping.keeper(*key, number, attempt.worker_id, masks, attempt.is_over),
+                self._keeping.most_bytes,
+                attempt.is_ended,
+                attempt.ended_by,
+            )
             handler = self._handlers.get(work.claimed.type, UNKNOWN)
-            done = await perform(handler, work, write, masks, tell, shelf, lambda: attempt.why)
+            done = await perform(handler, work, ways, masks)
             if self._keeping.has_some_of(key):
                 done = await self._with_artifacts(key, done, masks)
         except asyncio.CancelledError:
@@ -259,10 +281,16 @@ class Worker:
         )
 
     def _end(self, attempt: Attempt, why: Outcome) -> None:
-        if attempt.why is None and attempt.task is not None:
+        if attempt.why is None:
             attempt.why = why
-            if attempt.has_begun:  # a task that is cancelled before its first step ends without a word
+            if attempt.task is not None:  # else it has not begun, and never will
                 attempt.task.cancel()
+
+    async def _wait_for_all(self, within: float) -> None:
+        if self._attempts:
+            self._all_over.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._all_over.wait(), within)
 
     def _time_out(self, attempt: Attempt) -> None:
         self._end(attempt, TimedOut())

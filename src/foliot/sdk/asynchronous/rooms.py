@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from foliot.sdk.asking import Ask, Ref, given, post
 from foliot.sdk.asynchronous.http import AsyncHttp
@@ -11,7 +11,7 @@ from foliot.sdk.asynchronous.paging import each_of
 from foliot.sdk.asynchronous.streaming import events_of
 from foliot.sdk.reading import read_text
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
-from foliot.wire.rooms import MessageOut, MessagesOut, RoomOut
+from foliot.wire.rooms import DeliveryOut, MessageOut, MessagesOut, RedeliveredOut, RoomOut
 
 
 class AsyncRooms:
@@ -38,10 +38,14 @@ class AsyncRooms:
         *,
         key: str | None = None,
         agents: Sequence[Ref] = (),
+        webhook: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> RoomOut:
-        """`agents` may see it and write in it. One that an agent makes is its own."""
-        body = given(name=name, key=key, agents=[str(each) for each in agents] or None)
+        """`agents` may see it and write in it. One that an agent makes is its own.
+
+        `webhook` is `{"url": …, "secret": {"secret": name}}`: its messages are sent there, signed where a secret is named.
+        """
+        body = given(name=name, key=key, agents=[str(each) for each in agents] or None, webhook=webhook)
         return await self._http.ask(RoomOut, post("/rooms", body=body, key=idempotency_key))
 
     async def change(
@@ -51,6 +55,38 @@ class AsyncRooms:
         body = given(name=name, agents=None if agents is None else [str(each) for each in agents])
         ask = Ask("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body=body)
         return await self._http.ask(RoomOut, ask)
+
+    async def set_webhook(self, room_id: Ref, url: str, *, secret: str | None = None) -> RoomOut:
+        """Send its messages there from now on, signed with the secret of that name. What stopped or failed begins anew."""
+        webhook = {"url": url, "secret": None if secret is None else {"secret": secret}}
+        ask = Ask("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body={"webhook": webhook})
+        return await self._http.ask(RoomOut, ask)
+
+    async def remove_webhook(self, room_id: Ref) -> RoomOut:
+        """What was not sent yet is given up."""
+        ask = Ask("PATCH", "/rooms/{room_id}", {"room_id": room_id}, body={"webhook": None})
+        return await self._http.ask(RoomOut, ask)
+
+    async def deliveries(
+        self,
+        room_id: Ref,
+        *,
+        state: Literal["waiting", "delivered", "dead"] | None = None,
+        limit: int = PAGE,
+        cursor: str | None = None,
+    ) -> Page[DeliveryOut]:
+        """One page of what its webhook sends, the newest messages first."""
+        query = {"state": state, "limit": limit, "cursor": cursor}
+        ask = Ask("GET", "/rooms/{room_id}/deliveries", {"room_id": room_id}, query)
+        return await self._http.ask(Page[DeliveryOut], ask)
+
+    async def redeliver(
+        self, room_id: Ref, deliveries: Sequence[Ref] | None = None, *, idempotency_key: str | None = None
+    ) -> RedeliveredOut:
+        """Send again what was given up: these, or the oldest thousand."""
+        body = given(deliveries=None if deliveries is None else [str(each) for each in deliveries])
+        ask = post("/rooms/{room_id}/redeliver", {"room_id": room_id}, body=body, key=idempotency_key)
+        return await self._http.ask(RedeliveredOut, ask)
 
     async def delete(self, room_id: Ref) -> None:
         """With everything that was written in it."""

@@ -88,15 +88,42 @@ told AS (
 SELECT count(*) AS settled FROM gone;
 
 -- name: succeed
--- Successes of quiet jobs, whole: the lease goes, the end is written, the timer counts. What is not returned was not this worker's
--- under this fence, or is none of the ordinary: caps are to be given back, or other runs of its job may be live beside it.
-WITH reported AS MATERIALIZED (
-    SELECT * FROM unnest(%(run_ids)s::uuid[], %(fences)s::int[], %(worker_ids)s::uuid[], %(outputs)s::jsonb[])
+-- Successes of quiet jobs, whole: the lease goes, the end is written, the timer counts. What is returned was left alone: it was not this
+-- worker's under this fence, or is none of the ordinary: its job is loud, caps are to be given back, or other runs of it may be live.
+--
+-- First of all the timers of all that was reported are locked, with those of their dependents, as timers.lock_with_dependents would. All
+-- that is read of most of them is whether a success changes nothing but counters and the ledger: that is a quiet job. A fixed delay
+-- counts on from the end of its run; `spec` is canonical text, and inside a string of it the quotes would be escaped.
+--
+-- Each lease is looked for by its key. The planner, who does not see how many dead rows a busy table holds, would rather read all of it;
+-- sub-selects keep from it how many are reported. A lease that somebody else ended while we waited for its timer is not found.
+WITH RECURSIVE wanted (ids, ending) AS (
+    SELECT %(job_ids)s::uuid[], %(job_ids)s::uuid[]
+    UNION ALL
+    SELECT behind.ids, behind.ending
+      FROM wanted CROSS JOIN LATERAL (
+           SELECT array_agg(job_id) AS ids, array_agg(job_id) FILTER (WHERE (
+                  SELECT position('"cancel_running"' IN spec) > 0 FROM timers WHERE timers.job_id = dependencies.job_id)) AS ending
+             FROM dependencies WHERE upstream_id = ANY (wanted.ending)) AS behind
+     WHERE behind.ids IS NOT NULL),
+locked AS MATERIALIZED (
+    SELECT job_id, status = 'active' AND waiting = 0 AND ending IS NULL AND failures_in_a_row = 0 AND NOT has_dependents
+           AND position('"mode":"fixed_delay"' IN spec) = 0 AS is_quiet
+      FROM timers
+     WHERE job_id = ANY (ARRAY(SELECT unnest(ids) FROM wanted))
+     ORDER BY job_id
+       FOR UPDATE),
+loud AS MATERIALIZED (
+    SELECT job_id FROM unnest(%(job_ids)s::uuid[]) AS reported (job_id) EXCEPT ALL SELECT job_id FROM locked WHERE is_quiet),
+reported AS MATERIALIZED (
+    SELECT * FROM unnest((SELECT %(run_ids)s::uuid[]), (SELECT %(fences)s::int[]), (SELECT %(worker_ids)s::uuid[]),
+                         (SELECT %(outputs)s::jsonb[]))
              AS reported (run_id, fence, worker_id, output)),
 gone AS (
     DELETE FROM leases USING reported
      WHERE leases.run_id = reported.run_id AND leases.fence = reported.fence AND leases.worker_id = reported.worker_id
        AND leases.exclusive AND NOT EXISTS (SELECT FROM limits WHERE limits.workspace_id = leases.workspace_id)
+       AND NOT EXISTS (SELECT FROM loud WHERE loud.job_id = leases.job_id)
  RETURNING leases.workspace_id, leases.run_id, leases.job_id, leases.attempts, leases.worker_id, leases.fence, leases.leased_at,
            leases.started_at, leases.external_id, reported.output),
 ended AS (
@@ -119,4 +146,4 @@ announced AS (
     INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
     SELECT gone.workspace_id, %(now)s, 'run.succeeded', gone.job_id, gone.run_id, gone.attempts
       FROM gone JOIN watches ON watches.workspace_id = gone.workspace_id AND watches.until > %(now)s)
-SELECT run_id FROM gone;
+SELECT run_id FROM reported EXCEPT ALL SELECT run_id FROM gone;

@@ -14,11 +14,11 @@ WITH RECURSIVE found AS (
              ORDER BY ready.workspace_id LIMIT 1), found.n + 1
       FROM found WHERE found.workspace_id IS NOT NULL AND found.n < %(limit)s)
 SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = found.workspace_id)
-       OR EXISTS (SELECT FROM switched_off WHERE switched_off.workspace_id = found.workspace_id) AS is_limited
+       OR EXISTS (SELECT FROM switched_off WHERE switched_off.workspace_id = found.workspace_id) AS is_limited,
+       EXISTS (SELECT FROM freezes WHERE freezes.workspace_id = found.workspace_id AND is_to_begin
+                  AND start_at <= %(now)s AND (end_at IS NULL OR end_at > %(now)s)) AS is_frozen
   FROM found
  WHERE workspace_id IS NOT NULL
-   AND NOT EXISTS (SELECT FROM freezes WHERE freezes.workspace_id = found.workspace_id AND is_to_begin
-                      AND start_at <= %(now)s AND (end_at IS NULL OR end_at > %(now)s))
  ORDER BY n;
 
 -- name: bound
@@ -55,18 +55,20 @@ SELECT queue FROM found WHERE queue IS NOT NULL ORDER BY n;
 
 -- name: take
 -- An equal share of each workspace. MATERIALIZED keeps the planner from running the LIMIT again and taking too many; SKIP LOCKED lets
--- rival workers pass each other.
+-- rival workers pass each other. A row is deleted where it was found, without another look into an index; one that was moved in the
+-- same moment is found by the next claim. A job that already has a lease of its own fails the statement: see `claim_and`.
 WITH taken AS MATERIALIZED (
-    SELECT mine.*
+    SELECT mine.place
       FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
      CROSS JOIN LATERAL (
-           SELECT * FROM ready
+           SELECT ctid AS place FROM ready
             WHERE queue = %(queue)s AND workspace_id = served.id AND target IS NULL AND available_at <= %(now)s AND type = ANY (%(types)s)
               AND (expires_at IS NULL OR expires_at > %(now)s)
             ORDER BY priority, available_at, position
             LIMIT %(share)s
               FOR UPDATE SKIP LOCKED) AS mine
      LIMIT %(most)s),
+gone AS (DELETE FROM ready USING taken WHERE ready.ctid = taken.place RETURNING ready.*),
 leased AS (
     INSERT INTO leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority, available_at,
                         planned_for, exclusive, concurrency_key, timeout, expires_at, trigger, attempts, retries, losses,
@@ -74,10 +76,8 @@ leased AS (
     SELECT workspace_id, run_id, job_id, %(worker_id)s, fence + 1, %(now)s, %(now)s + timeout, queue, type, priority, available_at,
            planned_for, exclusive, concurrency_key, timeout, expires_at, trigger, attempts + 1, retries, losses,
            COALESCE(started_at, %(now)s), last_error
-      FROM taken
-        ON CONFLICT DO NOTHING
+      FROM gone
  RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger),
-gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id),
 told AS (
     INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
     SELECT leased.workspace_id, %(now)s, 'run.started', leased.job_id, leased.run_id, leased.attempts

@@ -4,22 +4,30 @@ VALUES (%(workspace_id)s, %(id)s, %(key)s, %(name)s, %(agents)s::uuid[], %(job_i
     ON CONFLICT ON CONSTRAINT rooms_key_is_taken DO NOTHING;
 
 -- name: get
-SELECT id, key, name, agents, job_id, last_seq, last_message_at, created_at
-  FROM rooms WHERE id = %(id)s AND (%(agent)s::uuid IS NULL OR %(agent)s = ANY (agents));
+SELECT rooms.id, rooms.key, rooms.name, rooms.agents, rooms.job_id, rooms.last_seq, rooms.last_message_at, rooms.created_at,
+       webhooks.url, webhooks.receiver, webhooks.secret, webhooks.delivered_seq, webhooks.delivered_at, webhooks.failing_since,
+       webhooks.error, webhooks.stopped_at
+  FROM rooms LEFT JOIN webhooks ON webhooks.room_id = rooms.id
+ WHERE rooms.id = %(id)s AND (%(agent)s::uuid IS NULL OR %(agent)s = ANY (agents));
 
 -- name: by_key
-SELECT id, key, name, agents, job_id, last_seq, last_message_at, created_at
-  FROM rooms WHERE workspace_id = %(workspace_id)s AND key = %(key)s AND (%(agent)s::uuid IS NULL OR %(agent)s = ANY (agents));
+SELECT rooms.id, rooms.key, rooms.name, rooms.agents, rooms.job_id, rooms.last_seq, rooms.last_message_at, rooms.created_at,
+       webhooks.url, webhooks.receiver, webhooks.secret, webhooks.delivered_seq, webhooks.delivered_at, webhooks.failing_since,
+       webhooks.error, webhooks.stopped_at
+  FROM rooms LEFT JOIN webhooks ON webhooks.room_id = rooms.id
+ WHERE rooms.workspace_id = %(workspace_id)s AND rooms.key = %(key)s AND (%(agent)s::uuid IS NULL OR %(agent)s = ANY (agents));
 
 -- name: page
-SELECT id, key, name, agents, job_id, last_seq, last_message_at, created_at
-  FROM rooms
- WHERE workspace_id = %(workspace_id)s AND id < %(before)s AND (%(agent)s::uuid IS NULL OR %(agent)s = ANY (agents))
-   AND (%(key)s::text IS NULL OR key = %(key)s)
- ORDER BY id DESC LIMIT %(limit)s;
+SELECT rooms.id, rooms.key, rooms.name, rooms.agents, rooms.job_id, rooms.last_seq, rooms.last_message_at, rooms.created_at,
+       webhooks.url, webhooks.receiver, webhooks.secret, webhooks.delivered_seq, webhooks.delivered_at, webhooks.failing_since,
+       webhooks.error, webhooks.stopped_at
+  FROM rooms LEFT JOIN webhooks ON webhooks.room_id = rooms.id
+ WHERE rooms.workspace_id = %(workspace_id)s AND rooms.id < %(before)s AND (%(agent)s::uuid IS NULL OR %(agent)s = ANY (agents))
+   AND (%(key)s::text IS NULL OR rooms.key = %(key)s)
+ ORDER BY rooms.id DESC LIMIT %(limit)s;
 
 -- name: lock
-SELECT id, key, name, agents, job_id, last_seq, last_message_at, created_at FROM rooms WHERE id = %(id)s FOR UPDATE;
+SELECT id FROM rooms WHERE id = %(id)s FOR UPDATE;
 
 -- name: change
 UPDATE rooms SET name = %(name)s, agents = %(agents)s::uuid[] WHERE id = %(id)s;
@@ -29,3 +37,16 @@ DELETE FROM rooms WHERE id = %(id)s;
 
 -- name: agents_among
 SELECT id FROM principals WHERE id = ANY (%(ids)s) AND kind = 'agent' AND active;
+
+-- name: count
+-- Counting ends just past the limit.
+SELECT count(*) AS rooms FROM (SELECT FROM rooms WHERE workspace_id = %(workspace_id)s LIMIT %(most)s) AS counted;
+
+-- name: prune
+-- Rooms made for one run, once all that was written in them is gone. The age is asked again of a row that was waited for.
+DELETE FROM rooms
+ WHERE id IN (SELECT old.id FROM rooms AS old
+               WHERE starts_with(old.key, 'run:') AND old.last_message_at < %(before)s
+                 AND NOT EXISTS (SELECT FROM messages WHERE messages.room_id = old.id)
+               LIMIT %(limit)s)
+   AND last_message_at < %(before)s;

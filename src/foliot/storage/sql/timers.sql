@@ -83,25 +83,6 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
  ORDER BY job_id
    FOR UPDATE;
 
--- name: lock_for_reports
--- The same locks, for reports: all they read of most timers is whether a success changes nothing but counters and the ledger. A
--- fixed delay counts on from the end of its run; `spec` is canonical text, and inside a string of it the quotes would be escaped.
-WITH RECURSIVE wanted (ids, ending) AS (
-    SELECT %(job_ids)s::uuid[], %(job_ids)s::uuid[]
-    UNION ALL
-    SELECT behind.ids, behind.ending
-      FROM wanted CROSS JOIN LATERAL (
-           SELECT array_agg(job_id) AS ids, array_agg(job_id) FILTER (WHERE (
-                  SELECT position('"cancel_running"' IN spec) > 0 FROM timers WHERE timers.job_id = dependencies.job_id)) AS ending
-             FROM dependencies WHERE upstream_id = ANY (wanted.ending)) AS behind
-     WHERE behind.ids IS NOT NULL)
-SELECT job_id, status = 'active' AND waiting = 0 AND ending IS NULL AND failures_in_a_row = 0 AND NOT has_dependents
-       AND position('"mode":"fixed_delay"' IN spec) = 0 AS is_quiet
-  FROM timers
- WHERE job_id = ANY (ARRAY(SELECT unnest(ids) FROM wanted))
- ORDER BY job_id
-   FOR UPDATE;
-
 -- name: fire
 -- A whole batch in one statement: the timers move on, and what they planned is recorded. Either all of it is there or none. The
 -- caller compares both counts: fewer timers means somebody else moved one, fewer runs that a planned time had its record already.

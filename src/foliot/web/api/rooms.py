@@ -7,17 +7,20 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Query, Request, Response
 
+from foliot.channels.message import message_out
 from foliot.clock import monotonic
 from foliot.domain.ids import PrincipalId, RoomId
-from foliot.domain.rooms import Message, MessageKind, Room
+from foliot.domain.rooms import MessageKind, Room
 from foliot.services import Database, rooms
 from foliot.services.access import Caller
+from foliot.services.hints import Hint
 from foliot.services.paging import LAST, read_place, write_place
-from foliot.services.rooms import Changes, MessagePage, NewRoom
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
+from foliot.services.rooms import KEEP, Changes, MessagePage, NewRoom
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, TheReach, id_of
 from foliot.web.auth import Editor, Operator, SharedEditor, Viewer
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.web.streams import NAP, EventStream, Line, frame, heartbeat, place_after, streamed, wants_stream
+from foliot.web.webhooks import changed_hook, hook_of, webhook_out
 from foliot.wire.pages import Page
 from foliot.wire.rooms import (
     LONGEST_WAIT,
@@ -28,13 +31,12 @@ from foliot.wire.rooms import (
     RoomIn,
     RoomKey,
     RoomOut,
-    SenderOut,
 )
 
 routes = api_router("rooms")
 PAGE = 200  # messages between two looks of a stream
 MOST = 2**63 - 1
-_PLACE = r"^[0-9]{1,19}$"
+PLACE = r"^[0-9]{1,19}$"
 
 
 def _room_id(room_id: PathId) -> RoomId:
@@ -45,10 +47,14 @@ RoomIdIn = Annotated[RoomId, Depends(_room_id)]
 
 
 @routes.post("/rooms", status_code=201, responses={**CONFLICT, **WITH_BODY})
-async def create_room(room: RoomIn, caller: Editor, db: Db, response: Response) -> RoomOut:
+async def create_room(room: RoomIn, caller: Editor, db: Db, reach: TheReach, response: Response) -> RoomOut:
     """Make a room. One that an agent makes is its own."""
     agents = tuple(PrincipalId(each) for each in dict.fromkeys(room.agents))
-    made = await rooms.create(db, caller, NewRoom(room.name.strip(), room.key, agents))
+    hook = None
+    if room.webhook is not None:
+        secret = room.webhook.secret
+        hook = hook_of(room.webhook.url, None if secret is None else secret.secret, reach.egress_allow)
+    made = await rooms.create(db, caller, NewRoom(room.name.strip(), room.key, agents), hook)
     response.headers["Location"] = f"/api/v1/rooms/{made.id}"
     return _room(made, caller)
 
@@ -75,13 +81,21 @@ async def get_room(room_id: RoomIdIn, caller: Viewer, db: Db) -> RoomOut:
 
 
 @routes.patch("/rooms/{room_id}", responses={**NOT_FOUND, **WITH_BODY})
-async def change_room(room_id: RoomIdIn, change: RoomChange, caller: SharedEditor, db: Db) -> RoomOut:
-    """Give it another name, or to other agents."""
+async def change_room(
+    room_id: RoomIdIn, change: RoomChange, caller: SharedEditor, db: Db, reach: TheReach, tell: Tell
+) -> RoomOut:
+    """Give it another name, or to other agents; set its webhook, or remove it."""
     agents = None
     if change.agents is not None:
         agents = tuple(PrincipalId(each) for each in dict.fromkeys(change.agents))
     name = None if change.name is None else change.name.strip()
-    return _room(await rooms.change(db, caller, room_id, Changes(name, agents)), caller)
+    webhook = (
+        changed_hook(change.webhook, reach.egress_allow) if "webhook" in change.model_fields_set else KEEP
+    )
+    changed = await rooms.change(db, caller, room_id, Changes(name, agents, webhook))
+    if webhook is not KEEP:
+        tell(Hint.OUTBOX)
+    return _room(changed, caller)
 
 
 @routes.delete("/rooms/{room_id}", status_code=204, responses=NOT_FOUND)
@@ -91,9 +105,14 @@ async def delete_room(room_id: RoomIdIn, caller: SharedEditor, db: Db) -> None:
 
 
 @routes.post("/rooms/{room_id}/messages", status_code=201, responses={**NOT_FOUND, **WITH_BODY})
-async def post_message(room_id: RoomIdIn, message: MessageIn, caller: Operator, db: Db) -> MessageOut:
+async def post_message(
+    room_id: RoomIdIn, message: MessageIn, caller: Operator, db: Db, tell: Tell
+) -> MessageOut:
     """Write in it, as whoever the key belongs to."""
-    return _message(await rooms.post(db, caller, room_id, message.text, MessageKind(message.kind)))
+    posted = await rooms.post(db, caller, room_id, message.text, MessageKind(message.kind))
+    if posted.is_sent_on:
+        tell(Hint.OUTBOX)
+    return message_out(posted.message)
 
 
 @routes.get(
@@ -115,18 +134,18 @@ async def read_messages(
         Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for a message where there is none yet."),
     ] = 0,
     cursor: Annotated[
-        str | None, Query(pattern=_PLACE, description="The `seq` of the last message that was read.")
+        str | None, Query(pattern=PLACE, description="The `seq` of the last message that was read.")
     ] = None,
     limit: Limit = DEFAULT_LIMIT,
-    last_event_id: Annotated[str | None, Header(pattern=_PLACE)] = None,
+    last_event_id: Annotated[str | None, Header(pattern=PLACE)] = None,
 ) -> MessagesOut | EventStream:
     """What was written, oldest first."""
     if wants_stream(request, follow=follow):
-        after = _after(last_event_id if last_event_id is not None else cursor)
+        after = read_after(last_event_id if last_event_id is not None else cursor)
         page = await rooms.read(db, caller, room_id, after=after, limit=PAGE)
         line = Line(request, caller)
         return EventStream(line.carry(_frames(line, db, caller, room_id, after, page)))
-    after = _after(cursor)
+    after = read_after(cursor)
     page = await rooms.read(db, caller, room_id, after=after, limit=limit)
     if wait and not page.items:
         line, until = Line(request, caller), monotonic() + wait
@@ -134,7 +153,7 @@ async def read_messages(
             while not page.items and (left := until - monotonic()) > 0 and await line.goes_on(min(NAP, left)):
                 page = await rooms.read(db, caller, room_id, after=after, limit=limit)
     return MessagesOut(
-        items=[_message(each) for each in page.items],
+        items=[message_out(each) for each in page.items],
         next_cursor=str(page.items[-1].seq) if page.is_more else None,
     )
 
@@ -145,7 +164,7 @@ async def _frames(
     yield "retry: 2000\n" + heartbeat(str(after))
     while True:
         for each in page.items:
-            yield frame(_message(each).model_dump_json(), event="message", id=str(each.seq))
+            yield frame(message_out(each).model_dump_json(), event="message", id=str(each.seq))
             after = each.seq
         if line.is_silent:
             yield heartbeat(str(after))
@@ -166,26 +185,11 @@ def _room(room: Room, caller: Caller) -> RoomOut:
         last_seq=room.last_seq,
         last_message_at=room.last_message_at,
         created_at=room.created_at,
+        webhook=None if caller.only_owner else webhook_out(room.webhook),
     )
 
 
-def _message(message: Message) -> MessageOut:
-    sender = message.sender
-    return MessageOut(
-        id=message.id,
-        room_id=message.room_id,
-        seq=message.seq,
-        kind=message.kind.value,
-        sender=SenderOut(kind=sender.kind.value, id=sender.id, name=sender.name),
-        text=message.text,
-        expects_reply=message.expects_reply,
-        run_id=message.run_id,
-        job_id=message.job_id,
-        sent_at=message.sent_at,
-    )
-
-
-def _after(cursor: str | None) -> int:
+def read_after(cursor: str | None) -> int:
     return place_after(
         cursor, MOST, "Use the seq of the last message you have read, or leave it out to begin."
     )

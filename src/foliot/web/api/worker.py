@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import Request, Response
 
 from foliot.domain.ids import WorkerId
-from foliot.services import remote
+from foliot.services import registering, remote
 from foliot.services.hints import Hint
 from foliot.web.api.params import Db, Tell
 from foliot.web.auth import Works
@@ -36,7 +36,7 @@ async def register_worker(
 ) -> wire.RegisterOut:
     """Under a fresh id each time. A host keeps its name; server instances that it names are where it is from now on."""
     lease = request.app.state.lease
-    made = await remote.register(db, speaker_of(caller), hello_of(hello), lease=lease)
+    made = await registering.register(db, speaker_of(caller), hello_of(hello), lease=lease)
     most = request.app.state.artifact_bytes
     return wire.RegisterOut(
         worker_id=made.worker_id, lease=made.lease, host_id=made.host_id, artifact_bytes=most

@@ -1,0 +1,77 @@
+"""`webhook`: a message of a room as one signed POST, by Standard Webhooks. Any 2xx is received; redirects are not followed.
+
+The id is the same whenever the same message is sent again, which happens when an answer got lost: receivers do it once by that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from foliot import __version__
+from foliot.channels.message import message_out
+from foliot.clock import Clock, SystemClock
+from foliot.domain.delivering import Answered, Came, Unanswered
+from foliot.egress.answers import asked_to_wait, reason_of
+from foliot.egress.sending import AddressRefused, Answer, Egress, NoAnswer, Outgoing
+from foliot.egress.signing import UnfitSecret, signature_headers
+from foliot.egress.target import NotATarget, read_target
+from foliot.services.courier import LEASE, Parcel
+from foliot.wire.rooms import MessageSent, RoomNamed
+
+WITHIN = LEASE.total_seconds() / 2  # for the whole exchange, names and connections included
+KEPT = 1024  # bytes of an answer, of which nobody reads any
+
+
+class WebhookChannel:
+    def __init__(self, egress: Egress, clock: Clock | None = None) -> None:
+        self._egress = egress
+        self._clock = clock or SystemClock()
+
+    async def send(self, parcel: Parcel) -> Came:
+        """Once. Whatever goes wrong is told, and none of it with the path of the address, in which tokens often stand."""
+        try:
+            outgoing = self._request(parcel)
+        except NotATarget as error:
+            return Unanswered(f"{error.message} {error.hint}")
+        except UnfitSecret as error:
+            return Unanswered(str(error))
+        try:
+            async with asyncio.timeout(WITHIN) as deadline:
+                answer = await self._egress.send(outgoing, KEPT)
+        except (AddressRefused, NoAnswer) as error:
+            return Unanswered(str(error))
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            return Unanswered(f"The receiver did not answer within {WITHIN:g} s.")
+        return self._told(answer)
+
+    def close(self) -> None:
+        self._egress.close()
+
+    def _request(self, parcel: Parcel) -> Outgoing:
+        target = read_target(parcel.url)
+        body = body_of(parcel)
+        now, delivery_id = self._clock.now(), str(parcel.taken.id)
+        headers = {
+            "user-agent": f"foliot/{__version__}",
+            "accept": "*/*",
+            "accept-encoding": "identity",
+            "connection": "close",
+            "content-type": "application/json",
+            "foliot-attempt": str(parcel.taken.attempts),
+            **signature_headers(parcel.secrets, delivery_id, now, body),
+        }
+        return Outgoing("POST", target, tuple(headers.items()), body)
+
+    def _told(self, answer: Answer) -> Answered:
+        sentence = f"The receiver answered {answer.status} {reason_of(answer)}".rstrip() + "."
+        return Answered(answer.status, sentence, asked_to_wait(answer, self._clock.now()))
+
+
+def body_of(parcel: Parcel) -> bytes:
+    """The same bytes at every try, as long as nobody renames the room or the sender."""
+    message = message_out(parcel.message)
+    room = RoomNamed(id=parcel.message.room_id, key=parcel.room_key, name=parcel.room_name)
+    sent = MessageSent(type="room.message", timestamp=message.sent_at, room=room, data=message)
+    return sent.model_dump_json().encode()

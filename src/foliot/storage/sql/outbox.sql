@@ -1,0 +1,113 @@
+-- name: put
+-- Under the lock of the lane: behind others that have not ended it waits, without being looked at, until it is the first.
+INSERT INTO outbox (workspace_id, id, kind, lane, place, receiver, due_at, since, created_at)
+SELECT %(workspace_id)s, %(id)s, %(kind)s, %(lane)s, %(place)s, %(receiver)s,
+       CASE WHEN EXISTS (SELECT FROM outbox WHERE lane = %(lane)s AND ended_at IS NULL) THEN 'infinity' ELSE %(now)s::timestamptz END,
+       %(now)s, %(now)s;
+
+-- name: take
+-- Workspace by workspace, so that a full one costs the others nothing; from each no more than its share, and of that for each receiver
+-- no more than its own. A hand goes to the workspace that has the fewest. What is being sent is not due before its lease ends. SKIP LOCKED
+-- lets rivals pass each other, and who comes second finds the row no longer due.
+WITH RECURSIVE walked AS (
+    (SELECT workspace_id FROM outbox WHERE ended_at IS NULL ORDER BY workspace_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT outbox.workspace_id FROM outbox
+             WHERE outbox.ended_at IS NULL AND outbox.workspace_id > walked.workspace_id
+             ORDER BY outbox.workspace_id LIMIT 1)
+      FROM walked WHERE walked.workspace_id IS NOT NULL),
+sending AS (
+    SELECT * FROM unnest(%(workspaces)s::uuid[], %(receivers)s::text[], %(counts)s::int[]) AS sending (workspace_id, receiver, count)),
+busy AS (SELECT workspace_id, sum(count) AS count FROM sending GROUP BY workspace_id),
+near AS (
+    SELECT walked.workspace_id, COALESCE(busy.count, 0) AS busy, first.id, first.receiver, first.due_at
+      FROM walked LEFT JOIN busy USING (workspace_id)
+     CROSS JOIN LATERAL (
+           SELECT outbox.id, outbox.receiver, outbox.due_at FROM outbox
+            WHERE outbox.workspace_id = walked.workspace_id AND outbox.ended_at IS NULL AND outbox.due_at <= %(now)s
+              AND NOT EXISTS (SELECT FROM sending
+                               WHERE sending.workspace_id = outbox.workspace_id AND sending.receiver = outbox.receiver
+                                 AND sending.count >= %(of_one_receiver)s)
+              AND NOT EXISTS (SELECT FROM outbox AS earlier
+                               WHERE earlier.lane = outbox.lane AND earlier.ended_at IS NULL AND earlier.place < outbox.place)
+            ORDER BY outbox.due_at
+            LIMIT GREATEST(0, %(of_one_workspace)s - COALESCE(busy.count, 0))) AS first),
+shared AS (
+    SELECT near.id, near.due_at,
+           row_number() OVER (PARTITION BY near.workspace_id ORDER BY near.due_at, near.id) + near.busy AS turn,
+           row_number() OVER (PARTITION BY near.workspace_id, near.receiver ORDER BY near.due_at, near.id)
+               + COALESCE(sending.count, 0) AS of_receiver
+      FROM near LEFT JOIN sending USING (workspace_id, receiver)),
+taken AS MATERIALIZED (
+    SELECT outbox.id
+      FROM outbox JOIN shared ON shared.id = outbox.id
+     WHERE shared.of_receiver <= %(of_one_receiver)s AND outbox.ended_at IS NULL AND outbox.due_at <= %(now)s
+     ORDER BY shared.turn, shared.due_at
+     LIMIT %(limit)s
+       FOR UPDATE OF outbox SKIP LOCKED)
+UPDATE outbox SET due_at = %(until)s, leased_until = %(until)s, fence = outbox.fence + 1, attempts = outbox.attempts + 1
+  FROM taken WHERE outbox.id = taken.id
+RETURNING outbox.workspace_id, outbox.id, outbox.kind, outbox.lane, outbox.place, outbox.receiver, outbox.since, outbox.attempts, outbox.fence;
+
+-- name: next_due
+-- What is due already waits for a free hand, and whoever has one looks by itself.
+WITH RECURSIVE walked AS (
+    (SELECT workspace_id FROM outbox WHERE ended_at IS NULL ORDER BY workspace_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT outbox.workspace_id FROM outbox
+             WHERE outbox.ended_at IS NULL AND outbox.workspace_id > walked.workspace_id
+             ORDER BY outbox.workspace_id LIMIT 1)
+      FROM walked WHERE walked.workspace_id IS NOT NULL)
+SELECT min(coming.due_at) AS due_at
+  FROM walked
+ CROSS JOIN LATERAL (
+       SELECT outbox.due_at FROM outbox
+        WHERE outbox.workspace_id = walked.workspace_id AND outbox.ended_at IS NULL AND outbox.due_at > %(now)s AND outbox.due_at < 'infinity'
+        ORDER BY outbox.due_at LIMIT 1) AS coming;
+
+-- name: end_one
+UPDATE outbox SET ended_at = %(now)s, delivered = %(delivered)s, status = %(status)s, error = %(error)s, due_at = 'infinity',
+       leased_until = NULL
+ WHERE id = %(id)s AND fence = %(fence)s AND ended_at IS NULL;
+
+-- name: put_off
+UPDATE outbox SET due_at = %(due_at)s, leased_until = NULL, status = %(status)s, error = %(error)s
+ WHERE id = %(id)s AND fence = %(fence)s AND ended_at IS NULL;
+
+-- name: let_go
+-- The first of a lane that waited behind another. One that is being sent, or put off, keeps its time.
+UPDATE outbox SET due_at = %(now)s
+ WHERE id = (SELECT id FROM outbox WHERE lane = %(lane)s AND ended_at IS NULL ORDER BY place LIMIT 1) AND due_at = 'infinity';
+
+-- name: hurry
+-- To another receiver, now, and with new patience: the first of a lane need not keep the pace of the old one. One that is being sent is
+-- left to its courier.
+UPDATE outbox SET receiver = %(receiver)s, since = %(now)s, attempts = 0,
+       due_at = CASE WHEN leased_until > %(now)s OR due_at = 'infinity' THEN due_at ELSE %(now)s END
+ WHERE lane = %(lane)s AND ended_at IS NULL;
+
+-- name: end_lane
+UPDATE outbox SET ended_at = %(now)s, delivered = false, error = %(error)s, due_at = 'infinity', leased_until = NULL,
+       fence = fence + 1
+ WHERE lane = %(lane)s AND ended_at IS NULL;
+
+-- name: send_again
+UPDATE outbox SET ended_at = NULL, delivered = NULL, due_at = 'infinity', since = %(now)s, attempts = 0, receiver = %(receiver)s
+ WHERE id IN (SELECT id FROM outbox
+               WHERE lane = %(lane)s AND NOT delivered AND (%(ids)s::uuid[] IS NULL OR id = ANY (%(ids)s))
+               ORDER BY place LIMIT %(limit)s);
+
+-- name: page
+SELECT id, place, NULLIF(due_at, 'infinity') AS due_at, leased_until, attempts, status, error, created_at, ended_at, delivered
+  FROM outbox
+ WHERE lane = %(lane)s AND place < %(before)s
+   AND CASE %(state)s WHEN 'waiting' THEN ended_at IS NULL WHEN 'delivered' THEN delivered WHEN 'dead' THEN NOT delivered ELSE true END
+ ORDER BY place DESC LIMIT %(limit)s;
+
+-- name: forget_lane
+DELETE FROM outbox WHERE lane = %(lane)s;
+
+-- name: prune
+WITH old AS MATERIALIZED (
+    SELECT id FROM outbox WHERE ended_at < %(before)s ORDER BY ended_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+DELETE FROM outbox USING old WHERE outbox.id = old.id;

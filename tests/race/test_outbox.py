@@ -1,0 +1,82 @@
+"""A message comes into a lane while what stood before it ends: whichever is first, nothing is left waiting for nobody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from foliot.domain.delivering import Answered
+from foliot.domain.ids import RoomId
+from foliot.domain.rooms import Hook
+from foliot.services import courier, rooms, webhooks
+from foliot.services.access import Caller
+from foliot.services.courier import Hands as Free
+from foliot.services.courier import Parcel
+from foliot.services.rooms import Changes, NewRoom
+from foliot.storage.tx import Database
+from tests.engine.receiving import admitted
+from tests.race.hands import Hands
+from tests.services.shop import Shop
+
+pytestmark = pytest.mark.anyio
+HOOK = Hook("https://example.test/hook", "example.test:443")
+RECEIVED = Answered(200, "")
+
+
+async def a_room(database: Database, shop: Shop) -> tuple[Caller, RoomId]:
+    caller = await admitted(database, shop.workspace)
+    room = await rooms.create(database, caller, NewRoom("support"), HOOK)
+    await rooms.post(database, caller, room.id, "first")
+    return caller, room.id
+
+
+async def taken(database: Database) -> list[Parcel]:
+    return list((await courier.take(database, Free(40, 10, 4), None)).parcels)
+
+
+async def test_a_message_written_while_the_one_before_it_ends_is_next(shop: Shop, hands: Hands) -> None:
+    caller, room_id = await a_room(hands.left, shop)
+    [first] = await taken(hands.left)
+    async with hands.midway(rooms.post(hands.left, caller, room_id, "second"), at="audit") as writing:
+        ending = await hands.behind(courier.record(hands.right, first.taken, RECEIVED))
+    await writing
+    await ending
+    assert [each.message.text for each in await taken(hands.left)] == ["second"]
+
+
+async def test_a_message_that_comes_behind_an_end_under_way_is_next(shop: Shop, hands: Hands) -> None:
+    caller, room_id = await a_room(hands.left, shop)
+    [first] = await taken(hands.left)
+    async with hands.midway(courier.record(hands.left, first.taken, RECEIVED), at="outbox") as ending:
+        writing = await hands.behind(rooms.post(hands.right, caller, room_id, "second"))
+    await ending
+    await writing
+    assert [each.message.text for each in await taken(hands.left)] == ["second"]
+
+
+async def test_of_two_who_take_at_once_each_gets_what_the_other_does_not(shop: Shop, hands: Hands) -> None:
+    caller = await admitted(hands.left, shop.workspace)
+    for number in range(4):
+        hook = Hook(f"https://{number}.example.test/hook", f"{number}.example.test:443")
+        room = await rooms.create(hands.left, caller, NewRoom("support"), hook)
+        await rooms.post(hands.left, caller, room.id, str(number))
+    async with hands.midway(courier.take(hands.left, Free(2, 2, 4), None), at="outbox") as first:
+        second = await hands.behind(courier.take(hands.right, Free(40, 10, 4), None))
+    both = [[each.message.text for each in (await side).parcels] for side in (first, second)]
+    assert sorted(both[0] + both[1]) == ["0", "1", "2", "3"]
+
+
+async def test_a_webhook_removed_while_its_answer_is_written_ends_what_waits(
+    shop: Shop, hands: Hands, owner: psycopg.Connection[Any]
+) -> None:
+    caller, room_id = await a_room(hands.left, shop)
+    await rooms.post(hands.left, caller, room_id, "second")
+    [first] = await taken(hands.left)
+    async with hands.midway(courier.record(hands.left, first.taken, RECEIVED), at="outbox") as ending:
+        removing = await hands.behind(rooms.change(hands.right, caller, room_id, Changes(webhook=None)))
+    await ending
+    await removing
+    told = owner.execute("SELECT place, delivered, error FROM foliot.outbox ORDER BY place").fetchall()
+    assert told == [(1, True, None), (2, False, webhooks.REMOVED)]
