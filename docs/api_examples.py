@@ -57,6 +57,7 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "claim_work": {"worker_id": "$worker_id", "types": ["http"], "permits": 4, "wait": "0s"},
     "send_heartbeat": {"worker_id": "$worker_id", "working_on": [HELD]},
+    "wait_for_stops": {"worker_id": "$worker_id", "working_on": [HELD], "wait": "0s"},
     "write_log": {
         "worker_id": "$worker_id",
         "chunks": [

@@ -55,7 +55,7 @@ def test_without_hosts_it_says_how_to_have_one() -> None:
 
 def test_a_page_tells_how_much_the_host_takes_on_at_once() -> None:
     told = drawn(host_page(host(), NOW), 100)
-    assert "2 now; at once 1 that change, 8 that read" in told
+    assert "2 runs now; at once 1 that change, 8 that read" in told
 
 
 @pytest.mark.parametrize("text", ["region", "=eu", " =x"])

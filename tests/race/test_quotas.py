@@ -16,11 +16,13 @@ from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
 from foliot.domain.quotas import Quotas
 from foliot.services import jobs, members, rooms, workspaces
 from foliot.services.access import Caller
+from foliot.services.registering import Speaker
 from foliot.services.rooms import NewRoom
 from foliot.storage import keys
 from foliot.storage import workspaces as stored
 from foliot.storage.tx import Database, Role
 from tests.race.hands import Hands
+from tests.services.hosting import Machine, machine
 from tests.services.shop import Shop, definition
 
 pytestmark = pytest.mark.anyio
@@ -50,6 +52,25 @@ async def test_a_crowd_gets_as_many_places_as_there_are(
     answers = await asyncio.gather(*asked, return_exceptions=True)
     assert sum(isinstance(each, QuotaExceeded) for each in answers) == 13
     assert owner.execute("SELECT count(*) FROM foliot.jobs").fetchone() == (3,)
+
+
+async def test_a_crowd_of_hosts_gets_as_many_places_as_there_are(
+    shop: Shop, hands: Hands, owner: psycopg.Connection[Any]
+) -> None:
+    by = Actor("hosts", quotas=Quotas(hosts=3, servers=4))
+    speaker = Speaker(shop.workspace, PrincipalId(uuid4()), by)
+    sides = (hands.left, hands.right)
+    asked = [
+        machine(sides[n % 2], speaker, f"h{n}", *([f"s{n}"] if n % 2 else [f"a{n}", f"b{n}"]))
+        for n in range(12)
+    ]
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert {type(each) for each in answers} <= {QuotaExceeded, Machine}
+    counts = "SELECT (SELECT count(*) FROM foliot.hosts), (SELECT count(*) FROM foliot.server_instances)"
+    found = owner.execute(counts).fetchone()
+    assert found is not None
+    assert found[0] == sum(isinstance(each, Machine) for each in answers)
+    assert (found[0] <= 3, found[1] <= 4, found[0] == 3 or found[1] >= 3) == (True, True, True), found
 
 
 async def test_two_who_reach_for_the_last_room_do_not_both_get_it(shop: Shop, hands: Hands) -> None:

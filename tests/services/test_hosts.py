@@ -15,10 +15,11 @@ from foliot.domain.policy import Backoff, Limits, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval, Manual
 from foliot.domain.target import Target, TargetKind
-from foliot.services import editing, explain, hosts, jobs, remote, run_verbs
+from foliot.services import editing, explain, hosts, jobs, registering, remote, run_verbs
 from foliot.services.expiry import expire
 from foliot.services.limits import set_limit
-from foliot.services.remote import Hello, Told
+from foliot.services.registering import Hello
+from foliot.services.remote import Told
 from foliot.services.sweep import sweep
 from foliot.services.unserved import hindrance, unserved
 from foliot.testing.actors import TEST
@@ -336,7 +337,7 @@ async def test_a_worker_elsewhere_serves_the_queues_of_its_workspace_and_nothing
     await by_hand(stage, await stage.job("mail", Manual(), queue="mail"))
     for queues, expected in ((("mail",), ["mail"]), (("*",), ["free"])):
         hello = Hello("elsewhere/1", ("python",), 4, queues=queues)
-        made = await remote.register(stage.database, h1.speaker, hello)
+        made = await registering.register(stage.database, h1.speaker, hello)
         offer = await remote.claim(stage.database, h1.speaker, made.worker_id, ("python",), 4)
         assert [work.job for work in offer.work] == expected
 

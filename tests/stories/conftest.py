@@ -11,6 +11,7 @@ import pytest
 
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import start as start_postgres
+from tests.stories.hosting import Alpha
 from tests.stories.serving import Serving
 from tests.stories.stage import Stage
 
@@ -41,3 +42,15 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     yield made
     made.open_gate()
     made.server.stop()
+
+
+@pytest.fixture
+def alpha(tmp_path: Path, data_dir: Path, serve: Any) -> Iterator[Alpha]:
+    folder = tmp_path / "machine"
+    folder.mkdir()
+    shutil.copy(Path(__file__).with_name("errands.py"), folder)
+    made = Alpha(folder, serve, data_dir)
+    yield made
+    made.open_gate()
+    for host in made.hosts:
+        host.end()

@@ -78,6 +78,10 @@ def flood(ctx: Context) -> None:
         ctx.log("more and more")
 
 
+def keeps(given: dict[str, Any], ctx: Context) -> None:
+    ctx.artifact("players.csv", "x" * given["size"])
+
+
 def third_time_lucky(given: dict[str, Any], ctx: Context) -> int:
     note(given, ctx, "tried")
     ctx.log(f"attempt {ctx.attempt}")

@@ -76,6 +76,10 @@ class Stage:
         with psycopg.connect(self.url, autocommit=True) as connection:
             return connection.execute(query).fetchall()
 
+    def execute(self, statements: Any) -> None:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(statements)
+
     def statuses(self) -> Counter[str | None]:
         return Counter(row[0] for row in self.rows("SELECT status FROM foliot.runs"))
 

@@ -5,114 +5,50 @@ restarts of the server. The witness is a file that every execution writes to bef
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import socket
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
-from uuid import UUID
 
 import pytest
 
 from foliot import Client
-from foliot.sdk import NotFound
+from foliot.sdk import Invalid, NotFound
 from foliot.wire.jobs import JobOut
 from foliot.wire.runs import AttemptOut
-from tests.stories.serving import FOLIOT, STOP_WITHIN, Speaking, wait_until
+from tests.stories.hosting import Alpha, wait_for
+from tests.stories.serving import FOLIOT, STOP_WITHIN, wait_until
+from tests.stories.stage import Stage
 
-FAST = {"FOLIOT_WORKER_LEASE": "3", "FOLIOT_LOG_FORMAT": "json"}
+BAD_SOON = {"kind": "cron", "expr": "0 2 * * *", "timezone": "UTC"}
+# PostgreSQL itself takes no run of this job by its schedule.
+BREAK = """
+    CREATE OR REPLACE FUNCTION foliot.refuse() RETURNS trigger LANGUAGE plpgsql
+        AS $$ BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = '22000'; END $$;
+    CREATE TRIGGER refuse BEFORE INSERT ON foliot.runs FOR EACH ROW
+        WHEN (NEW.job_id = '{job}' AND NEW.trigger = 'schedule' AND NEW.status IS NULL) EXECUTE FUNCTION foliot.refuse()"""
+SHOUT = """
+from foliot.handlers.registry import succeeded
+from pydantic import BaseModel
+
+
+class Config(BaseModel):
+    text: str
+    loudness: int = 1
+
+
+class Shout:
+    description = "Say it loudly."
+    config_shape = Config
+
+    async def run(self, assignment):
+        config = Config.model_validate(assignment.config)
+        return succeeded(config.text.upper() + "!" * config.loudness)
+
+    async def close(self):
+        pass
+"""
 RESTARTS = {"max": 2, "strategy": "exponential", "base": "1s", "past_next": True}
-
-
-class HostProcess(Speaking):
-    """A `foliot host` in a folder of its own."""
-
-    def __init__(self, folder: Path, url: str, key: str, name: str, *instances: str) -> None:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
-        flags = [word for each in instances for word in ("--instance", each)]
-        super().__init__(
-            (FOLIOT, "host", "--server", url, "--name", name, "--allow-python", "--label", "rack=7", *flags),
-            env=kept | {"FOLIOT_API_KEY": key, "FOLIOT_LOG_FORMAT": "json", "FOLIOT_WORKER_GRACE": "1"},
-            cwd=folder,
-        )
-
-
-@dataclass
-class Alpha:
-    """An org with a server, a machine's folder, and the witness."""
-
-    folder: Path
-    serve: Any
-    data_dir: Path
-    hosts: list[HostProcess] = field(default_factory=list)
-    url: str = ""
-    key: str = ""
-
-    def open(self, **environ: str) -> Any:
-        """A server at an address that stays the same when it is started again."""
-        if not self.url:
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                self.url = f"http://127.0.0.1:{free.getsockname()[1]}"
-        given = {"FOLIOT_PORT": self.url.rpartition(":")[2], **FAST, **environ}
-        serving = self.serve(**given)
-        serving.wait_for(r'"server.started"')
-        return serving
-
-    def client(self, workspace: str | None = None) -> Client:
-        return Client(self.url, (self.data_dir / "admin.key").read_text().strip(), workspace)
-
-    def pair(self, name: str = "h1", *instances: str) -> HostProcess:
-        """The host starts and is there."""
-        with self.client() as client:
-            if not self.key:
-                member = client.members.create(kind="service", name="hosts", role="viewer")
-                made = client.keys.create("hosts", principal=member.id, scopes=["worker"])
-                self.key = made.secret
-        self.hosts.append(HostProcess(self.folder, self.url, self.key, name, *instances))
-        self.hosts[-1].wait_for(r'"worker.registered"')
-        return self.hosts[-1]
-
-    def job(self, client: Client, call: str, **fields: Any) -> JobOut:
-        given = {"sink": str(self.folder / "sink"), "gate": str(self.folder / "gate")}
-        least = {
-            "type": "python",
-            "config": {"call": f"errands:{call}"},
-            "payload": given,
-            "schedule": {"kind": "manual"},
-        }
-        return client.jobs.create({"name": call, "target": {"server": "pvp"}, **least, **fields})
-
-    def witnessed(self, what: str) -> list[tuple[str, int, int]]:
-        """(run, attempt, fence) of each execution that came this far."""
-        sink = self.folder / "sink"
-        lines = [line.split() for line in sink.read_text().splitlines()] if sink.exists() else []
-        return [(run, int(attempt), int(fence)) for word, run, attempt, fence in lines if word == what]
-
-    def open_gate(self) -> None:
-        (self.folder / "gate").touch()
-
-
-@pytest.fixture
-def alpha(tmp_path: Path, data_dir: Path, serve: Any) -> Iterator[Alpha]:
-    folder = tmp_path / "machine"
-    folder.mkdir()
-    shutil.copy(Path(__file__).with_name("errands.py"), folder)
-    made = Alpha(folder, serve, data_dir)
-    yield made
-    made.open_gate()
-    for host in made.hosts:
-        host.end()
-
-
-def wait_for(client: Client, run_id: UUID, status: str) -> Any:
-    wait_until(lambda: client.runs.get(run_id).status == status, f"a run that {status}")
-    return client.runs.get(run_id)
 
 
 def test_a_host_restarts_its_server_at_the_third_attempt_and_beta_sees_none_of_it(alpha: Alpha) -> None:
@@ -157,6 +93,79 @@ def test_a_host_restarts_its_server_at_the_third_attempt_and_beta_sees_none_of_i
                 ask()
         assert beta.hosts.list().items == []
     assert host.stop() < STOP_WITHIN
+
+
+def test_a_broken_queue_costs_one_planned_time_and_a_bad_row_stops_nobody(alpha: Alpha, stage: Stage) -> None:
+    database = {"FOLIOT_DATABASE_URL": stage.url}
+    serving = alpha.open(**database)
+    beat = {"kind": "interval", "every": "1s"}
+    with alpha.client() as client:
+        bad = alpha.job(client, "quickly", name="bad", target=None, schedule=BAD_SOON)
+    serving.stop()
+    stage.execute(f"""
+        UPDATE foliot.timers SET due_at = clock_timestamp(), spec = replace(spec, '0 2 * * *', '61 25 * * *')
+         WHERE job_id = '{bad.id}';
+        UPDATE foliot.jobs SET definition = replace(definition::text, '0 2 * * *', '61 25 * * *')::jsonb
+         WHERE id = '{bad.id}'""")
+    alpha.open(**database)
+    alpha.pair("h1", "pvp")
+    with alpha.client() as client:
+        job = alpha.job(client, "quickly", schedule=beat, overlap="concurrent")
+        wait_until(lambda: client.jobs.get(job.id).success_count >= 1, "a run, with a bad row beside its job")
+        records = f"SELECT skip_reason FROM foliot.runs WHERE job_id = '{bad.id}'"
+        wait_until(lambda: stage.rows(records) == [("scheduler_error",)], "the record of the bad row")
+        stage.execute(BREAK.format(job=job.id))
+        wait_until(lambda: client.jobs.get(job.id).skip_count, "a planned time that could not be queued")
+        stage.execute("DROP TRIGGER refuse ON foliot.runs")
+        after = client.jobs.get(job.id)
+        [lost] = client.runs.list(job=str(job.id), skip_reason="scheduler_error").items
+        assert (after.status, after.skip_count, after.failure_count) == ("active", 1, 0), "counted once"
+        assert after.next_run_at is not None
+        assert lost.planned_for < after.next_run_at, "the next is armed"
+        assert "could not work out" in client.runs.explain(lost.id).sentence
+        assert {each.name for each in client.jobs.list().items} == {"bad", "quickly"}, (
+            "it is listed, and in nobody's way"
+        )
+        by_hand = client.jobs.run(job.id)
+        wait_for(client, by_hand.id, "succeeded")
+
+
+def test_an_artifact_too_large_for_the_server_is_refused_on_the_host_before_it_is_sent(alpha: Alpha) -> None:
+    alpha.open(FOLIOT_ARTIFACT_BYTES="1000")
+    alpha.pair("h1", "pvp")
+    with alpha.client() as client:
+        job = alpha.job(client, "keeps", payload={"size": 1_000}, retry={"max": 0})
+        kept = wait_for(client, client.jobs.run(job.id).id, "succeeded")
+        assert [(each.name, each.size) for each in kept.artifacts] == [("players.csv", 1_000)]
+        refused = wait_for(client, client.jobs.run(job.id, input={"size": 1_001}).id, "failed")
+        # Raised where it was made: what the server refuses is told as artifact_refused.
+        assert (refused.error.code, "the most is 1,000" in refused.error.message) == ("ValueError", True)
+        assert refused.artifacts == []
+
+
+def test_a_type_that_is_installed_on_the_host_alone_is_checked_by_the_server_and_done_by_the_host(
+    alpha: Alpha,
+) -> None:
+    alpha.open()
+    told = alpha.folder / "shouting-1.0.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")
+    (told / "entry_points.txt").write_text("[foliot.handlers]\nSHOUT = shouting:Shout\n")
+    (alpha.folder / "shouting.py").write_text(SHOUT)
+    host = alpha.start("--name", "h1", PYTHONPATH=str(alpha.folder))
+    host.wait_for(r'"worker.registered".*"SHOUT"')
+    with alpha.client() as client:
+        job = {"name": "s", "type": "SHOUT", "schedule": {"kind": "manual"}, "target": {"host": "h1"}}
+        with pytest.raises(Invalid) as refused:
+            client.jobs.create({**job, "config": {"loudness": "very"}})
+        assert {each.pointer for each in refused.value.errors} == {"/config", "/config/loudness"}
+        made = client.jobs.create({**job, "config": {"text": "hello"}})
+        assert made.warnings == []
+        run = wait_for(client, client.jobs.run(made.id).id, "succeeded")
+        assert run.output == "HELLO!"
+        [seen] = [each for each in client.job_types().items if each.name == "SHOUT"]
+        assert (seen.description, seen.active) == ("Say it loudly.", True)
+        assert "SHOUT" in client.hosts.get(client.hosts.list().items[0].id).types
 
 
 def test_a_scheduled_job_runs_on_the_host_and_says_when_the_host_is_offline(alpha: Alpha) -> None:

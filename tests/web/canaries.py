@@ -11,11 +11,11 @@ from foliot.domain.ids import HostId, PrincipalId
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError
-from foliot.services import artifacts, hosts, logs, remote, workers
+from foliot.services import artifacts, hosts, logs, registering, workers
 from foliot.services.artifacts import Given
 from foliot.services.claim import Turns, claim
 from foliot.services.logs import LogChunk
-from foliot.services.remote import Hello, HostHello, Speaker
+from foliot.services.registering import Hello, HostHello, Speaker
 from foliot.services.report import Report, report
 from foliot.services.tick import tick
 from foliot.storage import job_types
@@ -71,7 +71,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         1,
         host=HostHello(f"{CANARY} host", {CANARY: CANARY}, [f"{CANARY} server"]),
     )
-    host = await remote.register(town.database, speaker, hello)
+    host = await registering.register(town.database, speaker, hello)
     [instance] = (await hosts.get(town.database, town.ids[who], host.host_id or HostId(uuid4()))).instances
     kind = f"{FRAGMENT}-type"
     async with town.database.tx(Role.ENGINE) as tx:
@@ -188,6 +188,7 @@ def sent_bodies(nest: Nest) -> dict[tuple[str, str], list[dict[str, Any]]]:
         ("POST", "/api/v1/hosts/{host_id}/instances"): [{"name": "mine now"}],
         ("POST", "/api/v1/worker/claim"): [{**me, "types": ["http"], "wait": "0s"}],
         ("POST", "/api/v1/worker/heartbeat"): [{**me, "working_on": [held]}],
+        ("POST", "/api/v1/worker/stops"): [{**me, "working_on": [held], "wait": "0s"}],
         ("POST", "/api/v1/worker/log"): [{**me, "chunks": [{**held, "attempt": 1, "first": 1, "lines": []}]}],
         ("POST", "/api/v1/worker/report"): [{**me, "reports": [{**held, "outcome": "succeeded"}]}],
         ("POST", "/api/v1/worker/artifact"): [{**me, **held, "attempt": 1, "name": "x", "content": ""}],

@@ -95,6 +95,7 @@ TABLE = {
     ("POST", "/api/v1/worker/register"): "worker",
     ("POST", "/api/v1/worker/claim"): "worker",
     ("POST", "/api/v1/worker/heartbeat"): "worker",
+    ("POST", "/api/v1/worker/stops"): "worker",
     ("POST", "/api/v1/worker/log"): "worker",
     ("POST", "/api/v1/worker/artifact"): "worker",
     ("POST", "/api/v1/worker/report"): "worker",

@@ -20,8 +20,8 @@ from fastapi.routing import iter_route_contexts
 
 from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Permission, PrincipalKind
 from foliot.domain.ids import PrincipalId
-from foliot.services import remote, workspaces
-from foliot.services.remote import Hello, HostHello, Speaker
+from foliot.services import registering, workspaces
+from foliot.services.registering import Hello, HostHello, Speaker
 from foliot.services.tick import tick
 from foliot.storage import job_types
 from foliot.storage.job_types import TypeTold
@@ -190,7 +190,7 @@ class Makers:
     async def host(self, workspace: str) -> str:
         speaker = Speaker(self.town.ids[workspace], PrincipalId(uuid4()), TEST)
         hello = Hello("canary-shared", ["http"], 1, host=HostHello(f"canary-shared {uuid4().hex}"))
-        made = await remote.register(self.town.database, speaker, hello)
+        made = await registering.register(self.town.database, speaker, hello)
         self.last_host = str(made.host_id)
         return self.last_host
 

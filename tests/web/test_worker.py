@@ -202,7 +202,7 @@ async def test_hosts_are_listed_shown_and_changed(shire: Town, clock: ManualCloc
     host = (await registered(shire, "h1", "pvp"))["host_id"]
     [listed] = (await shire.ask("GET", "/hosts", role="viewer")).json()["items"]
     shown = await shire.ask("GET", f"/hosts/{host}", role="viewer")
-    assert shown.json() == listed
+    assert shown.json() == {**listed, "jobs": []}
     assert (listed["status"], listed["labels"], listed["max_mutations"], listed["max_reads"]) == (
         "online",
         {"region": "eu"},

@@ -178,7 +178,7 @@ async def worked(
     link = LocalLink(database, "test", most_artifact_bytes=most_bytes, artifact_room=room)
     reporter = Reporter(link)
     handler = PythonHandler()
-    worker = Worker(link, {"python": handler}, reporter, 1, keeping=Keeping(link, most_bytes))
+    worker = Worker(link, {"python": handler}, reporter, 1, keeping=Keeping(link))
     async with asyncio.timeout(30):
         await tick(database)
         await worker.step()

@@ -60,6 +60,7 @@ BY_STATUS = {
 BY_CODE = {
     "no_key": Exit.NO_KEY,
     "unreachable": Exit.UNREACHABLE,
+    "untrusted": Exit.UNREACHABLE,
     "setting.invalid": Exit.USAGE,
     "invalid": Exit.USAGE,
 }

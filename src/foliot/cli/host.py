@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -53,6 +54,13 @@ def host(
     concurrency: Annotated[
         int, typer.Option(min=1, max=1_000, help="The most runs at once, of all kinds.", metavar="N")
     ] = DEFAULT_PERMITS,
+    ca: Annotated[
+        Path | None,
+        typer.Option(
+            help="Certificates to trust in the place of the machine's own, as PEM. Default: FOLIOT_CA_FILE.",
+            metavar="FILE",
+        ),
+    ] = None,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Plain http to another machine: keys and work go in the clear.")
     ] = False,
@@ -77,5 +85,6 @@ def host(
         permits=concurrency,
         allowed=frozenset(allowed),
         insecure=insecure,
+        ca=ca,
     )
     serve_as_host(settings, orders)

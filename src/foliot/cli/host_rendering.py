@@ -9,9 +9,11 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from foliot.cli.looks import BAD, GOOD, QUIET, SOON, cell, columns, facts
+from foliot.cli.output import counted
 from foliot.cli.times import relative
 from foliot.wire.hosts import HostOut
 
+MOST_JOBS = 10  # named
 _STYLES = {"online": GOOD, "stale": SOON, "offline": BAD}
 
 
@@ -40,14 +42,25 @@ def host_page(host: HostOut, now: datetime) -> RenderableType:
             ("id", str(host.id)),
             ("status", f"{host.status}, last seen {relative(host.last_seen_at - now)}"),
             ("servers", ", ".join(one.name for one in host.instances) or "none"),
-            ("labels", _labels(host.labels) or "none"),
+            ("does", ", ".join(host.types) or "nothing while it is away"),
             (
                 "running",
-                f"{host.running} now; at once {host.max_mutations} that change, {host.max_reads} that read",
+                f"{counted(host.running, 'run')} now; at once {host.max_mutations} that change, {host.max_reads} that read",
             ),
+            ("jobs", _jobs(host)),
+            ("labels", _labels(host.labels) or "none"),
+            ("since", relative(host.created_at - now)),
             ("version", host.version or "unknown"),
         )
     )
+
+
+def _jobs(host: HostOut) -> str | None:
+    """Those that must run there."""
+    if host.jobs is None:
+        return None
+    named = ", ".join(each.name for each in host.jobs[:MOST_JOBS])
+    return f"{named} and more" if len(host.jobs) > MOST_JOBS else named or "none are bound to it"
 
 
 def _labels(labels: Mapping[str, str]) -> str:

@@ -46,8 +46,8 @@ def list_hosts(here: Here, limit: Limit = 50, cursor: Cursor = None, everything:
 @app.command()
 @asking
 def show(here: Here, host: Called) -> None:
-    """One host."""
-    _show(here, host_called(here.client, host))
+    """One host: whether it is there, what is on it, what it does, which jobs must run there."""
+    _show(here, here.client.hosts.get(host_called(here.client, host).id))
 
 
 @app.command()

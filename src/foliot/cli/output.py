@@ -112,6 +112,13 @@ def counted(count: int, noun: str, nouns: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
+def size(count: int) -> str:
+    """Of a file: 812 bytes, 14 KiB, 1.5 MiB."""
+    if count < 1024:
+        return counted(count, "byte")
+    return f"{count / 1024:.0f} KiB" if count < 1024**2 else f"{count / 1024**2:.1f} MiB"
+
+
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns as wide as their widest value, two blanks between; the heading is bold on a terminal."""
     rows = [[clean(cell) for cell in row] for row in rows]

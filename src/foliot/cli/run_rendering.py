@@ -23,12 +23,13 @@ from foliot.cli.looks import (
     marked,
     stacked,
 )
-from foliot.cli.output import counted
+from foliot.cli.output import counted, size
 from foliot.cli.times import lasting, relative, walls, when
 from foliot.wire.artifacts import ArtifactOut
 from foliot.wire.explaining import ExplanationOut
 from foliot.wire.runs import AttemptOut, RunOut
 
+MOST_FILES = 8  # named on the page of a run
 _VERDICTS = {
     "ran": GOOD,
     "will_run": GOOD,
@@ -76,27 +77,28 @@ def run_page(run: RunOut, zone: str, now: datetime) -> RenderableType:
             ("note", run.note),
             ("planned", when(run.planned_for, zone, now)),
             ("stands for", gap),
-            ("by", run.trigger + (f", {run.triggered_by}" if run.triggered_by else "")),
+            ("by", _by(run)),
+            ("next try", _next_try(run, zone, now)),
+            ("because", None if run.next_attempt is None else cell(run.next_attempt.why, BAD)),
             ("started", when(run.started_at, zone, now) if run.started_at else None),
             ("finished", when(run.finished_at, zone, now) if run.finished_at else None),
             ("progress", _progress(run)),
             ("took", took(run) or None),
             ("late by", lasting(timedelta(milliseconds=run.lag_ms)) if run.lag_ms else None),
-            ("error", cell(f"{run.error.code}: {run.error.message}", BAD) if run.error else None),
+            ("where", _where(run)),
+            ("error", _failure(run)),
             ("retry of", str(run.retry_of) if run.retry_of else None),
             ("input", _json(run.input)),
             ("output", _json(run.output)),
+            ("files", _files(run)),
             ("handed over", next((each.external_id for each in reversed(run.attempts or [])), None)),
-            ("job", str(run.job_id)),
+            ("job id", str(run.job_id)),
         )
     )
     at = walls([each.started_at for each in run.attempts or ()], zone)
     tries = [_try(each, began) for each, began in zip(run.attempts or (), at, strict=True)]
-    table = (
-        columns(("ATTEMPT", "STATUS", "STARTED", "TOOK", "WHAT"), tries, wraps=("WHAT",))
-        if len(tries) > 1
-        else None
-    )
+    headers = ("ATTEMPT", "STATUS", "STARTED", "TOOK", "WHERE", "WHAT")
+    table = columns(headers, tries, wraps=("WHAT",), drops=("WHERE",)) if len(tries) > 1 else None
     return stacked(cell(called(run), STRONG), page, table)
 
 
@@ -106,13 +108,13 @@ def artifact_list(found: Sequence[ArtifactOut], now: datetime) -> RenderableType
     rows = [
         (
             cell(each.name),
-            cell(f"{each.size:,}"),
+            cell(size(each.size)),
             cell(each.media_type, QUIET),
             cell(relative(each.created_at - now), QUIET),
         )
         for each in found
     ]
-    return columns(("NAME", "BYTES", "TYPE", "KEPT"), rows, wraps=("NAME",))
+    return columns(("NAME", "SIZE", "TYPE", "KEPT"), rows, wraps=("NAME",))
 
 
 def _progress(run: RunOut) -> str | None:
@@ -190,8 +192,44 @@ def _try(attempt: AttemptOut, began: str) -> tuple[Text, ...]:
         Text.assemble(marked(status, RUN_MARKS), " (lost)" if attempt.status == "lost" else ""),
         cell(began),
         cell(took(attempt)),
+        cell(_place(attempt) or "", QUIET),
         cell(f"{attempt.error.code}: {attempt.error.message}", BAD) if attempt.error else Text(""),
     )
+
+
+def _by(run: RunOut) -> str:
+    """A member by name; one that is gone by its id."""
+    who = run.triggered_by_name or run.triggered_by
+    return f"{run.trigger}, {who}" if who else run.trigger
+
+
+def _place(told: RunOut | AttemptOut) -> str | None:
+    return told.worker_name if told.host is None else f"host {told.host}"
+
+
+def _where(run: RunOut) -> str | None:
+    if run.worker is None:
+        return None
+    return _place(run) or f"a worker whose name is not known ({run.worker})"
+
+
+def _next_try(run: RunOut, zone: str, now: datetime) -> str | None:
+    planned = run.next_attempt
+    return None if planned is None else f"attempt {planned.number}, {when(planned.at, zone, now)}"
+
+
+def _failure(run: RunOut) -> Text | None:
+    """Of a run that is tried again the reason stands there."""
+    if run.error is None or run.next_attempt is not None:
+        return None
+    return cell(f"{run.error.code}: {run.error.message}", BAD)
+
+
+def _files(run: RunOut) -> str | None:
+    """`foliot runs artifacts` fetches them."""
+    shown = [f"{each.name} ({size(each.size)})" for each in (run.artifacts or ())[:MOST_FILES]]
+    more = len(run.artifacts or ()) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "") or None
 
 
 def _count(run: RunOut) -> str:

@@ -18,6 +18,8 @@ QUOTAS = (
     "requests_per_second",
     "key_requests_per_second",
     "artifact_bytes",
+    "hosts",
+    "servers",
     "rooms",
     "room_messages",
     "secrets",

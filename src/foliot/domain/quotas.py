@@ -30,6 +30,8 @@ class Quotas:
     requests_per_second: int | None = None  # of all keys of the workspace together
     key_requests_per_second: int | None = None
     artifact_bytes: int | None = None  # that its runs may keep in all
+    hosts: int | None = None
+    servers: int | None = None  # instances, on all its hosts together
     rooms: int | None = None
     room_messages: int | None = None  # in one room
     secrets: int | None = None
@@ -79,6 +81,30 @@ def check_jobs(quotas: Quotas, used: int) -> None:
             limit=quotas.jobs,
             used=used - 1,
             hint="Archive jobs that are no longer needed, or ask the operator for more.",
+        )
+
+
+def check_hosts(quotas: Quotas, used: int) -> None:
+    """`used` counts the one that is about to be made."""
+    if quotas.hosts is not None and used > quotas.hosts:
+        raise QuotaExceeded(
+            f"This workspace has {used - 1:,} hosts, and may have {quotas.hosts:,}.",
+            quota="hosts",
+            limit=quotas.hosts,
+            used=used - 1,
+            hint="Delete hosts that are gone with `foliot hosts delete`, or ask the operator for more.",
+        )
+
+
+def check_servers(quotas: Quotas, used: int) -> None:
+    """`used` counts those that are about to be made."""
+    if quotas.servers is not None and used > quotas.servers:
+        raise QuotaExceeded(
+            f"This workspace would have {used:,} server instances, and may have {quotas.servers:,}.",
+            quota="servers",
+            limit=quotas.servers,
+            used=used,
+            hint="Remove those that are gone with `foliot hosts remove-server`, or ask the operator for more.",
         )
 
 

@@ -136,14 +136,19 @@ def _after_end(record: Recorded) -> str | None:
 
 def _tries(job: Job, record: Recorded) -> Iterator[str]:
     """The attempts before the last, which is told by the end of the run."""
+    for number, status, ended_at, error in record.tries[:-1]:
+        yield what_became_of(number, status, error, f" at {quote(job, ended_at)}")
+
+
+def what_became_of(number: int, status: AttemptStatus, error: RunError | None, when: str = "") -> str:
+    """Of an attempt that was not the last."""
     words = {
         AttemptStatus.TIMED_OUT: "timed out",
         AttemptStatus.LOST: "was lost",
         AttemptStatus.CANCELLED: "was handed back",
     }
-    for number, status, ended_at, error in record.tries[:-1]:
-        why = "" if error is None else f": {error.code}: {error.message.removesuffix('.')}"
-        yield f"Attempt {number} {words.get(status, status.value)} at {quote(job, ended_at)}{why}."
+    why = "" if error is None else f": {error.code}: {error.message.removesuffix('.')}"
+    return f"Attempt {number} {words.get(status, status.value)}{when}{why}."
 
 
 def _ready(job: Job, record: Recorded, place: Place | None) -> Explanation:

@@ -9,6 +9,7 @@ asking.py      a request as a value, and when it may be sent again
 reading.py     answers into shapes, tolerant of fields that a newer server adds
 keywords.py    jobs and schedules as people write them in Python
 place.py       where the server is and which key opens it
+trust.py       whose certificates it trusts
 errors.py      what the server refuses, and what never reached it
 context.py     what a job's own code knows about its run; raising.py how it says that it wants a retry, a skip or an end
 """
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         Unavailable,
         Unreachable,
         Unreadable,
+        Untrusted,
     )
     from foliot.sdk.synchronous.client import Client
 
@@ -53,6 +55,7 @@ __all__ = [
     "Unavailable",
     "Unreachable",
     "Unreadable",
+    "Untrusted",
 ]
 _HOMES = {
     "AsyncClient": "asynchronous.client",

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 import httpx2
 
-from foliot.sdk.errors import Invalid, retry_after
+from foliot.sdk.errors import Invalid, mistrust, retry_after
 from foliot.wire.durations import write_duration
 from foliot.wire.instants import write_instant
 from foliot.wire.shape import Shape
@@ -88,6 +88,8 @@ def wait_before_retry(ask: Ask, attempt: int, came: httpx2.Response | httpx2.Tra
             return None
         asked = retry_after(came) or 0.0
         return None if asked > LONGEST_WAIT else max(asked, backoff)
+    if mistrust(came) is not None:
+        return None
     return backoff if ask.is_repeatable or isinstance(came, NEVER_SENT) else None
 
 

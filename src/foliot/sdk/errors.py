@@ -10,12 +10,14 @@ FoliotApiError
 ├── RateLimited       too many requests; `retry_after` says how long to wait: 429
 ├── Unavailable       Foliot cannot work right now: 502, 503, 504
 │   └── Unreachable   no answer at all
+│       └── Untrusted who answers cannot show that it is who we meant to ask
 └── Unreadable        an answer that this client does not understand
 """
 
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -92,6 +94,10 @@ class Unreachable(Unavailable):
     """No answer at all."""
 
 
+class Untrusted(Unreachable):
+    """Who answers cannot show that it is who we meant to ask; nothing was sent."""
+
+
 class Unreadable(FoliotApiError):
     """An answer that this client does not understand."""
 
@@ -137,6 +143,13 @@ def retry_after(answer: httpx2.Response) -> float | None:
 
 
 def unreachable(url: str, error: httpx2.TransportError) -> Unreachable:
+    if (why := mistrust(error)) is not None:
+        return Untrusted(
+            f"The certificate of {url} is not trusted: {why}.",
+            code="untrusted",
+            hint="Of an authority of your own, name the certificate with FOLIOT_CA_FILE, or --ca of `foliot host`. The name in "
+            "the address must be one that the certificate is for.",
+        )
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
         message = f"No Foliot answers at {url}: {_reason(error)}."
         hint = "Start one with `foliot serve`, or name another with FOLIOT_API_URL or url=."
@@ -147,6 +160,15 @@ def unreachable(url: str, error: httpx2.TransportError) -> Unreachable:
         message = f"The connection to Foliot at {url} broke: {_reason(error)}."
         hint = "Was it stopped or restarted? What was asked may have been done all the same."
     return Unreachable(message, code="unreachable", hint=hint)
+
+
+def mistrust(error: BaseException | None) -> str | None:
+    """What is wrong with the certificate, where that is what ended it."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return error.verify_message.rstrip(".") or "it could not be checked"
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def unreadable(url: str, why: str) -> Unreadable:

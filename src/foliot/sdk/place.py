@@ -23,7 +23,16 @@ except ImportError:  # where there are no such locks, there is no server either
 # What a client reads. A slip in a setting of the server is none of its business.
 _READ = frozenset(
     PREFIX + name
-    for name in ("API_URL", "API_KEY", "API_KEY" + FILE_SUFFIX, "CONFIG", "DATA_DIR", "HOST", "PORT")
+    for name in (
+        "API_URL",
+        "API_KEY",
+        "API_KEY" + FILE_SUFFIX,
+        "CA_FILE",
+        "CONFIG",
+        "DATA_DIR",
+        "HOST",
+        "PORT",
+    )
 )
 LONGEST_ADDRESS = 300
 _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  # the address to listen on, not to call
@@ -34,11 +43,13 @@ class Place:
     url: str
     key: str = field(repr=False)
     is_local: bool
+    ca: Path | None = None  # certificates to trust in the place of the machine's
 
 
 def find(
     url: str | None = None,
     key: str | None = None,
+    ca: Path | None = None,
     *,
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
@@ -59,7 +70,7 @@ def find(
             if is_local
             else "Set FOLIOT_API_KEY or give key=.",
         )
-    return Place(url, key, is_local)
+    return Place(url, key, is_local, ca or settings.ca_file)
 
 
 def _settings(environ: Mapping[str, str], cwd: Path) -> Settings:

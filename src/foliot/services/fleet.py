@@ -9,12 +9,14 @@ from datetime import timedelta
 from foliot.domain.ids import PrincipalId, WorkspaceId
 from foliot.services.unserved import Unserved, unserved
 from foliot.storage import fleet
+from foliot.storage import workers as rows
 from foliot.storage.fleet import QueueSeen, WorkerSeen
 from foliot.storage.tx import Database, Role
 
 __all__ = ["Queue", "WorkerSeen", "forget_lost", "queues", "workers"]
 
 LOST_SHOWN = timedelta(days=1)
+NAMES_KEPT = timedelta(days=400)
 MOST = 1_000  # workers or queues in one answer
 
 
@@ -43,6 +45,7 @@ async def queues(
 
 
 async def forget_lost(database: Database) -> int:
-    """For the janitor: workers that were lost long ago are news no more."""
+    """For the janitor: workers that were lost long ago are news no more, and what workers were called a year ago is not asked."""
     async with database.tx(Role.ENGINE) as tx:
+        await rows.forget_names(tx, tx.now - NAMES_KEPT)
         return await fleet.forget_lost(tx, tx.now - LOST_SHOWN)

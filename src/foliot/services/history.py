@@ -13,21 +13,33 @@ from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import effective_input
+from foliot.domain.telling import what_became_of
 from foliot.services.seeing import see_job, see_run
-from foliot.storage import ledger, looking, progress
-from foliot.storage.ledger import AttemptRecord, RunRecord
+from foliot.storage import artifacts, ledger, looking, members, progress, workers
+from foliot.storage.ledger import AttemptRecord, NextTry, RunRecord
 from foliot.storage.looking import Bookmark, Page, Wanted
 from foliot.storage.tx import Database, Role, Tx
 
 PAGE = 50
 LONGEST_PAGE = 200
+OF_THE_INSTALLATION = "an administrator of the installation"  # who alone is no member of the workspace
 MOST_ATTEMPTS = 10  # that a run is shown with; all of them are listed apart
 EVERYTHING = Wanted()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _PACKED = struct.Struct(">q16s")
 
-__all__ = ["AttemptRecord", "History", "RunRecord", "Wanted", "attempts_of", "of_job", "of_workspace", "run"]
+__all__ = [
+    "AttemptRecord",
+    "History",
+    "NextTry",
+    "RunRecord",
+    "Wanted",
+    "attempts_of",
+    "of_job",
+    "of_workspace",
+    "run",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +51,21 @@ class History:
 async def run(
     database: Database, workspace_id: WorkspaceId, run_id: RunId, only_owner: PrincipalId | None = None
 ) -> RunRecord:
-    """With its newest attempts."""
+    """With its newest attempts, what it has kept, when it is tried again, and the names of all who have to do with it."""
     async with database.tx(Role.APP, workspace_id) as tx:
         found = (await see_run(tx, run_id, only_owner)).run
         tried = await ledger.attempts(tx, run_id) if found.attempt_count else ()
         [shown] = await with_inputs(tx, await with_progress(tx, [found]))
-        return replace(shown, attempts=tried[-MOST_ATTEMPTS:])
+        tried = await _with_names(tx, tried[-MOST_ATTEMPTS:])
+        return replace(
+            shown,
+            attempts=tried,
+            called=next((each.called for each in tried if each.worker == found.worker), None),
+            triggered_by_name=found.triggered_by
+            and (await members.name_of(tx, found.triggered_by) or OF_THE_INSTALLATION),
+            artifacts=tuple(await artifacts.of_run(tx, run_id)) if tried else (),
+            next_try=await _next_try(tx, found, tried),
+        )
 
 
 async def attempts_of(
@@ -52,7 +73,7 @@ async def attempts_of(
 ) -> tuple[AttemptRecord, ...]:
     async with database.tx(Role.APP, workspace_id) as tx:
         await see_run(tx, run_id, only_owner)
-        return await ledger.attempts(tx, run_id)
+        return await _with_names(tx, await ledger.attempts(tx, run_id))
 
 
 async def of_job(
@@ -109,6 +130,20 @@ async def with_progress(tx: Tx, runs: Sequence[RunRecord]) -> Sequence[RunRecord
     return (
         [replace(run, progress=found[run.id]) if run.id in found else run for run in runs] if found else runs
     )
+
+
+async def _with_names(tx: Tx, tried: Sequence[AttemptRecord]) -> tuple[AttemptRecord, ...]:
+    names = await workers.names(tx, {each.worker for each in tried})
+    return tuple(replace(each, called=names.get(each.worker)) for each in tried)
+
+
+async def _next_try(tx: Tx, run: RunRecord, tried: Sequence[AttemptRecord]) -> NextTry | None:
+    if run.status not in (RunStatus.READY, RunStatus.WAITING) or not tried:
+        return None
+    at, last = await ledger.startable_at(tx, run.id), tried[-1]
+    if at is None:  # a worker took it at this moment
+        return None
+    return NextTry(run.attempt_count + 1, at, what_became_of(last.number, last.status, last.error))
 
 
 def write_cursor(place: Bookmark) -> str:

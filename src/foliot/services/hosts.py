@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, Invalid, StaleRevision
 from foliot.domain.hosts import HostStatus
-from foliot.domain.ids import HostId, InstanceId, JobId, WorkspaceId
+from foliot.domain.ids import HostId, InstanceId, JobId, PrincipalId, WorkspaceId
+from foliot.domain.quotas import Quotas, check_hosts, check_servers
 from foliot.domain.target import TargetKind
 from foliot.services.in_hand import no_such, note
-from foliot.storage import hosts
+from foliot.storage import hosts, workspaces
 from foliot.storage.hosts import HostRow, InstanceRow
 from foliot.storage.leases import FIRST
 from foliot.storage.tx import Database, Role, Tx
@@ -26,12 +28,18 @@ __all__ = [
     "change",
     "change_instance",
     "delete",
+    "forget_unseen",
     "get",
     "page",
     "remove_instance",
 ]
 
+log = logging.getLogger(__name__)
+
 NAMED = 5  # jobs told in a refusal
+SHOWN = 50  # jobs on the page of a host
+FORGOTTEN_AT_ONCE = 100
+JANITOR = Actor("engine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,9 @@ class Host:
     row: HostRow
     instances: Sequence[InstanceRow]
     seen_from: datetime  # the moment it was looked at
+    bound: Sequence[tuple[JobId, str]] | None = (
+        None  # jobs that must run there; None where they were not looked up
+    )
 
     @property
     def status(self) -> HostStatus:
@@ -53,9 +64,14 @@ async def page(
         return await _with_instances(tx, await hosts.page(tx, after, limit))
 
 
-async def get(database: Database, workspace_id: WorkspaceId, host_id: HostId) -> Host:
+async def get(
+    database: Database, workspace_id: WorkspaceId, host_id: HostId, only_owner: PrincipalId | None = None
+) -> Host:
+    """With the jobs that must run there; those of `only_owner` alone, where nobody else's are there for who asks."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await _shown(tx, host_id)
+        host = await _shown(tx, host_id)
+        bound = await _bound(tx, workspace_id, host.row, host.instances, SHOWN, only_owner)
+        return replace(host, bound=bound[:SHOWN])
 
 
 async def change(
@@ -96,15 +112,30 @@ async def delete(
             )
         instances = await hosts.instances(tx, [host_id])
         if not force:
-            bound = await hosts.jobs_bound(tx, workspace_id, TargetKind.HOST, [host.name], NAMED + 1)
-            bound += await hosts.jobs_bound(
-                tx, workspace_id, TargetKind.SERVER, [each.name for each in instances], NAMED + 1
-            )
-            _refuse_bound(f'The host "{host.name}"', bound)
-        for each in instances:
-            await hosts.delete_instance(tx, each.id)
-        await hosts.delete(tx, host_id)
-        await note(tx, "host.deleted", ("host", host_id), by, before=_told(host))
+            _refuse_bound(f'The host "{host.name}"', await _bound(tx, workspace_id, host, instances))
+        await _remove(tx, host, instances, "host.deleted", by)
+
+
+async def forget_unseen(database: Database, silent_for: timedelta, most: int = FORGOTTEN_AT_ONCE) -> int:
+    """Hosts that nobody has heard of for so long, with their instances. One that jobs are bound to stays, however long it is away:
+    the reason that their runs give would be gone with it. Answers with how many went.
+    """
+    forgotten = 0
+    async with database.tx(Role.ENGINE) as tx:
+        before = tx.now - silent_for
+        found = await hosts.unseen(tx, before, most)
+    for workspace_id, host_id in found:
+        async with database.tx(Role.APP, workspace_id) as tx:
+            host = await hosts.lock(tx, host_id)
+            if host is None or host.sighting.last_seen_at >= before:
+                continue  # it came back, or somebody was faster
+            instances = await hosts.instances(tx, [host_id])
+            if await _bound(tx, workspace_id, host, instances):
+                continue
+            await _remove(tx, host, instances, "host.forgotten", JANITOR)
+        forgotten += 1
+        log.info("host.forgotten", extra={"host": host.name, "last_seen": host.sighting.last_seen_at})
+    return forgotten
 
 
 async def add_instance(
@@ -118,6 +149,7 @@ async def add_instance(
     async with database.tx(Role.APP, workspace_id) as tx:
         host = await _locked(tx, host_id)
         instance_id = await hosts.insert_instance(tx, workspace_id, host_id, name, labels)
+        await check_room(tx, workspace_id, replace(by.quotas, hosts=None))
         if instance_id is None:
             raise Conflict(
                 f'There is a server instance "{name}" already.',
@@ -172,6 +204,40 @@ async def remove_instance(
             _refuse_bound(f'The server "{found.name}"', bound)
         await hosts.delete_instance(tx, instance_id)
         await note(tx, "instance.deleted", ("instance", instance_id), by, before={"name": found.name})
+
+
+async def check_room(tx: Tx, workspace_id: WorkspaceId, quotas: Quotas) -> None:
+    """After they are inserted and count; `quotas` of what has not grown are to be left out. Who makes some waits for the others who do,
+    so that two cannot share the last place.
+    """
+    if quotas.hosts is None and quotas.servers is None:
+        return
+    await workspaces.lock_room(tx)
+    machines, servers = await hosts.count(tx, workspace_id)
+    check_hosts(quotas, machines)
+    check_servers(quotas, servers)
+
+
+async def _bound(
+    tx: Tx,
+    workspace_id: WorkspaceId,
+    host: HostRow,
+    instances: Sequence[InstanceRow],
+    most: int = NAMED + 1,
+    owner: PrincipalId | None = None,
+) -> list[tuple[JobId, str]]:
+    """Jobs that must run there; some of them, where there are many."""
+    bound = await hosts.jobs_bound(tx, workspace_id, TargetKind.HOST, [host.name], most, owner)
+    names = [each.name for each in instances]
+    return bound + await hosts.jobs_bound(tx, workspace_id, TargetKind.SERVER, names, most, owner)
+
+
+async def _remove(tx: Tx, host: HostRow, instances: Sequence[InstanceRow], action: str, by: Actor) -> None:
+    for each in instances:
+        await hosts.delete_instance(tx, each.id)
+    await hosts.delete(tx, host.id)
+    before = {**_told(host), "servers": [each.name for each in instances]}
+    await note(tx, action, ("host", host.id), by, before=before)
 
 
 async def _with_instances(tx: Tx, rows: Sequence[HostRow]) -> list[Host]:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from foliot.domain.access import Actor
-from foliot.domain.errors import Conflict, WorkerGone
-from foliot.domain.ids import HostId, PrincipalId, RunId, WorkerId, WorkspaceId
+from foliot.domain.errors import WorkerGone
+from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import (
     AskedSkip,
     Cancelled,
@@ -30,55 +29,18 @@ from foliot.services.artifacts import Given
 from foliot.services.claim import Claimer, Turns
 from foliot.services.in_hand import note
 from foliot.services.logs import LogChunk
+from foliot.services.registering import Speaker
 from foliot.services.report import Report, settle_reports
 from foliot.services.vault import Vault
 from foliot.services.work import Found, Work, claim_work
 from foliot.services.workers import LEASE, Beat
 from foliot.storage import hosts, leases, logs, progress, runs, workers
-from foliot.storage.hosts import Registering
 from foliot.storage.tx import Database, Role, Tx
-from foliot.storage.workers import ANY_QUEUE, HeldLease, Remote, WorkerRow
+from foliot.storage.workers import HeldLease, Remote
 
 log = logging.getLogger(__name__)
 
 UNHEARD = timedelta(seconds=15)  # after a claim its answer has come, or never will
-
-
-@dataclass(frozen=True, slots=True)
-class Speaker:
-    """Whose key it is, and where."""
-
-    workspace_id: WorkspaceId
-    principal_id: PrincipalId
-    by: Actor
-
-
-@dataclass(frozen=True, slots=True)
-class HostHello:
-    """A host introduces itself, with the server instances that it has."""
-
-    name: str
-    labels: Mapping[str, str] | None = None
-    instances: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Hello:
-    """A worker introduces itself. One with a host serves no queue."""
-
-    name: str
-    types: Sequence[str]
-    capacity: int
-    version: str = ""
-    queues: Sequence[str] = (ANY_QUEUE,)
-    host: HostHello | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Registered:
-    worker_id: WorkerId
-    lease: timedelta
-    host_id: HostId | None
 
 
 class Told(NamedTuple):
@@ -96,30 +58,6 @@ class Offer:
 
     work: Sequence[Work] = ()
     next_in: timedelta | None = None
-
-
-async def register(
-    database: Database, speaker: Speaker, hello: Hello, *, lease: timedelta = LEASE
-) -> Registered:
-    """A fresh id each time, as for every worker; a host keeps its name."""
-    host_id = None
-    if hello.host is not None:
-        async with database.tx(Role.APP, speaker.workspace_id) as tx:
-            host_id = await _register_host(tx, speaker, hello, lease)
-    async with database.tx(Role.ENGINE) as tx:
-        worker_id = WorkerId(tx.new_id())
-        row = WorkerRow(
-            hello.name,
-            () if host_id else hello.queues,
-            hello.types,
-            hello.capacity,
-            hello.version,
-            speaker.workspace_id,
-            speaker.principal_id,
-            host_id,
-        )
-        await workers.register(tx, worker_id, row, tx.now + lease)
-    return Registered(worker_id, lease, host_id)
 
 
 async def beat(
@@ -145,6 +83,23 @@ async def beat(
         async with database.tx(Role.APP, speaker.workspace_id) as tx:
             await settle_reports(tx, [_handed_back(each) for each in unheard_of])
     return Beat(is_alive=True, cancels=cancels, gone=gone)
+
+
+async def stops(
+    database: Database,
+    speaker: Speaker,
+    worker_id: WorkerId,
+    working_on: Collection[tuple[RunId, int]],
+    stopping: Collection[tuple[RunId, int]],
+) -> Beat:
+    """What is to be stopped, beside what it has been told of; a heartbeat in all but the renewal."""
+    async with database.tx(Role.ENGINE, relaxed=True) as tx:
+        if await _found(tx, speaker, worker_id) is None:
+            raise gone()
+        told = frozenset(stopping)
+        cancels = [each for each in await workers.cancels(tx, worker_id) if each not in told]
+        lost = [each for each in await workers.gone(tx, worker_id, working_on) if each not in told]
+    return Beat(is_alive=True, cancels=cancels, gone=lost)
 
 
 async def claim(
@@ -258,35 +213,6 @@ async def _found(tx: Tx, speaker: Speaker, worker_id: WorkerId) -> Remote | None
     return await workers.remote(tx, worker_id, speaker.workspace_id, speaker.principal_id)
 
 
-async def _register_host(tx: Tx, speaker: Speaker, hello: Hello, lease: timedelta) -> HostId:
-    assert hello.host is not None
-    told = hello.host
-    registering = Registering(told.name, speaker.principal_id, told.labels, hello.version)
-    found = await hosts.register(tx, speaker.workspace_id, registering, tx.now + lease)
-    if found is None:
-        raise Conflict(
-            f'There is a host "{told.name}" already, and it was registered with a key of somebody else.',
-            hint="Choose another name, use a key of the same member, or delete that host first.",
-        )
-    host_id, is_new = found
-    if is_new:
-        await _note(tx, speaker, "host.registered", ("host", host_id), {"name": told.name})
-    held = await hosts.held_by_others(tx, speaker.workspace_id, told.instances, speaker.principal_id)
-    if held is not None:
-        raise Conflict(
-            f'The server "{held[0]}" is on the host "{held[1]}", which is online and speaks with a key of somebody else.',
-            hint="Move it there by `foliot hosts move-server`, or stop that host first.",
-        )
-    for name in dict.fromkeys(told.instances):
-        put = await hosts.put_instance(tx, speaker.workspace_id, host_id, name)
-        if put is not None:
-            instance_id, was = put
-            action = "instance.registered" if was is None else "instance.moved"
-            after = {"name": name, "host": told.name}
-            await _note(tx, speaker, action, ("instance", instance_id), after)
-    return host_id
-
-
 async def _claimed(database: Database, claimer: Claimer, found: Remote, vault: Vault | None) -> Found:
     if found.host_id is not None:
         return await claim_work(database, claimer, vault)
@@ -319,10 +245,4 @@ def _word(outcome: Outcome) -> str | None:
 async def _note_refusal(tx: Tx, speaker: Speaker, worker_id: WorkerId, told: Told) -> None:
     log.warning("report.refused", extra={"run": str(told.run_id), "fence": told.fence})
     after = {"worker": str(worker_id), "fence": told.fence, "outcome": _word(told.outcome)}
-    await _note(tx, speaker, "report.refused", ("run", told.run_id), after)
-
-
-async def _note(
-    tx: Tx, speaker: Speaker, action: str, thing: tuple[str, object], after: Mapping[str, Any]
-) -> None:
-    await note(tx, action, thing, speaker.by, after=after)
+    await note(tx, "report.refused", ("run", told.run_id), speaker.by, after=after)

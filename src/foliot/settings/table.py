@@ -140,6 +140,14 @@ class Settings:
             secret=True,
         ),
     )
+    ca_file: Path | None = field(
+        default=None,
+        metadata=as_row(
+            Folder(),
+            "File of certificates, as PEM, that clients and hosts trust in the place of the machine's own. "
+            "Default: those of SSL_CERT_FILE, else the machine's.",
+        ),
+    )
     master_key: str | None = field(
         default=None,
         metadata=as_row(
@@ -400,6 +408,31 @@ class Settings:
             "What the runs of a workspace may keep as artifacts in all; 0 is no limit. A workspace may have a quota of its own. "
             "Default: 10 GiB with database_url, none without.",
             unit="bytes",
+        ),
+    )
+    quota_hosts: int | None = field(
+        default=None,
+        metadata=as_row(
+            WholeNumber(0, 1_000_000),
+            "Hosts that a workspace may have; 0 is no limit. A workspace may have a quota of its own. "
+            "Default: 1000 with database_url, none without.",
+        ),
+    )
+    quota_servers: int | None = field(
+        default=None,
+        metadata=as_row(
+            WholeNumber(0, 1_000_000),
+            "Server instances that a workspace may have on all its hosts; 0 is no limit. A workspace may have a quota of its own. "
+            "Default: 10000 with database_url, none without.",
+        ),
+    )
+    host_retention: int = field(
+        default=90,
+        metadata=as_row(
+            WholeNumber(0, 36_500),
+            "After how long a host that was not heard of is forgotten, with its server instances, unless jobs are bound to it; "
+            "0 keeps them all.",
+            unit="days",
         ),
     )
     quota_rooms: int | None = field(

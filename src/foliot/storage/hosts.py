@@ -33,6 +33,7 @@ class HostRow:
     updated_at: datetime
     sighting: Sighting
     running: int
+    types: Sequence[str]  # that its living workers do
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ async def next_at(tx: Tx, host_id: HostId, workspace_id: WorkspaceId) -> datetim
 
 
 async def get(tx: Tx, host_id: HostId) -> HostRow | None:
-    row = await tx.fetch_one(sql.hosts.get, {"id": host_id})
+    row = await tx.fetch_one(sql.hosts.get, {"id": host_id, "now": tx.now})
     return None if row is None else _host(row)
 
 
@@ -144,7 +145,8 @@ async def lock(tx: Tx, host_id: HostId) -> HostRow | None:
 
 async def page(tx: Tx, after: tuple[str, UUID], limit: int) -> list[HostRow]:
     name, last_id = after
-    rows = await tx.fetch(sql.hosts.page, {"name": name, "after": last_id, "limit": limit})
+    params = {"name": name, "after": last_id, "limit": limit, "now": tx.now}
+    rows = await tx.fetch(sql.hosts.page, params)
     return [_host(row) for row in rows]
 
 
@@ -231,10 +233,35 @@ async def names(tx: Tx, workspace_id: WorkspaceId, kind: TargetKind) -> list[str
     return [row["name"] for row in rows]
 
 
+async def count(tx: Tx, workspace_id: WorkspaceId) -> tuple[int, int]:
+    """Hosts and server instances of the workspace."""
+    row = await tx.fetch_one(sql.hosts.count, {"workspace_id": workspace_id})
+    assert row is not None
+    return row["hosts"], row["servers"]
+
+
+async def unseen(tx: Tx, before: datetime, limit: int) -> list[tuple[WorkspaceId, HostId]]:
+    """Not heard of since before then, with nothing bound to them, the longest silent first. Of all workspaces: for the engine."""
+    rows = await tx.fetch(sql.hosts.unseen, {"before": before, "limit": limit})
+    return [(row["workspace_id"], row["id"]) for row in rows]
+
+
 async def jobs_bound(
-    tx: Tx, workspace_id: WorkspaceId, kind: TargetKind, names: Sequence[str], limit: int
+    tx: Tx,
+    workspace_id: WorkspaceId,
+    kind: TargetKind,
+    names: Sequence[str],
+    limit: int,
+    owner: PrincipalId | None = None,
 ) -> list[tuple[JobId, str]]:
-    params = {"workspace_id": workspace_id, "kind": kind.value, "names": list(names), "limit": limit}
+    """Of this owner alone, where one is named."""
+    params = {
+        "workspace_id": workspace_id,
+        "kind": kind.value,
+        "names": list(names),
+        "limit": limit,
+        "owner_id": owner,
+    }
     return [(row["id"], row["name"]) for row in await tx.fetch(sql.hosts.jobs_bound, params)]
 
 
@@ -264,4 +291,5 @@ def _host(row: Row) -> HostRow:
         updated_at=row["updated_at"],
         sighting=Sighting(row["last_seen_at"], row["alive_until"]),
         running=row["running"],
+        types=row["types"],
     )

@@ -45,6 +45,11 @@ async def describe(tx: Tx, workspace_id: WorkspaceId | None, told: Sequence[Type
     )
 
 
+async def forget_beyond(tx: Tx, workspace_id: WorkspaceId, most: int) -> None:
+    """Of what this workspace's own workers have told, the newest are kept."""
+    await tx.execute(sql.job_types.forget_beyond, {"workspace_id": workspace_id, "most": most})
+
+
 async def known(tx: Tx, name: str | None = None) -> dict[str, TypeTold]:
     """Those that the workspace of the transaction may use; only the one called `name`, where one is named."""
     found: dict[str, TypeTold] = {}

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from foliot.domain.artifacts import Artifact
 from foliot.domain.ids import JobId, RunId, WorkerId, uuid7
 from foliot.domain.lifecycle import AttemptStatus, RunStatus
 from foliot.domain.progress import Progress
@@ -15,6 +16,7 @@ from foliot.domain.run import RunError, Trigger
 from foliot.domain.schedule import SkipReason, load_zone
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
+from foliot.storage.workers import Called
 
 _MILLISECOND = timedelta(milliseconds=1)
 _NO_ENTROPY = bytes(10)
@@ -55,6 +57,10 @@ class RunRecord:
     cancel_requested_at: datetime | None
     attempts: tuple[AttemptRecord, ...] | None = None  # None where they were not looked up
     progress: Progress | None = None  # while it runs, where its work tells
+    triggered_by_name: str | None = None
+    called: Called | None = None  # the worker that has it, or had it last
+    artifacts: tuple[Artifact, ...] | None = None  # None where they were not looked up
+    next_try: NextTry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,15 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class NextTry:
+    """The next attempt at a run that has failed, or was lost or handed back."""
+
+    number: int
+    at: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptRecord:
     number: int
     status: AttemptStatus
@@ -76,6 +91,7 @@ class AttemptRecord:
     ended_at: datetime | None
     error: RunError | None
     external_id: str | None = None  # what the engine calls it that it was handed over to
+    called: Called | None = None  # its worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +128,12 @@ async def attempts(tx: Tx, run_id: RunId) -> tuple[AttemptRecord, ...]:
         )
         for row in rows
     )
+
+
+async def startable_at(tx: Tx, run_id: RunId) -> datetime | None:
+    """Of a run that stands ready or waits: when it may start at the earliest."""
+    row = await tx.fetch_one(sql.ledger.startable_at, {"run_id": run_id})
+    return None if row is None else row["available_at"]
 
 
 async def payloads(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, Payloads]:

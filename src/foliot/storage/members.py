@@ -108,8 +108,14 @@ def _taken(error: UniqueViolation) -> Conflict:
 
 async def called(tx: Tx, actor: str) -> str:
     """An actor of the audit for people to read: by name where it is a principal that this transaction may see, with its id."""
+    name = await name_of(tx, actor)
+    return actor if name in (None, actor) else f"{name} ({actor})"
+
+
+async def name_of(tx: Tx, actor: str) -> str | None:
+    """What an actor is called; None for a principal that this transaction may not see, or that is gone."""
     try:
         found = await find(tx, PrincipalId(UUID(actor)))
     except ValueError:  # a word for Foliot's own doing
         return actor
-    return actor if found is None else f"{found[0].name} ({actor})"
+    return None if found is None else found[0].name

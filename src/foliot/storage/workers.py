@@ -27,6 +27,12 @@ class WorkerRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Called:
+    name: str
+    host: str | None  # that it worked for
+
+
+@dataclass(frozen=True, slots=True)
 class Remote:
     """A worker that speaks HTTP. One of a host serves what is meant for the host, and no queue."""
 
@@ -63,6 +69,21 @@ async def register(tx: Tx, worker_id: WorkerId, row: WorkerRow, alive_until: dat
             "host_id": row.host_id,
         },
     )
+
+
+async def names(tx: Tx, worker_ids: Collection[WorkerId]) -> dict[WorkerId, Called]:
+    """Also of those that are gone."""
+    rows = await tx.fetch(sql.workers.names, {"ids": list(worker_ids)}) if worker_ids else ()
+    return {row["id"]: Called(row["name"], row["host"]) for row in rows}
+
+
+async def forget_names(tx: Tx, before: datetime) -> int:
+    return await tx.execute(sql.workers.forget_names, {"before": before})
+
+
+async def forget_names_beyond(tx: Tx, workspace_id: WorkspaceId, most: int) -> None:
+    """Of a workspace's own workers, the newest are kept."""
+    await tx.execute(sql.workers.forget_names_beyond, {"workspace_id": workspace_id, "most": most})
 
 
 async def remote(

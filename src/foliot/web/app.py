@@ -95,6 +95,7 @@ def create_app(
     rates: Rates | None = None,
     reach: Reach = NO_REACH,
     bell: Bell | None = None,
+    cancel_bell: Bell | None = None,
     lease: timedelta = LEASE,
     artifact_bytes: int = MOST_BYTES,
     with_api: bool = True,
@@ -103,7 +104,7 @@ def create_app(
 
     `announce` passes hints on: what was just made is then looked at now, and not when the engine looks next. `door` knows the
     quotas of the installation and `rates` count what comes in; without them there are none. Without a `vault` no secret can be kept.
-    `reach` is what jobs may reach beside the internet. Who waits for work is woken by `bell`, and may be
+    `reach` is what jobs may reach beside the internet. Who waits for work is woken by `bell`, who waits to hear of cancels by `cancel_bell`; each may be
     silent for `lease`. Where another node answers the API, this one only tells how it is.
     """
     # The interactive pages of FastAPI load scripts from a CDN, and its own route for the schema needs no key.
@@ -123,6 +124,7 @@ def create_app(
     app.state.rates = rates or Rates()
     app.state.vault = vault or Vault(Given())
     app.state.bell = bell or Bell()
+    app.state.cancel_bell = cancel_bell or Bell()
     app.state.lease = lease
     app.state.artifact_bytes = artifact_bytes  # of one that comes over HTTP
     app.state.waiting = Counter()  # workers that wait for work over HTTP, by workspace

@@ -20,6 +20,7 @@ from foliot.web.validation import field_problems
 from foliot.wire.shape import pointer
 
 MOST_TOLD = 20
+_LINEAR = jsonschema_rs.RegexOptions(size_limit=1 << 20)  # patterns come from afar: none may take for ever
 
 
 def check_config(
@@ -64,7 +65,7 @@ async def told_schema(database: Database, workspace_id: WorkspaceId, kind: str) 
 def _misfits(config: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Invalid]:
     """A secret may stand in the place of any value, and is known only when the job runs."""
     try:
-        validator = jsonschema_rs.validator_for(dict(schema), offline=True)
+        validator = jsonschema_rs.validator_for(dict(schema), offline=True, pattern_options=_LINEAR)
     except (ValueError, jsonschema_rs.ReferencingError):
         return []  # what a worker cannot say right is judged by the worker
     found: list[Invalid] = []

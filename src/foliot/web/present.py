@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, assert_never
 from zlib import crc32
 
+from foliot.domain.artifacts import Artifact
 from foliot.domain.comparing import differences
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
@@ -26,14 +27,15 @@ from foliot.domain.schedule import (
 from foliot.domain.schedule.notes import dst_note
 from foliot.domain.schedule.saying import say
 from foliot.domain.target import Target, TargetKind
-from foliot.services.history import AttemptRecord, RunRecord
+from foliot.services.history import AttemptRecord, NextTry, RunRecord
 from foliot.services.listing import StoredJob
 from foliot.services.revisions import Change
 from foliot.wire import jobs as wire
+from foliot.wire.artifacts import ArtifactOut
 from foliot.wire.durations import write_duration
 from foliot.wire.instants import write_instant
 from foliot.wire.revisions import FieldChange, RevisionOut
-from foliot.wire.runs import AttemptOut, ProgressOut, RunErrorOut, RunOut
+from foliot.wire.runs import AttemptOut, NextAttemptOut, ProgressOut, RunErrorOut, RunOut
 from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut
 
 
@@ -172,8 +174,28 @@ def run_out(record: RunRecord) -> RunOut:
         output=record.output,
         error=_error(record.error),
         worker=record.worker,
+        worker_name=None if record.called is None else record.called.name,
+        host=None if record.called is None else record.called.host,
+        triggered_by_name=record.triggered_by_name,
+        next_attempt=None if record.next_try is None else _next_attempt(record.next_try),
+        artifacts=None if record.artifacts is None else [artifact_out(each) for each in record.artifacts],
         progress=None if record.progress is None else _progress(record.progress),
     )
+
+
+def artifact_out(artifact: Artifact) -> ArtifactOut:
+    return ArtifactOut(
+        name=artifact.name,
+        media_type=artifact.media_type,
+        size=artifact.size,
+        sha256=artifact.sha256.hex(),
+        attempt=artifact.attempt,
+        created_at=artifact.created_at,
+    )
+
+
+def _next_attempt(planned: NextTry) -> NextAttemptOut:
+    return NextAttemptOut(number=planned.number, at=planned.at, why=planned.why)
 
 
 def _progress(told: Progress) -> ProgressOut:
@@ -185,6 +207,8 @@ def attempt_out(record: AttemptRecord) -> AttemptOut:
         number=record.number,
         status=record.status.value,
         worker=record.worker,
+        worker_name=None if record.called is None else record.called.name,
+        host=None if record.called is None else record.called.host,
         fence=record.fence,
         started_at=record.leased_at,
         finished_at=record.ended_at,

@@ -6,10 +6,10 @@ import asyncio
 import json
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import timedelta
 from random import SystemRandom
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from fastapi import Request
 
@@ -33,9 +33,11 @@ from foliot.domain.schedule import SkipReason
 from foliot.services import remote
 from foliot.services.access import Caller, Door
 from foliot.services.artifacts import Given
+from foliot.services.job_types import TypeTold
 from foliot.services.logs import LogChunk
 from foliot.services.progress import Progress
-from foliot.services.remote import Hello, HostHello, Speaker, Told
+from foliot.services.registering import Hello, HostHello, Speaker
+from foliot.services.remote import Told
 from foliot.services.work import Work
 from foliot.services.workers import Beat
 from foliot.web.bell import Bell
@@ -46,36 +48,66 @@ MOST_WAITING, MOST_OF_A_WORKSPACE = 5_000, 1_000  # at once in one process
 MOST_OUTPUT = 4 << 20  # bytes of ASCII JSON; workers keep to less
 _UNSAID = RunError("failed", "The attempt failed.")
 _chance = SystemRandom()
+Found = TypeVar("Found")
 
 
 async def claim_patiently(request: Request, caller: Caller, asked: wire.ClaimIn) -> Sequence[Work]:
     """Looks at once, and again when the bell rings, when the next run may start, and every few seconds; for as long as the key counts."""
+    state, speaker = request.app.state, speaker_of(caller)
+
+    async def look() -> tuple[Sequence[Work], timedelta | None]:
+        worker_id = WorkerId(asked.worker_id)
+        offer = await remote.claim(
+            state.database, speaker, worker_id, asked.types, asked.permits, state.vault
+        )
+        return offer.work, offer.next_in
+
+    return await _patiently(request, caller, state.bell, asked.wait, look) or ()
+
+
+async def stops_patiently(request: Request, caller: Caller, asked: wire.StopsIn) -> Beat:
+    """In the same manner, by the bell that cancels ring."""
+    state, speaker = request.app.state, speaker_of(caller)
+    working_on, stopping = held_of(asked.working_on), held_of(asked.stopping)
+
+    async def look() -> tuple[Beat | None, None]:
+        beat = await remote.stops(state.database, speaker, WorkerId(asked.worker_id), working_on, stopping)
+        return beat if beat.cancels or beat.gone else None, None
+
+    found = await _patiently(request, caller, state.cancel_bell, asked.wait, look)
+    return found or Beat(is_alive=True)
+
+
+async def _patiently(
+    request: Request,
+    caller: Caller,
+    bell: Bell,
+    wait: timedelta,
+    look: Callable[[], Awaitable[tuple[Found | None, timedelta | None]]],
+) -> Found | None:
+    """What a look finds, or nothing when the time is up. A look also says when the next is worth while, where it knows."""
     state = request.app.state
-    bell: Bell = state.bell
     stopping: asyncio.Event = state.stopping
-    until = monotonic() + min(asked.wait, wire.LONGEST_WAIT).total_seconds()
-    speaker = speaker_of(caller)
+    until = monotonic() + min(wait, wire.LONGEST_WAIT).total_seconds()
     waiting: Counter[WorkspaceId] = state.waiting
-    if waiting.total() >= MOST_WAITING or waiting[speaker.workspace_id] >= MOST_OF_A_WORKSPACE:
-        raise Unavailable("Too many workers wait for work here.", hint="Try again in a moment.")
-    waiting[speaker.workspace_id] += 1
+    if waiting.total() >= MOST_WAITING or waiting[caller.workspace_id] >= MOST_OF_A_WORKSPACE:
+        raise Unavailable("Too many workers wait here.", hint="Try again in a moment.")
+    waiting[caller.workspace_id] += 1
     try:
         while True:
             mark = bell.mark()
-            offer = await remote.claim(
-                state.database, speaker, WorkerId(asked.worker_id), asked.types, asked.permits, state.vault
-            )
+            found, next_in = await look()
             left = until - monotonic()
-            if offer.work or left <= 0 or stopping.is_set():
-                return offer.work
+            if found or left <= 0 or stopping.is_set():
+                return found
             naps = [left, LOOK_EVERY * _chance.uniform(0.5, 1)]
-            if offer.next_in is not None:
-                naps.append(offer.next_in.total_seconds())
+            if next_in is not None:
+                naps.append(next_in.total_seconds())
             await bell.wait(mark, stopping, min(naps))
             if await request.is_disconnected() or not await _still_counts(request, caller):
-                return ()
+                return None
     finally:
-        waiting[speaker.workspace_id] -= 1
+        waiting[caller.workspace_id] -= 1
 
 
 def speaker_of(caller: Caller) -> Speaker:
@@ -85,15 +117,20 @@ def speaker_of(caller: Caller) -> Speaker:
 def hello_of(given: wire.RegisterIn) -> Hello:
     host = given.host
     told = None if host is None else HostHello(host.name, host.labels, host.instances)
-    return Hello(given.name, given.types, given.capacity, given.version, given.queues, told)
+    types = [TypeTold(each.name, each.description, each.config_schema) for each in given.described]
+    return Hello(given.name, given.types, given.capacity, given.version, given.queues, told, types)
+
+
+def held_of(given: Iterable[wire.RunHeld]) -> list[tuple[RunId, int]]:
+    return [(RunId(each.run_id), each.fence) for each in given]
 
 
 def heartbeat_out(beat: Beat) -> wire.HeartbeatOut:
-    return wire.HeartbeatOut(
-        alive=beat.is_alive,
-        cancels=[wire.RunHeld(run_id=run_id, fence=fence) for run_id, fence in beat.cancels],
-        gone=[wire.RunHeld(run_id=run_id, fence=fence) for run_id, fence in beat.gone],
-    )
+    return wire.HeartbeatOut(alive=beat.is_alive, cancels=_held(beat.cancels), gone=_held(beat.gone))
+
+
+def stops_out(beat: Beat) -> wire.StopsOut:
+    return wire.StopsOut(cancels=_held(beat.cancels), gone=_held(beat.gone))
 
 
 def work_out(work: Work) -> wire.WorkOut:
@@ -152,6 +189,10 @@ def told_of(place: int, given: wire.ReportItem) -> Told:
             hint="Keep large results elsewhere and report their address.",
         )
     return Told(RunId(given.run_id), given.fence, _outcome(given), given.output)
+
+
+def _held(keys: Iterable[tuple[RunId, int]]) -> list[wire.RunHeld]:
+    return [wire.RunHeld(run_id=run_id, fence=fence) for run_id, fence in keys]
 
 
 def _outcome(given: wire.ReportItem) -> Outcome:

@@ -21,6 +21,11 @@ class InstanceOut(Shape):
     updated_at: Instant
 
 
+class BoundJob(Shape):
+    id: Id
+    name: str
+
+
 class HostOut(Shape):
     id: Id
     name: str
@@ -32,7 +37,14 @@ class HostOut(Shape):
     max_mutations: int = Field(description="Runs that change something, at once.")
     max_reads: int = Field(description="Runs of jobs with read_only, at once, beside those.")
     running: int
+    types: list[str] = Field(
+        default=[], description="Of jobs that it does, while it is there.", examples=[["command", "http"]]
+    )
     instances: list[InstanceOut]
+    jobs: list[BoundJob] | None = Field(
+        default=None,
+        description="Jobs that must run there, or on a server instance that it has; fifty at most, null in lists.",
+    )
     version: str
     revision: int
     created_at: Instant

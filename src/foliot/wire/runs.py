@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from foliot.wire.artifacts import ArtifactOut
 from foliot.wire.instants import Id, Instant, WallTime
 from foliot.wire.jobs import JsonObject
 from foliot.wire.shape import Shape
@@ -30,6 +31,10 @@ class AttemptOut(Shape):
         description="`lost`: its worker fell silent and may or may not have finished."
     )
     worker: Id = Field(description="The worker that had it.")
+    worker_name: str | None = Field(
+        default=None, description="What that worker is or was called.", examples=["h1/4711"]
+    )
+    host: str | None = Field(default=None, description="The host that it ran on.", examples=["h1"])
     fence: int = Field(description="Rises with each attempt; a report under an older one is refused.")
     started_at: Instant = Field(description="When the worker took it.")
     finished_at: Instant | None = Field(description="Null while it is under way.")
@@ -43,6 +48,14 @@ class AttemptOut(Shape):
 
 class AttemptsOut(Shape):
     items: list[AttemptOut] = Field(description="Oldest first.")
+
+
+class NextAttemptOut(Shape):
+    """When a run is tried again, and why."""
+
+    number: int = Field(examples=[2])
+    at: Instant = Field(description="Not before then.")
+    why: str = Field(examples=["Attempt 1 failed: TimeoutError: the server did not come up."])
 
 
 class ProgressOut(Shape):
@@ -71,6 +84,11 @@ class RunOut(Shape):
     )
     trigger: Trigger = Field(description="What brought it about.")
     triggered_by: str | None = Field(description="Who asked for it; null where it came by itself.")
+    triggered_by_name: str | None = Field(
+        default=None,
+        description="What they are called; null in lists, where it is not looked up.",
+        examples=["ada"],
+    )
     retry_of: Id | None = Field(description="The run that it does again.")
     upstream_run_id: Id | None = Field(description="The run of another job whose end brought it about.")
     planned_for: Instant = Field(description="The planned time; for a run by hand, when it was asked for.")
@@ -97,6 +115,18 @@ class RunOut(Shape):
     output: Any = Field(description="What its handler returned.")
     error: RunErrorOut | None
     worker: Id | None = Field(description="The worker that has it, or had it last.")
+    worker_name: str | None = Field(
+        default=None, description="What that worker is or was called; null in lists.", examples=["h1/4711"]
+    )
+    host: str | None = Field(
+        default=None, description="The host that it runs on, or ran on last; null in lists.", examples=["h1"]
+    )
+    next_attempt: NextAttemptOut | None = Field(
+        default=None, description="Where it is to be tried again; null in lists."
+    )
+    artifacts: list[ArtifactOut] | None = Field(
+        default=None, description="Files that it has kept, in their order; null in lists."
+    )
     progress: ProgressOut | None = Field(
         default=None, description="While it runs, where its work tells; a second old at most."
     )

@@ -1,4 +1,4 @@
-"""What hosts and workers elsewhere say and hear: register, claim, heartbeat, log, report, leave."""
+"""What hosts and workers elsewhere say and hear: register, claim, heartbeat, stops, log, report, leave."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ Labels = Annotated[dict[LabelName, LabelText], Field(max_length=50)]
 Queue = Annotated[str, StringConstraints(pattern=r"^(\*|[a-z][a-z0-9_.-]{0,63})$")]
 Permits = Annotated[int, Field(ge=1, le=1_000)]
 Fence = Annotated[int, Field(ge=1, le=2_147_483_647)]
-Types = Annotated[list[TypeName], Field(max_length=200)]
+MOST_TYPES = 200
+LONGEST_DESCRIPTION = 2_000
+Types = Annotated[list[TypeName], Field(max_length=MOST_TYPES)]
 
 
 class HostIn(Shape):
@@ -32,6 +34,16 @@ class HostIn(Shape):
     labels: Labels | None = Field(default=None, description="null leaves them as they are.")
     instances: list[HostName] = Field(
         default=[], max_length=500, description="Server instances that it has; one known elsewhere has moved."
+    )
+
+
+class TypeTold(Shape):
+    """What a worker knows of a type of job that the server may not know."""
+
+    name: TypeName
+    description: str = Field(default="", max_length=LONGEST_DESCRIPTION)
+    config_schema: JsonObject = Field(
+        description="JSON Schema that a config must fit; up to 32 KiB, with no reference out of it or to itself."
     )
 
 
@@ -44,12 +56,22 @@ class RegisterIn(Shape):
         default=["*"], min_length=1, max_length=50, description="That it serves; a host serves none."
     )
     host: HostIn | None = Field(default=None, description="The host that it works for.")
+    described: list[TypeTold] = Field(
+        default=[],
+        max_length=MOST_TYPES,
+        description="What configs of these types look like, for jobs of this workspace to be checked when they are written. Of types"
+        " that the server has itself, its own word counts.",
+    )
 
 
 class RegisterOut(Shape):
     worker_id: Id
     lease: Duration = Field(description="How long it may be silent before its runs are given to others.")
     host_id: Id | None
+    artifact_bytes: int = Field(
+        default=MOST_CONTENT // 4 * 3,
+        description="How large one artifact may be here; what is larger need not be sent.",
+    )
 
 
 class RunHeld(Shape):
@@ -71,6 +93,22 @@ class HeartbeatOut(Shape):
     alive: bool = Field(description="False: given up for lost. Stop all work and register again.")
     cancels: list[RunHeld] = Field(description="To be stopped, and reported as cancelled.")
     gone: list[RunHeld] = Field(description="Not its own any more: to be stopped.")
+
+
+class StopsIn(Shape):
+    worker_id: Id
+    working_on: list[RunHeld] = Field(default=[], max_length=MOST_HELD, description="What it has under way.")
+    stopping: list[RunHeld] = Field(
+        default=[], max_length=MOST_HELD, description="What it has been told to stop already: not told again."
+    )
+    wait: Duration = Field(
+        default=timedelta(seconds=20), description="How long to wait for one, 30 seconds at most."
+    )
+
+
+class StopsOut(Shape):
+    cancels: list[RunHeld] = Field(description="To be stopped, and reported as cancelled.")
+    gone: list[RunHeld] = Field(description="Of what it has under way, not its own any more: to be stopped.")
 
 
 class ClaimIn(Shape):

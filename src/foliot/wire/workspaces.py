@@ -29,6 +29,10 @@ class Quotas(Shape):
     artifact_bytes: int | None = Field(
         default=None, ge=0, le=2**50, description="That its runs may keep in all."
     )
+    hosts: int | None = Field(default=None, ge=0, le=1_000_000)
+    servers: int | None = Field(
+        default=None, ge=0, le=1_000_000, description="Server instances, on all its hosts together."
+    )
     rooms: int | None = Field(default=None, ge=0, le=100_000_000)
     room_messages: int | None = Field(default=None, ge=0, le=2**50, description="That one room may hold.")
     secrets: int | None = Field(default=None, ge=0, le=1_000_000)
@@ -43,6 +47,8 @@ class QuotasOut(Shape):
     requests_per_second: int | None
     key_requests_per_second: int | None
     artifact_bytes: int | None
+    hosts: int | None
+    servers: int | None
     rooms: int | None
     room_messages: int | None
     secrets: int | None

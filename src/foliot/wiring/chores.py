@@ -1,11 +1,13 @@
-"""What the janitor does: add up days, prune what lies beyond retention, repair what is not as it should be, forget old idempotency keys."""
+"""What the janitor does: add up days, prune what lies beyond retention, repair what is not as it should be, forget old idempotency keys and hosts
+that nobody has heard of for long.
+"""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from foliot.engine.janitor import Chore
-from foliot.services import closing, courier, events, rooms
+from foliot.services import closing, courier, events, hosts, rooms
 from foliot.services.fleet import forget_lost
 from foliot.services.idempotency import FORGOTTEN_AT_ONCE, forget_old
 from foliot.services.job_moves import finish_purges
@@ -15,8 +17,8 @@ from foliot.services.stats import roll_up
 from foliot.storage.tx import Database
 
 
-def chores(database: Database, keep_messages: int = 0) -> tuple[Chore, ...]:
-    """Messages are kept for so many days, or for ever."""
+def chores(database: Database, keep_messages: int = 0, host_retention: int = 0) -> tuple[Chore, ...]:
+    """Messages are kept for so many days, and hosts that nobody has heard of; 0 keeps them for ever."""
 
     async def move_timers_to_new_zone_data() -> bool:
         await refresh_zone_data(database)
@@ -49,6 +51,12 @@ def chores(database: Database, keep_messages: int = 0) -> tuple[Chore, ...]:
         await forget_lost(database)
         return False
 
+    async def forget_hosts() -> bool:
+        if host_retention == 0:
+            return False
+        silent_for = timedelta(days=host_retention)
+        return await hosts.forget_unseen(database, silent_for) == hosts.FORGOTTEN_AT_ONCE
+
     async def prune_events() -> bool:
         return await events.prune(database) > 0
 
@@ -68,6 +76,7 @@ def chores(database: Database, keep_messages: int = 0) -> tuple[Chore, ...]:
         empty_archived_workspaces,
         forget_idempotency_keys,
         forget_lost_workers,
+        forget_hosts,
         prune_events,
         prune_messages,
         prune_outbox,

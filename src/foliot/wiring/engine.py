@@ -31,6 +31,7 @@ class Engine:
         is_scheduling: bool = True,
         who_may_enter_changed: Callable[[], None] | None = None,
         there_may_be_work: Callable[[], None] | None = None,
+        work_may_be_cancelled: Callable[[], None] | None = None,
     ) -> None:
         """Without orders this node has no worker of its own; one that is not scheduling leaves it to others to fire, sweep and send."""
         self._announcer = Announcer(database)
@@ -49,10 +50,12 @@ class Engine:
             sending = Loop("courier", self._courier.step)
             self._courier.wake = wakes[Hint.OUTBOX] = sending.wake
             self._loops.append(sending)
-        if who_may_enter_changed is not None:
-            wakes[Hint.KEYS] = who_may_enter_changed
-        if there_may_be_work is not None:
-            wakes[Hint.READY] = there_may_be_work
+        others = {
+            Hint.KEYS: who_may_enter_changed,
+            Hint.READY: there_may_be_work,
+            Hint.CANCELS: work_may_be_cancelled,
+        }
+        wakes |= {hint: wake for hint, wake in others.items() if wake is not None}
         listening = Listening(database, listen_url, wakes)
         self._hints = Loop("hints", listening.step, within=None)
         self._worker = WorkerChild(orders) if orders else None

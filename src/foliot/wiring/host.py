@@ -7,14 +7,16 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from pydantic import ValidationError
 
 from foliot import telemetry
+from foliot.domain import schemas
 from foliot.domain.errors import Invalid, Unavailable
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
@@ -22,12 +24,13 @@ from foliot.handlers.kept import Bounds
 from foliot.handlers.means import Means
 from foliot.handlers.reach import Reach
 from foliot.handlers.registry import Handler
-from foliot.sdk import AsyncClient
+from foliot.sdk import AsyncClient, Untrusted
 from foliot.sdk.place import Place, find
+from foliot.services.job_types import TypeTold
 from foliot.services.workers import LEASE
 from foliot.settings import Settings
 from foliot.wire.shape import pointer
-from foliot.wire.worker import HostIn
+from foliot.wire.worker import LONGEST_DESCRIPTION, HostIn
 from foliot.wiring.beating import Beating, leave
 from foliot.wiring.child import without_secrets
 from foliot.wiring.collecting import collect_seldom
@@ -36,6 +39,7 @@ from foliot.worker.http_link import PATIENCE, HttpLink, Introduction
 from foliot.worker.logbook import Logbook
 from foliot.worker.meter import Meter
 from foliot.worker.reporting import Reporter
+from foliot.worker.stopping import Stopping
 from foliot.worker.worker import Worker
 
 log = logging.getLogger(__name__)
@@ -52,6 +56,7 @@ class HostOrders:
     permits: int
     allowed: frozenset[str]  # of the types that run code of this machine
     insecure: bool = False
+    ca: Path | None = None  # certificates to trust in the place of the machine's
 
 
 RUNS_CODE = frozenset({"command", "python"})  # whoever may write such jobs may run what they like here
@@ -59,7 +64,7 @@ RUNS_CODE = frozenset({"command", "python"})  # whoever may write such jobs may 
 
 def serve_as_host(settings: Settings, orders: HostOrders) -> None:
     """Run until a signal ends it."""
-    place = find(orders.url, orders.key)
+    place = find(orders.url, orders.key, orders.ca)
     telemetry.configure(
         style=settings.log_format,
         level=settings.log_level,
@@ -68,7 +73,6 @@ def serve_as_host(settings: Settings, orders: HostOrders) -> None:
         secrets=(place.key, *settings.secrets()),
     )
     _refuse_plain_text(place, insecure=orders.insecure)
-    me = _introduction(orders)
     kept = without_secrets(os.environ)
     for name in set(os.environ) - set(kept):
         del os.environ[name]  # jobs' own code need not see them, here or in its processes
@@ -83,7 +87,8 @@ def serve_as_host(settings: Settings, orders: HostOrders) -> None:
         bounds=Bounds.of(settings.child_memory, settings.child_processes),
         confines=confines_of(settings),
     )
-    asyncio.run(_run(place, orders, me, _handlers(orders, means), settings.worker_grace))
+    handlers = _handlers(orders, means)
+    asyncio.run(_run(place, orders, _introduction(orders, handlers), handlers, settings.worker_grace))
 
 
 async def _run(
@@ -101,10 +106,12 @@ async def _run(
         worker.wake, reporter.wake = claims.wake, reports.wake
         logbook.wake, meter.wake = lines.wake, words.wake
         reporter.when_accepted = claims.wake
+        stops = Loop("stops", Stopping(link, worker).step)
+        worker.when_begun = stops.wake
         async with Beating(worker, LEASE, open_line, lambda: link.lease):
             await _introduce(worker)
             claiming, *others = tasks = [
-                asyncio.create_task(each.run()) for each in (claims, reports, lines, words)
+                asyncio.create_task(each.run()) for each in (claims, reports, lines, words, stops)
             ]
             log.info("host.started", extra={"host": orders.name, "pid": os.getpid(), "server": place.url})
             await stopping.wait()
@@ -121,11 +128,11 @@ async def _run(
 
 @asynccontextmanager
 async def _line(place: Place, me: Introduction) -> AsyncIterator[HttpLink]:
-    async with AsyncClient(place.url, place.key, timeout=PATIENCE, retries=0) as client:
+    async with AsyncClient(place.url, place.key, ca=place.ca, timeout=PATIENCE, retries=0) as client:
         yield HttpLink(client, me)
 
 
-def _introduction(orders: HostOrders) -> Introduction:
+def _introduction(orders: HostOrders, handlers: Collection[str]) -> Introduction:
     labels = None if orders.labels is None else dict(orders.labels)
     try:
         host = HostIn(name=orders.name, labels=labels, instances=list(orders.instances))
@@ -135,14 +142,27 @@ def _introduction(orders: HostOrders) -> Introduction:
             f"{pointer(first['loc'])}: {first['msg']}",
             hint="Names have up to 100 characters and no blanks at their ends, labels up to 200.",
         ) from None
-    return Introduction(f"{orders.name[:80]}/{os.getpid()}", host)
+    return Introduction(f"{orders.name[:80]}/{os.getpid()}", host, described=list(_told(handlers)))
+
+
+def _told(types: Collection[str]) -> Iterator[TypeTold]:
+    """What configs of its types look like. What the server would not take is not sent: the handler has the last word anyway."""
+    described = registry.described()
+    for name in sorted(described.keys() & set(types)):
+        schema = described[name].config_schema
+        if (problem := schemas.problem_of(schema)) is None:
+            yield TypeTold(name, described[name].description[:LONGEST_DESCRIPTION], schema)
+        else:
+            log.warning("type.not_told", extra={"type": name, "reason": problem})
 
 
 async def _introduce(worker: Worker) -> None:
-    """A server that is away is waited for; one that refuses us ends it here, with its reason."""
+    """A server that is away is waited for; one that refuses us, or that we do not trust, ends it here, with the reason."""
     try:
         await worker.register()
     except Unavailable as error:
+        if isinstance(error.__cause__, Untrusted):
+            raise
         log.warning("host.waiting", extra={"reason": error.message})
 
 

@@ -8,6 +8,7 @@ from foliot.settings import Settings
 PER_KEY, PER_WORKSPACE = 100, 500  # requests a second
 FAILURES = 60  # a minute
 JOBS = 10_000
+HOSTS, SERVERS = 1_000, 10_000
 ARTIFACTS = 10 * 1024**3  # bytes
 ROOMS, ROOM_MESSAGES = 10_000, 100_000
 SECRETS = 1_000
@@ -21,6 +22,8 @@ def quotas_of(settings: Settings) -> Quotas:
         requests_per_second=_limit(settings, settings.rate_per_workspace, PER_WORKSPACE),
         key_requests_per_second=_limit(settings, settings.rate_per_key, PER_KEY),
         artifact_bytes=artifact_room(settings),
+        hosts=_limit(settings, settings.quota_hosts, HOSTS),
+        servers=_limit(settings, settings.quota_servers, SERVERS),
         rooms=_limit(settings, settings.quota_rooms, ROOMS),
         room_messages=_limit(settings, settings.quota_room_messages, ROOM_MESSAGES),
         secrets=_limit(settings, settings.quota_secrets, SECRETS),

@@ -92,17 +92,18 @@ class Node:
         self._db = Database(here.url)
         self._door = Door(self._db, quotas_of(settings))
         self._vault = vault_of(given_keys(settings), settings.data_dir)
-        bell = Bell()
+        bell, cancel_bell = Bell(), Bell()
         self._webhooks = WebhookChannel(Egress(networks(egress_allow_of(settings))))
         self._engine = Engine(
             self._db,
             settings.listen_url or here.url,
             orders_of(settings, here.url) if "worker" in settings.roles else None,
-            chores(self._db, settings.keep_messages),
+            chores(self._db, settings.keep_messages, settings.host_retention),
             courier=Courier(self._db, self._webhooks.send, self._vault),
             is_scheduling="scheduler" in settings.roles,
             who_may_enter_changed=self._door.forget,
             there_may_be_work=bell.ring,
+            work_may_be_cancelled=cancel_bell.ring,
         )
         refuse_without_results(settings.celery_result_url)
         self._http = Http(
@@ -117,6 +118,7 @@ class Node:
                     rates=Rates(failures_of(settings)),
                     reach=reach_of(settings),
                     bell=bell,
+                    cancel_bell=cancel_bell,
                     lease=timedelta(seconds=settings.worker_lease),
                     artifact_bytes=settings.artifact_bytes,
                     with_api="api" in settings.roles,

@@ -224,7 +224,7 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
         )
         reporter = Reporter(link)
         logbook, meter = Logbook(link), Meter(link)
-        keeping = Keeping(link, orders.artifact_bytes)
+        keeping = Keeping(link)
         worker = Worker(
             link,
             handlers,

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any, TypeVar, assert_never
 
 from foliot import __version__
-from foliot.domain.artifacts import check_artifact
+from foliot.domain.artifacts import MOST_BYTES, check_artifact
 from foliot.domain.errors import Conflict, Denied, FoliotError, Invalid, Unavailable, WorkerGone
 from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import (
@@ -29,6 +29,7 @@ from foliot.domain.run import Trigger
 from foliot.sdk import AsyncClient, errors
 from foliot.sdk.asking import to_json
 from foliot.services.artifacts import Given
+from foliot.services.job_types import TypeTold
 from foliot.services.logs import LogChunk
 from foliot.services.progress import Progress
 from foliot.services.report import Report
@@ -39,6 +40,7 @@ from foliot.wire import worker as wire
 WAIT = timedelta(seconds=20)  # for work, with one request
 PATIENCE = 30.0  # seconds for an answer; longer than the wait
 LARGEST = 3 << 20  # bytes of one request, about; the server takes more
+Key = tuple[RunId, int]  # a run under its fence
 T = TypeVar("T")
 
 
@@ -49,6 +51,7 @@ class Introduction:
     name: str
     host: wire.HostIn | None = None
     queues: Sequence[str] = ("*",)
+    described: Sequence[TypeTold] = ()  # what configs of its types look like
 
 
 class HttpLink:
@@ -56,6 +59,7 @@ class HttpLink:
 
     def __init__(self, client: AsyncClient, introduction: Introduction) -> None:
         self.lease = LEASE  # until the server has named another
+        self.most_artifact_bytes = MOST_BYTES  # likewise
         self._worker_id: WorkerId | None = None
         self._client = client
         self._self = introduction
@@ -63,21 +67,41 @@ class HttpLink:
     async def register(self, types: Sequence[str], capacity: int) -> WorkerId:
         me = self._self
         queues = None if me.host else list(me.queues)
+        described = [
+            wire.TypeTold(
+                name=each.name, description=each.description, config_schema=dict(each.config_schema)
+            )
+            for each in me.described
+        ]
         with _refusals_told():
             answer = await self._client.worker.register(
-                me.name, types, capacity, queues=queues, host=me.host, version=__version__
+                me.name,
+                types,
+                capacity,
+                queues=queues,
+                host=me.host,
+                version=__version__,
+                described=described or None,
             )
         self.lease = answer.lease
+        self.most_artifact_bytes = answer.artifact_bytes
         self._worker_id = WorkerId(answer.worker_id)
         return self._worker_id
 
-    async def beat(
-        self, worker_id: WorkerId, working_on: Collection[tuple[RunId, int]], *, draining: bool
-    ) -> Beat:
-        held = [wire.RunHeld(run_id=run_id, fence=fence) for run_id, fence in working_on]
+    async def beat(self, worker_id: WorkerId, working_on: Collection[Key], *, draining: bool) -> Beat:
         with _troubles_told():
-            answer = await self._client.worker.heartbeat(worker_id, held, draining=draining)
+            answer = await self._client.worker.heartbeat(worker_id, _held(working_on), draining=draining)
         return Beat(answer.alive, _keys(answer.cancels), _keys(answer.gone))
+
+    async def stops(
+        self, worker_id: WorkerId, working_on: Collection[Key], stopping: Collection[Key]
+    ) -> Beat:
+        """Waits until there is something to stop."""
+        with _troubles_told():
+            answer = await self._client.worker.stops(
+                worker_id, _held(working_on), stopping=_held(stopping), wait=WAIT
+            )
+        return Beat(is_alive=True, cancels=_keys(answer.cancels), gone=_keys(answer.gone))
 
     async def leave(self, worker_id: WorkerId) -> None:
         with _troubles_told():
@@ -107,8 +131,9 @@ class HttpLink:
                 await self._client.worker.log(worker_id, piece)
 
     async def artifact(self, given: Given) -> None:
-        # Here as over there, and in the same words: what does not fit the wire would not get that far.
-        check_artifact(given.name, given.media_type, len(given.data), wire.MOST_CONTENT // 4 * 3)
+        # Here as over there, and in the same words: what would be refused is not sent.
+        most = min(self.most_artifact_bytes, wire.MOST_CONTENT // 4 * 3)
+        check_artifact(given.name, given.media_type, len(given.data), most)
         sent = wire.ArtifactIn(
             worker_id=given.worker_id,
             run_id=given.run_id,
@@ -241,5 +266,9 @@ def _work(told: wire.WorkOut) -> Work:
     return Work(claimed, told.job, told.config, told.input, told.left, tuple(told.masks))
 
 
-def _keys(held: Iterable[wire.RunHeld]) -> list[tuple[RunId, int]]:
+def _held(keys: Iterable[Key]) -> list[wire.RunHeld]:
+    return [wire.RunHeld(run_id=run_id, fence=fence) for run_id, fence in keys]
+
+
+def _keys(held: Iterable[wire.RunHeld]) -> list[Key]:
     return [(RunId(each.run_id), each.fence) for each in held]

@@ -5,42 +5,56 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 
-from foliot.domain.artifacts import MOST_BYTES
 from foliot.domain.errors import FoliotError, Unavailable
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.masking import NO_MASKS, Masks
 from foliot.sdk.context import Keep
 from foliot.services.artifacts import Given
 from foliot.worker.link import Link
+from foliot.worker.logbook import not_yet
 from foliot.worker.masking import masked_file
 
 log = logging.getLogger(__name__)
 
 TRIES, PAUSE = 5, 1.0  # seconds between two, where the database does not answer
 AT_ONCE = 2  # how many are sent at the same time
+TOO_LATE = "The attempt that it belongs to is over."
 Key = tuple[RunId, int]  # a run under its fence
 
 
 class Keeping:
-    def __init__(self, link: Link, most_bytes: int = MOST_BYTES) -> None:
-        self.most_bytes = most_bytes
+    def __init__(self, link: Link) -> None:
         self._link = link
         self._sending = asyncio.Semaphore(AT_ONCE)
         self._under_way: dict[Key, list[Future[str | None]]] = {}
         self._adding = threading.Lock()
 
+    @property
+    def most_bytes(self) -> int:
+        return self._link.most_artifact_bytes
+
     def keeper(
-        self, run_id: RunId, fence: int, attempt: int, worker_id: WorkerId, masks: Masks = NO_MASKS
+        self,
+        run_id: RunId,
+        fence: int,
+        attempt: int,
+        worker_id: WorkerId,
+        masks: Masks = NO_MASKS,
+        is_over: Callable[[], bool] = not_yet,
     ) -> Keep:
-        """Called on the loop that stores; what it answers with may be called from any thread."""
-        return partial(self._keep, asyncio.get_running_loop(), (run_id, fence), attempt, worker_id, masks)
+        """Called on the loop that stores; what it answers with may be called from any thread, and keeps nothing once `is_over`."""
+        mine = Given(run_id, fence, worker_id, attempt, "", "", b"")
+        return partial(self._keep, asyncio.get_running_loop(), mine, masks, is_over)
 
     def has_some_of(self, key: Key) -> bool:
-        return bool(self._under_way) and key in self._under_way
+        """Asked after the attempt is over, the answer stays true."""
+        with self._adding:
+            return key in self._under_way
 
     def drop(self, key: Key) -> None:
         """The attempt was ended: what is not stored yet need not be."""
@@ -58,18 +72,21 @@ class Keeping:
     def _keep(
         self,
         loop: asyncio.AbstractEventLoop,
-        key: Key,
-        attempt: int,
-        worker_id: WorkerId,
+        mine: Given,
         masks: Masks,
+        is_over: Callable[[], bool],
         name: str,
         data: bytes,
         media_type: str,
     ) -> Future[str | None]:
-        given = Given(*key, worker_id, attempt, name, media_type, data)
+        given = replace(mine, name=name, media_type=media_type, data=data)
         with self._adding:
+            if is_over():
+                sent: Future[str | None] = Future()
+                sent.set_result(TOO_LATE)
+                return sent
             sent = asyncio.run_coroutine_threadsafe(self._store(given, masks), loop)
-            self._under_way.setdefault(key, []).append(sent)
+            self._under_way.setdefault((given.run_id, given.fence), []).append(sent)
         return sent
 
     async def _store(self, given: Given, masks: Masks) -> str | None:

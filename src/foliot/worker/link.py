@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 
 
 class Link(Protocol):
+    most_artifact_bytes: int  # what is larger is not sent
+
     async def register(self, types: Sequence[str], capacity: int) -> WorkerId: ...
 
     async def beat(

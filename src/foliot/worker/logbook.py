@@ -36,6 +36,10 @@ FINISH_WITHIN = 1.0  # seconds that the end of an attempt waits for its last lin
 Key = tuple[RunId, int]  # a run under its fence
 
 
+def not_yet() -> bool:
+    return False
+
+
 @dataclass(slots=True)
 class Page:
     """What one attempt wrote. One line beyond what is kept is passed on, so that the head says that there were more.
@@ -80,8 +84,16 @@ class Logbook:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_warm = False  # the next delivery comes soon, without being asked for
 
-    def writer(self, run_id: RunId, fence: int, attempt: int, masks: Masks = NO_MASKS) -> Write:
-        return partial(self._write, (run_id, fence), attempt, masks)
+    def writer(
+        self,
+        run_id: RunId,
+        fence: int,
+        attempt: int,
+        masks: Masks = NO_MASKS,
+        is_over: Callable[[], bool] = not_yet,
+    ) -> Write:
+        """Once `is_over`, nothing is written any more: nobody would turn the page."""
+        return partial(self._write, (run_id, fence), attempt, masks, is_over)
 
     async def step(self) -> timedelta:
         self._loop = asyncio.get_running_loop()
@@ -89,8 +101,9 @@ class Logbook:
         return SOON if self._is_warm else IDLE
 
     def has_lines_of(self, key: Key) -> bool:
-        """Most attempts write nothing."""
-        return bool(self._pages) and key in self._pages
+        """Most attempts write nothing. Asked after the attempt is over, the answer stays true."""
+        with self._writing:
+            return key in self._pages
 
     async def finish(self, run_id: RunId, fence: int) -> None:
         """Before the end of an attempt is reported: whoever follows the run stops at its end."""
@@ -105,9 +118,13 @@ class Logbook:
         except (Unavailable, TimeoutError) as error:
             log.warning("lines.late", extra={"run": str(run_id), "reason": str(error)})
 
-    def _write(self, key: Key, attempt: int, masks: Masks, stream: str, text: str) -> None:
+    def _write(
+        self, key: Key, attempt: int, masks: Masks, is_over: Callable[[], bool], stream: str, text: str
+    ) -> None:
         now, kind = self._clock.now(), LogStream(stream)
         with self._writing:
+            if is_over():  # a thread or a task that outlives its attempt
+                return
             page = self._pages.get(key) or self._pages.setdefault(key, Page(attempt, masks=masks))
             if page.head.truncated:
                 return

@@ -49,12 +49,17 @@ class Attempt:
     takes_permit: bool
     why: Outcome | None = None  # what to report when it is ended from outside
     task: asyncio.Task[None] | None = None  # once it waits for something, and can be ended from outside
+    over: bool = False
 
     def is_ended(self) -> bool:
         return self.why is not None
 
     def ended_by(self) -> Outcome | None:
         return self.why
+
+    def is_over(self) -> bool:
+        """What its code still writes or keeps, from a thread of its own, goes nowhere."""
+        return self.over
 
 
 class Worker:
@@ -73,6 +78,7 @@ class Worker:
         beside: int = BESIDE,
     ) -> None:
         self.wake: Callable[[], None] = lambda: None
+        self.when_begun: Callable[[], None] = lambda: None
         self.beat_soon: Callable[[], None] = lambda: None
         self.when_registered: Callable[[WorkerId, float], None] = lambda worker_id, at: None
         self.id: WorkerId | None = None
@@ -140,6 +146,14 @@ class Worker:
         """What it has still to report included. Called from the heart's thread; making a list is one step that no other can interrupt."""
         return [*list(self._attempts), *self._reporter.keys()]
 
+    def under_way(self) -> tuple[list[Key], list[Key]]:
+        """What runs on, and what was told to stop."""
+        going: list[Key] = []
+        stopping: list[Key] = []
+        for key, attempt in self._attempts.items():
+            (going if attempt.why is None else stopping).append(key)
+        return going, stopping
+
     def first_due(self) -> float | None:
         """The earliest moment by which some attempt should have ended. Called from the heart's thread."""
         return min((attempt.due_by for attempt in list(self._attempts.values())), default=None)
@@ -192,6 +206,8 @@ class Worker:
                 self._report(attempt, Done(HandedBack()))
         else:
             self._begin(attempts)
+            if attempts:
+                self.when_begun()
         return bool(found)
 
     def _attempt_at(self, work: Work, worker_id: WorkerId, now: float) -> Attempt:
@@ -213,7 +229,10 @@ class Worker:
         key = attempt.key
         done = await self._perform(attempt) if attempt.why is None else Done(attempt.why)
         attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
+        attempt.over = True
         self._meter.forget(*key)
+        if self._keeping.has_some_of(key):  # after the last was waited for
+            self._keeping.drop(key)
         if self._logbook.has_lines_of(key):
             await self._logbook.finish(*key)
         if attempt.task is not None:
@@ -230,9 +249,9 @@ class Worker:
         try:
             masks = Masks(work.masks) if work.masks else NO_MASKS
             ways = Ways(
-                self._logbook.writer(*key, number, masks),
+                self._logbook.writer(*key, number, masks, attempt.is_over),
                 self._meter.teller(*key, masks),
-                self._keeping.keeper(*key, number, attempt.worker_id, masks),
+                self._keeping.keeper(*key, number, attempt.worker_id, masks, attempt.is_over),
                 self._keeping.most_bytes,
                 attempt.is_ended,
                 attempt.ended_by,

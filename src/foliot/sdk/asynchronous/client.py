@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -37,7 +38,7 @@ class AsyncClient:
     """Foliot over HTTP. Nothing is sent before the first call; a `with` block or `close` ends its connections.
 
     `url` and `key` default to FOLIOT_API_URL and FOLIOT_API_KEY, then foliot.toml, then the server of the current folder.
-    `workspace` is for system keys alone. `timeout` is in seconds, for each try; `retries` are made only where a repeat is safe.
+    `workspace` is for system keys alone. `ca` is a file of certificates to trust in the place of the machine's own. `timeout` is in seconds, for each try; `retries` are made only where a repeat is safe.
     """
 
     def __init__(
@@ -46,10 +47,11 @@ class AsyncClient:
         key: str | None = None,
         workspace: str | None = None,
         *,
+        ca: Path | str | None = None,
         timeout: float = 30.0,
         retries: int = 3,
     ) -> None:
-        place = find(url, key)
+        place = find(url, key, None if ca is None else Path(ca))
         self.url = place.url
         self._http = AsyncHttp(place, workspace=workspace, timeout=timeout, retries=retries)
         self.jobs = AsyncJobs(self._http)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -38,7 +39,7 @@ class Client:
     """Foliot over HTTP. Nothing is sent before the first call; a `with` block or `close` ends its connections.
 
     `url` and `key` default to FOLIOT_API_URL and FOLIOT_API_KEY, then foliot.toml, then the server of the current folder.
-    `workspace` is for system keys alone. `timeout` is in seconds, for each try; `retries` are made only where a repeat is safe.
+    `workspace` is for system keys alone. `ca` is a file of certificates to trust in the place of the machine's own. `timeout` is in seconds, for each try; `retries` are made only where a repeat is safe.
     """
 
     def __init__(
@@ -47,10 +48,11 @@ class Client:
         key: str | None = None,
         workspace: str | None = None,
         *,
+        ca: Path | str | None = None,
         timeout: float = 30.0,
         retries: int = 3,
     ) -> None:
-        place = find(url, key)
+        place = find(url, key, None if ca is None else Path(ca))
         self.url = place.url
         self._http = Http(place, workspace=workspace, timeout=timeout, retries=retries)
         self.jobs = Jobs(self._http)

@@ -13,6 +13,7 @@ from foliot.sdk.asking import Ask, request_of, wait_before_retry
 from foliot.sdk.errors import unreachable
 from foliot.sdk.place import Place
 from foliot.sdk.reading import Answer, check, read
+from foliot.sdk.trust import trusted_by
 
 CONNECT_WITHIN = 5.0  # seconds
 SILENCE = 60.0  # seconds after which a stream without so much as a sign of life counts as broken
@@ -30,6 +31,7 @@ class Http:
             base_url=place.url,
             headers=headers,
             timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_WITHIN)),
+            verify=trusted_by(place) if place.url.startswith("https:") else True,
             trust_env=not place.is_local,  # no proxy stands between us and our own machine
         )
 

@@ -21,6 +21,8 @@ from foliot.wire.worker import (
     ReportItem,
     ReportOut,
     RunHeld,
+    StopsOut,
+    TypeTold,
 )
 
 Object = Mapping[str, Any]
@@ -41,10 +43,14 @@ class Worker:
         queues: Sequence[str] | None = None,
         host: HostIn | Object | None = None,
         version: str | None = None,
+        described: Sequence[TypeTold | Object] | None = None,
     ) -> RegisterOut:
-        """A host, or a worker for queues of the workspace. Within each third of the lease it must be heard of."""
+        """A host, or a worker for queues of the workspace. Within each third of the lease it must be heard of.
+
+        `described` says what configs of its types look like, for the server to check them when jobs are written.
+        """
         body = {"name": name, "types": list(types), "capacity": capacity}
-        body |= given(queues=queues, host=host, version=version)
+        body |= given(queues=queues, host=host, version=version, described=described)
         return self._http.ask(RegisterOut, Ask("POST", "/worker/register", body=body))
 
     def claim(
@@ -60,6 +66,18 @@ class Worker:
         """`working_on` is everything it has, what is still to be reported included."""
         body = {"worker_id": worker_id, "working_on": list(working_on), "draining": draining}
         return self._http.ask(HeartbeatOut, Ask("POST", "/worker/heartbeat", body=body))
+
+    def stops(
+        self,
+        worker_id: Ref,
+        working_on: Sequence[RunHeld | Object] = (),
+        *,
+        stopping: Sequence[RunHeld | Object] = (),
+        wait: DurationLike | None = None,
+    ) -> StopsOut:
+        """Waits until something is to be stopped beside `stopping`, 30 seconds at most. A heartbeat says the same, later."""
+        body = {"worker_id": worker_id, "working_on": list(working_on), "stopping": list(stopping)}
+        return self._http.ask(StopsOut, Ask("POST", "/worker/stops", body=body | given(wait=wait)))
 
     def log(
         self,

@@ -51,13 +51,18 @@ SELECT min(available_at) AS next_at FROM ready
                             UNION ALL SELECT 'server/' || name FROM server_instances WHERE host_id = %(id)s));
 
 -- name: get
-SELECT hosts.*, (SELECT count(*) FROM leases WHERE leases.host_id = hosts.id) AS running FROM hosts WHERE id = %(id)s;
+SELECT hosts.*, (SELECT count(*) FROM leases WHERE leases.host_id = hosts.id) AS running,
+       ARRAY(SELECT DISTINCT type FROM workers CROSS JOIN unnest(types) AS type
+              WHERE workers.host_id = hosts.id AND alive_until >= %(now)s ORDER BY type) AS types
+  FROM hosts WHERE id = %(id)s;
 
 -- name: lock_whole
-SELECT hosts.*, 0::bigint AS running FROM hosts WHERE id = %(id)s FOR UPDATE;
+SELECT hosts.*, 0::bigint AS running, '{}'::text[] AS types FROM hosts WHERE id = %(id)s FOR UPDATE;
 
 -- name: page
-SELECT hosts.*, (SELECT count(*) FROM leases WHERE leases.host_id = hosts.id) AS running
+SELECT hosts.*, (SELECT count(*) FROM leases WHERE leases.host_id = hosts.id) AS running,
+       ARRAY(SELECT DISTINCT type FROM workers CROSS JOIN unnest(types) AS type
+              WHERE workers.host_id = hosts.id AND alive_until >= %(now)s ORDER BY type) AS types
   FROM hosts WHERE (name, id) > (%(name)s, %(after)s) ORDER BY name, id LIMIT %(limit)s;
 
 -- name: change
@@ -114,9 +119,31 @@ SELECT name FROM hosts WHERE %(kind)s = 'host' AND workspace_id = %(workspace_id
  UNION ALL SELECT name FROM server_instances WHERE %(kind)s = 'server' AND workspace_id = %(workspace_id)s
  ORDER BY name LIMIT 200;
 
+-- name: count
+SELECT (SELECT count(*) FROM hosts WHERE workspace_id = %(workspace_id)s) AS hosts,
+       (SELECT count(*) FROM server_instances WHERE workspace_id = %(workspace_id)s) AS servers;
+
+-- name: unseen
+-- Hosts of all workspaces that nobody has heard of for long, and that no job and no run that is ready waits for.
+SELECT hosts.workspace_id, hosts.id
+  FROM hosts
+ CROSS JOIN LATERAL (
+       SELECT array_agg(target) AS known_as
+         FROM (SELECT 'host/' || hosts.name
+                UNION ALL SELECT 'server/' || name FROM server_instances WHERE host_id = hosts.id) AS known (target)) AS names
+ WHERE last_seen_at < %(before)s AND alive_until < %(before)s
+   AND NOT EXISTS (SELECT FROM jobs
+                    WHERE jobs.workspace_id = hosts.workspace_id AND definition -> 'spec' ? 'target'
+                      AND status <> 'archived' AND purged_at IS NULL
+                      AND (definition -> 'spec' -> 'target' ->> 'kind') || '/' || (definition -> 'spec' -> 'target' ->> 'name')
+                          = ANY (known_as))
+   AND NOT EXISTS (SELECT FROM ready WHERE ready.workspace_id = hosts.workspace_id AND target = ANY (known_as))
+ ORDER BY last_seen_at LIMIT %(limit)s;
+
 -- name: jobs_bound
 -- Jobs that must run there.
 SELECT id, name FROM jobs
- WHERE workspace_id = %(workspace_id)s AND definition -> 'spec' ? 'target' AND status <> 'archived' AND purged_at IS NULL
+ WHERE workspace_id = %(workspace_id)s AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
+   AND definition -> 'spec' ? 'target' AND status <> 'archived' AND purged_at IS NULL
    AND definition -> 'spec' -> 'target' ->> 'kind' = %(kind)s AND definition -> 'spec' -> 'target' ->> 'name' = ANY (%(names)s)
  ORDER BY name LIMIT %(limit)s;

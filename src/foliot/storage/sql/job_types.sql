@@ -6,6 +6,11 @@ SELECT %(workspace_id)s::uuid, told.name, told.description, told.config_schema, 
     ON CONFLICT ON CONSTRAINT job_types_one_by_a_name
     DO UPDATE SET description = EXCLUDED.description, config_schema = EXCLUDED.config_schema, seen_at = EXCLUDED.seen_at;
 
+-- name: forget_beyond
+DELETE FROM job_types
+ WHERE workspace_id = %(workspace_id)s
+   AND name IN (SELECT name FROM job_types WHERE workspace_id = %(workspace_id)s ORDER BY seen_at DESC, name OFFSET %(most)s);
+
 -- name: known
 -- Those of the workspace before those that all share.
 SELECT name, description, config_schema FROM job_types

@@ -14,6 +14,11 @@ UNION ALL
 SELECT attempts, 'running', worker_id, fence, leased_at, NULL, NULL, external_id FROM leases WHERE run_id = %(run_id)s
  ORDER BY number;
 
+-- name: startable_at
+SELECT available_at FROM ready WHERE run_id = %(run_id)s
+UNION ALL
+SELECT available_at FROM waiting WHERE run_id = %(run_id)s;
+
 -- name: payloads
 -- What the payload of these jobs is and was, by the revisions that changed it.
 SELECT job_id, at, payload

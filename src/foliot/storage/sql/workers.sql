@@ -1,7 +1,21 @@
 -- name: register
+WITH named AS (
+    INSERT INTO worker_names (workspace_id, id, name, host, registered_at)
+    VALUES (%(workspace_id)s, %(id)s, %(name)s, (SELECT hosts.name FROM hosts WHERE hosts.id = %(host_id)s), %(now)s))
 INSERT INTO workers (workspace_id, id, name, queues, types, capacity, started_at, alive_until, version, principal_id, host_id)
 VALUES (%(workspace_id)s, %(id)s, %(name)s, %(queues)s, %(types)s, %(capacity)s, %(now)s, %(alive_until)s, %(version)s,
         %(principal_id)s, %(host_id)s);
+
+-- name: names
+SELECT id, name, host FROM worker_names WHERE id = ANY (%(ids)s);
+
+-- name: forget_names
+-- Those of long ago, but for who is still alive.
+DELETE FROM worker_names WHERE registered_at < %(before)s AND NOT EXISTS (SELECT FROM workers WHERE workers.id = worker_names.id);
+
+-- name: forget_names_beyond
+DELETE FROM worker_names
+ WHERE id IN (SELECT id FROM worker_names WHERE workspace_id = %(workspace_id)s ORDER BY registered_at DESC OFFSET %(most)s);
 
 -- name: remote
 -- A worker that speaks HTTP, to whoever registered it; to anybody else it is not there.

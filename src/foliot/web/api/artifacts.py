@@ -12,12 +12,12 @@ from urllib.parse import quote
 from fastapi import Header, Path, Response
 from fastapi.responses import StreamingResponse
 
-from foliot.domain.artifacts import Artifact
 from foliot.services import artifacts
 from foliot.web.api.params import Db, RunIdIn
 from foliot.web.auth import Viewer
+from foliot.web.present import artifact_out
 from foliot.web.routes import NOT_FOUND, api_router
-from foliot.wire.artifacts import ArtifactOut, ArtifactsOut
+from foliot.wire.artifacts import ArtifactsOut
 
 routes = api_router("runs")
 Name = Annotated[str, Path(min_length=1, max_length=200, description="As the list names it.")]
@@ -27,7 +27,7 @@ Name = Annotated[str, Path(min_length=1, max_length=200, description="As the lis
 async def list_artifacts(run_id: RunIdIn, caller: Viewer, db: Db) -> ArtifactsOut:
     """The files that it kept, also while it runs."""
     found = await artifacts.of_run(db, caller.workspace_id, run_id, caller.only_owner)
-    return ArtifactsOut(items=[_out(each) for each in found])
+    return ArtifactsOut(items=[artifact_out(each) for each in found])
 
 
 @routes.get(
@@ -62,14 +62,3 @@ async def download_artifact(
         return Response(status_code=304, headers=headers)
     headers |= {"Content-Length": str(told.size), "Content-Type": told.media_type}
     return StreamingResponse(artifacts.content(db, caller.workspace_id, stored), headers=headers)
-
-
-def _out(artifact: Artifact) -> ArtifactOut:
-    return ArtifactOut(
-        name=artifact.name,
-        media_type=artifact.media_type,
-        size=artifact.size,
-        sha256=artifact.sha256.hex(),
-        attempt=artifact.attempt,
-        created_at=artifact.created_at,
-    )

@@ -16,7 +16,7 @@ from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell
 from foliot.web.auth import SharedEditor, Viewer
 from foliot.web.preconditions import IfMatch, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
-from foliot.wire.hosts import HostChange, HostOut, InstanceChange, InstanceIn, InstanceOut
+from foliot.wire.hosts import BoundJob, HostChange, HostOut, InstanceChange, InstanceIn, InstanceOut
 from foliot.wire.pages import Page
 
 routes = api_router("hosts")
@@ -48,7 +48,7 @@ async def list_hosts(
 
 @routes.get("/hosts/{host_id}", responses=NOT_FOUND)
 async def get_host(host_id: HostIdIn, caller: Viewer, db: Db, response: Response) -> HostOut:
-    return _tagged(await hosts.get(db, caller.workspace_id, host_id), response)
+    return _tagged(await hosts.get(db, caller.workspace_id, host_id, caller.only_owner), response)
 
 
 @routes.patch("/hosts/{host_id}", responses={**NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY})
@@ -139,6 +139,8 @@ def host_out(host: Host) -> HostOut:
         max_mutations=row.max_mutations,
         max_reads=row.max_reads,
         running=row.running,
+        types=list(row.types),
+        jobs=None if host.bound is None else [BoundJob(id=job_id, name=name) for job_id, name in host.bound],
         instances=[instance_out(each) for each in host.instances],
         version=row.version,
         revision=row.revision,

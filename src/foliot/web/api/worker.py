@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import Request, Response
 
-from foliot.domain.ids import RunId, WorkerId
-from foliot.services import remote
+from foliot.domain.ids import WorkerId
+from foliot.services import registering, remote
 from foliot.services.hints import Hint
 from foliot.web.api.params import Db, Tell
 from foliot.web.auth import Works
@@ -14,9 +14,12 @@ from foliot.web.remote import (
     claim_patiently,
     given_of,
     heartbeat_out,
+    held_of,
     hello_of,
     progress_of,
     speaker_of,
+    stops_out,
+    stops_patiently,
     told_of,
     work_out,
 )
@@ -33,8 +36,11 @@ async def register_worker(
 ) -> wire.RegisterOut:
     """Under a fresh id each time. A host keeps its name; server instances that it names are where it is from now on."""
     lease = request.app.state.lease
-    made = await remote.register(db, speaker_of(caller), hello_of(hello), lease=lease)
-    return wire.RegisterOut(worker_id=made.worker_id, lease=made.lease, host_id=made.host_id)
+    made = await registering.register(db, speaker_of(caller), hello_of(hello), lease=lease)
+    most = request.app.state.artifact_bytes
+    return wire.RegisterOut(
+        worker_id=made.worker_id, lease=made.lease, host_id=made.host_id, artifact_bytes=most
+    )
 
 
 @routes.post("/worker/heartbeat", responses=WITH_BODY)
@@ -46,11 +52,17 @@ async def send_heartbeat(
         db,
         speaker_of(caller),
         WorkerId(sign.worker_id),
-        [(RunId(each.run_id), each.fence) for each in sign.working_on],
+        held_of(sign.working_on),
         draining=sign.draining,
         lease=request.app.state.lease,
     )
     return heartbeat_out(beat)
+
+
+@routes.post("/worker/stops", responses={**CONFLICT, **WITH_BODY})
+async def wait_for_stops(asked: wire.StopsIn, caller: Works, request: Request) -> wire.StopsOut:
+    """What is to be stopped, as soon as there is anything. Who does not ask hears of it with its next heartbeat."""
+    return stops_out(await stops_patiently(request, caller, asked))
 
 
 @routes.post("/worker/claim", responses={**CONFLICT, **WITH_BODY})

@@ -1,0 +1,69 @@
+"""Which JSON Schemas are taken from afar. Whoever checks a value against one spends time that its author chooses, so it is weighed
+first: with all references followed it must be finite, and small.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+MOST_BYTES = 32 * 1024  # as JSON
+DEEPEST = 20
+HEAVIEST = 2_000  # parts, those behind a reference counted each time
+# They would name parts in ways that are not followed here.
+_ELSEWHERE = frozenset(
+    {"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor"}
+)
+
+
+def problem_of(schema: Mapping[str, Any]) -> str | None:
+    """Why it is not taken; None where it is."""
+    if _depth(schema) > DEEPEST:
+        return f"The schema is nested deeper than {DEEPEST} levels."
+    size = len(json.dumps(schema).encode())
+    if size > MOST_BYTES:
+        return f"The schema has {size:,} bytes as JSON; the most is {MOST_BYTES:,}."
+    weight, waiting = 0, [schema]
+    while waiting:
+        part = waiting.pop()
+        weight += 1
+        if weight > HEAVIEST:
+            return f"The schema refers to itself, or has more than {HEAVIEST:,} parts with all references followed."
+        if isinstance(part, Mapping):
+            if named := _ELSEWHERE & part.keys():
+                return f"The schema has {min(named)}; only $ref into its own parts is followed."
+            if (reference := part.get("$ref")) is not None:
+                if not isinstance(reference, str) or not reference.startswith("#/"):
+                    return "The schema has a $ref that does not lead into its own parts."
+                waiting.append(_at(schema, reference))
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    return None
+
+
+def _at(schema: Any, reference: str) -> Any:
+    for word in reference[2:].split("/"):
+        name = word.replace("~1", "/").replace("~0", "~")
+        if isinstance(schema, Mapping):
+            schema = schema.get(name)
+        elif isinstance(schema, list) and name.isdigit() and int(name) < len(schema):
+            schema = schema[int(name)]
+        else:
+            return None
+    return schema
+
+
+def _depth(schema: Any) -> int:
+    """Level by level, and not much further than allowed: what comes in may be as deep as Python can build it."""
+    level, depth = [schema], 0
+    while level and depth <= DEEPEST:
+        depth += 1
+        level = [
+            each
+            for part in level
+            if isinstance(part, Mapping | list)
+            for each in (part.values() if isinstance(part, Mapping) else part)
+        ]
+    return depth

@@ -1,0 +1,100 @@
+"""An org with a server and hosts of its own: real processes, and a witness of what they do."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from foliot import Client
+from foliot.wire.jobs import JobOut
+from tests.stories.serving import FOLIOT, Speaking, wait_until
+
+FAST = {"FOLIOT_WORKER_LEASE": "3", "FOLIOT_LOG_FORMAT": "json"}
+
+
+class HostProcess(Speaking):
+    """A `foliot host` in a folder of its own."""
+
+    def __init__(
+        self, folder: Path, url: str, key: str, *flags: str, environ: Mapping[str, str] | None = None
+    ) -> None:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+        env = {"FOLIOT_API_KEY": key, "FOLIOT_LOG_FORMAT": "json", "FOLIOT_WORKER_GRACE": "1"}
+        words: tuple[str | Path, ...] = (FOLIOT, "host", "--server", url, "--label", "rack=7", *flags)
+        super().__init__(words, env=kept | env | dict(environ or {}), cwd=folder)
+
+
+@dataclass
+class Alpha:
+    """An org with a server, a machine's folder, and the witness."""
+
+    folder: Path
+    serve: Any
+    data_dir: Path
+    hosts: list[HostProcess] = field(default_factory=list)
+    url: str = ""
+    key: str = ""
+
+    def open(self, **environ: str) -> Any:
+        """A server at an address that stays the same when it is started again."""
+        if not self.url:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                self.url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        given = {"FOLIOT_PORT": self.url.rpartition(":")[2], **FAST, **environ}
+        serving = self.serve(**given)
+        serving.wait_for(r'"server.started"')
+        return serving
+
+    @property
+    def client_key(self) -> str:
+        return (self.data_dir / "admin.key").read_text().strip()
+
+    def client(self, workspace: str | None = None) -> Client:
+        return Client(self.url, self.client_key, workspace)
+
+    def pair(self, name: str = "h1", *instances: str) -> HostProcess:
+        """The host starts and is there."""
+        flags = [word for each in instances for word in ("--instance", each)]
+        host = self.start("--name", name, "--allow-python", *flags)
+        host.wait_for(r'"worker.registered"')
+        return host
+
+    def start(self, *flags: str, url: str | None = None, **environ: str) -> HostProcess:
+        """A host as it is told to be, at this server or, to its mind, at another address."""
+        if not self.key:
+            with self.client() as client:
+                member = client.members.create(kind="service", name="hosts", role="viewer")
+                made = client.keys.create("hosts", principal=member.id, scopes=["worker"])
+                self.key = made.secret
+        self.hosts.append(HostProcess(self.folder, url or self.url, self.key, *flags, environ=environ))
+        return self.hosts[-1]
+
+    def job(self, client: Client, call: str, **fields: Any) -> JobOut:
+        given = {"sink": str(self.folder / "sink"), "gate": str(self.folder / "gate")}
+        least = {
+            "type": "python",
+            "config": {"call": f"errands:{call}"},
+            "payload": given,
+            "schedule": {"kind": "manual"},
+        }
+        return client.jobs.create({"name": call, "target": {"server": "pvp"}, **least, **fields})
+
+    def witnessed(self, what: str) -> list[tuple[str, int, int]]:
+        """(run, attempt, fence) of each execution that came this far."""
+        sink = self.folder / "sink"
+        lines = [line.split() for line in sink.read_text().splitlines()] if sink.exists() else []
+        return [(run, int(attempt), int(fence)) for word, run, attempt, fence in lines if word == what]
+
+    def open_gate(self) -> None:
+        (self.folder / "gate").touch()
+
+
+def wait_for(client: Client, run_id: UUID, status: str) -> Any:
+    wait_until(lambda: client.runs.get(run_id).status == status, f"a run that {status}")
+    return client.runs.get(run_id)

@@ -1,0 +1,110 @@
+"""Between a host and its server: TLS with a certificate that is trusted, or nothing. The peer is a real one, which ends TLS before a
+real server.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from foliot import Client
+from foliot.sdk import Untrusted
+from tests.stories.certificates import Authority, in_front_of
+from tests.stories.hosting import Alpha, HostProcess, wait_for
+from tests.stories.serving import FOLIOT, wait_until
+
+KEY = "fol_nobody"
+USAGE, UNREACHABLE = 2, 6  # exit codes
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority.new(tmp_path / "authority")
+
+
+@pytest.fixture
+def secure(alpha: Alpha, authority: Authority) -> Iterator[str]:
+    """The address of the server, by TLS."""
+    alpha.open()
+    port = int(alpha.url.rpartition(":")[2])
+    with in_front_of(port, authority.server("127.0.0.1")) as url:
+        yield url
+
+
+def refused(folder: Path, *flags: str, **environ: str) -> tuple[int, str]:
+    """How a host ended that should not have started, and what it said."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+    done = subprocess.run(
+        (FOLIOT, "host", *flags),
+        env=kept | {"FOLIOT_API_KEY": KEY} | environ,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert KEY not in done.stderr
+    return done.returncode, done.stderr
+
+
+def test_a_host_works_over_tls_by_whichever_way_it_learns_whom_to_trust(
+    alpha: Alpha, secure: str, authority: Authority
+) -> None:
+    file = str(authority.file)
+    ways: dict[str, tuple[list[str], dict[str, str]]] = {
+        "flag": (["--ca", file], {}),
+        "setting": ([], {"FOLIOT_CA_FILE": file}),
+        "environment": ([], {"SSL_CERT_FILE": file}),
+    }
+    with alpha.client() as client:
+        for name, (flags, environ) in ways.items():
+            host = alpha.start("--name", name, "--allow-python", *flags, url=secure, **environ)
+            host.wait_for(r'"worker.registered"')
+            # It waits for work by now, or soon will: a run that comes later is fetched by the request that waits.
+            run = client.jobs.run(alpha.job(client, "talking", name=name, target={"host": name}).id)
+            wait_until(lambda run=run: client.runs.logs(run.id).items, "a line of a run under way")  # type: ignore[misc]
+            alpha.open_gate()
+            done = wait_for(client, run.id, "succeeded")
+            assert (done.output, done.host) == ("done", name)
+        assert {each.status for each in client.hosts.list().items} == {"online"}
+
+
+def test_a_server_that_is_not_trusted_gets_nothing_and_the_host_says_why(
+    alpha: Alpha, secure: str, authority: Authority, tmp_path: Path
+) -> None:
+    code, said = refused(alpha.folder, "--server", secure)
+    assert code == UNREACHABLE, said
+    assert "is not trusted: " in said
+    assert "FOLIOT_CA_FILE, or --ca" in said
+    other = Authority.new(tmp_path / "other", "another authority")
+    assert refused(alpha.folder, "--server", secure, "--ca", str(other.file))[0] == UNREACHABLE
+    by_name = secure.replace("127.0.0.1", "localhost")
+    code, said = refused(alpha.folder, "--server", by_name, "--ca", str(authority.file))
+    assert (code, "localhost" in said) == (UNREACHABLE, True), said
+    with Client(secure, KEY) as client, pytest.raises(Untrusted, match="is not trusted"):
+        client.me()
+    with Client(secure, alpha.client_key, ca=authority.file) as client:
+        assert client.hosts.list().items == []
+
+
+@pytest.mark.parametrize("content", [None, "", "no certificate"])
+def test_a_file_without_certificates_is_told_as_one(tmp_path: Path, content: str | None) -> None:
+    file = tmp_path / "ca.pem"
+    if content is not None:
+        file.write_text(content)
+    code, said = refused(tmp_path, "--server", "https://127.0.0.1:9", "--ca", str(file))
+    assert (code, f"{file} has no certificates that can be read" in said) == (USAGE, True), said
+
+
+def test_plain_http_to_another_machine_is_refused_unless_a_flag_allows_it(tmp_path: Path) -> None:
+    code, said = refused(tmp_path, "--server", "http://192.0.2.1:8700")
+    assert (code, "is not https" in said, "--insecure" in said) == (USAGE, True, True)
+    allowed = HostProcess(tmp_path, "http://192.0.2.1:9", KEY, "--insecure")
+    try:
+        allowed.wait_for(r'"host.waiting"')  # nobody is there, and that is all that is wrong
+    finally:
+        allowed.end()

@@ -1,0 +1,80 @@
+"""Waiting for cancels: what is new is told to the worker at once, and nothing makes a host ask without end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import cast
+from uuid import uuid4
+
+import pytest
+
+from foliot.domain.errors import WorkerGone
+from foliot.domain.ids import RunId, WorkerId
+from foliot.services.workers import Beat
+from foliot.worker.stopping import AT_ONCE, BREATH, IDLE, Key, Stopping
+from foliot.worker.worker import Worker
+
+pytestmark = pytest.mark.anyio
+ME = WorkerId(uuid4())
+RUN, OTHER = (RunId(uuid4()), 1), (RunId(uuid4()), 1)
+
+
+class Body:
+    """What a worker shows of itself."""
+
+    def __init__(self, *going: Key) -> None:
+        self.id: WorkerId | None = ME
+        self.going = list(going)
+        self.told: list[Beat] = []
+
+    def under_way(self) -> tuple[list[Key], list[Key]]:
+        return self.going, [OTHER]
+
+    def heard(self, beat: Beat) -> None:
+        self.told.append(beat)
+
+
+class Line:
+    def __init__(self, answer: Beat | WorkerGone) -> None:
+        self.answer = answer
+        self.asked: list[tuple[WorkerId, list[Key], list[Key]]] = []
+
+    async def stops(
+        self, worker_id: WorkerId, working_on: Collection[Key], stopping: Collection[Key]
+    ) -> Beat:
+        self.asked.append((worker_id, list(working_on), list(stopping)))
+        if isinstance(self.answer, WorkerGone):
+            raise self.answer
+        return self.answer
+
+
+def stopping(line: Line, body: Body) -> Stopping:
+    return Stopping(line, cast("Worker", body))
+
+
+async def test_who_has_no_work_asks_nobody() -> None:
+    line = Line(Beat(is_alive=True))
+    assert await stopping(line, Body()).step() == IDLE
+    stranger = Body(RUN)
+    stranger.id = None
+    assert await stopping(line, stranger).step() == IDLE
+    assert line.asked == []
+
+
+async def test_a_cancel_is_told_to_the_worker_and_the_next_is_asked_for_at_once() -> None:
+    line, body = Line(Beat(is_alive=True, cancels=[RUN])), Body(RUN)
+    assert await stopping(line, body).step() == AT_ONCE
+    assert line.asked == [(ME, [RUN], [OTHER])]
+    assert [beat.cancels for beat in body.told] == [[RUN]]
+
+
+@pytest.mark.parametrize("answer", [Beat(is_alive=True), Beat(is_alive=True, cancels=[OTHER])])
+async def test_an_answer_that_changes_nothing_is_followed_by_a_breath(answer: Beat) -> None:
+    """A server that stops answers at once; of a run whose claim was lost on the way it tells again and again."""
+    assert await stopping(Line(answer), Body(RUN)).step() == BREATH
+
+
+async def test_a_worker_that_is_gone_leaves_it_to_its_heart() -> None:
+    body = Body(RUN)
+    assert await stopping(Line(WorkerGone("gone")), body).step() == IDLE
+    assert body.told == []
