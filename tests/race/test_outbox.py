@@ -80,3 +80,15 @@ async def test_a_webhook_removed_while_its_answer_is_written_ends_what_waits(
     await removing
     told = owner.execute("SELECT place, delivered, error FROM foliot.outbox ORDER BY place").fetchall()
     assert told == [(1, True, None), (2, False, webhooks.REMOVED)]
+
+
+async def test_a_message_that_waited_for_a_webhook_to_be_set_is_sent_on(shop: Shop, hands: Hands) -> None:
+    """Who sets a webhook and then reads what there is must miss nothing that comes behind it."""
+    caller = await admitted(hands.left, shop.workspace)
+    room = await rooms.create(hands.left, caller, NewRoom("support"))
+    setting = rooms.change(hands.left, caller, room.id, Changes(webhook=lambda _: HOOK))
+    async with hands.midway(setting, at="audit") as first:
+        writing = await hands.behind(rooms.post(hands.right, caller, room.id, "hello"))
+    await first
+    assert (await writing).is_sent_on
+    assert [each.message.text for each in await taken(hands.left)] == ["hello"]
