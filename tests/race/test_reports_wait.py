@@ -42,6 +42,31 @@ async def running(shop: Shop, **spec: Any) -> tuple[JobId, Claimed]:
     return job_id, run
 
 
+async def test_a_success_counts_on_from_what_it_had_to_wait_for(hands: Hands, shop: Shop) -> None:
+    """The timer moves and the lease changes while the report waits: what it writes is not made of what it saw before."""
+    _, run = await running(shop)
+    [(version, number)] = shop.sql("SELECT version, number FROM foliot.timers")
+    await hands.keeper.execute("UPDATE foliot.timers SET version = version + 7, number = number + 5")
+    await hands.keeper.execute("UPDATE foliot.leases SET cancel_requested_at = leased_at")
+    told = await hands.behind(tell(hands.left, shop, run))
+    await hands.keeper.commit()
+    assert await told == 1
+    assert shop.runs() == [("schedule", "succeeded", None)]
+    assert shop.sql("SELECT count(*) FROM foliot.leases") == [(0,)]
+    now = shop.timer("version", "number", "live", "success_count", "last_run_id")
+    assert now == (version + 8, number + 5, 0, 1, run.run_id)
+
+
+async def test_a_success_is_decided_by_what_its_job_has_become(hands: Hands, shop: Shop) -> None:
+    """It was quiet when the report came, and is no longer when the report has its timer."""
+    _, run = await running(shop)
+    await hands.keeper.execute("UPDATE foliot.timers SET failures_in_a_row = 2")
+    told = await hands.behind(tell(hands.left, shop, run))
+    await hands.keeper.commit()
+    assert await told == 1
+    assert shop.timer("failures_in_a_row", "success_count", "live") == (0, 1, 0)
+
+
 async def test_a_success_moves_the_timer_of_a_job_that_was_given_a_fixed_delay(
     hands: Hands, shop: Shop
 ) -> None:
