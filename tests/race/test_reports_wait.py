@@ -14,6 +14,7 @@ from foliot.domain.ids import JobId
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.schedule import Interval, IntervalMode, Manual
 from foliot.services import jobs
+from foliot.services.claim import Turns, claim
 from foliot.services.editing import edit
 from foliot.services.job_moves import disable, pause, resume
 from foliot.services.limits import WHOLE, recount, set_limit
@@ -24,6 +25,7 @@ from foliot.storage.leases import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.actors import ANA, BEN
 from tests.race.hands import Hands
+from tests.services.given import WORKER as OTHER
 from tests.services.shop import MINUTE, Shop, definition
 
 pytestmark = pytest.mark.anyio
@@ -156,7 +158,9 @@ async def test_of_a_batch_each_success_is_decided_by_its_own_job(hands: Hands, s
     await first
     assert await second == 3
     assert shop.sql("SELECT job_id FROM foliot.ready") == [(loud,)]
-    assert shop.sql("SELECT job_id = %s, live, waiting, success_count FROM foliot.timers ORDER BY 1", loud) == [
+    assert shop.sql(
+        "SELECT job_id = %s, live, waiting, success_count FROM foliot.timers ORDER BY 1", loud
+    ) == [
         (False, 0, 0, 1),
         (False, 0, 0, 1),
         (True, 1, 0, 1),
@@ -176,3 +180,24 @@ async def test_a_cap_set_while_a_report_waits_is_right_after_the_next_recount(
     assert shop.sql("SELECT cap, in_use FROM foliot.limits") == [(1, 0)]
     await shop.tick(MINUTE)
     assert len(await shop.claim()) == 1
+
+
+async def test_a_report_that_ends_runs_of_dependents_has_no_cap_in_hand_meanwhile(
+    hands: Hands, shop: Shop
+) -> None:
+    """A claim has its runs before it asks for the caps: one that has the caps and then wants a run would wait with it in a ring."""
+    upstream = await shop.job(Manual())
+    new = replace(definition(Manual(), name="after", rule="cancel_running"), depends_on=(Edge(upstream),))
+    dependent = (await jobs.create(hands.left, shop.workspace, new, BEN)).id
+    await set_limit(hands.left, shop.workspace, WHOLE, 5, BEN)
+    await run_now(hands.left, shop.workspace, upstream, ANA)
+    [run] = await shop.claim()
+    await run_now(hands.left, shop.workspace, dependent, ANA)
+    await hands.keeper.execute("SELECT FROM foliot.dependencies FOR UPDATE")
+    told = await hands.behind(tell(hands.right, shop, run))
+    assert len(await claim(hands.left, OTHER, "default", ["python"], 5, Turns())) == 1
+    await hands.keeper.rollback()
+    assert await told == 1
+    assert [where for _, where, _ in shop.runs()] == ["succeeded", "running", "waiting"]
+    assert shop.sql("SELECT cancel_requested_at IS NOT NULL FROM foliot.leases") == [(True,)]
+    assert shop.sql("SELECT in_use FROM foliot.limits") == [(1,)]
