@@ -17,6 +17,10 @@ _ELSEWHERE = frozenset(
 )
 
 
+class TooHeavy(Exception):
+    """Its weight cannot be told, or is more than is taken."""
+
+
 def problem_of(schema: Mapping[str, Any]) -> str | None:
     """Why it is not taken; None where it is."""
     if _depth(schema) > DEEPEST:
@@ -24,23 +28,34 @@ def problem_of(schema: Mapping[str, Any]) -> str | None:
     size = len(json.dumps(schema).encode())
     if size > MOST_BYTES:
         return f"The schema has {size:,} bytes as JSON; the most is {MOST_BYTES:,}."
+    try:
+        weight_of(schema)
+    except TooHeavy as error:
+        return str(error)
+    return None
+
+
+def weight_of(schema: Mapping[str, Any]) -> int:
+    """Its parts, those behind a reference counted each time. Raises TooHeavy."""
     weight, waiting = 0, [schema]
     while waiting:
         part = waiting.pop()
         weight += 1
         if weight > HEAVIEST:
-            return f"The schema refers to itself, or has more than {HEAVIEST:,} parts with all references followed."
+            raise TooHeavy(
+                f"The schema refers to itself, or has more than {HEAVIEST:,} parts with all references followed."
+            )
         if isinstance(part, Mapping):
             if named := _ELSEWHERE & part.keys():
-                return f"The schema has {min(named)}; only $ref into its own parts is followed."
+                raise TooHeavy(f"The schema has {min(named)}; only $ref into its own parts is followed.")
             if (reference := part.get("$ref")) is not None:
                 if not isinstance(reference, str) or not reference.startswith("#/"):
-                    return "The schema has a $ref that does not lead into its own parts."
+                    raise TooHeavy("The schema has a $ref that does not lead into its own parts.")
                 waiting.append(_at(schema, reference))
             waiting += part.values()
         elif isinstance(part, list):
             waiting += part
-    return None
+    return weight
 
 
 def _at(schema: Any, reference: str) -> Any:
