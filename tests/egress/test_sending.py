@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from foliot.domain.addresses import networks
+from foliot.egress import resolving
 from foliot.egress.sending import AddressRefused, Answer, Egress, NoAnswer, Outgoing
 from foliot.egress.target import read_target
 from tests.egress.dns import NameServer, name_server
@@ -178,3 +180,24 @@ async def test_what_a_target_says_instead_of_an_answer_is_quoted_in_short() -> N
         with pytest.raises(NoAnswer, match="illegal status line") as failed:
             await get(Egress(ONLY_OURS), url)
     assert len(str(failed.value)) < 300
+
+
+async def test_names_that_nobody_answers_for_hold_up_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = threading.Event()
+
+    def look_up(host: str, port: int) -> list[str]:
+        if host != "honest.test":
+            answer.wait()
+        return [OURS]
+
+    monkeypatch.setattr(resolving, "_look_up", look_up)
+    resolver = resolving.SystemResolver()
+    hanging = [asyncio.ensure_future(resolver(f"{each}.evil.test", 80)) for each in range(120)]
+    try:
+        await asyncio.sleep(0)  # they are all asked for
+        async with asyncio.timeout(20):
+            assert await resolver("honest.test", 80) == [OURS]
+    finally:
+        answer.set()
+        await asyncio.gather(*hanging)
+        resolver.close()
