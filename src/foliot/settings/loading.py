@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from foliot.settings.kinds import Url
+from foliot.settings.rows import PREFIX, Setting
 from foliot.settings.showing import without_password
-from foliot.settings.table import BY_NAME, PREFIX, TABLE, Setting, Settings
+from foliot.settings.table import BY_NAME, TABLE, Settings
 
 FILE_SUFFIX = "_FILE"
 # What a command finds in its environment; it may call `foliot` itself.
