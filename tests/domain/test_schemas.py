@@ -34,6 +34,9 @@ def nested(levels: int) -> dict[str, Any]:
         {"$ref": "#/$defs/a~1b~0c", "$defs": {"a/b~c": TEXT}},
         {"$ref": "#/anyOf/1", "anyOf": [TEXT, TEXT]},
         {"$ref": "#/$defs/nowhere"},
+        {"$ref": "#/anyOf/\u00b2", "anyOf": [TEXT]},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"id": TEXT, "$schema": TEXT}},
+        {"$schema": "https://json-schema.org/draft/2020-12/schema"},
         doubling(6),
         nested(DEEPEST - 1),
     ],
@@ -61,6 +64,8 @@ def test_what_is_finite_and_small_is_taken(schema: dict[str, Any]) -> None:
         ({"$ref": 7}, "does not lead into its own parts"),
         ({"allOf": [{"$dynamicRef": "#a"}]}, "$dynamicRef"),
         ({"$id": "https://example.test"}, "$id"),
+        ({"$ref": "#/%24defs/A", "$defs": {"A": {"allOf": [{"$ref": "#/%24defs/A"}] * 2}}}, "percent sign"),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "id": "https://example.test"}, "of a draft"),
     ],
 )
 def test_what_could_take_for_ever_is_not(schema: dict[str, Any], why: str) -> None:

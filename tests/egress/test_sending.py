@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import pytest
 
 from foliot.domain.addresses import networks
+from foliot.egress import resolving
 from foliot.egress.sending import AddressRefused, Answer, Egress, NoAnswer, Outgoing
 from foliot.egress.target import read_target
 from tests.egress.dns import NameServer, name_server
@@ -140,3 +142,62 @@ async def test_a_closed_port_is_a_failure_to_retry() -> None:
     with pytest.raises(NoAnswer) as failed:
         await get(Egress(ONLY_OURS), f"http://{OURS}:{port}/")
     assert failed.value.code == "http_failed"
+
+
+@asynccontextmanager
+async def saying(first: bytes, then: bytes = b"") -> AsyncIterator[str]:
+    """A server that says this, and goes on without end with that."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(first)
+        with suppress(ConnectionError):
+            await writer.drain()
+            while then:
+                writer.write(then)
+                await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, OURS, 0) as server:
+        yield f"http://{OURS}:{server.sockets[0].getsockname()[1]}/"
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (b"", b"HTTP/1.1 102 Processing\r\n\r\n" * 200),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"1;" + b"x" * 9_000 + b"\r\na\r\n"),
+    ],
+)
+async def test_what_comes_without_end_is_not_read_without_end(first: bytes, then: bytes) -> None:
+    async with saying(first, then) as url:
+        with pytest.raises(NoAnswer, match="sent more than 1024 KiB and no end"):
+            await get(Egress(ONLY_OURS), url)
+
+
+async def test_what_a_target_says_instead_of_an_answer_is_quoted_in_short() -> None:
+    async with saying(b"X" * 90_000 + b"\r\n\r\n") as url:
+        with pytest.raises(NoAnswer, match="illegal status line") as failed:
+            await get(Egress(ONLY_OURS), url)
+    assert len(str(failed.value)) < 300
+
+
+async def test_names_that_nobody_answers_for_hold_up_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = threading.Event()
+
+    def look_up(host: str, port: int) -> list[str]:
+        if host != "honest.test":
+            answer.wait()
+        return [OURS]
+
+    monkeypatch.setattr(resolving, "_look_up", look_up)
+    resolver = resolving.SystemResolver()
+    hanging = [asyncio.ensure_future(resolver(f"{each}.evil.test", 80)) for each in range(120)]
+    try:
+        await asyncio.sleep(0)  # they are all asked for
+        async with asyncio.timeout(20):
+            assert await resolver("honest.test", 80) == [OURS]
+    finally:
+        answer.set()
+        await asyncio.gather(*hanging)
+        resolver.close()

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from foliot.domain.delivering import Answered
+from foliot.domain.delivering import Answered, Came, Unanswered
 from foliot.domain.ids import RoomId
 from foliot.domain.rooms import Hook
 from foliot.services import courier, rooms, webhooks
@@ -80,3 +80,31 @@ async def test_a_webhook_removed_while_its_answer_is_written_ends_what_waits(
     await removing
     told = owner.execute("SELECT place, delivered, error FROM foliot.outbox ORDER BY place").fetchall()
     assert told == [(1, True, None), (2, False, webhooks.REMOVED)]
+
+
+async def test_a_message_that_waited_for_a_webhook_to_be_set_is_sent_on(shop: Shop, hands: Hands) -> None:
+    """Who sets a webhook and then reads what there is must miss nothing that comes behind it."""
+    caller = await admitted(hands.left, shop.workspace)
+    room = await rooms.create(hands.left, caller, NewRoom("support"))
+    setting = rooms.change(hands.left, caller, room.id, Changes(webhook=lambda _: HOOK))
+    async with hands.midway(setting, at="audit") as first:
+        writing = await hands.behind(rooms.post(hands.right, caller, room.id, "hello"))
+    await first
+    assert (await writing).is_sent_on
+    assert [each.message.text for each in await taken(hands.left)] == ["hello"]
+
+
+@pytest.mark.parametrize("answer", [Answered(200, ""), Answered(410, "It is gone."), Unanswered("Too late.")])
+async def test_what_the_old_address_answers_counts_no_more_once_another_is_set(
+    shop: Shop, hands: Hands, answer: Came
+) -> None:
+    caller, room_id = await a_room(hands.left, shop)
+    await rooms.post(hands.left, caller, room_id, "second")
+    [first] = await taken(hands.left)
+    other = Hook("https://other.test/hook", "other.test:443")
+    await rooms.change(hands.left, caller, room_id, Changes(webhook=lambda _: other))
+    await courier.record(hands.right, first.taken, answer)
+    hook = (await rooms.get(hands.left, caller, room_id)).webhook
+    assert hook is not None
+    assert (hook.stopped_at, hook.failing_since) == (None, None)
+    assert [(each.message.text, each.url) for each in await taken(hands.left)] == [("first", other.url)]

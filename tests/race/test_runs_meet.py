@@ -158,31 +158,6 @@ async def test_of_two_successes_under_one_fence_one_counts(hands: Hands, shop: S
     assert shop.timer("run_count", "success_count", "live", "live_run_id") == (1, 1, 0, None)
 
 
-async def test_a_success_counts_on_from_what_it_had_to_wait_for(hands: Hands, shop: Shop) -> None:
-    """The timer moves and the lease changes while the report waits: what it writes is not made of what it saw before."""
-    _, run = await running(shop)
-    [(version, number)] = shop.sql("SELECT version, number FROM foliot.timers")
-    await hands.keeper.execute("UPDATE foliot.timers SET version = version + 7, number = number + 5")
-    await hands.keeper.execute("UPDATE foliot.leases SET cancel_requested_at = leased_at")
-    told = await hands.behind(tell(hands.left, shop, run, Succeeded()))
-    await hands.keeper.commit()
-    assert await told
-    assert shop.runs() == [("manual", "succeeded", None)]
-    assert shop.sql("SELECT count(*) FROM foliot.leases") == [(0,)]
-    now = shop.timer("version", "number", "live", "success_count", "last_run_id")
-    assert now == (version + 8, number + 5, 0, 1, run.run_id)
-
-
-async def test_a_success_is_decided_by_what_its_job_has_become(hands: Hands, shop: Shop) -> None:
-    """It was quiet when the report came, and is no longer when the report has its timer."""
-    _, run = await running(shop)
-    await hands.keeper.execute("UPDATE foliot.timers SET failures_in_a_row = 2")
-    told = await hands.behind(tell(hands.left, shop, run, Succeeded()))
-    await hands.keeper.commit()
-    assert await told
-    assert shop.timer("failures_in_a_row", "success_count", "live") == (0, 1, 0)
-
-
 async def test_a_cancel_waits_for_a_report_and_comes_too_late(hands: Hands, shop: Shop) -> None:
     _, run = await running(shop)
     async with hands.ending(tell(hands.left, shop, run, Succeeded())) as first:

@@ -18,12 +18,14 @@ from tests.services.given import WORKER, enlist
 pytestmark = pytest.mark.anyio
 
 
-def put(owner: psycopg.Connection[Any], workspace: int, available_at: object) -> UUID:
+def put(
+    owner: psycopg.Connection[Any], workspace: int, available_at: object, job_id: UUID | None = None
+) -> UUID:
     run_id = uuid4()
     owner.execute(
         "INSERT INTO foliot.ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive,"
         " timeout, trigger) VALUES (%s, %s, %s, 'default', 'python', 0, %s, %s, true, '1 min', 'schedule')",
-        [UUID(int=workspace), run_id, uuid4(), available_at, available_at],
+        [UUID(int=workspace), run_id, job_id or uuid4(), available_at, available_at],
     )
     return run_id
 
@@ -119,3 +121,18 @@ async def test_who_waits_with_one_run_has_its_turn_beside_who_waits_with_hundred
     first = set(await claimed(database, 8, turns))
     assert late < first
     assert len(first & crowd) == 2  # its share, and the next claim comes at once
+
+
+async def test_a_job_with_a_run_too_many_keeps_its_neighbours_from_no_turn(
+    database: Database, clock: ManualClock, owner: psycopg.Connection[Any]
+) -> None:
+    """A claim that met it begins again with those whose turn it was, and not with those behind them."""
+    leased = put(owner, 1, clock.now(), job_id=UUID(int=7))
+    assert await claimed(database, 1, Turns()) == [leased]
+    put(owner, 1, clock.now(), job_id=UUID(int=7))
+    neighbour = put(owner, 2, clock.now())
+    for workspace in (3, 4) * 10:
+        put(owner, workspace, clock.now())
+    turns = Turns()
+    found = [run for _ in range(3) for run in await claimed(database, 2, turns)]
+    assert neighbour in found

@@ -83,3 +83,19 @@ def test_a_prefix_of_bullmq_is_a_part_of_the_queue() -> None:
     config, tasks = {"name": "sync", "prefix": "foliot"}, ("sync",)
     assert refused("bullmq", config, Handing(tasks=tasks)) == ["/config/queue"]
     assert refused("bullmq", config, Handing(("foliot:jobs-{workspace}",), tasks)) == []
+
+
+HEAVY = {"additionalProperties": {"allOf": [{"enum": [[each]]} for each in range(450)]}}  # told by a host
+
+
+@pytest.mark.parametrize(("names", "told"), [(2, 20), (500, 1), (15_000, 0)])
+def test_a_schema_from_afar_cannot_make_more_misfits_than_are_told(names: int, told: int) -> None:
+    """450 for each name: gathering those of 15,000 names took minutes, and all the memory of the server."""
+    config = {f"k{each}": ["x"] for each in range(names)}
+    assert len(check_config("DATA_SYNC", config, HEAVY)) == told
+
+
+def test_a_name_in_digits_is_a_name() -> None:
+    schema = {"additionalProperties": {"type": "array", "items": {"type": "string"}}}
+    [found] = check_config("DATA_SYNC", {"0": ["a", 1]}, schema)
+    assert found.pointer == "/config/0/1"

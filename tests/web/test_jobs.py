@@ -211,7 +211,7 @@ async def test_what_a_job_did_is_a_page_of_runs(town: Town, clock: ManualClock) 
     assert (first["planned_for"], first["planned_local"]) == ("2027-01-15T12:01:00Z", "2027-01-15T12:01:00")
     assert (newest["status"], newest["skip_reason"]) == ("skipped", "overlap")
     read = await town.ask("GET", f"/runs/{first['id']}")
-    assert (read.status_code, read.json()) == (200, {**first, "attempts": []})
+    assert (read.status_code, read.json()) == (200, {**first, "attempts": [], "artifacts": []})
     assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["skip_count"] == 1
     assert len((await town.ask("GET", f"/jobs/{made['id']}/runs", params={"limit": 1})).json()["items"]) == 1
 

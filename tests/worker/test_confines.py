@@ -17,7 +17,7 @@ from foliot.handlers.confines import Confines, identity_of
 from foliot.handlers.kept import Bounds
 from foliot.handlers.registry import Done
 from foliot.settings import SettingsError, load
-from foliot.wiring.confining import confines_of
+from foliot.wiring.confining import confines_of, refuse_the_databases_user
 from tests.worker.test_command import by
 
 pytestmark = pytest.mark.anyio
@@ -124,3 +124,14 @@ async def test_settings_say_it(tmp_path: Path, written: str, umask: int) -> None
 async def test_a_umask_that_is_none_is_refused(tmp_path: Path, written: str) -> None:
     with pytest.raises(SettingsError):
         load({"FOLIOT_COMMAND_UMASK": written}, {}, tmp_path)
+
+
+@as_root
+async def test_commands_are_not_run_as_who_the_private_database_runs_as(tmp_path: Path) -> None:
+    account = pwd.getpwnam(NOBODY)
+    os.chown(tmp_path, account.pw_uid, account.pw_gid)
+    for written in (NOBODY, f"{account.pw_uid}:54321"):
+        with pytest.raises(Invalid, match="and so does the private PostgreSQL"):
+            refuse_the_databases_user(Confines(identity_of(written)), tmp_path)
+    for other in (None, "54321:54321"):
+        refuse_the_databases_user(Confines(identity_of(other)), tmp_path)

@@ -86,6 +86,15 @@ async def test_trouble_that_nobody_foresaw_is_the_artifacts_and_not_the_workers(
     assert await keeping.finish(KEY) == "ValueError: this does not fit"
 
 
+async def test_a_file_that_cannot_be_masked_is_refused_and_keeps_nobody_waiting() -> None:
+    line = Line()
+    keeping = Keeping(line)
+    keep = keeping.keeper(*KEY, 1, WorkerId(uuid4()), Masks(["tok-12345678"]))
+    keep("a", b"tok-12345678", "text/plain; charset=utf-16\0")
+    assert await keeping.finish(KEY) == "ValueError: embedded null character"
+    assert line.kept == []
+
+
 async def test_only_the_last_word_of_a_second_is_sent() -> None:
     line = Line()
     meter = Meter(line, ManualClock(datetime(2027, 1, 15, tzinfo=UTC)))

@@ -28,10 +28,12 @@ class Yard:
 
 
 async def test_pieces_that_never_wait_are_done_in_order_on_one_task() -> None:
-    done: list[tuple[str, Any]] = []
+    done: list[tuple[str, str]] = []
 
     async def work(piece: str) -> None:
-        done.append((piece, asyncio.current_task()))
+        task = asyncio.current_task()
+        assert task is not None
+        done.append((piece, task.get_name()))
 
     yard = Yard(work)
     yard.lanes.add("abc")
@@ -177,3 +179,28 @@ async def test_work_given_while_a_lane_is_at_work_is_done_too() -> None:
     yard = Yard(work)
     yard.lanes.add("a")
     await until(lambda: done == ["a", "b", "c"])
+
+
+async def test_a_piece_that_keeps_its_task_cannot_end_those_behind_it() -> None:
+    kept: list[asyncio.Timeout] = []
+    ended: dict[str, bool] = {}
+
+    async def work(piece: str) -> None:
+        if piece == "a":
+            kept.append(asyncio.timeout(None))
+            await kept[0].__aenter__()  # and is left open
+        else:
+            try:
+                await gate.wait()
+            finally:
+                ended[piece] = gate.is_set()
+
+    gate = asyncio.Event()
+    yard = Yard(work)
+    yard.lanes.add("ab")
+    await until(lambda: "b" in yard.waiting)
+    kept[0].reschedule(0)
+    await until(kept[0].expired)
+    gate.set()
+    await until(lambda: "b" in ended)
+    assert ended == {"b": True}

@@ -144,3 +144,23 @@ def test_a_file_in_pieces_is_masked_as_it_would_be_whole(
     assert not any(each in found.replace("\n", "") for each in masks)
     if not masks.spans(joined) and not masks.cut_off(joined):
         assert found == text
+
+
+def test_a_file_that_is_not_written_as_it_says_is_looked_through_all_the_same() -> None:
+    for data in (f"key={TOKEN}", f"key={TOKEN}!"):  # of which one can be read as UTF-16, too
+        found = masked_file(Masks([TOKEN]), data.encode(), "text/plain; charset=utf-16")
+        assert found == data.replace(TOKEN, MASK).encode()
+
+
+def test_a_file_that_is_one_long_secret_is_read_through_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_through: list[int] = []
+    spans = Masks.spans
+
+    def counted(self: Masks, joined: str) -> list[tuple[int, int]]:
+        looked_through.append(len(joined))
+        return spans(self, joined)
+
+    monkeypatch.setattr(Masks, "spans", counted)
+    monkeypatch.setattr(masking, "PIECE", 100)
+    assert masked_file(Masks(["a" * 8]), b"a" * 100_000, "text/plain") == MASK.encode()
+    assert sum(looked_through) < 4 * 100_000

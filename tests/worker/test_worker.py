@@ -15,7 +15,9 @@ import pytest
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import RunId, WorkerId, WorkspaceId
+from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Limits
+from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval
 from foliot.handlers.registry import Assignment, Done, succeeded
 from foliot.services import jobs, workers
@@ -349,3 +351,49 @@ async def test_one_report_that_cannot_be_stored_spoils_no_other(
     await desk.reporter.step()
     assert sorted(statuses(owner), key=str) == [None, "succeeded", "succeeded"]
     assert owner.execute("SELECT last_error->>'code' FROM foliot.ready").fetchall() == [("report_refused",)]
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("not even this")
+
+
+class Mumbling:
+    """A handler that says of its end what nobody can store, or nothing that anybody could say."""
+
+    def __init__(self, end: Callable[[], Done]) -> None:
+        self.end = end
+
+    async def run(self, assignment: Assignment) -> Done:
+        return self.end()
+
+    async def close(self) -> None:
+        pass
+
+
+def unspeakable() -> Done:
+    raise Unspeakable
+
+
+def wrong_code() -> Done:
+    code: Any = 42  # as of `Fail("It broke.", code=42)`
+    return Done(Failed(RunError(code, "It broke.")))
+
+
+@pytest.mark.parametrize("end", [unspeakable, wrong_code])
+async def test_an_attempt_whose_end_cannot_be_told_fails_and_gives_its_permit_back(
+    database: Database,
+    clock: ManualClock,
+    workspace: WorkspaceId,
+    owner: Owner,
+    desk: Desk,
+    end: Callable[[], Done],
+) -> None:
+    await make_ready(database, clock, workspace, 2)
+    worker = Worker(desk.link, {"python": Mumbling(end)}, desk.reporter, 1)
+    for _ in range(2):
+        await worker.step()
+        await desk.work_off(1)
+    assert worker.working_on() == []
+    told = owner.execute("SELECT last_error ->> 'code' FROM foliot.ready").fetchall()
+    assert told == [("untold",), ("untold",)]

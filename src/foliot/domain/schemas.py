@@ -5,6 +5,7 @@ first: with all references followed it must be finite, and small.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,12 @@ _ELSEWHERE = frozenset(
     {"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor"}
 )
 
+_OLD = re.compile("draft-0?[0-5]\\b")
+
+
+class TooHeavy(Exception):
+    """Its weight cannot be told, or is more than is taken."""
+
 
 def problem_of(schema: Mapping[str, Any]) -> str | None:
     """Why it is not taken; None where it is."""
@@ -24,23 +31,40 @@ def problem_of(schema: Mapping[str, Any]) -> str | None:
     size = len(json.dumps(schema).encode())
     if size > MOST_BYTES:
         return f"The schema has {size:,} bytes as JSON; the most is {MOST_BYTES:,}."
+    try:
+        weight_of(schema)
+    except TooHeavy as error:
+        return str(error)
+    return None
+
+
+def weight_of(schema: Mapping[str, Any]) -> int:
+    """Its parts, those behind a reference counted each time. Raises TooHeavy."""
     weight, waiting = 0, [schema]
     while waiting:
         part = waiting.pop()
         weight += 1
         if weight > HEAVIEST:
-            return f"The schema refers to itself, or has more than {HEAVIEST:,} parts with all references followed."
+            raise TooHeavy(
+                f"The schema refers to itself, or has more than {HEAVIEST:,} parts with all references followed."
+            )
         if isinstance(part, Mapping):
             if named := _ELSEWHERE & part.keys():
-                return f"The schema has {min(named)}; only $ref into its own parts is followed."
+                raise TooHeavy(f"The schema has {min(named)}; only $ref into its own parts is followed.")
+            if isinstance(draft := part.get("$schema"), str) and _OLD.search(draft):
+                raise TooHeavy(
+                    "The schema is of a draft before the sixth, in which `id` changes what $ref means."
+                )
             if (reference := part.get("$ref")) is not None:
                 if not isinstance(reference, str) or not reference.startswith("#/"):
-                    return "The schema has a $ref that does not lead into its own parts."
+                    raise TooHeavy("The schema has a $ref that does not lead into its own parts.")
+                if "%" in reference:  # it leads somewhere, and not to where it would be followed here
+                    raise TooHeavy("The schema has a $ref with a percent sign; write the name as it is.")
                 waiting.append(_at(schema, reference))
             waiting += part.values()
         elif isinstance(part, list):
             waiting += part
-    return None
+    return weight
 
 
 def _at(schema: Any, reference: str) -> Any:
@@ -48,7 +72,7 @@ def _at(schema: Any, reference: str) -> Any:
         name = word.replace("~1", "/").replace("~0", "~")
         if isinstance(schema, Mapping):
             schema = schema.get(name)
-        elif isinstance(schema, list) and name.isdigit() and int(name) < len(schema):
+        elif isinstance(schema, list) and name.isascii() and name.isdigit() and int(name) < len(schema):
             schema = schema[int(name)]
         else:
             return None

@@ -8,7 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-MOST_AT_ONCE = 32
+# A name whose servers never answer keeps a thread for longer than anybody waits for it: there are more than a courier or a worker can
+# ask for in that time, or one tenant's names would hold up those of all others.
+MOST_AT_ONCE = 256
 
 
 class Unresolved(Exception):

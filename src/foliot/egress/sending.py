@@ -23,6 +23,8 @@ CONNECT_WITHIN = 10.0  # seconds, for all addresses of a name together
 LEAST_TO_CONNECT = 2.0  # seconds, for each of them
 MOST_ADDRESSES = 8  # tried, of a name that has more
 KEPT = 64 * 1024  # bytes of an answer
+MOST_READ = 1024 * 1024  # bytes of all that comes back, what is no answer yet included
+LONGEST_REASON = 200  # characters of why there was no answer; what was sent instead may be quoted in it
 ALLOW = "An operator can allow it in FOLIOT_EGRESS_ALLOW, on every node, worker and host."
 
 
@@ -149,10 +151,44 @@ class _Pinned(httpcore2.AsyncNetworkBackend):
         *others, last = self._addresses
         for address in others:
             try:
-                return await self._network.connect_tcp(str(address), port, timeout=each)
+                return _Bounded(await self._network.connect_tcp(str(address), port, timeout=each))
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 continue
-        return await self._network.connect_tcp(str(last), port, timeout=each)
+        return _Bounded(await self._network.connect_tcp(str(last), port, timeout=each))
+
+
+class _Bounded(httpcore2.AsyncNetworkStream):
+    """Reads so much and no more: interim answers (1xx) and the small print of chunks could come without end, and faster than anybody
+    should read them.
+    """
+
+    def __init__(self, stream: httpcore2.AsyncNetworkStream, left: int = MOST_READ) -> None:
+        self._stream = stream
+        self._left = left
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        piece = await self._stream.read(max_bytes, timeout)
+        self._left -= len(piece)
+        if self._left < 0:
+            raise httpcore2.ReadError(f"it sent more than {MOST_READ // 1024} KiB and no end")
+        return piece
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> httpcore2.AsyncNetworkStream:
+        return _Bounded(await self._stream.start_tls(ssl_context, server_hostname, timeout), self._left)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
 
 
 async def _answer(response: httpcore2.Response, keep: int) -> Answer:
@@ -175,5 +211,5 @@ def _no_answer(error: Exception) -> NoAnswer:
         return NoAnswer("tls_failed", f"No secure connection to the target: {why}.")
     if isinstance(error, httpcore2.TimeoutException):
         return NoAnswer("http_failed", f"The target could not be connected to within {CONNECT_WITHIN:g} s.")
-    why = str(error).strip(". ") or type(error).__name__
+    why = str(error).strip(". ")[:LONGEST_REASON] or type(error).__name__
     return NoAnswer("http_failed", f"No answer from the target: {why}.")

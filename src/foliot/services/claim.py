@@ -82,6 +82,7 @@ async def claim_and(
     lease would cost every claim more than all claims lose by beginning again, one by one, where it happens.
     """
     for _ in range(MOST_ROUNDS):
+        turn = claimer.turns.last.get(claimer.queue, FIRST)
         try:
             async with _acting_for(database, claimer.workspace_id) as tx:
                 claimed, held = await _claim(tx, claimer)
@@ -89,6 +90,8 @@ async def claim_and(
                     return await then(tx, claimed)
         except OverlapFoundError:
             log.warning("claim.overlap_found", extra={"queue": claimer.queue})
+            # Whose turn it was, it is still: neighbours of such a job would otherwise be passed by for as long as it has one too many.
+            claimer.turns.last[claimer.queue] = turn
             claimer = replace(claimer, is_careful=True)
             continue
         if not held:

@@ -63,3 +63,4 @@ async def _close(tx: Tx, wanted: list[JobId], by: Actor) -> None:
     for lease in (await leases.lock(tx, await closing.leased(tx, list(rows)))).values():
         settling.end_leased(lease, Cancelled(), None)
     await settling.write()
+    await settling.give_back()

@@ -52,15 +52,14 @@ async def deliver(
             room.id, letter.kind, sender_of_job(letter.kind), letter.text, letter.run_id, letter.job_id
         )
         # Where two attempts meet, the second waits for the first at the room's row or at the run's message, and then finds it.
-        appended = await rooms.append(tx, new)
-        if appended is None:
+        sent = await rooms.append(tx, new)
+        if sent is None:
             found = await rooms.message_of_run(tx, letter.run_id)
             if found is None:
                 raise _no_room(letter)
             return Left(found, is_sent_on=False)
-        await check_room_for_messages(tx, quotas, appended.message)
-        is_sent_on = appended.has_webhook and await send_on(tx, appended.message)
-        return Left(appended.message, is_sent_on)
+        await check_room_for_messages(tx, quotas, sent)
+        return Left(sent, is_sent_on=await send_on(tx, sent))
 
 
 async def _room(tx: Tx, letter: Letter, quotas: Quotas) -> Room:

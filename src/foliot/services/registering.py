@@ -119,7 +119,8 @@ async def _register_host(tx: Tx, speaker: Speaker, hello: Hello, lease: timedelt
             f'The server "{held[0]}" is on the host "{held[1]}", which is online and speaks with a key of somebody else.',
             hint="Move it there by `foliot hosts move-server`, or stop that host first.",
         )
-    for name in dict.fromkeys(told.instances):
+    # In one order: two hosts that take over from each other must not wait in a ring.
+    for name in sorted(set(told.instances)):
         put = await hosts.put_instance(tx, speaker.workspace_id, host_id, name)
         if put is not None:
             instance_id, was = put

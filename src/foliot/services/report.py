@@ -77,8 +77,9 @@ async def _decide(tx: Tx, reports: Sequence[Report]) -> set[RunId]:
             else:
                 orphans.append((each, lease))
     await settling.write()
-    await _settle_orphans(tx, orphans)
     await wake_dependents(settling)
+    await settling.give_back()
+    await _settle_orphans(tx, orphans)
     return accepted
 
 

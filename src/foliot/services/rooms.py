@@ -149,12 +149,11 @@ async def post(
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         await _found(tx, caller, room_id)
         new = NewMessage(room_id, kind, sender_of(caller.holder.principal), text)
-        appended = await rooms.append(tx, new)
-        if appended is None:
+        sent = await rooms.append(tx, new)
+        if sent is None:
             raise no_such("room")
-        sent = appended.message
         await check_room_for_messages(tx, caller.quotas, sent)
-        is_sent_on = appended.has_webhook and await webhooks.send_on(tx, sent)
+        is_sent_on = await webhooks.send_on(tx, sent)
         told = {"room_id": str(room_id), "seq": sent.seq, "kind": kind.value}
         await note(tx, "message.posted", ("message", sent.id), caller.actor, after=told)
         return Posted(sent, is_sent_on)

@@ -169,6 +169,7 @@ async def cancel_run(
             answer = Cancelling.REQUESTED
         await settling.write()
         await wake_dependents(settling)
+        await settling.give_back()
         after = {"cancelling": answer.value, "reason": reason, "force": force}
         await note(tx, "run.cancelled", ("run", run_id), by, after=after)
         return answer

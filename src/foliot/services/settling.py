@@ -160,9 +160,13 @@ class Settling:
         await runs.end_standing(self.tx, self._standing)
         await timers.settle(self.tx, self._told)
         await jobs.move(self.tx, self._moves, BY)
-        await give_back(self.tx, self._permits)
-        self._told, self._frozen, self._standing, self._moves, self._permits = {}, [], [], [], []
+        self._told, self._frozen, self._standing, self._moves = {}, [], [], []
         self._put_back_runs, self._stopped = [], set()
+
+    async def give_back(self) -> None:
+        """Last of all, by whoever ended leases. A claim holds runs while it waits for the caps: who has the caps must want no more runs."""
+        permits, self._permits = self._permits, []
+        await give_back(self.tx, permits)
 
     def freeze_of(self, job_id: JobId, run_id: RunId, trigger: Trigger) -> Freeze | None:
         """The freeze that holds this run now. One that was asked for during a freeze, and so in spite of it, goes on."""

@@ -38,7 +38,9 @@ async def remove(tx: Tx, room_id: RoomId) -> None:
 
 
 async def send_on(tx: Tx, message: Message) -> bool:
-    """In the transaction that writes it, where its room may have a webhook: whether it is to be sent."""
+    """In the transaction that writes it: whether it is to be sent. Asked behind the lock of the room, which the writing may have waited
+    for: a webhook set meanwhile counts.
+    """
     found = await webhooks.lock(tx, message.room_id)
     if found is None or found.stopped_at is not None:
         return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 from uuid import UUID
 
 from foliot.domain.ids import JobId, MessageId, PrincipalId, RoomId, RunId
@@ -31,11 +30,6 @@ class NewMessage:
     text: str
     run_id: RunId | None = None
     job_id: JobId | None = None
-
-
-class Appended(NamedTuple):
-    message: Message
-    has_webhook: bool  # or had one a moment ago
 
 
 async def insert(tx: Tx, room: NewRoom) -> RoomId | None:
@@ -104,7 +98,7 @@ async def count(tx: Tx, most: int) -> int:
     return row["rooms"] if row else 0
 
 
-async def append(tx: Tx, message: NewMessage) -> Appended | None:
+async def append(tx: Tx, message: NewMessage) -> Message | None:
     """None where the room is gone, or where this run has its message already."""
     message_id = MessageId(tx.new_id())
     params = {
@@ -121,7 +115,7 @@ async def append(tx: Tx, message: NewMessage) -> Appended | None:
     row = await tx.fetch_one(sql.messages.append, params)
     if row is None:
         return None
-    sent = Message(
+    return Message(
         message_id,
         message.room_id,
         row["seq"],
@@ -132,7 +126,6 @@ async def append(tx: Tx, message: NewMessage) -> Appended | None:
         message.job_id,
         tx.now,
     )
-    return Appended(sent, row["has_webhook"])
 
 
 async def oldest_seq(tx: Tx, room_id: RoomId) -> int | None:

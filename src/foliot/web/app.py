@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from datetime import timedelta
-from operator import attrgetter
 
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
@@ -114,7 +113,6 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
-        generate_unique_id_function=attrgetter("name"),  # operation ids that clients can be made from
     )
     app.state.stopping = stopping
     app.state.database = database
@@ -138,7 +136,7 @@ def create_app(
             "/", welcome, methods=["GET", "HEAD"], response_class=HTMLResponse, include_in_schema=False
         )
         for room in (*NOUNS, openapi):
-            app.include_router(room.routes)
+            app.router.routes.extend(room.routes.routes)  # as they are: including would make each anew
     refuse_undeclared(app.routes)
     app.state.addresses = Addresses(app.routes)
     return app

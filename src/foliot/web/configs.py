@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
 import jsonschema_rs
 from pydantic import ValidationError
 
+from foliot.domain import schemas
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import WorkspaceId
 from foliot.handlers.configs import HANDING
@@ -20,6 +22,9 @@ from foliot.web.validation import field_problems
 from foliot.wire.shape import pointer
 
 MOST_TOLD = 20
+# Characters of a config, times parts of a schema: each may be compared with each, while everybody waits. What is more is left to the
+# worker; of what is less, but not little, only the first misfit is looked for, since all that there are would be gathered first.
+MOST_COMPARED, MOST_GATHERED = 20_000_000, 50_000
 _LINEAR = jsonschema_rs.RegexOptions(size_limit=1 << 20)  # patterns come from afar: none may take for ever
 
 
@@ -65,11 +70,15 @@ async def told_schema(database: Database, workspace_id: WorkspaceId, kind: str) 
 def _misfits(config: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Invalid]:
     """A secret may stand in the place of any value, and is known only when the job runs."""
     try:
+        compared = schemas.weight_of(schema) * len(json.dumps(config))
+        if compared > MOST_COMPARED:
+            return []
         validator = jsonschema_rs.validator_for(dict(schema), offline=True, pattern_options=_LINEAR)
-    except (ValueError, jsonschema_rs.ReferencingError):
+    except (schemas.TooHeavy, ValueError, jsonschema_rs.ReferencingError):
         return []  # what a worker cannot say right is judged by the worker
+    errors = validator.iter_errors(dict(config)) if compared <= MOST_GATHERED else _first(validator, config)
     found: list[Invalid] = []
-    for error in validator.iter_errors(dict(config)):
+    for error in errors:
         if len(found) == MOST_TOLD:
             break
         if not _is_secret(_at(config, error.instance_path)):
@@ -80,8 +89,16 @@ def _misfits(config: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Inval
     return found
 
 
+def _first(validator: Any, config: Mapping[str, Any]) -> Iterator[jsonschema_rs.ValidationError]:
+    try:
+        validator.validate(dict(config))
+    except jsonschema_rs.ValidationError as error:
+        yield error
+
+
 def _at(config: Any, path: Sequence[str | int]) -> Any:
-    return reduce(lambda value, part: value[part], path, config)
+    """A name that is written in digits comes back as a number."""
+    return reduce(lambda value, part: value[str(part) if isinstance(value, dict) else part], path, config)
 
 
 def _is_secret(value: Any) -> bool:

@@ -5,6 +5,7 @@ whether its caller knows what it is about as it is (If-Match); then what FastAPI
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request, Response
@@ -124,7 +125,14 @@ def check_parameters(request: Request) -> None:
 
 
 def api_router(tag: str) -> APIRouter:
-    return APIRouter(prefix="/api/v1", tags=[tag], route_class=GuardedRoute, responses=_REFUSALS)
+    """Its routes are whole as they are made, and stand in an app as they are."""
+    return APIRouter(
+        prefix="/api/v1",
+        tags=[tag],
+        route_class=GuardedRoute,
+        responses=_REFUSALS,
+        generate_unique_id_function=attrgetter("name"),  # operation ids that clients can be made from
+    )
 
 
 def permission_of(route: Any) -> Permission | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
+from foliot.domain.errors import Invalid
 from foliot.handlers.confines import Confines, identity_of
 
 MIB = 1024 * 1024
@@ -28,3 +30,13 @@ def confines_of(given: Confining) -> Confines:
         given.command_file_size * MIB or None,
         given.command_processes or None,
     )
+
+
+def refuse_the_databases_user(confines: Confines, cluster: Path) -> None:
+    """Who has the user of a database has the database: its files, its memory, and the signals that stop it."""
+    user = confines.user
+    if user is not None and user.uid == cluster.stat().st_uid:
+        raise Invalid(
+            f"Commands are to run as {user.name or user.uid}, and so does the private PostgreSQL: they could read and stop it.",
+            hint="Name a user of their own in FOLIOT_COMMAND_USER, or use a database of your own with FOLIOT_DATABASE_URL.",
+        )

@@ -39,6 +39,7 @@ from foliot.web.rates import Rates
 from foliot.wiring.address import kept_address
 from foliot.wiring.chores import chores
 from foliot.wiring.collecting import collect_seldom
+from foliot.wiring.confining import confines_of, refuse_the_databases_user
 from foliot.wiring.ending import Ending
 from foliot.wiring.engine import Engine
 from foliot.wiring.home import (
@@ -70,6 +71,8 @@ def serve(settings: Settings, say: Say) -> None:
     configure_logs(settings)
     signals_end_it()
     with only_one(settings), listener(settings.host, settings.port) as listening, home(settings) as here:
+        if settings.allow_commands and here.server is not None:
+            refuse_the_databases_user(confines_of(settings), here.server.cluster)
         _, facts = bring_up_to_date(here)
         try:
             collect_seldom()

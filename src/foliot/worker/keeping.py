@@ -90,23 +90,27 @@ class Keeping:
         return sent
 
     async def _store(self, given: Given, masks: Masks) -> str | None:
-        """What was wrong with it."""
+        """What was wrong with it. One bad file must not keep its run from being reported."""
         async with self._sending:
-            if masks:
-                data = await asyncio.to_thread(masked_file, masks, given.data, given.media_type)
-                given = replace(given, data=data)
-            for tried in range(1, TRIES + 1):
-                try:
-                    await self._link.artifact(given)
-                except Unavailable as error:
-                    if tried == TRIES:
-                        return error.message
-                    await asyncio.sleep(PAUSE)
-                except FoliotError as error:
-                    return error.message
-                except Exception as error:  # one bad file must not keep its run from being reported
-                    log.exception("artifact.not_kept", extra={"run": str(given.run_id)})
-                    return f"{type(error).__name__}: {error}"
-                else:
-                    break
+            try:
+                if masks:
+                    data = await asyncio.to_thread(masked_file, masks, given.data, given.media_type)
+                    given = replace(given, data=data)
+                await self._send(given)
+            except FoliotError as error:
+                return error.message
+            except Exception as error:
+                log.exception("artifact.not_kept", extra={"run": str(given.run_id)})
+                return f"{type(error).__name__}: {error}"
         return None
+
+    async def _send(self, given: Given) -> None:
+        for left in reversed(range(TRIES)):
+            try:
+                await self._link.artifact(given)
+            except Unavailable:
+                if not left:
+                    raise
+                await asyncio.sleep(PAUSE)
+            else:
+                return

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from contextvars import Context, copy_context
 from functools import partial
+from sys import getrefcount
 from typing import Any, Generic, TypeVar
 
 from foliot.clock import monotonic
@@ -54,6 +55,7 @@ class Lanes(Generic[T]):
         task: asyncio.Task[None] | None = asyncio.current_task()
         assert task is not None
         until = monotonic() + TURN
+        known_to = getrefcount(task)
         while self._waiting:
             piece, given_in = self._waiting.popleft()
             work, context = self._begin(piece), given_in.copy()
@@ -61,7 +63,8 @@ class Lanes(Generic[T]):
                 waits_for = context.run(work.send, None)
             except StopIteration:
                 self._width = 1
-                if task.cancelling() or monotonic() > until:
+                # Who has kept the task, as a timeout that was left open does, may cancel it when another is on it.
+                if task.cancelling() or getrefcount(task) > known_to or monotonic() > until:
                     return
             else:
                 self._width = min(2 * self._width, WIDEST)

@@ -62,9 +62,13 @@ def masked_file(masks: Masks, data: bytes, media_type: str) -> bytes:
     charset = charset_of(media_type)
     if charset is None:
         return data
-    charset, errors = charset.lower().replace("_", "-"), "strict"
-    if not charset.startswith(_WIDE):
-        charset, errors = "utf-8", "surrogateescape"
+    charset = charset.lower().replace("_", "-")
+    if charset.startswith(_WIDE):
+        data = _masked_as(masks, data, charset, "strict")
+    return _masked_as(masks, data, "utf-8", "surrogateescape")  # it need not be what it says
+
+
+def _masked_as(masks: Masks, data: bytes, charset: str, errors: str) -> bytes:
     try:
         text = data.decode(charset, errors)
     except (LookupError, UnicodeError):  # it is not what it says
@@ -74,10 +78,12 @@ def masked_file(masks: Masks, data: bytes, media_type: str) -> bytes:
 
 
 def _masked_pieces(masks: Masks, text: str) -> Iterator[str]:
-    held = ""
-    for at in range(0, len(text), PIECE):
-        held += text[at : at + PIECE]
-        if at + PIECE >= len(text):
+    held, at = "", 0
+    while True:
+        # As much again as could not be let go: what repeats a secret without end is then not read again for each piece of it.
+        until = at + max(PIECE, len(held))
+        held, at = held + text[at:until], until
+        if at >= len(text):
             yield masks.text(held)
             return
         joined = joined_lines(held)

@@ -263,6 +263,10 @@ class Worker:
         except asyncio.CancelledError:
             self._keeping.drop(key)
             return Done(attempt.why or HandedBack())
+        except Exception as error:  # noqa: BLE001  # what code says of its end may be anything; its permit must come back
+            kind = type(error).__name__
+            log.warning("attempt.untold", extra={"run": str(key[0]), "error": kind})
+            return failed("untold", f"It ended, but what it says of its end cannot be stored ({kind}).")
         return done
 
     async def _with_artifacts(self, key: Key, done: Done, masks: Masks) -> Done:

@@ -6,7 +6,7 @@ WITH place AS (
 INSERT INTO messages (workspace_id, room_id, seq, id, kind, sender, sender_id, text, run_id, job_id, sent_at)
 SELECT workspace_id, id, last_seq, %(id)s, %(kind)s, %(sender)s, %(sender_id)s, %(text)s, %(run_id)s, %(job_id)s, %(now)s FROM place
     ON CONFLICT (workspace_id, run_id) WHERE run_id IS NOT NULL DO NOTHING
-RETURNING seq, EXISTS (SELECT FROM webhooks WHERE webhooks.room_id = messages.room_id) AS has_webhook;
+RETURNING seq;
 
 -- name: after
 SELECT messages.room_id, messages.seq, messages.id, messages.kind, messages.sender, messages.sender_id, principals.name AS sender_name,

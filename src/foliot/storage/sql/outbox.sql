@@ -81,9 +81,9 @@ UPDATE outbox SET due_at = %(now)s
 
 -- name: hurry
 -- To another receiver, now, and with new patience: the first of a lane need not keep the pace of the old one. One that is being sent is
--- left to its courier.
-UPDATE outbox SET receiver = %(receiver)s, since = %(now)s, attempts = 0,
-       due_at = CASE WHEN leased_until > %(now)s OR due_at = 'infinity' THEN due_at ELSE %(now)s END
+-- taken from its courier: that the old receiver is gone must not stop the new one.
+UPDATE outbox SET receiver = %(receiver)s, since = %(now)s, attempts = 0, leased_until = NULL, fence = fence + 1,
+       due_at = CASE WHEN due_at = 'infinity' THEN due_at ELSE %(now)s END
  WHERE lane = %(lane)s AND ended_at IS NULL;
 
 -- name: end_lane
