@@ -45,6 +45,13 @@ def test_every_skip_reason_has_a_sentence_and_a_next_step() -> None:
     assert set(SENTENCES) == set(SkipReason)
 
 
+def test_a_run_whose_own_code_skipped_it_names_no_operator() -> None:
+    begun = a_record(RunStatus.SKIPPED, skip_reason=SkipReason.OPERATOR, started_at=at("11:00"))
+    told = explain_record(BOGOTA, begun)
+    assert "because its own code asked for that" in told.sentence
+    assert "audit" not in (told.next_step or "")
+
+
 def test_a_past_run_tells_how_it_ended() -> None:
     record = a_record(
         RunStatus.FAILED,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 
+import httpx2
 import pytest
 
-from foliot.sdk.errors import FoliotApiError, Unauthorized
+from foliot.sdk.errors import FoliotApiError, Unauthorized, unreachable
 from foliot.sdk.place import find
 
 
@@ -52,3 +54,9 @@ def test_a_slip_in_a_setting_of_the_server_does_not_stop_a_client(tmp_path: Path
     assert find(environ=environ, cwd=tmp_path).key == "key"
     with pytest.raises(FoliotApiError, match="FOLIOT_API_URL"):
         find(environ=environ | {"FOLIOT_API_URL": "ftp://x"}, cwd=tmp_path)
+
+
+def test_a_server_that_speaks_no_tls_is_told_as_one() -> None:
+    broken = httpx2.ConnectError("[SSL] record layer failure")
+    broken.__cause__ = ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number")
+    assert "does not speak TLS" in unreachable("https://127.0.0.1:8700", broken).message

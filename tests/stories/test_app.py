@@ -130,6 +130,7 @@ def test_a_decorated_function_whose_worker_is_killed_runs_again_under_the_same_r
 def test_an_app_that_cannot_be_loaded_is_told_by_name(serve: Any) -> None:
     serving = serve(FOLIOT_APP="nowhere:app", FOLIOT_LOG_FORMAT="json")
     serving.wait_for(r'"worker.failed".*nowhere:app cannot be loaded: ModuleNotFoundError')
+    serving.wait_for(r'"worker.died", "exit_code": 1,')  # it left by itself; an abort would be -6
 
 
 def test_a_worker_of_its_own_needs_a_database_that_others_can_reach(tmp_path: Path) -> None:

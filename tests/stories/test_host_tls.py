@@ -100,6 +100,11 @@ def test_a_file_without_certificates_is_told_as_one(tmp_path: Path, content: str
     assert (code, f"{file} has no certificates that can be read" in said) == (USAGE, True), said
 
 
+def test_an_address_without_its_scheme_is_told_as_one(tmp_path: Path) -> None:
+    code, said = refused(tmp_path, "--server", "127.0.0.1:9")
+    assert (code, "127.0.0.1:9 is no whole address" in said) == (USAGE, True), said
+
+
 def test_plain_http_to_another_machine_is_refused_unless_a_flag_allows_it(tmp_path: Path) -> None:
     code, said = refused(tmp_path, "--server", "http://192.0.2.1:8700")
     assert (code, "is not https" in said, "--insecure" in said) == (USAGE, True, True)

@@ -17,7 +17,7 @@ from foliot.domain.logs import MOST_LINES
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.handlers.command import CommandHandler
 from foliot.handlers.hearing import TAIL
-from foliot.handlers.kept import Bounds
+from foliot.handlers.kept import Bounds, Kept, Program
 from foliot.handlers.means import Means
 from foliot.handlers.registry import Assignment, Done
 from foliot.sdk.context import Context
@@ -194,6 +194,16 @@ async def test_a_cancelled_command_ends_with_everything_it_started(tmp_path: Pat
     task.cancel()
     await asyncio.wait([task])
     assert not any(is_alive(pid) for pid in pids)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_a_program_ends_though_nobody_reads_what_it_still_says(at_once: bool) -> None:
+    kept = await Kept.start(Program(["yes"]), stderr=asyncio.subprocess.PIPE)
+    said: Any = kept.process.stdout
+    await until(lambda: said._paused)  # more than the reader takes is there, and its end will never be seen
+    async with asyncio.timeout(20):
+        await kept.end(at_once=at_once)
+    assert not kept.is_alive
 
 
 async def test_nothing_outlives_a_command_that_has_ended(tmp_path: Path) -> None:

@@ -84,7 +84,8 @@ def type_page(found: JobTypeOut) -> RenderableType:
     ]
     head = Text.assemble((found.name, STRONG), f": {cell(found.description or 'no description').plain}")
     if not found.enabled:
-        head.append(f" Switched off here. {cell(found.disabled_reason or '').plain}", BAD)
+        why = f": {cell(found.disabled_reason).plain}" if found.disabled_reason else "."
+        head.append(f" Switched off here{why}", BAD)
     if not rows:
         return stacked(
             head, Text("What its config takes is not known." if schema is None else "It takes no config.")

@@ -59,6 +59,8 @@ def report_answer(error: FoliotApiError) -> Exit:
         hint = "Give another with --key-file or FOLIOT_API_KEY. Where all are lost, `foliot keys create --admin` makes one."
     if lone is not None and lone.message in {message, message.removesuffix(".")}:
         fields, hint = [], hint or lone.hint
+        if lone.pointer.startswith("/config/"):  # of its own fields a type's sentence says no name
+            message = f"{lone.pointer}: {message}"
     lines = [error_text(error.code, message, hint=hint)]
     for each in fields:
         lines += [f"  {clean(each.pointer)}: {clean(each.message)}"]

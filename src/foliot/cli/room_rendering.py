@@ -48,7 +48,9 @@ def room_page(room: RoomOut, newest: Sequence[MessageOut], zone: str, now: datet
     return stacked(cell(room.name, STRONG), told, *(message_line(each, zone) for each in newest))
 
 
-def delivery_list(deliveries: Sequence[DeliveryOut], now: datetime) -> RenderableType:
+def delivery_list(deliveries: Sequence[DeliveryOut], now: datetime, *, dead: bool) -> RenderableType:
+    if not deliveries and dead:
+        return Text("Nothing was given up.")
     if not deliveries:
         return Text("Nothing was sent. `foliot rooms webhook ROOM URL` sends what comes.")
     rows = [

@@ -176,7 +176,7 @@ def deliveries(
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(found, lambda: delivery_list(found, here.now), next_cursor=next_cursor)
+    here.show_list(found, lambda: delivery_list(found, here.now, dead=dead), next_cursor=next_cursor)
 
 
 @app.command()

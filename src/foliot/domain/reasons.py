@@ -55,3 +55,7 @@ AHEAD: dict[SkipReason, str] = {
     SkipReason.BLACKOUT: "a calendar of this job forbids running then",
     SkipReason.DST_GAP: "its local time does not exist on that day: the clocks jump over it",
 }
+BY_ITSELF = (
+    "its own code asked for that once it ran",
+    "The run's log may say more.",
+)  # what is told of `raise Skip`

@@ -10,7 +10,7 @@ from enum import StrEnum
 from foliot.domain.ids import RunId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import AttemptStatus, RunStatus
-from foliot.domain.reasons import SENTENCES
+from foliot.domain.reasons import BY_ITSELF, SENTENCES
 from foliot.domain.run import RunError, WaitsFor
 from foliot.domain.schedule import SkipReason
 from foliot.domain.schedule.zone import load_zone
@@ -102,6 +102,8 @@ def quote(job: Job, instant: datetime) -> str:
 
 def _skipped(job: Job, record: Recorded) -> Explanation:
     reason, next_step = SENTENCES[record.skip_reason or SkipReason.SCHEDULER_ERROR]
+    if record.skip_reason is SkipReason.OPERATOR and record.started_at is not None:
+        reason, next_step = BY_ITSELF
     when = "" if record.planned_for is None else f" of {quote(job, record.planned_for)}"
     sentence = f"The planned time{when} was skipped because {reason}."
     if record.planned_until is not None and record.planned_for is not None:

@@ -111,7 +111,9 @@ class Kept:
         return self.process.returncode is None
 
     async def ended(self) -> Ended:
-        """Once it is over with all that it had started. May be asked by several, and more than once."""
+        """Once it is over with all that it had started. May be asked by several, and more than once, but not while somebody
+        listens: what is not read by then is dropped.
+        """
         if self._over is None:
             self._over = asyncio.create_task(self._wait())
         return await asyncio.shield(self._over)
@@ -137,11 +139,21 @@ class Kept:
             line = await self._told.readline()
         except ConnectionError:
             line = b""
+        self._hear_no_more()
         await self.process.wait()
         self._orders.close()
         # The pipes would be closed in a later turn of the loop, which there may not be.
         self.process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001  # asyncio has no other door to it
         return _ended(line)
+
+    def _hear_no_more(self) -> None:
+        """Whoever listened has heard the end or has left. In Python 3.11 `wait` returns only once all pipes are at their end,
+        and one that is full and that nobody reads never is.
+        """
+        transport = self.process._transport  # type: ignore[attr-defined]  # noqa: SLF001  # asyncio has no other door to it
+        for stream in (1, 2):
+            if (pipe := transport.get_pipe_transport(stream)) is not None:
+                pipe.close()
 
 
 def _ended(line: bytes) -> Ended:

@@ -201,6 +201,8 @@ def _reason(error: Exception) -> str:
         if isinstance(inner, ExceptionGroup):
             inner = inner.exceptions[0]
         error = inner
+    if isinstance(error, ssl.SSLError):  # its errno is no number of the system's
+        return "what answers there does not speak TLS, or not as we do"
     if (
         isinstance(error, OSError) and error.errno and error.errno > 0
     ):  # asyncio puts words of its own into strerror

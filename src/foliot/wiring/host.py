@@ -172,6 +172,10 @@ def _handlers(orders: HostOrders, means: Means) -> dict[str, Handler]:
 
 
 def _refuse_plain_text(place: Place, *, insecure: bool) -> None:
+    if "://" not in place.url:
+        raise Invalid(
+            f"{place.url} is no whole address.", hint=f"Say how to speak to it, such as https://{place.url}."
+        )
     if place.is_local or insecure or place.url.startswith("https://"):
         return
     raise Invalid(

@@ -292,7 +292,8 @@ async def _own_line(orders: Orders) -> AsyncIterator[Link]:
 
 def _watch_the_parent(stop: Callable[[], None], hard_after: float) -> None:
     def watch() -> None:
-        while sys.stdin.buffer.read(1):
+        # Past the buffer of sys.stdin: Python aborts a process that ends while a thread holds the lock of that.
+        while os.read(sys.stdin.fileno(), 1):
             pass
         stop()
         pause(hard_after)
