@@ -67,6 +67,17 @@ def test_a_run_that_is_tried_again_says_when_and_why_and_only_once() -> None:
     )
 
 
+def test_a_try_whose_time_has_come_waits_for_a_worker() -> None:
+    again = {"number": 2, "at": NOW - timedelta(minutes=1), "why": "it failed"}
+    assert shown(next_attempt=again)["next try"] == "attempt 2, as soon as a worker takes it"
+
+
+def test_one_that_is_asked_to_stop_says_since_when_until_it_has() -> None:
+    asked_at = NOW - timedelta(seconds=5)
+    assert "5 s ago" in shown(status="running", cancel_requested_at=asked_at)["asked to stop"]
+    assert "asked to stop" not in shown(status="cancelled", cancel_requested_at=asked_at)
+
+
 def test_files_are_named_with_their_sizes_and_many_are_cut_short() -> None:
     files = [
         {

@@ -259,3 +259,10 @@ async def test_a_job_that_no_worker_could_run_is_written_and_says_so(town: Town)
     assert tried.json()["warnings"] == made.json()["warnings"]
     again = await town.ask("PUT", f"/jobs/{made.json()['id']}", json=made.json())
     assert again.status_code == 200, again.text
+
+
+async def test_a_type_that_nobody_knows_is_taken_for_the_one_that_was_meant(town: Town) -> None:
+    made = await town.make(type="commnd", config={})
+    assert made["warnings"] == [
+        'No live worker serves type "commnd" on queue "default". Did you mean "command"?'
+    ]

@@ -74,6 +74,7 @@ def run_page(run: RunOut, zone: str, now: datetime) -> RenderableType:
         (
             ("id", str(run.id)),
             ("status", outcome(run)),
+            ("asked to stop", _stopping(run, zone, now)),
             ("note", run.note),
             ("planned", when(run.planned_for, zone, now)),
             ("stands for", gap),
@@ -215,7 +216,15 @@ def _where(run: RunOut) -> str | None:
 
 def _next_try(run: RunOut, zone: str, now: datetime) -> str | None:
     planned = run.next_attempt
-    return None if planned is None else f"attempt {planned.number}, {when(planned.at, zone, now)}"
+    if planned is None:
+        return None
+    due = when(planned.at, zone, now) if planned.at > now else "as soon as a worker takes it"
+    return f"attempt {planned.number}, {due}"
+
+
+def _stopping(run: RunOut, zone: str, now: datetime) -> str | None:
+    asked_at = run.cancel_requested_at
+    return when(asked_at, zone, now) if asked_at is not None and run.status == "running" else None
 
 
 def _failure(run: RunOut) -> Text | None:

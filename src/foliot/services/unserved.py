@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from difflib import get_close_matches
 
 from foliot.domain.awaiting import how_to_do
 from foliot.domain.ids import WorkspaceId
@@ -68,7 +69,10 @@ async def hindrance(
         return f'Host {host.name} does no jobs of type "{kind}". {how_to_do(kind)}'
     if any(worker.serves(queue, kind) for worker in workers):
         return None
-    return f"{nobody_serves(queue, kind)} {remedy(queue, kind)}"
+    known = {OFF_BY_DEFAULT, *BRIDGED}.union(*(worker.types for worker in workers))
+    meant = [] if kind in known else get_close_matches(kind, sorted(known), n=1, cutoff=0.7)
+    do = f'Did you mean "{meant[0]}"?' if meant else remedy(queue, kind)
+    return f"{nobody_serves(queue, kind)} {do}"
 
 
 def nobody_serves(queue: str, kind: str) -> str:
