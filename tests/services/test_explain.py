@@ -16,7 +16,7 @@ from foliot.domain.policy import Backoff, Misfire, MisfireRule, Overlap, Overlap
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval, IntervalMode, Once
 from foliot.domain.telling import Explanation, Verdict
-from foliot.services import explain, history
+from foliot.services import explain, history, workers
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.given import BY_HAND, HOURLY, Owner, a_worker, claimed, done, job, ticked
@@ -174,6 +174,25 @@ async def test_a_run_that_nobody_serves_says_so_and_names_the_living(
     a_worker(owner, clock, "beta", ["mail"], ["http"])
     told = await explain_run(database, workspace, run_id)
     assert told.sentence == "Run 1 is ready and waits for a worker; it is number 1 of 1 in line."
+
+
+async def test_workers_that_have_no_room_are_the_reason(
+    database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
+) -> None:
+    job_id = await job(database, workspace, HOURLY)
+    await ticked(database, clock, HOUR)
+    run_id = await newest(database, workspace, job_id)
+    worker_id = await workers.register(database, "alpha", ["default"], ["http"], 2)
+    theirs = [(RunId(uuid4()), 1), (RunId(uuid4()), 1)]  # of whatever workspace
+    await workers.beat(database, worker_id, working_on=theirs)
+    told = await explain_run(database, workspace, run_id)
+    assert told.sentence == (
+        "Run 1 is ready, but all 2 places of the workers that serve it are taken; it is number 1 of 1 in line."
+    )
+    assert "start another" in (told.next_step or "")
+    await workers.beat(database, worker_id, working_on=theirs[:1])
+    told = await explain_run(database, workspace, run_id)
+    assert "waits for a worker" in told.sentence
 
 
 async def test_a_place_in_line_counts_only_ones_own_workspace_and_queue(

@@ -90,6 +90,18 @@ def explain_record(job: Job, record: Recorded, place: Place | None = None) -> Ex
             return _ran(job, record)
 
 
+def explain_crowded(record: Recorded, place: Place, places: int) -> Explanation:
+    """Ready, while the workers that could take it have all that they can do at once."""
+    taken = "the only place" if places == 1 else f"all {places} places"
+    return Explanation(
+        Verdict.WAITING,
+        f"Run {record.number} is ready, but {taken} of the workers that serve it {'is' if places == 1 else 'are'} taken{_where(place)}.",
+        _notes(record),
+        "It starts when one of those ends; raise the concurrency of a worker, or start another one, to do more at once.",
+        place,
+    )
+
+
 def quote(job: Job, instant: datetime) -> str:
     """An instant on the job's own wall clock, with its zone: `2027-01-05 06:00:00 America/Bogota (UTC-05:00)`."""
     zone = job.timetable.schedule.timezone

@@ -10,7 +10,7 @@ from foliot.domain.freezing import freeze_at
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import WaitsFor
 from foliot.domain.target import target_of
-from foliot.domain.telling import Explanation, Place, Recorded, Verdict, explain_record
+from foliot.domain.telling import Explanation, Place, Recorded, Verdict, explain_crowded, explain_record
 from foliot.services.asked_about import Asked
 from foliot.services.unserved import remedy
 from foliot.storage import explaining, hosts
@@ -92,8 +92,10 @@ async def _explain_ready(tx: Tx, asked: Asked, record: Recorded, ready: InReady)
     if ready.target is not None:
         return await _explain_bound(tx, asked, record, ready, workers)
     workers = [worker for worker in workers if worker.host_id is None]
-    if any(worker.serves(ready.queue, ready.type) for worker in workers):
+    if serving := [worker for worker in workers if worker.serves(ready.queue, ready.type)]:
         place = Place(WaitsFor.TURN, ready.ahead + 1, ready.line)
+        if all(worker.in_hand >= worker.capacity for worker in serving):
+            return explain_crowded(record, place, sum(worker.capacity for worker in serving))
         return explain_record(asked.job, record, place)
     return Explanation(
         Verdict.WAITING,

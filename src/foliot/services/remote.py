@@ -72,7 +72,9 @@ async def beat(
     """`working_on` is all it knows of, what it has still to report included: the rest of what it holds goes to others."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         found = await _found(tx, speaker, worker_id)
-        if found is None or not await workers.beat(tx, worker_id, tx.now + lease, is_draining=draining):
+        if found is None or not await workers.beat(
+            tx, worker_id, tx.now + lease, is_draining=draining, in_hand=len(working_on)
+        ):
             return Beat(is_alive=False)
         await hosts.seen(tx, worker_id, tx.now + lease)
         cancels = await workers.cancels(tx, worker_id)

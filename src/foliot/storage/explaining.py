@@ -76,6 +76,8 @@ class AliveWorker:
     types: tuple[str, ...]
     is_draining: bool
     host_id: HostId | None
+    capacity: int
+    in_hand: int
 
     def does(self, host_id: HostId, kind: str) -> bool:
         """Whether it does jobs of this type for that host."""
@@ -153,7 +155,13 @@ async def alive_workers(tx: Tx) -> list[AliveWorker]:
     rows = await tx.fetch(sql.explaining.workers, {"now": tx.now})
     return [
         AliveWorker(
-            row["name"], tuple(row["queues"]), tuple(row["types"]), row["is_draining"], row["host_id"]
+            row["name"],
+            tuple(row["queues"]),
+            tuple(row["types"]),
+            row["is_draining"],
+            row["host_id"],
+            row["capacity"],
+            row["in_hand"],
         )
         for row in rows
     ]

@@ -95,9 +95,17 @@ async def remote(
     return None if row is None else Remote(**row)
 
 
-async def beat(tx: Tx, worker_id: WorkerId, alive_until: datetime, *, is_draining: bool) -> bool:
+async def beat(
+    tx: Tx, worker_id: WorkerId, alive_until: datetime, *, is_draining: bool, in_hand: int
+) -> bool:
     """False where the worker has been given up for lost."""
-    params = {"id": worker_id, "alive_until": alive_until, "is_draining": is_draining, "now": tx.now}
+    params = {
+        "id": worker_id,
+        "alive_until": alive_until,
+        "is_draining": is_draining,
+        "in_hand": in_hand,
+        "now": tx.now,
+    }
     return await tx.execute(sql.workers.beat, params) == 1
 
 
