@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from foliot.domain.errors import Conflict, Denied, Invalid, Unavailable, WorkerGone
+from foliot.domain.errors import Conflict, Denied, Invalid, NotFound, Unavailable, WorkerGone
 from foliot.domain.ids import JobId, RunId, WorkerId
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed, HandedBack, Succeeded
@@ -142,6 +142,13 @@ async def test_a_key_that_is_not_for_workers_is_told_so_when_it_registers(served
     async with AsyncClient(served.url, served.key, retries=0) as client:
         with pytest.raises(Denied, match="scope worker"):
             await HttpLink(client, H1).register(["http"], 1)
+
+
+async def test_an_address_with_a_path_too_much_is_told_when_it_registers(served: Served) -> None:
+    async with AsyncClient(f"{served.url}/nope", served.key, retries=0) as client:
+        with pytest.raises(NotFound, match="takes no workers") as told:
+            await HttpLink(client, H1).register(["http"], 1)
+    assert "--server" in (told.value.hint or "")
 
 
 async def test_a_server_that_is_away_and_a_key_that_is_refused_later_are_waited_for(

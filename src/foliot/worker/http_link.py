@@ -11,7 +11,7 @@ from typing import Any, TypeVar, assert_never
 
 from foliot import __version__
 from foliot.domain.artifacts import MOST_BYTES, check_artifact
-from foliot.domain.errors import Conflict, Denied, FoliotError, Invalid, Unavailable, WorkerGone
+from foliot.domain.errors import Conflict, Denied, FoliotError, Invalid, NotFound, Unavailable, WorkerGone
 from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import (
     AskedRetry,
@@ -182,6 +182,11 @@ def _refusals_told() -> Iterator[None]:
         yield
     except (errors.Unauthorized, errors.Denied) as error:
         raise Denied(error.message, hint=error.hint) from error
+    except errors.NotFound as error:
+        raise NotFound(
+            "What answers at this address takes no workers, or has no such workspace.",
+            hint="--server is the address of the server alone, such as https://foliot.example.com.",
+        ) from error
     except errors.FoliotApiError as error:
         raise _translated(error) from error
 
