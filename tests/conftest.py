@@ -23,6 +23,11 @@ settings.register_profile("foliot", deadline=None, derandomize="CI" in os.enviro
 settings.load_profile("foliot")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first, so that nobody waits for them at the end."""
+    items.sort(key=lambda item: "simulation" not in item.path.parts)
+
+
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
     """Unlike pytest's own, reachable for the user that PostgreSQL runs as, and gone after the test."""
