@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from statistics import median
 
 from rich.console import Console
 from rich.table import Table
@@ -18,6 +19,7 @@ from bench.worker import ours, redis_rivals
 
 ON_THE_LOOP, IN_A_PROCESS = "bench.worker.functions:on_the_loop", "bench.worker.functions:plain"
 RUNNING = 10_000
+ROUNDS = 3
 BAR = 8_000  # runs a second; and no fewer than pgqueuer
 
 
@@ -39,8 +41,8 @@ def main() -> None:
     runs: int = parser.parse_args().runs
     load, figures = os.getloadavg()[0], Figures()
     with bench() as server:
+        measure_in_turn(server, figures, runs)
         measure_ours(server, figures, runs)
-        measure_beside(server, figures, runs)
     for key, measure, count in REDIS:
         jobs = min(count, runs)
         figures.add(key, measure(jobs), f"{jobs:,} jobs")
@@ -48,10 +50,34 @@ def main() -> None:
     merge(figures.found)
 
 
+def measure_in_turn(server: Bench, figures: Figures, runs: int) -> None:
+    """Ours and pgqueuer's one after the other, several times: a machine that slows down does so for both."""
+    found, theirs = [ours.measure(server, runs, ON_THE_LOOP)], []
+    try:
+        with rival() as installed:
+            batch = max(BATCHES, key=lambda size: installed.measure(server, runs, size).per_second)
+            for _ in range(ROUNDS):
+                theirs.append(installed.measure(server, runs, batch).per_second)
+                found.append(ours.measure(server, runs, ON_THE_LOOP))
+            many = {
+                size: installed.measure_procrastinate(server, min(3_000, runs), size).per_second
+                for size in (1, 10, 100)
+            }
+    except NotInstalledError as error:
+        print(f"pgqueuer and procrastinate were not measured: {error}", file=sys.stderr)
+    own, postgres = (median(each.cpu_us[side] for each in found) for side in (0, 1))
+    cost = f"each {own:.0f} us of the worker and {postgres:.0f} us of PostgreSQL"
+    told = f"{runs:,} async functions, median of {len(found)}; {cost}"
+    figures.add("worker_runs_per_s", median(each.per_second for each in found), told)
+    if theirs:
+        figures.add(
+            "pgqueuer_runs_per_s", median(theirs), f"{runs:,} jobs in batches of {batch}, in turn with ours"
+        )
+        size, best = max(many.items(), key=lambda each: each[1])
+        figures.add("procrastinate_runs_per_s", best, f"{min(3_000, runs):,} jobs, {size} at once")
+
+
 def measure_ours(server: Bench, figures: Figures, runs: int) -> None:
-    found = ours.measure(server, runs, ON_THE_LOOP)
-    cost = f"each {found.cpu_us[0]:.0f} us of the worker and {found.cpu_us[1]:.0f} us of PostgreSQL"
-    figures.add("worker_runs_per_s", found.per_second, f"{found.count:,} async functions; {cost}")
     found = ours.measure(server, min(5_000, runs), IN_A_PROCESS, ours.CHILDREN)
     figures.add(
         "worker_child_runs_per_s", found.per_second, f"{found.count:,} functions in {ours.CHILDREN} processes"
@@ -59,22 +85,6 @@ def measure_ours(server: Bench, figures: Figures, runs: int) -> None:
     beat = ours.measure_heartbeat(server, RUNNING)
     cost = f"{beat.own_cpu:.1f} ms of the worker and {beat.server_cpu:.1f} ms of PostgreSQL"
     figures.add("heartbeat_10k_ms", beat.took, f"{beat.runs:,} runs, one beat in 10 s; {cost}")
-
-
-def measure_beside(server: Bench, figures: Figures, runs: int) -> None:
-    try:
-        with rival() as installed:
-            batches = {size: installed.measure(server, runs, size).per_second for size in BATCHES}
-            size, best = max(batches.items(), key=lambda each: each[1])
-            figures.add("pgqueuer_runs_per_s", best, f"{runs:,} jobs in batches of {size}")
-            jobs = min(3_000, runs)
-            many = {
-                size: installed.measure_procrastinate(server, jobs, size).per_second for size in (1, 10, 100)
-            }
-            size, best = max(many.items(), key=lambda each: each[1])
-            figures.add("procrastinate_runs_per_s", best, f"{jobs:,} jobs, {size} at once")
-    except NotInstalledError as error:
-        print(f"pgqueuer and procrastinate were not measured: {error}", file=sys.stderr)
 
 
 REDIS: tuple[tuple[str, Callable[[int], float], int], ...] = (
