@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -184,3 +185,14 @@ async def test_who_follows_gets_what_was_there_and_what_comes_and_goes_on_where_
     assert again is not None
     assert [each.data["text"] for each in (first, second, again)] == ["one", "two", "two"]
     assert (first.event, first.id, again.id) == ("message", "1", "2")
+
+
+async def test_a_job_that_names_no_room_there_is_is_written_and_says_so(town: Town) -> None:
+    wanted = {"text": "hello", "room": "standup"}
+    made = await town.make(type="message", config=wanted)
+    told = "There is no room standup, or this job may not write in it. Its runs fail until there is one."
+    assert told in made["warnings"]
+    await room(town, key="standup")
+    assert told not in (await town.make(type="message", config=wanted))["warnings"]
+    elsewhere = await town.make(type="message", config={"text": "hello", "room": str(uuid4())})
+    assert any("There is no room" in each for each in elsewhere["warnings"])

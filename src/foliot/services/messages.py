@@ -56,7 +56,7 @@ async def deliver(
         if sent is None:
             found = await rooms.message_of_run(tx, letter.run_id)
             if found is None:
-                raise _no_room(letter)
+                raise _no_room(letter.room or room.id)
             return Left(found, is_sent_on=False)
         await check_room_for_messages(tx, quotas, sent)
         return Left(sent, is_sent_on=await send_on(tx, sent))
@@ -75,13 +75,23 @@ async def _room(tx: Tx, letter: Letter, quotas: Quotas) -> Room:
             found = await rooms.by_key(tx, key)
         assert found is not None, "the key is there, by us or by another attempt"
         return found
-    if isinstance(letter.room, str):
-        found = await rooms.by_key(tx, letter.room, agent)
-    else:
-        found = await rooms.get(tx, letter.room, agent)
+    found = await _named(tx, letter.room, agent)
     if found is None:
-        raise _no_room(letter)
+        raise _no_room(letter.room)
     return found
+
+
+async def _named(tx: Tx, room: RoomId | str, agent: PrincipalId | None) -> Room | None:
+    return await (rooms.by_key(tx, room, agent) if isinstance(room, str) else rooms.get(tx, room, agent))
+
+
+async def hindrance(
+    database: Database, workspace_id: WorkspaceId, job_id: JobId, room: RoomId | str
+) -> str | None:
+    """Why the messages of a job would not arrive as things stand, for who has just written it."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        found = await _named(tx, room, await _agent(tx, job_id))
+    return None if found is not None else f"{_no_room(room).message} Its runs fail until there is one."
 
 
 async def _agent(tx: Tx, job_id: JobId) -> PrincipalId | None:
@@ -90,8 +100,8 @@ async def _agent(tx: Tx, job_id: JobId) -> PrincipalId | None:
     return owner if found is not None and found.principal.is_agent else None
 
 
-def _no_room(letter: Letter) -> NotFound:
+def _no_room(room: RoomId | str) -> NotFound:
     return NotFound(
-        f"There is no room {letter.room}, or this job may not write in it.",
+        f"There is no room {room}, or this job may not write in it.",
         hint="Name a room by its id or key; without one, the job gets a room of its own.",
     )

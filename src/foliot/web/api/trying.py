@@ -8,13 +8,14 @@ from typing import Annotated, Any
 from fastapi import Query, Response
 from fastapi.responses import JSONResponse
 
-from foliot.domain.ids import JobId, RunId
-from foliot.services import Database, listing, rehearsing, trying, unserved
+from foliot.domain.ids import JobId, RoomId, RunId
+from foliot.services import Database, listing, messages, rehearsing, trying, unserved
 from foliot.services.access import Caller
 from foliot.services.hints import Announce, Hint
 from foliot.services.listing import StoredJob
 from foliot.services.trying import Act
 from foliot.web.present import etag, job_out, run_out, times_out
+from foliot.wire.instants import read_id
 from foliot.wire.jobs import JobOut
 from foliot.wire.shape import Shape
 from foliot.wire.trying import DifferenceOut, DryRunOut, MovedOut, RunDryRunOut
@@ -72,8 +73,12 @@ async def as_it_stands(db: Database, caller: Caller, job_id: JobId, response: Re
 async def warnings_of(db: Database, caller: Caller, record: StoredJob) -> list[str]:
     """For who has just written it: what stands in the way of its runs."""
     spec = record.definition.spec
-    found = await unserved.hindrance(db, caller.workspace_id, spec.queue, spec.type, spec.target)
-    return [] if found is None else [found]
+    found = [await unserved.hindrance(db, caller.workspace_id, spec.queue, spec.type, spec.target)]
+    if spec.type == "message" and isinstance(named := (record.definition.config or {}).get("room"), str):
+        room_id = read_id(named)
+        room = named if room_id is None else RoomId(room_id)
+        found.append(await messages.hindrance(db, caller.workspace_id, record.id, room))
+    return [each for each in found if each is not None]
 
 
 async def tried(db: Database, caller: Caller, act: Act, job_id: JobId | None = None) -> DryRunOut:
