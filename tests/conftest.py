@@ -17,6 +17,7 @@ from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, databases, pool_url
 
+LONGEST = ("test_simulation.py", "test_described.py")
 # Timings belong to bench/, not to tests: a busy machine must not fail one.
 # Whoever lands is not stopped by a discovery that has nothing to do with the change; everybody else explores by chance.
 settings.register_profile("foliot", deadline=None, derandomize="CI" in os.environ)
@@ -25,7 +26,7 @@ settings.load_profile("foliot")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first, so that nobody waits for them at the end."""
-    items.sort(key=lambda item: "simulation" not in item.path.parts)
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 @pytest.fixture
