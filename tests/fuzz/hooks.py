@@ -20,7 +20,8 @@ BEYOND_SCHEMA = (
     r"This (cursor|Last-Event-ID) is not one",  # only Foliot makes them
     r"ends after it starts|lies before|has passed|has gone by|in the future|now or later|at most 31 days",  # two instants, or one and now
     r"between the years 1970 and 9000",
-    r"is not (a time|an id|a duration)\.",  # `24h`, `yesterday` and `1h30m` are languages, and so are cron and words
+    r"is not (a time|a date|an id|a duration)\.",  # `24h`, `yesterday` and `1h30m` are languages, and so are cron and words
+    r"must be an address",  # and addresses
     r"a whole number, not a number",  # a JSON schema takes 60.0 for an integer
     r"These words say something else",  # a sentence against the fields beside it
     r"longer than nothing and at most|at most 100 years|has no fixed length",  # durations are text

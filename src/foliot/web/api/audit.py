@@ -24,7 +24,11 @@ async def list_audit(
     db: Db,
     actor: Annotated[
         str | None,
-        Query(max_length=200, pattern=r"^[\w.:@-]+$", description="A principal's id, or engine, operator."),
+        Query(
+            max_length=200,
+            pattern=r"^[A-Za-z0-9_.:@-]+$",
+            description="A principal's id, or engine, operator.",
+        ),
     ] = None,
     action: Annotated[
         str | None,
