@@ -73,75 +73,47 @@ def check_size(quotas: Quotas, name: str, value: Any) -> None:
 
 
 def check_jobs(quotas: Quotas, used: int) -> None:
-    """`used` counts the one that is about to be made."""
-    if quotas.jobs is not None and used > quotas.jobs:
-        raise QuotaExceeded(
-            f"This workspace has {used - 1:,} jobs, and may have {quotas.jobs:,}.",
-            quota="jobs",
-            limit=quotas.jobs,
-            used=used - 1,
-            hint="Archive jobs that are no longer needed, or ask the operator for more.",
-        )
+    """`used` counts the one that is about to be made, here and below."""
+    hint = "Archive jobs that are no longer needed, or ask the operator for more."
+    _check_count("jobs", quotas.jobs, used, f"This workspace has {used - 1:,} jobs, and may have", hint)
 
 
 def check_hosts(quotas: Quotas, used: int) -> None:
-    """`used` counts the one that is about to be made."""
-    if quotas.hosts is not None and used > quotas.hosts:
-        raise QuotaExceeded(
-            f"This workspace has {used - 1:,} hosts, and may have {quotas.hosts:,}.",
-            quota="hosts",
-            limit=quotas.hosts,
-            used=used - 1,
-            hint="Delete hosts that are gone with `foliot hosts delete`, or ask the operator for more.",
-        )
+    hint = "Delete hosts that are gone with `foliot hosts delete`, or ask the operator for more."
+    _check_count("hosts", quotas.hosts, used, f"This workspace has {used - 1:,} hosts, and may have", hint)
 
 
 def check_servers(quotas: Quotas, used: int) -> None:
-    """`used` counts those that are about to be made."""
-    if quotas.servers is not None and used > quotas.servers:
-        raise QuotaExceeded(
-            f"This workspace would have {used:,} server instances, and may have {quotas.servers:,}.",
-            quota="servers",
-            limit=quotas.servers,
-            used=used,
-            hint="Remove those that are gone with `foliot hosts remove-server`, or ask the operator for more.",
-        )
+    """They are made several at once, so what there would be is told."""
+    told = f"This workspace would have {used:,} server instances, and may have"
+    hint = "Remove those that are gone with `foliot hosts remove-server`, or ask the operator for more."
+    _check_count("servers", quotas.servers, used, told, hint, had=used)
 
 
 def check_rooms(quotas: Quotas, used: int) -> None:
-    """`used` counts the one that is about to be made."""
-    if quotas.rooms is not None and used > quotas.rooms:
-        raise QuotaExceeded(
-            f"This workspace has {used - 1:,} rooms, and may have {quotas.rooms:,}.",
-            quota="rooms",
-            limit=quotas.rooms,
-            used=used - 1,
-            hint="Delete rooms that are no longer needed, or ask the operator for more.",
-        )
+    hint = "Delete rooms that are no longer needed, or ask the operator for more."
+    _check_count("rooms", quotas.rooms, used, f"This workspace has {used - 1:,} rooms, and may have", hint)
 
 
 def check_messages(quotas: Quotas, used: int) -> None:
-    """`used` counts the one that is about to be written."""
-    if quotas.room_messages is not None and used > quotas.room_messages:
-        raise QuotaExceeded(
-            f"This room holds {used - 1:,} messages, and may hold {quotas.room_messages:,}.",
-            quota="room_messages",
-            limit=quotas.room_messages,
-            used=used - 1,
-            hint="Write in another room, or ask the operator for more; old messages make room when they are pruned.",
-        )
+    told = f"This room holds {used - 1:,} messages, and may hold"
+    hint = "Write in another room, or ask the operator for more; old messages make room when they are pruned."
+    _check_count("room_messages", quotas.room_messages, used, told, hint)
 
 
 def check_secrets(quotas: Quotas, used: int) -> None:
-    """`used` counts the one that is about to be made."""
-    if quotas.secrets is not None and used > quotas.secrets:
-        raise QuotaExceeded(
-            f"This workspace has {used - 1:,} secrets, and may have {quotas.secrets:,}.",
-            quota="secrets",
-            limit=quotas.secrets,
-            used=used - 1,
-            hint="Delete secrets that no job names any more, or ask the operator for more.",
-        )
+    hint = "Delete secrets that no job names any more, or ask the operator for more."
+    _check_count(
+        "secrets", quotas.secrets, used, f"This workspace has {used - 1:,} secrets, and may have", hint
+    )
+
+
+def _check_count(
+    quota: str, limit: int | None, used: int, told: str, hint: str, *, had: int | None = None
+) -> None:
+    if limit is not None and used > limit:
+        had = used - 1 if had is None else had
+        raise QuotaExceeded(f"{told} {limit:,}.", quota=quota, limit=limit, used=had, hint=hint)
 
 
 def _check_pace(quotas: Quotas, schedule: Schedule, now: datetime) -> None:
