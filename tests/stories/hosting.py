@@ -13,6 +13,7 @@ from uuid import UUID
 from foliot import Client
 from foliot.wire.jobs import JobOut
 from tests.stories.serving import FOLIOT, Speaking, wait_until
+from tests.stories.witness import Witness
 
 FAST = {"FOLIOT_WORKER_LEASE": "3", "FOLIOT_LOG_FORMAT": "json"}
 
@@ -30,10 +31,9 @@ class HostProcess(Speaking):
 
 
 @dataclass
-class Alpha:
+class Alpha(Witness):
     """An org with a server, a machine's folder, and the witness."""
 
-    folder: Path
     serve: Any
     data_dir: Path
     hosts: list[HostProcess] = field(default_factory=list)
@@ -76,23 +76,13 @@ class Alpha:
         return self.hosts[-1]
 
     def job(self, client: Client, call: str, **fields: Any) -> JobOut:
-        given = {"sink": str(self.folder / "sink"), "gate": str(self.folder / "gate")}
         least = {
             "type": "python",
             "config": {"call": f"errands:{call}"},
-            "payload": given,
+            "payload": self.given,
             "schedule": {"kind": "manual"},
         }
         return client.jobs.create({"name": call, "target": {"server": "pvp"}, **least, **fields})
-
-    def witnessed(self, what: str) -> list[tuple[str, int, int]]:
-        """(run, attempt, fence) of each execution that came this far."""
-        sink = self.folder / "sink"
-        lines = [line.split() for line in sink.read_text().splitlines()] if sink.exists() else []
-        return [(run, int(attempt), int(fence)) for word, run, attempt, fence in lines if word == what]
-
-    def open_gate(self) -> None:
-        (self.folder / "gate").touch()
 
 
 def wait_for(client: Client, run_id: UUID, status: str) -> Any:

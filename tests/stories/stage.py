@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -22,6 +21,7 @@ from foliot.services import jobs
 from foliot.services.hints import Hint, say
 from foliot.storage.tx import Database
 from tests.stories.serving import Serving, wait_until
+from tests.stories.witness import Witness
 
 SECOND = timedelta(seconds=1)
 EVERY_SECOND = Interval(SECOND)
@@ -30,29 +30,15 @@ FAST = {"FOLIOT_WORKER_LEASE": "3"}
 
 
 @dataclass
-class Stage:
+class Stage(Witness):
     """A database of its own, a folder with the jobs' code, and the witness."""
 
-    folder: Path
     config: EmbeddedConfig
     server: EmbeddedServer
 
     @property
     def url(self) -> str:
         return self.server.owner_url
-
-    @property
-    def given(self) -> dict[str, str]:
-        return {"sink": str(self.folder / "sink"), "gate": str(self.folder / "gate")}
-
-    def witnessed(self, what: str) -> list[tuple[str, int, int]]:
-        """(run, attempt, fence) of each execution that came this far."""
-        sink = self.folder / "sink"
-        lines = [line.split() for line in sink.read_text().splitlines()] if sink.exists() else []
-        return [(run, int(attempt), int(fence)) for word, run, attempt, fence in lines if word == what]
-
-    def open_gate(self) -> None:
-        (self.folder / "gate").touch()
 
     def create(
         self, call: str, schedule: Schedule | None = None, count: int = 1, limits: Limits = USUAL
