@@ -37,6 +37,7 @@ SENTENCES: dict[SkipReason, tuple[str, str]] = {
         "Add workers, raise the job's priority, or allow a later start.",
     ),
     SkipReason.HOST_OFFLINE: ("the host it must run on was offline", "Bring the host back, or let another host serve the job."),
+    # Reserved: the code is part of the API, but no path of the product records it.
     SkipReason.QUOTA: ("the workspace had used up its quota", "Raise the quota, or spread the schedule."),
     SkipReason.DST_GAP: (
         "its local time did not exist: the clocks jumped over it",
