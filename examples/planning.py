@@ -8,14 +8,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from uuid import UUID
 
+from foliot.domain.explain.records import quote
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Job, Timer
 from foliot.domain.lifecycle import JobStatus
-from foliot.domain.planning import plan
+from foliot.domain.planning.plan import plan
+from foliot.domain.planning.records import DueJob, EndWait, Gap, NewRun, Record, Skip
 from foliot.domain.policy import Misfire, MisfireRule
-from foliot.domain.records import DueJob, EndWait, Gap, NewRun, Record, Skip
 from foliot.domain.schedule import Cron, Timetable, planned_after
-from foliot.domain.telling import quote
 
 STOPPED = datetime(2027, 1, 4, 22, 5, tzinfo=UTC)
 BACK = datetime(2027, 1, 5, 6, 2, tzinfo=UTC)

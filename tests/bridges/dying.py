@@ -9,8 +9,8 @@ import sys
 from datetime import timedelta
 from typing import Any
 
-from foliot.handlers.bridging.notes import Notes
-from foliot.handlers.means import Engines
+from foliot.handlers.bridge.redis_notes import Notes
+from foliot.handlers.dependencies import Engines
 from foliot.storage.tx import Database
 from tests.bridges.engines import celery_broker
 from tests.bridges.station import station

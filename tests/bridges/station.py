@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
-from foliot.domain.handing import EVERYTHING, Handing
+from foliot.domain.bridge_policy import EVERYTHING, Handing
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
-from foliot.handlers.means import Engines, Means
-from foliot.handlers.reach import Reach
+from foliot.handlers.dependencies import Engines, Means
+from foliot.handlers.egress_policy import Reach
 from foliot.storage.tx import Database
 from foliot.worker.link import LocalLink
-from foliot.worker.logbook import Logbook
-from foliot.worker.reporting import Reporter
+from foliot.worker.log_buffer import Logbook
+from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 
 ALL = Handing(EVERYTHING, EVERYTHING)

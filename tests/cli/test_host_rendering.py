@@ -9,7 +9,7 @@ import pytest
 
 from foliot.cli.host_rendering import host_list, host_page
 from foliot.cli.hosts import label_of
-from foliot.cli.looks import drawn
+from foliot.cli.tables import drawn
 from foliot.domain.errors import Invalid
 from foliot.wire.hosts import HostOut, InstanceOut
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foliot.cli.exits import Exit
+from foliot.cli.exit_codes import Exit
 from foliot.cli.output import WIDEST_QUOTE, error_text, quote, report, table
 from foliot.domain.errors import (
     Conflict,

@@ -10,18 +10,18 @@ from uuid import UUID
 import pytest
 from rich.text import Text
 
+from foliot.cli.choices import JobStatus as JobStatusWord
+from foliot.cli.choices import Misfire, OnLost, Overlap
+from foliot.cli.choices import RunStatus as RunStatusWord
 from foliot.cli.event_rendering import event_line
 from foliot.cli.jobs.change_rendering import change_list
 from foliot.cli.jobs.rendering import created, job_list, next_times
-from foliot.cli.looks import cell, columns, drawn
 from foliot.cli.output import counted
 from foliot.cli.run_rendering import run_list
+from foliot.cli.tables import cell, columns, drawn
 from foliot.cli.times import about, lasting, read_moment, wall
-from foliot.cli.words import JobStatus as JobStatusWord
-from foliot.cli.words import Misfire, OnLost, Overlap
-from foliot.cli.words import RunStatus as RunStatusWord
 from foliot.domain.errors import Invalid
-from foliot.sdk.code.plan import Change
+from foliot.sdk.sync.plan import Change
 from foliot.wire.events import EventOut
 from foliot.wire.jobs import JobFields, JobOut, JobStatus
 from foliot.wire.runs import RunOut, RunStatus

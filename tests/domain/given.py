@@ -9,7 +9,7 @@ from uuid import UUID
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.job import Job, Timer
 from foliot.domain.lifecycle import JobStatus
-from foliot.domain.records import DueJob, EndWait, Gap, NewRun, Plan, Skip
+from foliot.domain.planning.records import DueJob, EndWait, Gap, NewRun, Plan, Skip
 from foliot.domain.schedule import Cron, Interval, Schedule, Timetable, planned_after
 
 MINUTE = timedelta(minutes=1)

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from foliot.domain.agenda import Agenda, Ahead, Fate, agenda
-from foliot.domain.freezing import After, Freeze
+from foliot.domain.freeze import After, Freeze
 from foliot.domain.ids import FreezeId
 from foliot.domain.schedule import (
     Absolute,

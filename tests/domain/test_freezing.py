@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from foliot.domain.errors import Invalid
-from foliot.domain.freezing import After, Freeze, freeze_at, next_change
+from foliot.domain.freeze import After, Freeze, freeze_at, next_change
 from foliot.domain.ids import FreezeId
 from tests.domain.given import at, ident
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from foliot.domain.definition import Rules, Spec
 from foliot.domain.ids import WorkspaceId
-from foliot.domain.ordinary import ordinary_plan
-from foliot.domain.planning import plan
+from foliot.domain.planning.fast_path import ordinary_plan
+from foliot.domain.planning.plan import plan
 from foliot.domain.policy import Limits, Misfire, MisfireRule, Overlap, OverlapRule
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Manual, Once, Schedule
 from tests.domain.given import DAY, HOUR, MINUTE, at, due, every, ident, job_id

@@ -7,13 +7,13 @@ from datetime import time, timedelta
 import pytest
 
 from foliot.domain.dependencies import Dependencies, Edge, EdgeFacts, Ended, Mode, When
-from foliot.domain.freezing import After, Freeze
+from foliot.domain.freeze import After, Freeze
 from foliot.domain.ids import FreezeId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus, RunStatus
-from foliot.domain.planning import ERROR_WAITS, plan, plan_error, plan_resume, plan_start
+from foliot.domain.planning.plan import ERROR_WAITS, plan, plan_error, plan_resume, plan_start
+from foliot.domain.planning.records import Gap, NewRun, Skip
 from foliot.domain.policy import Limits, Misfire, MisfireRule, Overlap, OverlapRule
-from foliot.domain.records import Gap, NewRun, Skip
 from foliot.domain.schedule import (
     Calendar,
     CalendarKind,

@@ -8,12 +8,13 @@ from datetime import datetime, time, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foliot.domain.freezing import After, Freeze
+from foliot.domain.freeze import After, Freeze
 from foliot.domain.ids import FreezeId
 from foliot.domain.lifecycle import JobStatus, RunStatus
-from foliot.domain.planning import plan, plan_resume
+from foliot.domain.planning.plan import plan, plan_resume
+from foliot.domain.planning.records import COUNTED_TO, DueJob, EndWait, Gap, NewRun, Plan, Skip
+from foliot.domain.planning.walk import MOST_RECORDS
 from foliot.domain.policy import Misfire, MisfireRule, Overlap, OverlapRule
-from foliot.domain.records import COUNTED_TO, DueJob, EndWait, Gap, NewRun, Plan, Skip
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import (
     Calendar,
@@ -29,7 +30,6 @@ from foliot.domain.schedule import (
     times_between,
 )
 from foliot.domain.starting import MayNot, may_start
-from foliot.domain.walking import MOST_RECORDS
 from tests.domain.given import DAY, HOUR, MINUTE, a_job, at, due, every, ident
 
 START = at("2027-03-13 00:00")  # New York's clocks jump the next night

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foliot.domain.policy import LONGEST_WAIT, MOST_RETRIES, Backoff, Retry
-from foliot.domain.retrying import GiveUp, NoRetry, RetryAt, after_failure
+from foliot.domain.settlement.retry import GiveUp, NoRetry, RetryAt, after_failure
 from tests.domain.given import at
 
 NOW = at("08:00")

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from foliot.domain.dependencies import On
 from foliot.domain.errors import IllegalMove
 from foliot.domain.job import Counters, Job, Timer
-from foliot.domain.judging import TIMED_OUT, WORKER_LOST, JobFacts
 from foliot.domain.lifecycle import (
     FAILURES,
     TERMINAL,
@@ -50,7 +49,8 @@ from foliot.domain.schedule import (
     Weekly,
     Window,
 )
-from foliot.domain.settlement import Promotion, Settlement, settle, then
+from foliot.domain.settlement.attempt_end import TIMED_OUT, WORKER_LOST, JobFacts
+from foliot.domain.settlement.settle import Promotion, Settlement, settle, then
 from tests.domain.given import HOUR, MINUTE, a_job, at, every, job_id, run_id
 
 NOW = at("08:00:30")

@@ -8,16 +8,16 @@ from uuid import UUID
 import pytest
 
 from foliot.domain.dependencies import On
-from foliot.domain.freezing import Freeze, freeze_holding
+from foliot.domain.freeze import Freeze, freeze_holding
 from foliot.domain.ids import FreezeId, JobId, RunId, WorkspaceId, made_at, uuid7
 from foliot.domain.job import Job, Timer
-from foliot.domain.judging import JobFacts
 from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.outcomes import Cancelled, Failed, HandedBack, Lost, Outcome
 from foliot.domain.policy import Limits, Retry
 from foliot.domain.run import RunError, RunFacts, Trigger, asked_at
 from foliot.domain.schedule import Cron, Otherwise, SkipReason, Timetable, Window
-from foliot.domain.settlement import Settlement, settle
+from foliot.domain.settlement.attempt_end import JobFacts
+from foliot.domain.settlement.settle import Settlement, settle
 from foliot.domain.starting import why_expired
 
 NOON = datetime(2027, 1, 15, 12, tzinfo=UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foliot.egress.target import Misleading, NotATarget, Target, read_target
+from foliot.egress.url import Misleading, NotATarget, Target, read_target
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from cryptography.x509.oid import NameOID
 
 from foliot.clock import SystemClock
 from foliot.domain.addresses import networks
-from foliot.egress.sending import Egress, NoAnswer, Outgoing
-from foliot.egress.target import read_target
+from foliot.egress.client import Egress, NoAnswer, Outgoing
+from foliot.egress.url import read_target
 from tests.egress.dns import name_server
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from foliot.domain.errors import DatabaseUnavailable
-from foliot.embedded import binaries, places
+from foliot.embedded import binaries, locations
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.record import Record
 from foliot.embedded.server import EmbeddedServer, start
@@ -138,17 +138,17 @@ def test_a_moved_data_directory_is_the_same_database(config: EmbeddedConfig, run
 def test_a_shared_folder_made_by_somebody_else_is_not_trusted(
     fresh: EmbeddedConfig, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "last_resorts", lambda uid: (folder / "last",))
+    monkeypatch.setattr(locations, "last_resorts", lambda uid: (folder / "last",))
     (folder / "state").mkdir()
     (folder / "bait").mkdir()
     (folder / "state" / "foliot").symlink_to(folder / "bait")
-    assert list(places.private_bases(fresh)) == [folder / "last"]
+    assert list(locations.private_bases(fresh)) == [folder / "last"]
     (folder / "state" / "foliot").unlink()
     (folder / "state" / "foliot").mkdir()
     (folder / "state" / "foliot").chmod(0o777)
-    assert list(places.private_bases(fresh)) == [folder / "last"]
+    assert list(locations.private_bases(fresh)) == [folder / "last"]
     (folder / "state" / "foliot").chmod(0o755)
-    assert next(places.private_bases(fresh)) == folder / "state" / "foliot"
+    assert next(locations.private_bases(fresh)) == folder / "state" / "foliot"
 
 
 def test_a_link_in_the_place_of_the_database_is_not_followed(fresh: EmbeddedConfig, folder: Path) -> None:

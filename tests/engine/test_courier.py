@@ -15,16 +15,18 @@ from typing import Any
 import psycopg
 import pytest
 
-from foliot.domain.delivering import PATIENCE, Answered, DeliveryState
+from foliot.domain.delivery import PATIENCE, Answered, DeliveryState
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import RoomId, WorkspaceId
 from foliot.domain.quotas import Quotas
-from foliot.egress.sending import Egress
+from foliot.egress.client import Egress
 from foliot.engine.courier import OF_ONE_RECEIVER
-from foliot.services import courier as services
-from foliot.services import rooms, secrets, setup, webhooks, workspaces
-from foliot.services.courier import Hands
-from foliot.services.rooms import Changes
+from foliot.services.identity import installation, workspaces
+from foliot.services.messaging import courier as services
+from foliot.services.messaging import rooms, webhooks
+from foliot.services.messaging.courier import Hands
+from foliot.services.messaging.rooms import Changes
+from foliot.services.secrets import secrets
 from foliot.storage.tx import Database
 from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
@@ -228,7 +230,7 @@ async def test_a_free_hand_goes_to_the_workspace_that_has_the_fewest(office: Off
 async def test_a_restored_installation_sends_nothing_until_it_is_released(office: Office) -> None:
     async with receiving() as receiver:
         await office.post(await office.room(receiver.url), "of last week")
-        await setup.hold_after_restore(office.database, "restored from monday.dump")
+        await installation.hold_after_restore(office.database, "restored from monday.dump")
         await work(office.courier())
     assert receiver.came == []
 

@@ -14,15 +14,16 @@ from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkerId, WorkspaceId
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.schedule import Interval
-from foliot.services import jobs, workers
-from foliot.services.claim import Turns, claim
-from foliot.services.report import Report, report
-from foliot.services.setup import first_start
-from foliot.services.sweep import Swept, sweep
-from foliot.services.tick import tick
-from foliot.storage import workers as stored
-from foliot.storage.leases import Claimed
+from foliot.services.identity.installation import first_start
+from foliot.services.jobs import jobs
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.settlement.sweep import Swept, sweep
+from foliot.services.workers import workers
+from foliot.services.workers.claim import Turns, claim
+from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database, Role
+from foliot.storage.workers import workers as stored
 from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 from tests.race.blocked import BLOCKED

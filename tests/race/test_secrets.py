@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from foliot.domain.errors import Conflict, Invalid
-from foliot.services import jobs, master_key, secrets
-from foliot.services.vault import Vault
+from foliot.services.jobs import jobs
+from foliot.services.secrets import master_key, secrets
+from foliot.services.secrets.vault import Vault
 from foliot.testing.actors import TEST
 from foliot.testing.keys import InMemory, a_vault
 from tests.race.hands import Hands

@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from foliot.domain.schedule import Cron
-from foliot.services.backfill import backfill
-from foliot.services.editing import edit
-from foliot.services.job_moves import archive, pause, purge, resume
-from foliot.services.run_verbs import run_now, skip_next
-from foliot.services.tick import Ticked, tick
+from foliot.services.jobs.job_edits import edit
+from foliot.services.jobs.job_status import archive, pause, purge, resume
+from foliot.services.runs.backfill import backfill
+from foliot.services.runs.run_control import run_now, skip_next
+from foliot.services.scheduling.tick import Ticked, tick
 from foliot.testing.actors import BEN
 from tests.race.hands import Hands
 from tests.services.shop import MINUTE, Shop, definition

@@ -11,14 +11,15 @@ import pytest
 from foliot import AsyncClient, Client, Foliot
 from foliot.domain.access import Actor
 from foliot.sdk import Conflict, Invalid, Synced
-from foliot.sdk.asynchronous.syncing import sync
-from foliot.sdk.code.entries import Entry, entry_of
-from foliot.services import workers, workspaces
-from foliot.services.job_types import TypeTold
+from foliot.sdk.asynchronous.sync import sync
+from foliot.sdk.sync.entries import Entry, entry_of
+from foliot.services.identity import workspaces
+from foliot.services.jobs.job_types import TypeTold
+from foliot.services.workers import workers
 from foliot.storage.tx import Database
 from foliot.wire.jobs import JobOut
 from foliot.wiring.apps import bring_up_to_date
-from foliot.wiring.books import ServiceBooks
+from foliot.wiring.job_sync import ServiceBooks
 from tests.sdk.conftest import Served
 
 HOOK = {"url": "https://example.test/hook"}

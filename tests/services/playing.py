@@ -10,15 +10,16 @@ from typing import Any
 from foliot.domain.access import Actor
 from foliot.domain.dependencies import Edge, Mode, On, When
 from foliot.domain.errors import Conflict, NotFound
-from foliot.domain.freezing import After, Running
+from foliot.domain.freeze import After, Running
 from foliot.domain.ids import FreezeId, JobId
 from foliot.domain.outcomes import Cancelled, HandedBack, Lost, Outcome, Succeeded, TimedOut
 from foliot.domain.policy import Breaker, BreakerAction, Limits, Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Otherwise, Window
-from foliot.services import freezes, limits
-from foliot.services.freezes import NewFreeze
-from foliot.services.tending import tend
-from foliot.storage.leases import Claimed
+from foliot.services.scheduling import freezes
+from foliot.services.scheduling.freezes import NewFreeze
+from foliot.services.settlement.waiting_runs import tend
+from foliot.services.workers import limits
+from foliot.storage.queue.leases import Claimed
 from tests.services.staging import BROKE, BROKE_FOR_GOOD, MANUAL, Stage
 
 MINUTE = timedelta(minutes=1)

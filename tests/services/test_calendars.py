@@ -21,8 +21,8 @@ from foliot.domain.schedule import (
     Otherwise,
     Weekly,
 )
-from foliot.services import calendars
-from foliot.services.expiry import expire, open_windows
+from foliot.services.jobs import calendars
+from foliot.services.settlement.expiry import expire, open_windows
 from foliot.testing.actors import ADA, EVE
 from tests.services.staging import BROKE, Stage
 

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from foliot.domain.schedule import Cron, Interval, Schedule
-from foliot.services import workers
-from foliot.services.report import Report, report
-from foliot.services.sweep import sweep
-from foliot.services.tending import tend
+from foliot.services.settlement.report import Report, report
+from foliot.services.settlement.sweep import sweep
+from foliot.services.settlement.waiting_runs import tend
+from foliot.services.workers import workers
 from tests.services.shop import MINUTE, SUCCEEDED, Shop
 
 pytestmark = pytest.mark.anyio

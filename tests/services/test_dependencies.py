@@ -13,13 +13,13 @@ from foliot.domain.ids import JobId
 from foliot.domain.outcomes import AskedRetry, AskedSkip, Cancelled, Succeeded
 from foliot.domain.policy import Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, SkipReason
-from foliot.services.dependencies import release_upstream, set_edges
-from foliot.services.dependents import wake_dependents
-from foliot.services.expiry import answer_gates, expire
-from foliot.services.loading import look_around
-from foliot.services.report import Report, report
-from foliot.services.settling import Settling
-from foliot.storage import timers
+from foliot.services.jobs.context_steps import look_around
+from foliot.services.jobs.dependency_steps import release_upstream, set_edges
+from foliot.services.settlement.dependent_steps import wake_dependents
+from foliot.services.settlement.expiry import answer_gates, expire
+from foliot.services.settlement.report import Report, report
+from foliot.services.settlement.settle_steps import Settling
+from foliot.storage.timers import timers
 from foliot.storage.tx import Role
 from foliot.testing.actors import TEST
 from tests.services.staging import BROKE_FOR_GOOD, MANUAL, Stage

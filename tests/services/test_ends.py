@@ -10,8 +10,9 @@ from foliot.domain.dependencies import Edge, On
 from foliot.domain.outcomes import Failed, HandedBack, Succeeded
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval, Manual
-from foliot.services import editing, jobs, run_verbs
-from foliot.services.report import Report, report
+from foliot.services.jobs import job_edits, jobs
+from foliot.services.runs import run_control
+from foliot.services.settlement.report import Report, report
 from foliot.testing.actors import ANA
 from tests.services.shop import MINUTE, Shop, definition
 
@@ -22,9 +23,9 @@ async def test_a_join_on_any_end_counts_a_cancelled_one(shop: Shop) -> None:
     one, other = await shop.job(Manual()), await shop.job(Manual())
     new = replace(definition(Manual(), name="join"), depends_on=(Edge(one, On.ANY), Edge(other, On.ANY)))
     await jobs.create(shop.database, shop.workspace, new, ANA)
-    run = await run_verbs.run_now(shop.database, shop.workspace, one, ANA)
-    await run_verbs.cancel_run(shop.database, shop.workspace, run, ANA)
-    await run_verbs.run_now(shop.database, shop.workspace, other, ANA)
+    run = await run_control.run_now(shop.database, shop.workspace, one, ANA)
+    await run_control.cancel_run(shop.database, shop.workspace, run, ANA)
+    await run_control.run_now(shop.database, shop.workspace, other, ANA)
     await shop.work()
     assert shop.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
 
@@ -64,7 +65,7 @@ async def test_a_run_that_an_edit_ends_wakes_who_waits_for_any_end(shop: Shop) -
     await shop.tick(MINUTE)
     shop.clock.advance(MINUTE)  # nobody ticks: closing the books plans the run that cancels the one in line
     hourly = definition(Interval(60 * MINUTE), rule="cancel_running")
-    await editing.edit(shop.database, shop.workspace, one, hourly, ANA)
+    await job_edits.edit(shop.database, shop.workspace, one, hourly, ANA)
     assert shop.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
     shop.balance()
 

@@ -11,10 +11,10 @@ import pytest
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.policy import Limits, Misfire, MisfireRule, Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, Window
-from foliot.services.expiry import expire, open_windows
-from foliot.services.freezes import NewFreeze, turn_on
-from foliot.services.limits import set_limit
-from foliot.services.unserved import Unserved, unserved
+from foliot.services.scheduling.freezes import NewFreeze, turn_on
+from foliot.services.settlement.expiry import expire, open_windows
+from foliot.services.workers.limits import set_limit
+from foliot.services.workers.unserved import Unserved, unserved
 from foliot.testing.actors import TEST
 from tests.services.staging import BROKE, Stage
 

@@ -9,14 +9,14 @@ import pytest
 
 from foliot.domain.dependencies import Edge, Mode
 from foliot.domain.errors import Conflict, Invalid, NotFound
-from foliot.domain.freezing import After, Running
+from foliot.domain.freeze import After, Running
 from foliot.domain.ids import FreezeId
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.policy import Misfire, MisfireRule, Overlap, OverlapRule
 from foliot.domain.schedule import Interval, IntervalMode
-from foliot.services.backfill import backfill
-from foliot.services.freezes import NewFreeze, hold, lift, page, preview, thaw, turn_on
-from foliot.services.limits import set_limit
+from foliot.services.runs.backfill import backfill
+from foliot.services.scheduling.freezes import NewFreeze, hold, lift, page, preview, thaw, turn_on
+from foliot.services.workers.limits import set_limit
 from foliot.testing.actors import ADA, TEST
 from tests.services.staging import BROKE, MANUAL, Stage
 

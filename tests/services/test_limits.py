@@ -9,7 +9,7 @@ import pytest
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId
 from foliot.domain.schedule import Interval
-from foliot.services.limits import list_limits, recount, set_limit
+from foliot.services.workers.limits import list_limits, recount, set_limit
 from foliot.testing.actors import TEST
 from tests.services.staging import BROKE, Stage
 

@@ -9,10 +9,11 @@ import pytest
 
 from foliot.domain.errors import Conflict, Unavailable
 from foliot.domain.ids import WorkspaceId
-from foliot.services import master_key, secrets, setup, workspaces
-from foliot.services.referring import Resolved, resolve
-from foliot.services.vault import Given, MasterKey, Sealed, Vault
-from foliot.storage import secrets as rows
+from foliot.services.identity import installation, workspaces
+from foliot.services.secrets import master_key, secrets
+from foliot.services.secrets.reference_steps import Resolved, resolve
+from foliot.services.secrets.vault import Given, MasterKey, Sealed, Vault
+from foliot.storage.content import secrets as rows
 from foliot.storage.tx import Database
 from foliot.testing.actors import TEST
 from foliot.testing.keys import InMemory, a_vault
@@ -80,7 +81,7 @@ async def test_a_wrong_key_is_told_with_the_names_it_cannot_read_and_seals_nothi
     told = {record.message: vars(record) for record in caplog.records}
     assert told["master_key.wrong"]["advice"] == master_key.GIVE_IT
     assert told["secrets.unreadable"]["names"] == ["default/s000", "default/s001"]
-    assert not master_key.opens_canary(wrong, await setup.state(database))
+    assert not master_key.opens_canary(wrong, await installation.state(database))
     with pytest.raises(Unavailable, match="do not open"):
         await secrets.create(database, wrong, workspace, "crm", "value", TEST)
     with pytest.raises(Conflict, match="do not open"):
@@ -94,7 +95,7 @@ async def test_a_forged_canary_opens_nothing(
     vault = a_vault(OLD)
     await master_key.begin(database, vault, makes=True)
     owner.execute("UPDATE foliot.installation SET id = gen_random_uuid()")
-    assert not master_key.opens_canary(vault, await setup.state(database))
+    assert not master_key.opens_canary(vault, await installation.state(database))
 
 
 async def test_rotation_seals_everything_of_every_workspace_anew_and_versions_stay(
@@ -201,7 +202,7 @@ async def test_what_is_damaged_is_left_as_it_is_and_keeps_nobody_from_the_rest(
 async def test_what_was_sealed_for_a_secret_is_no_canary(database: Database, workspace: WorkspaceId) -> None:
     vault = a_vault(OLD)
     await master_key.begin(database, vault, makes=True)
-    state = await setup.state(database)
+    state = await installation.state(database)
     assert state.canary is not None
     sealed = Sealed(OLD.id, state.canary)
     with pytest.raises(Exception, match=OLD.id):

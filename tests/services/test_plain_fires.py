@@ -11,9 +11,9 @@ import pytest
 from foliot.domain.ids import JobId
 from foliot.domain.policy import Limits, Overlap, OverlapRule
 from foliot.domain.schedule import ZONE_DATA_VERSION, Cron, Interval, Once, Schedule
-from foliot.services.tick import _tick, tick
-from foliot.storage import due
-from foliot.storage.fires import PlannedTwice
+from foliot.services.scheduling.tick import _tick, tick
+from foliot.storage.timers import due
+from foliot.storage.timers.fires import PlannedTwice
 from foliot.storage.tx import Role
 from tests.services.shop import MINUTE, Shop
 

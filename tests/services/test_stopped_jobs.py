@@ -13,10 +13,13 @@ from foliot.domain.outcomes import Failed, HandedBack, Lost, Outcome, TimedOut
 from foliot.domain.policy import Breaker, BreakerAction, Retry
 from foliot.domain.run import RunError, Trigger
 from foliot.domain.schedule import Interval, Manual
-from foliot.services import freezes, job_moves, jobs, limits, run_verbs
-from foliot.services.freezes import NewFreeze
-from foliot.services.report import Report, report
-from foliot.services.tending import tend
+from foliot.services.jobs import job_status, jobs
+from foliot.services.runs import run_control
+from foliot.services.scheduling import freezes
+from foliot.services.scheduling.freezes import NewFreeze
+from foliot.services.settlement.report import Report, report
+from foliot.services.settlement.waiting_runs import tend
+from foliot.services.workers import limits
 from foliot.testing.actors import ANA, BEN
 from tests.services.shop import MINUTE, Shop
 
@@ -27,15 +30,15 @@ AGAIN = Retry(delays=(MINUTE,), past_next=True)
 
 
 async def pause(shop: Shop, job_id: JobId) -> None:
-    await job_moves.pause(shop.database, shop.workspace, job_id, BEN)
+    await job_status.pause(shop.database, shop.workspace, job_id, BEN)
 
 
 async def resume(shop: Shop, job_id: JobId) -> None:
-    await job_moves.resume(shop.database, shop.workspace, job_id, BEN)
+    await job_status.resume(shop.database, shop.workspace, job_id, BEN)
 
 
 async def by_hand(shop: Shop, job_id: JobId) -> None:
-    await run_verbs.run_now(shop.database, shop.workspace, job_id, BEN)
+    await run_control.run_now(shop.database, shop.workspace, job_id, BEN)
 
 
 async def starts_only_after_its_resume(shop: Shop, job_id: JobId) -> None:
@@ -128,7 +131,7 @@ async def test_nothing_of_an_archived_job_is_tried_again(shop: Shop, outcome: Ou
     job_id = await shop.job(retry=AGAIN)
     await shop.tick(MINUTE)
     [run] = await shop.claim()
-    await job_moves.archive(shop.database, shop.workspace, job_id, BEN)
+    await job_status.archive(shop.database, shop.workspace, job_id, BEN)
     assert await shop.finish(run, outcome)
     assert shop.runs() == [("schedule", status, None)]
     shop.balance()

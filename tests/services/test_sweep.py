@@ -13,14 +13,15 @@ from foliot.domain.ids import WorkerId, WorkspaceId
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.policy import Limits, OnLost
 from foliot.domain.schedule import Interval
-from foliot.services import jobs, workers
-from foliot.services.claim import Claimer, Turns, claim
-from foliot.services.report import Report, report
-from foliot.services.sweep import CANCEL_GRACE, DEADLINE_SLACK, Swept, sweep
-from foliot.services.tick import tick
-from foliot.services.unserved import unserved
-from foliot.services.work import claim_work
-from foliot.storage.leases import Claimed
+from foliot.services.jobs import jobs
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.settlement.sweep import CANCEL_GRACE, DEADLINE_SLACK, Swept, sweep
+from foliot.services.workers import workers
+from foliot.services.workers.assignments import claim_work
+from foliot.services.workers.claim import Claimer, Turns, claim
+from foliot.services.workers.unserved import unserved
+from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock

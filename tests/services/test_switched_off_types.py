@@ -8,17 +8,18 @@ import pytest
 
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Conflict
+from foliot.domain.explain.records import Verdict
 from foliot.domain.ids import JobId
 from foliot.domain.policy import Backoff, Limits, Retry
 from foliot.domain.schedule import ZONE_DATA_VERSION, Interval
-from foliot.domain.telling import Verdict
-from foliot.services.backfill import backfill
-from foliot.services.explain import Answer, explain_instant
-from foliot.services.job_types import switch
-from foliot.services.limits import set_limit
-from foliot.services.run_verbs import retry_run, run_now
-from foliot.services.tending import tend
-from foliot.storage import due, job_types
+from foliot.services.jobs.job_types import switch
+from foliot.services.runs.backfill import backfill
+from foliot.services.runs.explain import Answer, explain_instant
+from foliot.services.runs.run_control import retry_run, run_now
+from foliot.services.settlement.waiting_runs import tend
+from foliot.services.workers.limits import set_limit
+from foliot.storage.jobs import job_types
+from foliot.storage.timers import due
 from foliot.storage.tx import Role
 from foliot.testing.actors import TEST
 from tests.services.staging import BROKE, MANUAL, Stage

@@ -8,8 +8,8 @@ import pytest
 
 from foliot.domain.policy import Limits
 from foliot.domain.schedule import Interval
-from foliot.services.freezes import NewFreeze, turn_on
-from foliot.services.tending import Tended, tend
+from foliot.services.scheduling.freezes import NewFreeze, turn_on
+from foliot.services.settlement.waiting_runs import Tended, tend
 from foliot.testing.actors import ADA
 from tests.services.staging import Stage
 

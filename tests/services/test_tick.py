@@ -12,8 +12,8 @@ from foliot.domain.definition import Definition, Spec
 from foliot.domain.dependencies import Edge, Mode
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.schedule import Cron, Interval, Manual
-from foliot.services import job_moves, jobs
-from foliot.services.tick import Ticked, tick
+from foliot.services.jobs import job_status, jobs
+from foliot.services.scheduling.tick import Ticked, tick
 from foliot.storage.tx import Database
 from foliot.testing.actors import ANA, TEST
 from foliot.testing.clock import ManualClock
@@ -142,13 +142,13 @@ async def test_a_job_that_fails_by_its_schedule_keeps_its_ready_runs_for_the_res
         raise ArithmeticError("no time today")
 
     with monkeypatch.context() as broke:
-        broke.setattr("foliot.services.tick.plan", broken)
+        broke.setattr("foliot.services.scheduling.tick.plan", broken)
         for _ in range(3):
             await shop.tick(10 * MINUTE)
     assert shop.status() == "failed"
     assert await shop.claim() == []
     assert shop.timer("live", "waiting") == (0, 1)
-    await job_moves.resume(shop.database, shop.workspace, job_id, ANA)
+    await job_status.resume(shop.database, shop.workspace, job_id, ANA)
     assert len(await shop.claim()) == 1
     shop.balance()
 

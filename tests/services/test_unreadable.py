@@ -8,7 +8,8 @@ from foliot.domain.definition import Definition, Spec
 from foliot.domain.dependencies import Edge, Mode
 from foliot.domain.ids import JobId
 from foliot.domain.schedule import Interval, Manual
-from foliot.services import jobs, run_verbs
+from foliot.services.jobs import jobs
+from foliot.services.runs import run_control
 from foliot.testing.actors import ANA, BEN
 from tests.services.shop import MINUTE, Shop
 
@@ -28,7 +29,7 @@ async def test_the_end_of_an_upstream_is_written_whoever_depends_on_it(shop: Sho
         job_id = (await jobs.create(shop.database, shop.workspace, behind, ANA)).id
         if name == "bad":
             spoil(shop, job_id)
-    await run_verbs.run_now(shop.database, shop.workspace, upstream, BEN)
+    await run_control.run_now(shop.database, shop.workspace, upstream, BEN)
     [run] = await shop.claim()
     if mode is Mode.GATE:
         await shop.tick(60 * MINUTE)

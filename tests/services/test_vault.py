@@ -10,7 +10,7 @@ import pytest
 
 from foliot.domain.errors import Conflict, Invalid, Unavailable
 from foliot.domain.ids import SecretId, WorkspaceId
-from foliot.services.vault import Given, MasterKey, Sealed, UnreadableError, Vault, purpose, read_keys
+from foliot.services.secrets.vault import Given, MasterKey, Sealed, UnreadableError, Vault, purpose, read_keys
 from foliot.testing.keys import InMemory, a_vault
 
 HERE, IT = WorkspaceId(uuid4()), SecretId(uuid4())

@@ -28,7 +28,7 @@ from foliot.domain.schedule import (
     Window,
 )
 from foliot.storage.codec import decode, encode
-from foliot.storage.definitions import definition_json, definition_of, rules_of, spec_text
+from foliot.storage.jobs.definitions import definition_json, definition_of, rules_of, spec_text
 
 NOW = datetime(2026, 11, 15, 10, 0, 0, 5, tzinfo=UTC)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from foliot.domain.handing import Handing
+from foliot.domain.bridge_policy import Handing
 from foliot.handlers import registry
-from foliot.handlers.reach import Reach
-from foliot.web.configs import check_config
+from foliot.handlers.egress_policy import Reach
+from foliot.web.mapping.handler_config import check_config
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.handlers import registry
-from foliot.handlers.bridges import NO_RESULTS
-from foliot.services.tick import tick
+from foliot.handlers.bridge_handlers import NO_RESULTS
+from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, job, problems
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind
-from foliot.services.vault import Given, MasterKey, Vault
+from foliot.services.secrets.vault import Given, MasterKey, Vault
 from foliot.storage.tx import Database
 from foliot.testing.keys import InMemory, a_vault
 from tests.web.conftest import Town, founded, job, problems

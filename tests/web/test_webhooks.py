@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from foliot.domain.access import MemberRole
-from foliot.domain.delivering import Answered
-from foliot.services import courier
-from foliot.services.courier import Hands
+from foliot.domain.delivery import Answered
+from foliot.services.messaging import courier
+from foliot.services.messaging.courier import Hands
 from foliot.testing.keys import a_vault
 from tests.web.conftest import Town, problems
 from tests.web.test_rooms import agent, post, room

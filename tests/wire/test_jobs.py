@@ -15,7 +15,7 @@ from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.policy import Backoff, BreakerAction, MisfireRule, OnLost, OverlapRule, RetentionMode
 from foliot.domain.run import Trigger
 from foliot.domain.schedule import DayMatch, Gap, IntervalMode, Manual, Otherwise, OverlapTime
-from foliot.web.translate import Ground, definition_of
+from foliot.web.mapping.definitions import Ground, definition_of
 from foliot.wire import jobs, runs, schedules
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from foliot.sdk.place import find
+from foliot.sdk.connection import find
 from foliot.wiring.address import kept_address
 
 URL = "http://127.0.0.1:12345"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from foliot.domain.errors import DatabaseUnavailable
-from foliot.wiring.home import Home, bring_up_to_date, keep_admin_key
+from foliot.wiring.database import Home, bring_up_to_date, keep_admin_key
 
 
 def test_a_node_on_an_up_to_date_database_needs_no_owner(login_url: str) -> None:

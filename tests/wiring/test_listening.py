@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from foliot.domain.errors import Conflict, Invalid
-from foliot.wiring.home import keep_admin_key
+from foliot.wiring.database import keep_admin_key
+from foliot.wiring.egress_policy import is_loopback
 from foliot.wiring.node import cannot_listen, listener, url_of
-from foliot.wiring.reach import is_loopback
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from foliot.domain.handing import EVERYTHING, Handing
+from foliot.domain.bridge_policy import EVERYTHING, Handing
 from foliot.settings import SettingsError, load
-from foliot.wiring.reach import LOOPBACK, egress_allow_of, handing_of
-from foliot.wiring.worker import orders_of
+from foliot.wiring.egress_policy import LOOPBACK, egress_allow_of, handing_of
+from foliot.wiring.worker_main import orders_of
 
 OWN = {"FOLIOT_DATABASE_URL": "postgresql://me@example.test/foliot"}
 

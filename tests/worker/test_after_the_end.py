@@ -10,13 +10,13 @@ import pytest
 from foliot.domain.ids import WorkspaceId
 from foliot.handlers.registry import Assignment, Done, succeeded
 from foliot.sdk.context import Context
-from foliot.services import artifacts, logs
+from foliot.services.runs import artifacts, logs
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from foliot.worker.keeping import TOO_LATE, Keeping
+from foliot.worker.artifact_upload import TOO_LATE, Keeping
 from foliot.worker.link import LocalLink
-from foliot.worker.logbook import Logbook
-from foliot.worker.reporting import Reporter
+from foliot.worker.log_buffer import Logbook
+from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 from tests.waiting import until
 from tests.worker.test_worker import make_ready

@@ -16,10 +16,10 @@ import pytest
 from foliot.domain.logs import MOST_LINES
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.handlers.command import CommandHandler
-from foliot.handlers.hearing import TAIL
-from foliot.handlers.kept import Bounds, Kept, Program
-from foliot.handlers.means import Means
+from foliot.handlers.dependencies import Means
+from foliot.handlers.output_stream import TAIL
 from foliot.handlers.registry import Assignment, Done
+from foliot.handlers.supervised_process import Bounds, Kept, Program
 from foliot.sdk.context import Context
 from tests.waiting import until
 from tests.worker.living import is_alive

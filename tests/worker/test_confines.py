@@ -13,11 +13,11 @@ import pytest
 from foliot.domain.errors import Invalid
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.handlers.command import CommandHandler
-from foliot.handlers.confines import Confines, identity_of
-from foliot.handlers.kept import Bounds
 from foliot.handlers.registry import Done
+from foliot.handlers.sandbox import Confines, identity_of
+from foliot.handlers.supervised_process import Bounds
 from foliot.settings import SettingsError, load
-from foliot.wiring.confining import confines_of, refuse_the_databases_user
+from foliot.wiring.sandbox import confines_of, refuse_the_databases_user
 from tests.worker.test_command import by
 
 pytestmark = pytest.mark.anyio

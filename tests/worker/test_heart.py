@@ -14,8 +14,8 @@ from foliot.clock import monotonic
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import RunId, WorkerId
 from foliot.engine.loop import Loop
-from foliot.services.workers import Beat
-from foliot.worker.heart import Heart
+from foliot.services.workers.workers import Beat
+from foliot.worker.heartbeat import Heart
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio

@@ -21,16 +21,16 @@ from foliot.domain.policy import Limits, Retry
 from foliot.domain.progress import Progress
 from foliot.domain.schedule import Once
 from foliot.handlers.python import PythonHandler
-from foliot.services import jobs
-from foliot.services.artifacts import Given
-from foliot.services.tick import tick
+from foliot.services.jobs import jobs
+from foliot.services.runs.artifacts import Given
+from foliot.services.scheduling.tick import tick
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from foliot.worker import keeping as rules
-from foliot.worker.keeping import Keeping
+from foliot.worker import artifact_upload as rules
+from foliot.worker.artifact_upload import Keeping
 from foliot.worker.link import LocalLink
-from foliot.worker.meter import Meter
-from foliot.worker.reporting import Reporter
+from foliot.worker.progress import Meter
+from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 from tests.waiting import until
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from foliot.worker import lanes
-from foliot.worker.lanes import Lanes
+from foliot.worker import task_lanes
+from foliot.worker.task_lanes import Lanes
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -155,7 +155,7 @@ async def test_a_piece_that_fails_ends_its_lane_and_no_other_piece() -> None:
 
 
 async def test_a_lane_that_has_had_its_turn_lets_the_loop_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "TURN", -1.0)
+    monkeypatch.setattr(task_lanes, "TURN", -1.0)
     order: list[str] = []
 
     async def work(piece: str) -> None:

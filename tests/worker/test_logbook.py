@@ -12,13 +12,13 @@ from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.logs import MOST_LINES
 from foliot.handlers.registry import Assignment, Done, succeeded
-from foliot.services import logs
-from foliot.services.logs import LogChunk
+from foliot.services.runs import logs
+from foliot.services.runs.logs import LogChunk
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.worker.link import LocalLink
-from foliot.worker.logbook import IDLE, SOON, Logbook
-from foliot.worker.reporting import Reporter
+from foliot.worker.log_buffer import IDLE, SOON, Logbook
+from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 from tests.waiting import until
 from tests.worker.test_worker import make_ready

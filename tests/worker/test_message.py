@@ -17,13 +17,15 @@ from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.quotas import Quotas
 from foliot.domain.rooms import Hook
 from foliot.domain.schedule import Manual
-from foliot.handlers.means import Means
+from foliot.handlers.dependencies import Means
 from foliot.handlers.message import MessageHandler
 from foliot.handlers.registry import Assignment, Done, load
 from foliot.sdk.context import Context
-from foliot.services import jobs
-from foliot.storage import keys, rooms, webhooks
-from foliot.storage.rooms import NewRoom
+from foliot.services.jobs import jobs
+from foliot.storage.content import rooms
+from foliot.storage.content.rooms import NewRoom
+from foliot.storage.identity import keys
+from foliot.storage.outbox import webhooks
 from foliot.storage.tx import Database, Role
 from foliot.testing.actors import TEST
 

@@ -9,7 +9,7 @@ import pytest
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.run import RunError
 from foliot.handlers.registry import Done, failed
-from foliot.worker.performing import MOST_MESSAGE, storable
+from foliot.worker.attempt import MOST_MESSAGE, storable
 
 
 @pytest.mark.parametrize("output", [None, 0, "x", {"a": [1.5, None]}, "\u2028 é"])

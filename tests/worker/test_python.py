@@ -15,7 +15,7 @@ import pytest
 from foliot.domain.logs import MOST_LINES
 from foliot.domain.outcomes import AskedRetry, AskedSkip, Failed, Succeeded
 from foliot.domain.schedule import SkipReason
-from foliot.handlers.means import Means
+from foliot.handlers.dependencies import Means
 from foliot.handlers.python import PythonHandler
 from foliot.handlers.registry import Assignment, Done, load
 from foliot.sdk.context import Context
@@ -234,7 +234,7 @@ async def test_endless_printing_is_bounded_and_ends_with_its_attempt(python: Pyt
         "os:system",
         "builtins:exec",
         "anyio:run_process",
-        "foliot.settings.loading:load",
+        "foliot.settings.load:load",
         "functions:os.environ.copy",
         "functions:asyncio.create_subprocess_shell",
     ],

@@ -15,17 +15,19 @@ from foliot.domain.masking import MASK
 from foliot.domain.policy import Backoff, Retry
 from foliot.domain.schedule import Interval
 from foliot.handlers.registry import Assignment, Done, succeeded
-from foliot.services import jobs, logs, secrets
-from foliot.services.tick import tick
-from foliot.services.vault import Vault
+from foliot.services.jobs import jobs
+from foliot.services.runs import logs
+from foliot.services.scheduling.tick import tick
+from foliot.services.secrets import secrets
+from foliot.services.secrets.vault import Vault
 from foliot.storage.tx import Database
 from foliot.telemetry import Hide, JsonLines
 from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 from foliot.testing.keys import a_vault
 from foliot.worker.link import LocalLink
-from foliot.worker.logbook import Logbook
-from foliot.worker.reporting import Reporter
+from foliot.worker.log_buffer import Logbook
+from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 from tests.waiting import until
 

@@ -20,16 +20,17 @@ from foliot.domain.policy import Limits
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval
 from foliot.handlers.registry import Assignment, Done, succeeded
-from foliot.services import jobs, workers
-from foliot.services.run_verbs import cancel_run
-from foliot.services.tick import tick
-from foliot.services.work import Work
-from foliot.services.workers import Beat
+from foliot.services.jobs import jobs
+from foliot.services.runs.run_control import cancel_run
+from foliot.services.scheduling.tick import tick
+from foliot.services.workers import workers
+from foliot.services.workers.assignments import Work
+from foliot.services.workers.workers import Beat
 from foliot.storage.tx import Database
 from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 from foliot.worker.link import LocalLink
-from foliot.worker.reporting import Reporter
+from foliot.worker.reporter import Reporter
 from foliot.worker.worker import AT_ONCE, Worker
 from tests.waiting import until
 

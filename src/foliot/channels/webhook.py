@@ -10,12 +10,12 @@ import asyncio
 from foliot import __version__
 from foliot.channels.message import message_out
 from foliot.clock import Clock, SystemClock
-from foliot.domain.delivering import Answered, Came, Unanswered
-from foliot.egress.answers import asked_to_wait, reason_of
-from foliot.egress.sending import AddressRefused, Answer, Egress, NoAnswer, Outgoing
-from foliot.egress.signing import UnfitSecret, signature_headers
-from foliot.egress.target import NotATarget, read_target
-from foliot.services.courier import LEASE, Parcel
+from foliot.domain.delivery import Answered, Came, Unanswered
+from foliot.egress.client import AddressRefused, Answer, Egress, NoAnswer, Outgoing
+from foliot.egress.responses import asked_to_wait, reason_of
+from foliot.egress.signatures import UnfitSecret, signature_headers
+from foliot.egress.url import NotATarget, read_target
+from foliot.services.messaging.courier import LEASE, Parcel
 from foliot.wire.rooms import MessageSent, RoomNamed
 
 WITHIN = LEASE.total_seconds() / 2  # for the whole exchange, names and connections included

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from foliot.cli.finding import job_called
-from foliot.cli.here import Here, asking
+from foliot.cli.job_lookup import job_called
+from foliot.cli.session import Here, asking
 from foliot.cli.times import local_zone, read_moment
 
 

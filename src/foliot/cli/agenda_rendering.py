@@ -8,8 +8,8 @@ from itertools import groupby
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import QUIET, SOON, STRONG, cell, columns, stacked
 from foliot.cli.output import counted
+from foliot.cli.tables import QUIET, SOON, STRONG, cell, columns, stacked
 from foliot.cli.times import lasting, relative, wall, walls, zone_named
 from foliot.wire.agenda import AgendaItemOut, AgendaOut
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from foliot.cli.here import Here, asking
 from foliot.cli.output import tell
-from foliot.cli.run_names import RunRef, run_called
+from foliot.cli.run_lookup import RunRef, run_called
+from foliot.cli.session import Here, asking
 from foliot.domain.errors import Conflict, Invalid
 
 app = typer.Typer(help="Files that a run kept.", no_args_is_help=True)

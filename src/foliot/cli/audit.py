@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.finding import job_called
-from foliot.cli.here import Form, Here, asking
+from foliot.cli.job_lookup import job_called
 from foliot.cli.members import member_called
 from foliot.cli.paging import All, Cursor, Limit, gathered
+from foliot.cli.session import Form, Here, asking
 from foliot.cli.times import local_zone, read_moment
 from foliot.domain.errors import Invalid, NotFound
 

@@ -8,9 +8,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from foliot.cli.holding_rendering import ENOUGH
-from foliot.cli.looks import QUIET, cell, columns
+from foliot.cli.tables import QUIET, cell, columns
 from foliot.cli.times import zone_named
-from foliot.sdk.code.plan import differences
+from foliot.sdk.sync.plan import differences
 from foliot.wire.audit import AuditOut
 
 MOST = 3  # fields that are told

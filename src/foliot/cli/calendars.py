@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.here import DryRun, Form, Here, Yes, asking, confirm
+from foliot.cli.input_files import text_of
 from foliot.cli.paging import All, Cursor, Limit, gathered
-from foliot.cli.reading import text_of
+from foliot.cli.session import DryRun, Form, Here, Yes, asking, confirm
 from foliot.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def delete(
 ) -> None:
     """Delete a calendar. Refused while jobs use it, unless --force."""
     from foliot.cli.dry_rendering import tried_calendar
-    from foliot.cli.looks import cell
+    from foliot.cli.tables import cell
 
     found = calendar_called(here.client, calendar)
     if dry_run:
@@ -131,7 +131,7 @@ def calendar_called(client: Client, called: str) -> CalendarOut:
 
 
 def _object(file: str) -> dict[str, object]:
-    from foliot.cli.code.yaml_text import read_yaml
+    from foliot.cli.apply.yaml_text import read_yaml
 
     found = read_yaml(text_of(file, "--file"), file)
     if not isinstance(found, dict):

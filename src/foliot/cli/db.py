@@ -32,9 +32,9 @@ def dump(
     pg_bindir: options.PgBindir = None,
 ) -> None:
     """Write the whole database to FILE, readable by you alone."""
-    from foliot.wiring import errands
+    from foliot.wiring import admin_tasks
 
-    errands.dump(options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), target)
+    admin_tasks.dump(options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), target)
     say(f"Wrote {target} ({_size(target)}).")
 
 
@@ -50,9 +50,9 @@ def restore(
     pg_bindir: options.PgBindir = None,
 ) -> None:
     """Put FILE back. Jobs then wait until `foliot db release` says what becomes of the times missed since."""
-    from foliot.wiring import errands
+    from foliot.wiring import admin_tasks
 
-    errands.restore(
+    admin_tasks.restore(
         options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), source, replace=replace
     )
     say(f"Restored {source}. No job runs until you choose:")
@@ -68,9 +68,9 @@ def release(
     pg_bindir: options.PgBindir = None,
 ) -> None:
     """Let jobs run again after a restore."""
-    from foliot.wiring import errands
+    from foliot.wiring import admin_tasks
 
-    errands.release(
+    admin_tasks.release(
         options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir),
         missed.value.replace("-", "_"),
     )

@@ -7,11 +7,11 @@ from datetime import datetime
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import STRONG, cell, columns, stacked
 from foliot.cli.output import counted
 from foliot.cli.run_rendering import called
+from foliot.cli.tables import STRONG, cell, columns, stacked
 from foliot.cli.times import local_zone, when
-from foliot.wire.trying import (
+from foliot.wire.dry_run import (
     CalendarDryRunOut,
     FreezeLiftOut,
     KeyDryRunOut,

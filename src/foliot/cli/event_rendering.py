@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from rich.text import Text
 
-from foliot.cli.looks import BAD, GOOD, QUIET, SOON, cell
+from foliot.cli.tables import BAD, GOOD, QUIET, SOON, cell
 from foliot.cli.times import zone_named
 from foliot.wire.events import EventOut
 

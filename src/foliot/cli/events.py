@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from foliot.cli.finding import job_called, who_is_who
-from foliot.cli.here import Form, Here, asking
+from foliot.cli.job_lookup import job_called, who_is_who
+from foliot.cli.session import Form, Here, asking
 from foliot.cli.times import local_zone
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from foliot.cli.here import Here, asking
+from foliot.cli.session import Here, asking
 from foliot.domain.errors import Invalid, NotFound
 
 

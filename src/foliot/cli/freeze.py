@@ -8,10 +8,10 @@ from uuid import UUID
 
 import typer
 
-from foliot.cli.finding import job_called
-from foliot.cli.here import DryRun, Here, Yes, asking, confirm
+from foliot.cli.job_lookup import job_called
 from foliot.cli.output import counted
 from foliot.cli.paging import All, Cursor, Limit, gathered
+from foliot.cli.session import DryRun, Here, Yes, asking, confirm
 from foliot.cli.times import local_zone, read_moment
 from foliot.domain.errors import Conflict, Invalid, NotFound
 
@@ -115,7 +115,7 @@ def off(
 ) -> None:
     """End a freeze now. What it held goes on as its --after said."""
     from foliot.cli.dry_rendering import tried_lift
-    from foliot.cli.looks import cell, stacked
+    from foliot.cli.tables import cell, stacked
 
     there = list(here.client.freezes.each())
     chosen = there if everything else [_the_one(there, freeze)]

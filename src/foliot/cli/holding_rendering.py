@@ -8,8 +8,8 @@ from datetime import datetime
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import QUIET, SOON, STRONG, cell, columns, facts, stacked
 from foliot.cli.output import counted
+from foliot.cli.tables import QUIET, SOON, STRONG, cell, columns, facts, stacked
 from foliot.cli.times import relative, walls, when
 from foliot.wire.calendars import AbsoluteRule, CalendarOut, CalendarUser, CronRule, WeeklyRule
 from foliot.wire.durations import write_duration

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from foliot.cli import options
-from foliot.cli.here import KeyFile, key_in
 from foliot.cli.hosts import label_of
+from foliot.cli.session import KeyFile, key_in
 
 DEFAULT_PERMITS = 16
 

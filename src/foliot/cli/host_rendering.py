@@ -8,8 +8,8 @@ from datetime import datetime
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import BAD, GOOD, QUIET, SOON, cell, columns, facts
 from foliot.cli.output import counted
+from foliot.cli.tables import BAD, GOOD, QUIET, SOON, cell, columns, facts
 from foliot.cli.times import relative
 from foliot.wire.hosts import HostOut
 

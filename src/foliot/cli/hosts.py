@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.here import Here, Yes, asking, confirm
 from foliot.cli.paging import All, Cursor, Limit, gathered
+from foliot.cli.session import Here, Yes, asking, confirm
 from foliot.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def change(
 @asking
 def delete(here: Here, host: Called, force: Force = False, yes: Yes = False) -> None:
     """Delete a host that is gone, with its server instances."""
-    from foliot.cli.looks import cell
+    from foliot.cli.tables import cell
 
     found = host_called(here.client, host)
     confirm(f'Delete the host "{found.name}"?', yes=yes)
@@ -112,7 +112,7 @@ def move_server(
 @asking
 def remove_server(here: Here, server: Instance, force: Force = False, yes: Yes = False) -> None:
     """Remove a server instance."""
-    from foliot.cli.looks import cell
+    from foliot.cli.tables import cell
 
     found = instance_called(here.client, server)
     confirm(f'Remove the server "{found.name}"?', yes=yes)

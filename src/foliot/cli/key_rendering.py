@@ -8,7 +8,7 @@ from datetime import datetime
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import BAD, GOOD, QUIET, SOON, STRONG, cell, columns, facts, stacked
+from foliot.cli.tables import BAD, GOOD, QUIET, SOON, STRONG, cell, columns, facts, stacked
 from foliot.cli.times import local_zone, relative, when
 from foliot.wire.identity import KeyOut, MeOut
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foliot.cli import options
-from foliot.cli.here import DryRun, Here, Yes, asking, confirm
 from foliot.cli.members import member_called
 from foliot.cli.output import counted, say, tell
 from foliot.cli.paging import All, Cursor, Limit, gathered
+from foliot.cli.session import DryRun, Here, Yes, asking, confirm
 from foliot.cli.times import local_zone, read_moment
 from foliot.domain.errors import Invalid, NotFound
 
@@ -87,10 +87,10 @@ def create(
             raise Invalid(
                 "--admin makes a key that may everything, for ever.", hint="Leave out the other flags."
             )
-        from foliot.wiring import errands
+        from foliot.wiring import admin_tasks
 
         found = options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir)
-        secret = errands.create_admin_key(found, name)
+        secret = admin_tasks.create_admin_key(found, name)
         tell("This key is shown once and stored only as a hash. Keep it safe:")
         say(secret)
         return
@@ -106,7 +106,7 @@ def create(
         return
     made = here.client.keys.create(name, principal=principal, scopes=scopes, expires_at=ends)
     here.note("This key is shown once and stored only as a hash. Keep it safe:")
-    from foliot.cli.looks import cell
+    from foliot.cli.tables import cell
 
     here.show(made, lambda: cell(made.secret))
 
@@ -125,7 +125,7 @@ def revoke(
     dry_run: DryRun = False,
 ) -> None:
     """End a key, everywhere within five seconds. Keys that were made with it go on, unless --made-too."""
-    from foliot.cli.looks import cell
+    from foliot.cli.tables import cell
 
     found = _key(here.client, key, is_revoked=None if made_too else False)
     if dry_run:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from foliot.cli.here import DryRun, Here, asking
+from foliot.cli.session import DryRun, Here, asking
 
 app = typer.Typer(help="Limits: how many runs are under way at once.", no_args_is_help=True)
 Key = Annotated[
@@ -47,7 +47,7 @@ def set_limit(
 def remove(here: Here, key: Key = None, dry_run: DryRun = False) -> None:
     """Take a limit away. What waited for it goes on."""
     from foliot.cli.limit_rendering import limit_line, of
-    from foliot.cli.looks import cell
+    from foliot.cli.tables import cell
 
     if dry_run:
         seen = here.client.limits.would_remove(key=key)

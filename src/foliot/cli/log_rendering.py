@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from foliot.cli.looks import BAD, QUIET, cell
+from foliot.cli.tables import BAD, QUIET, cell
 from foliot.cli.times import zone_named
 from foliot.wire.logs import LogLineOut
 

@@ -33,8 +33,8 @@ from foliot.cli import (
     workspaces,
 )
 from foliot.cli import settings as settings_command
-from foliot.cli.code import commands as code
-from foliot.cli.exits import MEANINGS, Exit
+from foliot.cli.apply import commands as code
+from foliot.cli.exit_codes import MEANINGS, Exit
 from foliot.cli.output import mute_stdout, report, report_answer, say
 from foliot.domain.errors import FoliotError
 from foliot.settings import SettingsError

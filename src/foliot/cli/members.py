@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.cli.here import DryRun, Here, Yes, asking, confirm
 from foliot.cli.paging import All, Cursor, Limit, gathered
+from foliot.cli.session import DryRun, Here, Yes, asking, confirm
 from foliot.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def change(
 def remove(here: Here, member: MemberRef, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Remove a member and revoke its keys. Its jobs stay, and the audit goes on naming it."""
     from foliot.cli.dry_rendering import tried_member
-    from foliot.cli.looks import cell
+    from foliot.cli.tables import cell
 
     found = member_called(here.client, member)
     if dry_run:

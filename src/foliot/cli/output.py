@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from foliot.cli.exits import Exit, exit_of, exit_of_answer
+from foliot.cli.exit_codes import Exit, exit_of, exit_of_answer
 from foliot.domain.errors import FoliotError, Mark, Unavailable
 from foliot.settings import SettingsError
 

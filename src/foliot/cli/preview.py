@@ -59,9 +59,9 @@ def preview(
 
     SCHEDULE is a cron expression in quotes, "0 9 * * 1-5", or words, "every weekday at 9am".
     """
+    from foliot.domain.schedule.describe import say as in_words
     from foliot.domain.schedule.notes import notes_on
-    from foliot.domain.schedule.reading import Reading, read_schedule
-    from foliot.domain.schedule.saying import say as in_words
+    from foliot.domain.schedule.parse import Reading, read_schedule
     from foliot.domain.schedule.timetable import Timetable
     from foliot.domain.schedule.timetable import preview as next_times
     from foliot.domain.schedule.words.vocabulary import WORDS

@@ -8,7 +8,7 @@ from datetime import datetime
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import QUIET, STRONG, cell, columns, facts, stacked
+from foliot.cli.tables import QUIET, STRONG, cell, columns, facts, stacked
 from foliot.cli.times import about, when, zone_named
 from foliot.wire.rooms import DeliveryOut, MessageOut, RoomOut, WebhookOut
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.here import Here, Yes, asking, confirm, plain
 from foliot.cli.paging import All, Cursor, Limit, gathered
+from foliot.cli.session import Here, Yes, asking, confirm, plain
 from foliot.cli.times import local_zone
 from foliot.domain.errors import Invalid, NotFound
 
@@ -89,7 +89,7 @@ def send(
     ] = False,
 ) -> None:
     """Write in a room."""
-    from foliot.cli.reading import text_of
+    from foliot.cli.input_files import text_of
     from foliot.cli.room_rendering import message_line
 
     said = text_of(text, "TEXT") if text == "-" else text
@@ -190,7 +190,7 @@ def redeliver(
     ] = None,
 ) -> None:
     """Send again what was given up."""
-    from foliot.cli.looks import cell
+    from foliot.cli.tables import cell
 
     answer = here.client.rooms.redeliver(room_called(here.client, room).id, delivery or None)
     here.show(answer, lambda: cell(f"Sending {answer.redelivered:,} again."))
@@ -200,7 +200,7 @@ def redeliver(
 @asking
 def delete(here: Here, room: Called, yes: Yes = False) -> None:
     """Delete a room with everything that was written in it."""
-    from foliot.cli.looks import cell
+    from foliot.cli.tables import cell
 
     found = room_called(here.client, room)
     confirm(f'Delete the room "{found.name}" with all its messages?', yes=yes)

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import (
+from foliot.cli.output import counted, size
+from foliot.cli.tables import (
     BAD,
     GOOD,
     QUIET,
@@ -23,10 +24,9 @@ from foliot.cli.looks import (
     marked,
     stacked,
 )
-from foliot.cli.output import counted, size
 from foliot.cli.times import lasting, relative, walls, when
 from foliot.wire.artifacts import ArtifactOut
-from foliot.wire.explaining import ExplanationOut
+from foliot.wire.explain import ExplanationOut
 from foliot.wire.runs import AttemptOut, RunOut
 
 MOST_FILES = 8  # named on the page of a run

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foliot.cli import artifacts
-from foliot.cli.finding import job_called
-from foliot.cli.here import DryRun, Form, Here, Yes, asking, confirm
+from foliot.cli.choices import RunStatus
+from foliot.cli.input_files import object_in
+from foliot.cli.job_lookup import job_called
 from foliot.cli.paging import LONGEST_PAGE, All, Cursor, Limit, gathered
-from foliot.cli.reading import object_in
-from foliot.cli.run_names import RunRef, run_called
+from foliot.cli.progress import until_it_ends, watching
+from foliot.cli.run_lookup import RunRef, run_called
+from foliot.cli.session import DryRun, Form, Here, Yes, asking, confirm
 from foliot.cli.times import local_zone
-from foliot.cli.waiting import until_it_ends, watching
-from foliot.cli.words import RunStatus
 
 if TYPE_CHECKING:
     pass

@@ -8,11 +8,11 @@ from datetime import datetime
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import BAD, QUIET, STRONG, cell, columns, facts, stacked
 from foliot.cli.output import counted
+from foliot.cli.tables import BAD, QUIET, STRONG, cell, columns, facts, stacked
 from foliot.cli.times import relative
+from foliot.wire.dry_run import RotationDryRunOut, SecretDryRunOut
 from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut, SecretUser
-from foliot.wire.trying import RotationDryRunOut, SecretDryRunOut
 
 ENOUGH = 18  # characters of an id
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.here import DryRun, Form, Here, Yes, asking, confirm
+from foliot.cli.input_files import text_of
 from foliot.cli.members import member_called
 from foliot.cli.paging import All, Cursor, Limit, gathered
-from foliot.cli.reading import text_of
-from foliot.cli.waiting import bar
+from foliot.cli.progress import bar
+from foliot.cli.session import DryRun, Form, Here, Yes, asking, confirm
 from foliot.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def delete(
     dry_run: DryRun = False,
 ) -> None:
     """Delete a secret. Refused while jobs use it, unless --force."""
-    from foliot.cli.looks import cell
     from foliot.cli.secret_rendering import tried_line
+    from foliot.cli.tables import cell
 
     found = secret_called(here.client, secret)
     if dry_run:

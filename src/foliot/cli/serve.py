@@ -51,9 +51,9 @@ def migrate(
     settings = options.settings(
         config=config, data_dir=data_dir, pg_bindir=pg_bindir, log_format=log_format, log_level=log_level
     )
-    from foliot.wiring import errands
+    from foliot.wiring import admin_tasks
 
-    applied = errands.migrate(settings)
+    applied = admin_tasks.migrate(settings)
     say(
         f"Applied {len(applied)}: {', '.join(applied)}."
         if applied

@@ -109,7 +109,7 @@ def read_moment(text: str, now: datetime, zone: str, *, flag: str, past: bool = 
     if text == "now":
         return now
     from foliot.domain.schedule.kinds import Once
-    from foliot.domain.schedule.reading import Reading, read_schedule
+    from foliot.domain.schedule.parse import Reading, read_schedule
 
     try:
         said = read_schedule(text, now, Reading(zone))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foliot.cli.here import Here, asking
+from foliot.cli.session import Here, asking
 
 
 @asking

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from foliot.cli.finding import job_called
-from foliot.cli.here import Here, asking
-from foliot.cli.run_names import run_called
+from foliot.cli.job_lookup import job_called
+from foliot.cli.run_lookup import run_called
+from foliot.cli.session import Here, asking
 from foliot.cli.times import read_moment
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)

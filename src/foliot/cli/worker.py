@@ -40,6 +40,6 @@ def worker(
         log_format=log_format,
         log_level=log_level,
     )
-    from foliot.wiring import lone
+    from foliot.wiring import standalone_worker
 
-    lone.work(settings)
+    standalone_worker.work(settings)

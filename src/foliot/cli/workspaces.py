@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from foliot.cli.here import DryRun, Here, Yes, asking, confirm
 from foliot.cli.paging import All, Cursor, Limit, gathered
+from foliot.cli.session import DryRun, Here, Yes, asking, confirm
 from foliot.domain.errors import Invalid
 
 app = typer.Typer(help="Workspaces: one for each tenant. For system keys only.", no_args_is_help=True)
@@ -128,7 +128,7 @@ def change(
 def archive(here: Here, slug: Slug, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Put a workspace away: its keys end, its jobs are archived, its runs are cancelled."""
     from foliot.cli.dry_rendering import tried_workspace
-    from foliot.cli.looks import cell
+    from foliot.cli.tables import cell
 
     found = here.client.workspaces.get(slug)
     if dry_run:

@@ -12,10 +12,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import count
 
-from foliot.domain.freezing import After, Freeze, freeze_at
-from foliot.domain.gaps import TICK
+from foliot.domain.freeze import After, Freeze, freeze_at
 from foliot.domain.ids import JobId
 from foliot.domain.job import Job
+from foliot.domain.planning.missed import TICK
 from foliot.domain.schedule import (
     Cron,
     Interval,

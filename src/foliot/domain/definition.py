@@ -11,8 +11,8 @@ from typing import Any
 from foliot.domain.dependencies import Edge, When
 from foliot.domain.ids import CalendarId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.job import Job
+from foliot.domain.planning.records import Step
 from foliot.domain.policy import Breaker, Limits, Misfire, Overlap, OverlapRule, Retention, Retry
-from foliot.domain.records import Step
 from foliot.domain.schedule import Calendar, Cron, Interval, Schedule, Timetable, Window, is_chained
 from foliot.domain.target import Target
 
@@ -116,7 +116,7 @@ class Rules:
 
     @cached_property
     def steps(self) -> dict[datetime, Step | None]:
-        """What `ordinary.py` has worked out for these rules, by cursor."""
+        """What `fast_path.py` has worked out for these rules, by cursor."""
         return {}
 
     def on(self, schedule: Schedule) -> Rules:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from foliot.domain.records import Gap, Plan, Skip
+from foliot.domain.planning.records import Gap, Plan, Skip
 from foliot.domain.schedule import SkipReason
 
 

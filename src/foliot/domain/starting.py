@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from foliot.domain.gaps import TICK
 from foliot.domain.job import Job
+from foliot.domain.planning.missed import TICK
 from foliot.domain.run import Trigger
 from foliot.domain.schedule import Once, Otherwise, SkipReason, Timetable, planned_after
 from foliot.domain.schedule.calendar import calendar_closes_at

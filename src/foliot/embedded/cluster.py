@@ -13,7 +13,7 @@ from foliot.embedded.binaries import Binaries, installed
 from foliot.embedded.config import DATABASE, OWNER
 from foliot.embedded.durable import sync_file_system, sync_folder
 from foliot.embedded.failures import cannot_write, server_failed
-from foliot.embedded.places import Place
+from foliot.embedded.locations import Place
 from foliot.embedded.privilege import run_as
 from foliot.embedded.record import Record
 

@@ -13,14 +13,14 @@ from typing import Self
 from urllib.parse import quote
 
 from foliot.domain.errors import DatabaseUnavailable
-from foliot.embedded import binaries, cluster, launch, orphans, places, private_copy
+from foliot.embedded import binaries, binary_copy, cluster, launch, locations, orphans
 from foliot.embedded.binaries import Binaries
 from foliot.embedded.config import DATABASE, OWNER, EmbeddedConfig
 from foliot.embedded.failures import cannot_write
 from foliot.embedded.launch import Launched
+from foliot.embedded.locations import Place
 from foliot.embedded.locks import Lock
 from foliot.embedded.logfile import LogFile
-from foliot.embedded.places import Place
 
 TRIM_EVERY = 60.0  # seconds
 
@@ -40,8 +40,8 @@ def start(config: EmbeddedConfig) -> EmbeddedServer:
     found = binaries.find(config.bindir)
     lock = Lock.take(config.data_dir, "postgres.lock")
     try:
-        place = places.settle(config)
-        usable, copied = private_copy.reachable(config, found, place.account)
+        place = locations.settle(config)
+        usable, copied = binary_copy.reachable(config, found, place.account)
         stopped = orphans.clear(place.cluster)
         place = cluster.prepare(place, usable)
         launched, squeezed = launch.launch(config, place, usable)

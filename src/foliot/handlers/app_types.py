@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from foliot.handlers.python import PythonHandler
 from foliot.handlers.registry import Assignment, Described, Done, Handler
 from foliot.sdk.app.application import Foliot
+from foliot.sdk.app.errors import Misdefined
 from foliot.sdk.app.job_type import JobType
-from foliot.sdk.app.misdefined import Misdefined
 
 
 class AppType:

@@ -19,11 +19,11 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from foliot.handlers.configs import CommandConfig
-from foliot.handlers.confines import Confines
-from foliot.handlers.hearing import Heard
-from foliot.handlers.kept import Bounds, Ended, Kept, Program
-from foliot.handlers.means import Means
+from foliot.handlers.dependencies import Means
+from foliot.handlers.output_stream import Heard
 from foliot.handlers.registry import Assignment, Done, failed, succeeded
+from foliot.handlers.sandbox import Confines
+from foliot.handlers.supervised_process import Bounds, Ended, Kept, Program
 from foliot.sdk.context import Context
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from foliot.domain.handing import DEFAULT_PREFIX, DEFAULT_QUEUE
+from foliot.domain.bridge_policy import DEFAULT_PREFIX, DEFAULT_QUEUE
 from foliot.wire.shape import Shape, refusal
 
 _CALL = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")

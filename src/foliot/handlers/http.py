@@ -19,12 +19,12 @@ from foliot.clock import Clock, SystemClock
 from foliot.domain.addresses import networks
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError
-from foliot.egress.answers import asked_to_wait, reason_of
-from foliot.egress.sending import AddressRefused, Answer, Egress, NoAnswer, Outgoing
-from foliot.egress.signing import UnfitSecret, signature_headers
-from foliot.egress.target import NotATarget, Target, read_target
+from foliot.egress.client import AddressRefused, Answer, Egress, NoAnswer, Outgoing
+from foliot.egress.responses import asked_to_wait, reason_of
+from foliot.egress.signatures import UnfitSecret, signature_headers
+from foliot.egress.url import NotATarget, Target, read_target
+from foliot.handlers.dependencies import Means
 from foliot.handlers.http_config import OURS, HttpConfig
-from foliot.handlers.means import Means
 from foliot.handlers.placeholders import Facts, check_growth, facts_of, filled, filled_text
 from foliot.handlers.registry import Assignment, Done, failed, succeeded
 from foliot.wire.durations import read_duration, write_duration

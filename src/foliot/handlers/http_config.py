@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
 from foliot.domain.addresses import networks
-from foliot.egress.sending import refusal as address_refusal
-from foliot.egress.target import NotATarget, read_target
+from foliot.egress.client import refusal as address_refusal
+from foliot.egress.url import NotATarget, read_target
 from foliot.handlers.configs import SECRET, HeaderName, Text, is_secret
 from foliot.handlers.placeholders import checked
 from foliot.wire.durations import Duration

@@ -12,13 +12,14 @@ from foliot.domain.errors import NotFound, QuotaExceeded
 from foliot.domain.ids import JobId, RoomId, RunId, WorkspaceId
 from foliot.domain.quotas import UNLIMITED, Quotas
 from foliot.domain.rooms import LONGEST_TEXT, MessageKind
-from foliot.handlers.means import Means
+from foliot.handlers.dependencies import Means
 from foliot.handlers.message_config import MessageConfig
 from foliot.handlers.placeholders import TooMuch, check_growth, facts_of, filled_text
 from foliot.handlers.registry import Assignment, Done, failed, succeeded
-from foliot.services import Database, messages
+from foliot.services import Database
 from foliot.services.hints import Announce, Hint
-from foliot.services.messages import Letter
+from foliot.services.messaging import messages
+from foliot.services.messaging.messages import Letter
 from foliot.wire.instants import read_id
 
 

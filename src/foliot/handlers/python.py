@@ -1,6 +1,6 @@
 """`python`: call a function of the worker's own code. `{"call": "package.module:function", "secrets": {…}}`.
 
-Which functions may be named is told in `own_code.py`. An async one runs on the worker's loop; a plain one runs in a process of
+Which functions may be named is told in `allowed_functions.py`. An async one runs on the worker's loop; a plain one runs in a process of
 its own, where a deadline can end it.
 """
 
@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from foliot.handlers import calling
-from foliot.handlers.calling import NotCallable, prepared
+from foliot.handlers import python_call
+from foliot.handlers.allowed_functions import find
 from foliot.handlers.configs import PythonConfig
-from foliot.handlers.endings import done_of, raised
-from foliot.handlers.hands import Hand, HandDied
-from foliot.handlers.kept import Bounds
-from foliot.handlers.means import Means
-from foliot.handlers.own_code import find
+from foliot.handlers.dependencies import Means
+from foliot.handlers.python_call import NotCallable, prepared
+from foliot.handlers.python_pool import Hand, HandDied
+from foliot.handlers.python_result import done_of, raised
 from foliot.handlers.registry import Assignment, Done, failed, succeeded
+from foliot.handlers.supervised_process import Bounds
 from foliot.sdk.context import never
 
 
@@ -67,7 +67,7 @@ class PythonHandler:
     async def _find(self, call: object) -> tuple[Callable[..., Any], bool]:
         """In a thread: importing may take long, and others are waiting for the loop."""
         function = await asyncio.to_thread(find, call, self._packages)
-        found = self._known[str(call)] = function, calling.is_async(function)
+        found = self._known[str(call)] = function, python_call.is_async(function)
         return found
 
     async def _by_hand(

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from foliot.domain.outcomes import Failed, Outcome, Succeeded
 from foliot.domain.run import RunError
-from foliot.handlers.means import Means
+from foliot.handlers.dependencies import Means
 from foliot.sdk.context import Context
 from foliot.wire.shape import Shape
 

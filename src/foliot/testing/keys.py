@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foliot.services.vault import MasterKey, Vault
+from foliot.services.secrets.vault import MasterKey, Vault
 
 
 class InMemory:

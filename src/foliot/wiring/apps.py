@@ -7,17 +7,17 @@ from importlib import import_module
 
 from foliot.domain.access import Actor
 from foliot.domain.errors import Invalid, Unavailable
-from foliot.handlers.reach import NO_REACH, Reach
+from foliot.handlers.egress_policy import NO_REACH, Reach
 from foliot.sdk import errors as sdk
 from foliot.sdk.app.application import Foliot
-from foliot.sdk.app.misdefined import Misdefined
-from foliot.sdk.asynchronous.syncing import sync
-from foliot.sdk.code.entries import app_entries
-from foliot.sdk.code.synced import Synced
-from foliot.services import workspaces
-from foliot.services.setup import DEFAULT_WORKSPACE
+from foliot.sdk.app.errors import Misdefined
+from foliot.sdk.asynchronous.sync import sync
+from foliot.sdk.sync.entries import app_entries
+from foliot.sdk.sync.result import Synced
+from foliot.services.identity import workspaces
+from foliot.services.identity.installation import DEFAULT_WORKSPACE
 from foliot.storage.tx import Database
-from foliot.wiring.books import ServiceBooks
+from foliot.wiring.job_sync import ServiceBooks
 
 log = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from foliot.engine.scheduler import Scheduler
 from foliot.engine.sweeper import Sweeper
 from foliot.services.hints import Announcer, Hint
 from foliot.storage.tx import Database
-from foliot.wiring.child import WorkerChild
-from foliot.wiring.worker import Orders
+from foliot.wiring.worker_main import Orders
+from foliot.wiring.worker_process import WorkerChild
 
 STEP_ENDS_WITHIN = 1.0  # seconds for a step under way when we stop
 

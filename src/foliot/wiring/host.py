@@ -20,26 +20,26 @@ from foliot.domain import schemas
 from foliot.domain.errors import Invalid, Unavailable
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
-from foliot.handlers.kept import Bounds
-from foliot.handlers.means import Means
-from foliot.handlers.reach import Reach
+from foliot.handlers.dependencies import Means
+from foliot.handlers.egress_policy import Reach
 from foliot.handlers.registry import Handler
+from foliot.handlers.supervised_process import Bounds
 from foliot.sdk import AsyncClient, Untrusted
-from foliot.sdk.place import Place, find
-from foliot.services.job_types import TypeTold
-from foliot.services.workers import LEASE
+from foliot.sdk.connection import Place, find
+from foliot.services.jobs.job_types import TypeTold
+from foliot.services.workers.workers import LEASE
 from foliot.settings import Settings
 from foliot.wire.shape import pointer
 from foliot.wire.worker import LONGEST_DESCRIPTION, HostIn
-from foliot.wiring.beating import Beating, leave
-from foliot.wiring.child import without_secrets
-from foliot.wiring.collecting import collect_seldom
-from foliot.wiring.confining import confines_of
+from foliot.wiring.garbage_collector import collect_seldom
+from foliot.wiring.heartbeat_thread import Beating, leave
+from foliot.wiring.sandbox import confines_of
+from foliot.wiring.worker_process import without_secrets
+from foliot.worker.cancel_poll import Stopping
 from foliot.worker.http_link import PATIENCE, HttpLink, Introduction
-from foliot.worker.logbook import Logbook
-from foliot.worker.meter import Meter
-from foliot.worker.reporting import Reporter
-from foliot.worker.stopping import Stopping
+from foliot.worker.log_buffer import Logbook
+from foliot.worker.progress import Meter
+from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 
 log = logging.getLogger(__name__)

@@ -24,25 +24,22 @@ from foliot.clock import monotonic
 from foliot.domain.addresses import networks
 from foliot.domain.errors import Conflict, DatabaseUnavailable, FoliotError, Invalid
 from foliot.domain.schedule.zone import ZONE_DATA_VERSION
-from foliot.egress.sending import Egress
+from foliot.egress.client import Egress
 from foliot.embedded.server import EmbeddedServer
 from foliot.engine.courier import Courier
-from foliot.services import master_key, setup, workers
-from foliot.services.access import Door
+from foliot.services.identity import installation
+from foliot.services.identity.authentication import Door
+from foliot.services.secrets import master_key
+from foliot.services.workers import workers
 from foliot.settings import ROLES, Settings
 from foliot.storage.server import ServerFacts
 from foliot.storage.tx import Database
 from foliot.web.app import create_app
-from foliot.web.bell import Bell
 from foliot.web.health import Readiness
-from foliot.web.rates import Rates
+from foliot.web.rate_limits import Rates
+from foliot.web.work_signal import Bell
 from foliot.wiring.address import kept_address
-from foliot.wiring.chores import chores
-from foliot.wiring.collecting import collect_seldom
-from foliot.wiring.confining import confines_of, refuse_the_databases_user
-from foliot.wiring.ending import Ending
-from foliot.wiring.engine import Engine
-from foliot.wiring.home import (
+from foliot.wiring.database import (
     Home,
     bring_up_to_date,
     configure_logs,
@@ -51,10 +48,15 @@ from foliot.wiring.home import (
     only_one,
     restart_postgres,
 )
-from foliot.wiring.limits import failures_of, quotas_of
+from foliot.wiring.egress_policy import OWN_MACHINE, egress_allow_of, is_loopback, is_own_machine, reach_of
+from foliot.wiring.engine import Engine
+from foliot.wiring.garbage_collector import collect_seldom
+from foliot.wiring.janitor_tasks import chores
 from foliot.wiring.master_keys import given_keys, vault_of
-from foliot.wiring.reach import OWN_MACHINE, egress_allow_of, is_loopback, is_own_machine, reach_of
-from foliot.wiring.worker import orders_of, refuse_without_results
+from foliot.wiring.quotas import failures_of, quotas_of
+from foliot.wiring.sandbox import confines_of, refuse_the_databases_user
+from foliot.wiring.shutdown import Ending
+from foliot.wiring.worker_main import orders_of, refuse_without_results
 
 log = logging.getLogger(__name__)
 Say = Callable[[str], None]
@@ -178,7 +180,7 @@ class Node:
         warnings = [each.replace(f"login {self._facts.login}", "login") for each in self._facts.warnings]
         try:
             async with asyncio.timeout(PATIENCE_OF_READYZ):
-                state = await setup.state(self._db)
+                state = await installation.state(self._db)
                 if state.is_held:
                     warnings.append(HELD)
                 if not master_key.opens_canary(self._vault, state):
@@ -194,7 +196,7 @@ class Node:
     async def _first_lines(self) -> list[str]:
         """What the greeting tells about the database; on the first start this makes the administrator's key."""
         kept: list[Path] = []
-        first = await setup.first_start(
+        first = await installation.first_start(
             self._db,
             tzdata_version=ZONE_DATA_VERSION,
             keep=lambda key: kept.append(keep_admin_key(self._settings.data_dir, key)),

@@ -16,17 +16,17 @@ from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.masking import NO_MASKS, Masks
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, Succeeded, TimedOut
 from foliot.handlers.registry import UNKNOWN, Done, Handler, failed, takes_permit
-from foliot.services.report import Report
-from foliot.services.work import Work
-from foliot.services.workers import Beat
+from foliot.services.settlement.report import Report
+from foliot.services.workers.assignments import Work
+from foliot.services.workers.workers import Beat
+from foliot.worker.artifact_upload import Keeping
+from foliot.worker.attempt import Ways, perform
 from foliot.worker.deadlines import Deadlines
-from foliot.worker.keeping import Keeping
-from foliot.worker.lanes import Lanes
 from foliot.worker.link import Link
-from foliot.worker.logbook import Logbook
-from foliot.worker.meter import Meter
-from foliot.worker.performing import Ways, perform
-from foliot.worker.reporting import BATCH, Reporter
+from foliot.worker.log_buffer import Logbook
+from foliot.worker.progress import Meter
+from foliot.worker.reporter import BATCH, Reporter
+from foliot.worker.task_lanes import Lanes
 
 log = logging.getLogger(__name__)
 

@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 from psycopg import AsyncConnection
 
-from foliot.domain.freezing import Running
+from foliot.domain.freeze import Running
 from foliot.domain.schedule import ZONE_DATA_VERSION, Interval
-from foliot.services import freezes as service
-from foliot.services.freezes import NewFreeze, lift, thaw, turn_on
-from foliot.services.loading import look_around
-from foliot.services.report import Report, settle_reports
-from foliot.services.tick import _planned
-from foliot.storage import due, fires, freezes, leases
-from foliot.storage.fires import Planned
+from foliot.services.jobs.context_steps import look_around
+from foliot.services.scheduling import freezes as service
+from foliot.services.scheduling.freezes import NewFreeze, lift, thaw, turn_on
+from foliot.services.scheduling.tick import _planned
+from foliot.services.settlement.report import Report, settle_reports
+from foliot.storage.jobs import freezes
+from foliot.storage.queue import leases
+from foliot.storage.timers import due, fires
+from foliot.storage.timers.fires import Planned
 from foliot.storage.tx import Role
 from foliot.testing.actors import ADA
 from tests.race.holding.meeting import blocked

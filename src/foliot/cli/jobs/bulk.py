@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.cli.here import DryRun, Here, Yes, asking, confirm
+from foliot.cli.progress import bar, spinning
+from foliot.cli.session import DryRun, Here, Yes, asking, confirm
 from foliot.cli.times import local_zone, read_moment
-from foliot.cli.waiting import bar, spinning
 from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:

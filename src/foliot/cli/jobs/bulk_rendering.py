@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import BAD, QUIET, STRONG, cell, columns, stacked
 from foliot.cli.output import counted
+from foliot.cli.tables import BAD, QUIET, STRONG, cell, columns, stacked
 from foliot.wire.bulk import BulkOut
 
 DONE = {

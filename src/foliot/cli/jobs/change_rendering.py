@@ -12,12 +12,12 @@ from rich.text import Text
 
 from foliot.cli.jobs.rendering import warned
 from foliot.cli.jobs.trial_rendering import trial
-from foliot.cli.looks import BAD, GOOD, QUIET, STRONG, cell, columns, stacked
+from foliot.cli.tables import BAD, GOOD, QUIET, STRONG, cell, columns, stacked
 from foliot.cli.times import relative, when
-from foliot.sdk.code.plan import Change, differences
+from foliot.sdk.sync.plan import Change, differences
+from foliot.wire.dry_run import DryRunOut
 from foliot.wire.jobs import JobFields, JobOut
 from foliot.wire.revisions import RevisionOut
-from foliot.wire.trying import DryRunOut
 
 
 def changed(before: JobOut, after: JobOut, now: datetime) -> RenderableType:

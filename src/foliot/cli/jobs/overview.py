@@ -11,8 +11,8 @@ from rich.text import Text
 
 from foliot.cli.holding_rendering import scope_in_short
 from foliot.cli.jobs.rendering import counts, job_list
-from foliot.cli.looks import BAD, GOOD, SOON, STRONG, facts, stacked
 from foliot.cli.output import counted
+from foliot.cli.tables import BAD, GOOD, SOON, STRONG, facts, stacked
 from foliot.cli.times import lasting, relative
 from foliot.wire.fleet import WorkerOut
 from foliot.wire.freezes import FreezeOut

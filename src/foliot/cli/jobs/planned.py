@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.finding import JobRef, job_called
-from foliot.cli.here import DryRun, Here, Yes, asking, confirm
+from foliot.cli.job_lookup import JobRef, job_called
 from foliot.cli.output import counted
+from foliot.cli.session import DryRun, Here, Yes, asking, confirm
 from foliot.cli.times import read_moment
 from foliot.domain.errors import Invalid
 

@@ -8,8 +8,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from foliot.cli.jobs.rendering import next_times
-from foliot.cli.looks import STRONG, cell, stacked
 from foliot.cli.output import counted
+from foliot.cli.tables import STRONG, cell, stacked
 from foliot.cli.times import walls, when
 from foliot.wire.jobs import BackfillOut, SkipNextOut
 

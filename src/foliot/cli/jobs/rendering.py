@@ -11,7 +11,8 @@ from itertools import pairwise
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import (
+from foliot.cli.output import counted
+from foliot.cli.tables import (
     BAD,
     GOOD,
     JOB_MARKS,
@@ -25,7 +26,6 @@ from foliot.cli.looks import (
     marked,
     stacked,
 )
-from foliot.cli.output import counted
 from foliot.cli.times import about, relative, wall, walls, when
 from foliot.wire.durations import write_duration
 from foliot.wire.jobs import JobFields, JobOut

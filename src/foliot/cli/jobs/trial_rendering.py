@@ -8,10 +8,10 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from foliot.cli.jobs.rendering import next_times
-from foliot.cli.looks import BAD, GOOD, SOON, STRONG, cell, columns, stacked
 from foliot.cli.output import counted
+from foliot.cli.tables import BAD, GOOD, SOON, STRONG, cell, columns, stacked
 from foliot.cli.times import relative, wall, walls
-from foliot.wire.trying import DryRunOut
+from foliot.wire.dry_run import DryRunOut
 
 MOST = 5  # of each kind of difference
 

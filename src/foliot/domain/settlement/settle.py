@@ -1,0 +1,271 @@
+"""What an outcome means: the run's final status or its next attempt, and what follows for the job.
+
+A lost lease, an expired deadline and a cancelled run come through this door too; nothing else ends a run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from foliot.domain.definition import Rules, Spec
+from foliot.domain.dependencies import On, kinds_matched
+from foliot.domain.ids import RunId, WorkspaceId
+from foliot.domain.job import Counters, Timer
+from foliot.domain.lifecycle import (
+    FAILURES,
+    AttemptStatus,
+    JobEvent,
+    JobStatus,
+    RunStatus,
+    advance,
+    may,
+)
+from foliot.domain.notice import Notice, NoticeKind
+from foliot.domain.outcomes import Cancelled, Outcome
+from foliot.domain.policy import BreakerAction, OverlapRule, Retry
+from foliot.domain.run import RunError, RunFacts, Trigger
+from foliot.domain.schedule import Manual, SkipReason, planned_after
+from foliot.domain.settlement.attempt_end import JobFacts, Judgement, judge
+
+NO_CHANGE = Counters()
+
+
+class Promotion(StrEnum):
+    """Which waiting run may come next."""
+
+    OLDEST = "oldest"
+    BY_HAND = "by_hand"  # the job is stopped: only runs that people asked for; the others wait for its resume
+
+
+@dataclass(frozen=True, slots=True)
+class LastRun:
+    """The job's `last_*` fields. Only runs that were attempted and not skipped set them."""
+
+    run_id: RunId
+    status: RunStatus
+    at: datetime
+    error: RunError | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """Everything one transaction writes for one reported run."""
+
+    run_id: RunId
+    status: RunStatus  # terminal, or ready when there will be another attempt
+    attempt: AttemptStatus | None  # None when no attempt was under way
+    error: RunError | None = None
+    skip_reason: SkipReason | None = None
+    note: str | None = None
+    retry_at: datetime | None = None
+    expires_at: datetime | None = None  # of the next attempt
+    retries_used: int = 0
+    losses: int = 0
+    counters: Counters = NO_CHANGE
+    last_run: LastRun | None = None
+    event: JobEvent | None = None  # a move of the job's status
+    timer: Timer | None = None  # where settling moves it: fixed_delay, or a job that stops
+    promotes: Promotion | None = None
+    wakes: tuple[On, ...] = ()  # the dependents whose edges this end satisfies
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def is_final(self) -> bool:
+        """The run has come to its end: dependents that wait at a gate for it are judged again."""
+        return self.retry_at is None
+
+
+def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitter: float) -> Settlement:
+    """Decide what a reported outcome means. `jitter` is chance from 0 to 1. A finished run raises IllegalMove."""
+    judged = judge(run, outcome, facts, now, jitter)
+    status = advance(run.status, judged.event)
+    attempt = None if judged.attempt is None else advance(AttemptStatus.RUNNING, judged.attempt)
+    retries_used, losses = run.retries_used + judged.retries, run.losses + judged.losses
+    if judged.retry_at is not None:
+        return Settlement(
+            run_id=run.id,
+            status=status,
+            attempt=attempt,
+            error=judged.error,
+            note=judged.note,
+            retry_at=judged.retry_at,
+            expires_at=judged.expires_at,
+            retries_used=retries_used,
+            losses=losses,
+        )
+    event = _job_event(run, status, facts)
+    stopped = facts.status if event is None else advance(facts.status, event)
+    timer, expires = _timer(run, status, facts, stopped, event, now)
+    if expires:
+        event = JobEvent.EXPIRE
+        stopped = advance(facts.status, event)
+    return Settlement(
+        run_id=run.id,
+        status=status,
+        attempt=attempt,
+        error=judged.error,
+        skip_reason=judged.skip_reason,
+        note=judged.note,
+        retries_used=retries_used,
+        losses=losses,
+        counters=_counters(run, status),
+        last_run=_last_run(run, status, judged.error, now),
+        event=event,
+        timer=timer,
+        promotes=_promotion(run, facts, stopped),
+        wakes=kinds_matched(status),
+        notices=_notices(status, judged, event, facts),
+    )
+
+
+def settle_orphan(run: RunFacts, outcome: Outcome, now: datetime) -> Settlement:
+    """The end of a run whose job has no timer any more: what came of it is kept, nothing follows, and nothing is tried again."""
+    nobody = Rules(Spec(Manual(), "")).job(run.job_id, WorkspaceId(UUID(int=0)), 0, ())
+    facts = JobFacts(replace(nobody, retry=Retry(0)), JobStatus.ARCHIVED, Timer(now, None, None))
+    settlement = settle(run, outcome, facts, now, 0)
+    return settlement if settlement.is_final else settle(run, Cancelled(), facts, now, 0)
+
+
+def then(run: RunFacts, facts: JobFacts, settlement: Settlement) -> JobFacts:
+    """The job as the next run of the same batch finds it."""
+    if not settlement.is_final:
+        return facts
+    live, waiting = _left(run, facts)
+    if settlement.promotes is Promotion.OLDEST:
+        live, waiting = live + 1, waiting - 1
+    return JobFacts(
+        job=facts.job,
+        status=facts.status if settlement.event is None else advance(facts.status, settlement.event),
+        timer=settlement.timer or facts.timer,
+        live=live,
+        waiting=waiting,
+        failures_in_a_row=_streak(settlement.status, facts),
+    )
+
+
+def _job_event(run: RunFacts, status: RunStatus, facts: JobFacts) -> JobEvent | None:
+    """A breaker that fails the job comes first, then the job's natural end, then a breaker that pauses it."""
+    breaker = facts.job.breaker
+    has_tripped = status in FAILURES and _streak(status, facts) >= breaker.after
+    wanted: list[JobEvent] = []
+    if has_tripped and breaker.action is BreakerAction.FAIL:
+        wanted.append(JobEvent.FAIL)
+    ending = _ending(run, status, facts)
+    if ending is not None and _left(run, facts) == (0, 0):
+        wanted.append(ending)
+    if has_tripped and breaker.action is BreakerAction.PAUSE:
+        wanted.append(JobEvent.PAUSE)
+    return next((event for event in wanted if may(facts.status, event)), None)
+
+
+def _ending(run: RunFacts, status: RunStatus, facts: JobFacts) -> JobEvent | None:
+    """How the job will end. A one-shot ends as its own run did, whatever is run by hand after it."""
+    is_its_own = facts.job.is_once and run.trigger is Trigger.SCHEDULE
+    if facts.timer.ending is None or not is_its_own:
+        return facts.timer.ending
+    if status is RunStatus.SUCCEEDED:
+        return JobEvent.COMPLETE
+    return JobEvent.FAIL if status in FAILURES else JobEvent.EXPIRE
+
+
+def _timer(
+    run: RunFacts, status: RunStatus, facts: JobFacts, after: JobStatus, event: JobEvent | None, now: datetime
+) -> tuple[Timer | None, bool]:
+    """Where the timer goes, and whether a fixed_delay job finds here that its time is over."""
+    timer = replace(facts.timer, ending=_ending(run, status, facts))
+    # Of a job that stops, too, the next planned time counts from this end: resume asks for it.
+    ends_link = facts.job.is_chained and run.trigger is Trigger.SCHEDULE
+    stopped = replace(timer, cursor=now) if ends_link else timer
+    if event is not None:
+        return replace(stopped, due_at=None, next_at=None), False
+    if after is not JobStatus.ACTIVE:
+        return stopped if stopped != facts.timer else None, False
+    if timer != facts.timer:
+        return timer, False
+    if not facts.job.is_chained or timer.ending is not None:
+        return None, False
+    is_idle = _left(run, facts) == (0, 0)
+    # A run made by hand does not move the chain, unless nothing else would ever set it going again.
+    if run.trigger is not Trigger.SCHEDULE and not (timer.due_at is None and is_idle):
+        return None, False
+    upcoming = planned_after(facts.job.timetable, now)
+    if upcoming is not None:
+        return Timer(now, upcoming.due_at, upcoming.due_at), False
+    return Timer(now, None, None, None if is_idle else JobEvent.EXPIRE), is_idle
+
+
+def _left(run: RunFacts, facts: JobFacts) -> tuple[int, int]:
+    """Live and waiting runs once this one is gone."""
+    return (facts.live - 1, facts.waiting) if run.is_live else (facts.live, facts.waiting - 1)
+
+
+def _streak(status: RunStatus, facts: JobFacts) -> int:
+    if status is RunStatus.SUCCEEDED:
+        return 0
+    return facts.failures_in_a_row + (status in FAILURES)
+
+
+def _counters(run: RunFacts, status: RunStatus) -> Counters:
+    if status is RunStatus.SKIPPED:
+        return _SKIPPED
+    if run.attempt_count == 0:
+        return NO_CHANGE
+    if status is RunStatus.SUCCEEDED:
+        return _ONE_SUCCESS
+    return _ONE_FAILURE if status in FAILURES else _ONE_RUN
+
+
+_SKIPPED = Counters(skips=1)
+_ONE_RUN = Counters(runs=1)
+_ONE_SUCCESS = Counters(runs=1, successes=1, ends_streak=True)
+_ONE_FAILURE = Counters(runs=1, failures=1, failures_in_a_row=1)
+
+
+def _last_run(run: RunFacts, status: RunStatus, error: RunError | None, now: datetime) -> LastRun | None:
+    if status is RunStatus.SKIPPED or run.attempt_count == 0:
+        return None
+    return LastRun(run.id, status, run.started_at or now, error)
+
+
+def _promotion(run: RunFacts, facts: JobFacts, after: JobStatus) -> Promotion | None:
+    live, waiting = _left(run, facts)
+    if waiting == 0 or live > 0 or facts.job.overlap.rule is OverlapRule.CONCURRENT:
+        return None
+    return Promotion.OLDEST if after in (JobStatus.ACTIVE, JobStatus.PENDING) else Promotion.BY_HAND
+
+
+def _notices(
+    status: RunStatus, judged: Judgement, event: JobEvent | None, facts: JobFacts
+) -> tuple[Notice, ...]:
+    if status is RunStatus.SUCCEEDED and event is None:
+        return _GOOD if facts.failures_in_a_row == 0 else _GOOD_AGAIN
+    owed: list[Notice] = []
+    if status is RunStatus.SUCCEEDED:
+        owed += _GOOD if facts.failures_in_a_row == 0 else _GOOD_AGAIN
+    elif status in FAILURES:
+        what = judged.error.message if judged.error is not None else "It failed."
+        owed.append(Notice(NoticeKind.RUN_FAILED, what))
+        if facts.job.retry.may_retry:
+            owed.append(Notice(NoticeKind.RETRIES_EXHAUSTED, judged.note or what))
+    elif status is RunStatus.CANCELLED:
+        owed.append(Notice(NoticeKind.RUN_CANCELLED, "The run was cancelled."))
+    elif judged.skip_reason is not None:
+        owed.append(Notice(NoticeKind.RUN_SKIPPED, f"Skipped: {judged.skip_reason.value}."))
+    if event is not None:
+        streak = _streak(status, facts)
+        kind, text = _JOB_NOTICES[event]
+        owed.append(Notice(kind, text.format(streak=streak)))
+    return tuple(owed)
+
+
+_GOOD = (Notice(NoticeKind.RUN_SUCCEEDED, "The run succeeded."),)
+_GOOD_AGAIN = (*_GOOD, Notice(NoticeKind.RECOVERED, "The first success after failures."))
+_JOB_NOTICES = {
+    JobEvent.PAUSE: (NoticeKind.JOB_AUTO_PAUSED, "Paused after {streak} failures in a row."),
+    JobEvent.FAIL: (NoticeKind.JOB_FAILED, "The job failed for good."),
+    JobEvent.COMPLETE: (NoticeKind.JOB_COMPLETED, "The job has done all it was asked to do."),
+    JobEvent.EXPIRE: (NoticeKind.JOB_EXPIRED, "The job's time is over."),
+}

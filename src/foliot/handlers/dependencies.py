@@ -1,0 +1,37 @@
+"""What a process gives its handlers to work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from foliot.domain.quotas import UNLIMITED, Quotas
+from foliot.handlers.egress_policy import NO_REACH, Reach
+from foliot.handlers.sandbox import Confines
+from foliot.handlers.supervised_process import Bounds
+from foliot.services import Database
+from foliot.services.hints import Announce
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """Where the queue engines are that runs may be handed over to. What is None is not there."""
+
+    redis_url: str | None = field(default=None, repr=False)  # of RQ and BullMQ
+    celery_broker_url: str | None = field(default=None, repr=False)
+    celery_result_url: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """A handler's class takes what it needs in `made_with`; one that needs nothing is made without."""
+
+    database: Database | None = None  # None on a host, which speaks HTTP alone
+    reach: Reach = NO_REACH  # of jobs, beside the public internet
+    allow_commands: bool = False
+    command_env: tuple[str, ...] = ()  # names of our variables that commands may see
+    python_packages: tuple[str, ...] = ()  # installed ones whose plain functions jobs may name
+    bounds: Bounds = Bounds()  # of each process that is started for a run
+    confines: Confines = Confines()  # of commands besides
+    engines: Engines = Engines()
+    quotas: Quotas = UNLIMITED  # of a workspace that has none of its own
+    announce: Announce = lambda hint: None

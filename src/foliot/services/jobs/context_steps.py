@@ -1,0 +1,90 @@
+"""What decisions need to know about jobs whose timers are locked: calendars, freezes, dependencies. Most jobs have none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from foliot.domain.dependencies import Dependencies
+from foliot.domain.freeze import Freeze
+from foliot.domain.ids import CalendarId, JobId
+from foliot.domain.job import Job
+from foliot.domain.planning.records import DueJob
+from foliot.domain.schedule import Calendar
+from foliot.storage.jobs import calendars, dependencies, freezes, job_types
+from foliot.storage.jobs.freezes import Scoped
+from foliot.storage.jobs.job_types import Off
+from foliot.storage.timers.timer_rows import TimerRow
+from foliot.storage.tx import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What stands around a batch of jobs."""
+
+    calendars: dict[CalendarId, Calendar] = field(default_factory=dict)
+    freezes: tuple[Scoped, ...] = ()
+    gates: dict[JobId, Dependencies] = field(default_factory=dict)
+    off: Off = frozenset()
+
+    def job(self, row: TimerRow) -> Job:
+        mine = tuple(self.calendars[each] for each in row.rules.spec.calendars if each in self.calendars)
+        return row.rules.job(row.job_id, row.workspace_id, row.schedule_rev, mine)
+
+    def freezes_of(self, row: TimerRow) -> tuple[Freeze, ...]:
+        if not self.freezes:
+            return ()
+        spec = row.rules.spec
+        covering = (
+            each for each in self.freezes if each.covers(row.workspace_id, row.job_id, spec.tags, spec.queue)
+        )
+        return tuple(each.freeze for each in covering)
+
+    def is_off(self, row: TimerRow) -> bool:
+        return bool(self.off) and (row.workspace_id, row.rules.spec.type) in self.off
+
+    def due(self, row: TimerRow) -> DueJob:
+        return DueJob(
+            job=self.job(row),
+            status=row.status,
+            timer=row.timer,
+            runs_created=row.runs_created,
+            live=row.live,
+            waiting=row.waiting,
+            live_until=row.live_until,
+            skip_next=row.skip_next is not None,
+            skip_until=row.skip_until,
+            freezes=self.freezes_of(row),
+            gate=self.gates.get(row.job_id),
+            is_switched_off=self.is_off(row),
+        )
+
+
+async def look_around(
+    tx: Tx,
+    rows: Iterable[TimerRow],
+    *,
+    gates: bool = False,
+    frozen: Sequence[Scoped] | None = None,
+    off: Off | None = None,
+) -> Around:
+    """`frozen` are the freezes since the earliest cursor, and `off` the types that are switched off, where they are known already.
+
+    With `gates` planned times are decided upon; without, only runs that there are.
+    """
+    rows = list(rows)
+    named = {calendar for row in rows for calendar in row.rules.spec.calendars}
+    gated = {row.job_id: row.rules.spec.depends_when for row in rows if row.has_gate} if gates else {}
+    if frozen is None:
+        earliest = min((row.timer.cursor for row in rows), default=tx.now)
+        frozen = await freezes.since(tx, min(earliest, tx.now))
+    return Around(
+        calendars=await calendars.by_ids(tx, named) if named else {},
+        freezes=tuple(frozen),
+        gates=await dependencies.facts(tx, gated),
+        off=await _switched_off(tx, rows) if off is None and gates else off or frozenset(),
+    )
+
+
+async def _switched_off(tx: Tx, rows: Sequence[TimerRow]) -> Off:
+    return await job_types.off_among(tx, {row.workspace_id for row in rows})
