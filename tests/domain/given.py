@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from foliot.domain.ids import JobId, RunId, WorkspaceId
-from foliot.domain.job import Job, Timer
+from foliot.domain.job import Job, JobLoad, Timer
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning.records import DueJob, EndWait, Gap, NewRun, Plan, Skip
 from foliot.domain.schedule import Cron, Interval, Schedule, Timetable, planned_after
@@ -52,6 +52,8 @@ def due(job: Job, cursor: datetime, **rest: Any) -> DueJob:
         first = planned_after(job.timetable, cursor)
         due_at = None if first is None else first.due_at
         rest["timer"] = Timer(cursor, due_at, due_at)
+    load = JobLoad(rest.pop("live", 0), rest.pop("waiting", 0))
+    rest.setdefault("load", load)
     return DueJob(job, rest.pop("status", JobStatus.ACTIVE), **rest)
 
 

@@ -8,8 +8,10 @@ from datetime import datetime, time, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foliot.domain.admission import NeverOpens, find_opening
 from foliot.domain.freeze import After, Freeze
 from foliot.domain.ids import FreezeId
+from foliot.domain.job import JobLoad
 from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.planning.plan import plan, plan_resume
 from foliot.domain.planning.records import COUNTED_TO, DueJob, EndWait, Gap, NewRun, Plan, Skip
@@ -29,7 +31,6 @@ from foliot.domain.schedule import (
     planned_after,
     times_between,
 )
-from foliot.domain.starting import MayNot, may_start
 from tests.domain.given import DAY, HOUR, MINUTE, a_job, at, due, every, ident
 
 START = at("2027-03-13 00:00")  # New York's clocks jump the next night
@@ -98,8 +99,7 @@ def due_jobs(draw: st.DrawFn) -> DueJob:
     return due(
         job,
         START,
-        live=draw(st.integers(0, 1)),
-        waiting=draw(st.integers(0, 2)),
+        load=JobLoad(draw(st.integers(0, 1)), draw(st.integers(0, 2))),
         runs_created=draw(st.integers(0, 3)),
         skip_next=draw(st.booleans()),
         skip_until=draw(st.none() | moments),
@@ -146,7 +146,7 @@ def test_nothing_runs_before_it_is_due_nor_more_often_than_max_runs(job: DueJob,
         assert len(made.runs) <= max(0, job.job.max_runs - job.runs_created)
     if job.job.overlap.rule is not OverlapRule.CONCURRENT:
         starting = [run for run in made.runs if run.waits_for is not WaitsFor.TURN]
-        assert len(starting) <= (job.live + job.waiting == 0)
+        assert len(starting) <= job.load.is_idle
 
 
 @settings(deadline=None, max_examples=200)
@@ -207,7 +207,7 @@ def test_what_runs_is_what_walking_through_every_time_would_choose(job: DueJob, 
     job = replace(job, job=calm, freezes=(), skip_next=False)
     made = plan(job, now)
     expected = by_walking(job, now)
-    if isinstance(may_start(calm.timetable, now), MayNot):
+    if isinstance(find_opening(calm.timetable, now), NeverOpens):
         assert not made.runs
     elif len(made.records) < MOST_RECORDS:
         assert [run.planned for run in made.runs] == expected
@@ -233,8 +233,7 @@ def carried(job: DueJob, made: Plan) -> DueJob:
     return replace(
         job,
         timer=made.timer,
-        live=job.live + len(made.runs) - len(turn),
-        waiting=job.waiting + len(turn),
+        load=JobLoad(job.load.live + len(made.runs) - len(turn), job.load.waiting + len(turn)),
         runs_created=job.runs_created + len(made.runs),
         skip_next=job.skip_next and not made.uses_skip_next,
     )

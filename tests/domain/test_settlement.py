@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from foliot.domain.dependencies import On
 from foliot.domain.errors import IllegalMove
-from foliot.domain.job import Counters, Job, Timer
+from foliot.domain.job import Counters, Job, JobLoad, Timer
 from foliot.domain.lifecycle import (
     FAILURES,
     TERMINAL,
@@ -38,6 +38,7 @@ from foliot.domain.outcomes import (
 )
 from foliot.domain.policy import Backoff, Breaker, BreakerAction, Limits, OnLost, Overlap, OverlapRule, Retry
 from foliot.domain.run import RunError, RunFacts, Trigger
+from foliot.domain.run_end import Promotion, Settlement
 from foliot.domain.schedule import (
     Calendar,
     CalendarKind,
@@ -50,7 +51,7 @@ from foliot.domain.schedule import (
     Window,
 )
 from foliot.domain.settlement.attempt_end import TIMED_OUT, WORKER_LOST, JobFacts
-from foliot.domain.settlement.settle import Promotion, Settlement, settle, then
+from foliot.domain.settlement.settle import settle, then
 from tests.domain.given import HOUR, MINUTE, a_job, at, every, job_id, run_id
 
 NOW = at("08:00:30")
@@ -64,7 +65,8 @@ def a_run(**rest: Any) -> RunFacts:
 
 def facts(job: Job | None = None, **rest: Any) -> JobFacts:
     timer = rest.pop("timer", Timer(at("08:00"), at("09:00"), at("09:00")))
-    return JobFacts(job or a_job(), rest.pop("status", JobStatus.ACTIVE), timer, **rest)
+    load = JobLoad(rest.pop("live", 1), rest.pop("waiting", 0))
+    return JobFacts(job or a_job(), rest.pop("status", JobStatus.ACTIVE), timer, load, **rest)
 
 
 def kinds(settled: Settlement) -> set[str]:
@@ -327,8 +329,8 @@ def test_a_retry_does_not_move_a_fixed_delay() -> None:
     [
         (JobStatus.ACTIVE, 1, 0, None),
         (JobStatus.ACTIVE, 1, 2, Promotion.OLDEST),
-        (JobStatus.PAUSED, 1, 2, Promotion.BY_HAND),
-        (JobStatus.DISABLED, 1, 1, Promotion.BY_HAND),
+        (JobStatus.PAUSED, 1, 2, Promotion.MANUAL),
+        (JobStatus.DISABLED, 1, 1, Promotion.MANUAL),
     ],
 )
 def test_the_oldest_waiting_run_comes_next(
@@ -341,7 +343,7 @@ def test_the_oldest_waiting_run_comes_next(
 
 def test_a_breaker_that_pauses_holds_the_queue() -> None:
     job = a_job(retry=NO_RETRY, breaker=Breaker(1), overlap=Overlap(OverlapRule.QUEUE))
-    assert settle(a_run(), Failed(ERROR), facts(job, waiting=3), NOW, 0.0).promotes is Promotion.BY_HAND
+    assert settle(a_run(), Failed(ERROR), facts(job, waiting=3), NOW, 0.0).promotes is Promotion.MANUAL
 
 
 def test_a_waiting_run_that_leaves_promotes_nobody() -> None:
@@ -358,7 +360,7 @@ def test_a_batch_is_settled_by_folding() -> None:
         events.append(settled.event)
         state = then(run, state, settled)
     assert events == [None, None, None, None, JobEvent.PAUSE, None]
-    assert (state.status, state.live, state.failures_in_a_row) == (JobStatus.PAUSED, 0, 6)
+    assert (state.status, state.load.live, state.failures_in_a_row) == (JobStatus.PAUSED, 0, 6)
 
 
 outcomes: st.SearchStrategy[Outcome] = st.sampled_from(

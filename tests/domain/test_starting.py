@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from foliot.domain.admission import expiry_reason
 from foliot.domain.dependencies import On
 from foliot.domain.freeze import Freeze, freeze_holding
 from foliot.domain.ids import FreezeId, JobId, RunId, WorkspaceId, made_at, uuid7
@@ -15,10 +16,10 @@ from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.outcomes import Cancelled, Failed, HandedBack, Lost, Outcome
 from foliot.domain.policy import Limits, Retry
 from foliot.domain.run import RunError, RunFacts, Trigger, asked_at
+from foliot.domain.run_end import Settlement
 from foliot.domain.schedule import Cron, Otherwise, SkipReason, Timetable, Window
 from foliot.domain.settlement.attempt_end import JobFacts
-from foliot.domain.settlement.settle import Settlement, settle
-from foliot.domain.starting import why_expired
+from foliot.domain.settlement.settle import settle
 
 NOON = datetime(2027, 1, 15, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -92,7 +93,7 @@ def test_what_comes_back_after_its_window_has_closed_ends(outcome: Outcome, stat
 def test_it_is_known_what_a_run_was_too_late_for(
     window: Window | None, deadline: timedelta | None, expires_at: datetime, reason: SkipReason
 ) -> None:
-    assert why_expired(a_job(window, start_deadline=deadline), expires_at) is reason
+    assert expiry_reason(a_job(window, start_deadline=deadline), expires_at) is reason
 
 
 def test_a_run_asked_for_during_a_freeze_is_not_held_by_it_but_by_a_later_one() -> None:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from foliot.domain.admission import Opening, find_opening
 from foliot.domain.planning.records import COUNTED_TO
 from foliot.domain.schedule import Interval, PlannedTime, Timetable, is_chained, planned_after, times_between
-from foliot.domain.starting import MayStart, may_start
 from tools.simulation.chronicle import Chapter, Story
 
 MOST = 1_000_000
@@ -85,8 +85,8 @@ def may_begin(story: Story, available_at: datetime, now: datetime) -> bool:
 
 
 def _is_open(timetable: Timetable, at: datetime) -> bool:
-    allowed = may_start(timetable, at)
-    return isinstance(allowed, MayStart) and allowed.at == at
+    allowed = find_opening(timetable, at)
+    return isinstance(allowed, Opening) and allowed.at == at
 
 
 def _complete(

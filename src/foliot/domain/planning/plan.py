@@ -10,13 +10,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from foliot.domain.job import Timer
-from foliot.domain.lifecycle import JobEvent, JobStatus
+from foliot.domain.lifecycle import STOPPED, JobEvent, JobStatus
 from foliot.domain.planning.missed import dropped
 from foliot.domain.planning.records import DueJob, Gap, Plan, Skip
 from foliot.domain.planning.walk import Walk
 from foliot.domain.schedule import PlannedTime, SkipReason, planned_after
 
-STOPPED = frozenset({JobStatus.PAUSED, JobStatus.DISABLED, JobStatus.FAILED})
 ERROR_WAITS = (timedelta(minutes=1), timedelta(minutes=5))  # after the third error in a row the job fails
 
 
@@ -55,7 +54,7 @@ def plan_resume(due: DueJob, now: datetime, *, catch_up: bool = False) -> Plan:
     if start_at is not None and start_at > now:
         later = plan_start(replace(due, status=JobStatus.PENDING), now, (JobEvent.RESUME, JobEvent.POSTPONE))
         return replace(
-            later, promotes=due.live == 0 and due.waiting > 0
+            later, promotes=due.load.live == 0 and due.load.waiting > 0
         )  # a run of before its start was moved
     return Walk(due, now, (JobEvent.RESUME,)).resume(catch_up=catch_up)
 
@@ -74,7 +73,7 @@ def plan_closing(due: DueJob, now: datetime) -> Plan:
         return plan(due, now)
     made, timetable = done.counters.fires, due.job.timetable
     is_full = due.job.max_runs is not None and due.runs_created + made >= due.job.max_runs
-    is_awaited = due.job.is_chained and due.live + due.waiting + made > 0
+    is_awaited = due.job.is_chained and (made > 0 or not due.load.is_idle)
     record = None if is_full or is_awaited else dropped(timetable, done.timer.cursor, now)
     if record is None:
         return done

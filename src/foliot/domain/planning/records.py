@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from foliot.domain.dependencies import Consumed, Dependencies
 from foliot.domain.freeze import Freeze
-from foliot.domain.job import Counters, Job, Timer
+from foliot.domain.job import Counters, Job, JobLoad, Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus, RunStatus
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, SkipReason
@@ -22,7 +22,6 @@ COUNTED_TO = 10_000  # a gap larger than this has no exact count
 class DueJob:
     """What a tick loads for one job, under its timer's lock.
 
-    `live` counts runs that are ready, running or first in line at a gate or freeze; `waiting` those behind them.
     `live_until` is set while the live run waits at a gate. `freezes` are those that overlap the time since the cursor.
     """
 
@@ -30,8 +29,7 @@ class DueJob:
     status: JobStatus
     timer: Timer
     runs_created: int = 0  # by the schedule, over the job's whole life
-    live: int = 0
-    waiting: int = 0
+    load: JobLoad = JobLoad()
     live_until: datetime | None = None
     skip_next: bool = False
     skip_until: datetime | None = None  # how far that goes; None: the next planned time alone

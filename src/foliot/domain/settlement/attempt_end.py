@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from foliot.domain.job import Job, Timer
+from foliot.domain.admission import NeverOpens, Opening, find_opening_for
+from foliot.domain.job import Job, JobLoad, Timer
 from foliot.domain.lifecycle import AttemptEvent, JobStatus, RunEvent, RunStatus
 from foliot.domain.outcomes import (
     AskedRetry,
@@ -24,7 +25,6 @@ from foliot.domain.policy import OnLost
 from foliot.domain.run import RunError, RunFacts
 from foliot.domain.schedule import SkipReason
 from foliot.domain.settlement.retry import GiveUp, NoRetry, after_failure
-from foliot.domain.starting import MayNot, MayStart, may_start_by
 
 MOST_LOSSES = 3  # a run whose workers keep dying may be what kills them
 LOST_JITTER = timedelta(seconds=1)
@@ -35,13 +35,12 @@ ASKED_RETRY = RunError("asked_retry", "The handler asked to be called again.")
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """What settling loads for a job, under its timer's lock. `live` and `waiting` count the settled run too."""
+    """What settling loads for a job, under its timer's lock. `load` counts the settled run too."""
 
     job: Job
     status: JobStatus
     timer: Timer
-    live: int = 1
-    waiting: int = 0
+    load: JobLoad = JobLoad(1)
     failures_in_a_row: int = 0
 
 
@@ -88,8 +87,8 @@ def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitte
             note = GiveUp(NoRetry.ARCHIVED).sentence
             return Judgement(RunEvent.CANCEL, AttemptEvent.CANCEL, run.last_error, note=note)
         case HandedBack():
-            allowed = may_start_by(run.trigger, facts.job.timetable, now)
-            if isinstance(allowed, MayNot):
+            allowed = find_opening_for(run.trigger, facts.job.timetable, now)
+            if isinstance(allowed, NeverOpens):
                 return Judgement(RunEvent.SKIP, AttemptEvent.CANCEL, skip_reason=allowed.reason)
             return Judgement(
                 RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=allowed.at, expires_at=allowed.ready_until
@@ -126,8 +125,8 @@ def _lost(run: RunFacts, facts: JobFacts, at: datetime) -> Judgement:
         return over
     if facts.status is JobStatus.ARCHIVED:
         return replace(over, note=GiveUp(NoRetry.ARCHIVED).sentence)
-    allowed = may_start_by(run.trigger, facts.job.timetable, at)
-    if isinstance(allowed, MayNot):
+    allowed = find_opening_for(run.trigger, facts.job.timetable, at)
+    if isinstance(allowed, NeverOpens):
         return replace(over, note=GiveUp(NoRetry.CLOSED).sentence)
     again = Judgement(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, losses=1)
     return replace(again, retry_at=allowed.at, expires_at=allowed.ready_until)
@@ -140,7 +139,7 @@ def _retry(
     jitter: float,
     asked: timedelta | None = None,
     least: timedelta | None = None,
-) -> MayStart | GiveUp:
+) -> Opening | GiveUp:
     """When the next attempt may start, by the retry policy and then by window and calendars."""
     job, next_at = facts.job, facts.timer.next_at
     if facts.status is JobStatus.ARCHIVED:
@@ -157,15 +156,15 @@ def _retry(
     )
     if isinstance(answer, GiveUp):
         return answer
-    allowed = may_start_by(run.trigger, job.timetable, answer.at)
-    if isinstance(allowed, MayNot):
+    allowed = find_opening_for(run.trigger, job.timetable, answer.at)
+    if isinstance(allowed, NeverOpens):
         return GiveUp(NoRetry.CLOSED)
     if next_at is not None and not job.retry.past_next and allowed.at >= next_at:
         return GiveUp(NoRetry.PAST_NEXT)
     return allowed
 
 
-def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: MayStart | GiveUp) -> Judgement:
+def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: Opening | GiveUp) -> Judgement:
     if isinstance(answer, GiveUp):
         return Judgement(event, attempt, error, note=answer.sentence)
     again = Judgement(RunEvent.RETRY, attempt, error, retries=1)

@@ -13,9 +13,9 @@ from foliot.domain.errors import ManagedByCode
 from foliot.domain.freeze import After
 from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
 from foliot.domain.job import Timer
-from foliot.domain.lifecycle import JobEvent, JobStatus
+from foliot.domain.lifecycle import STOPPED, JobEvent, JobStatus
 from foliot.domain.planning.edit import edited_schedule, moves_of_edit
-from foliot.domain.planning.plan import STOPPED, plan_closing, plan_start
+from foliot.domain.planning.plan import plan_closing, plan_start
 from foliot.domain.planning.records import DueJob
 from foliot.domain.quotas import check_definition
 from foliot.domain.schedule import Manual

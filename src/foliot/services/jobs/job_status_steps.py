@@ -10,9 +10,11 @@ from typing import Any
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.ids import JobId, PrincipalId
+from foliot.domain.job import JobLoad
 from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.planning.plan import plan_resume
+from foliot.domain.run_end import TimerDelta
 from foliot.services.jobs.context_steps import look_around
 from foliot.services.jobs.dependency_steps import release_upstream
 from foliot.services.jobs.lock_steps import InHand, note, take
@@ -26,7 +28,6 @@ from foliot.storage.queue import unclaimed
 from foliot.storage.timers import timer_moves, timers
 from foliot.storage.timers.fires import Planned
 from foliot.storage.timers.timer_rows import TimerRow
-from foliot.storage.timers.timers import Told
 from foliot.storage.tx import Tx
 
 PURGED_AT_ONCE = 2_000  # run records, in one transaction
@@ -92,7 +93,7 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     await jobs.move(tx, moves, by.name)
     held = {row.job_id: await unclaimed.hold_back(tx, row) for row in rows if row.live}
     held = {job_id: count for job_id, count in held.items() if count}
-    await timers.settle(tx, {job_id: Told(live=-count, waiting=count) for job_id, count in held.items()})
+    await timers.settle(tx, {job_id: TimerDelta(JobLoad().requeue(count)) for job_id, count in held.items()})
     await _let_pass(tx, [row for row in rows if row.job_id in held and row.waiting], held)
     after: dict[str, Any] = {"reason": order.reason}
     if order.event is JobEvent.PAUSE:
@@ -111,14 +112,12 @@ async def _let_pass(tx: Tx, rows: Sequence[TimerRow], held: Mapping[JobId, int])
     if not rows:
         return
     after = {
-        row.job_id: row._replace(
-            status=JobStatus.PAUSED, live=row.live - held[row.job_id], waiting=row.waiting + held[row.job_id]
-        )
+        row.job_id: row.with_load(row.load.requeue(held[row.job_id]))._replace(status=JobStatus.PAUSED)
         for row in rows
     }
     settling = Settling(tx, after, await look_around(tx, rows))
     for job_id in after:
-        settling.promote_by_hand(job_id)
+        settling.job(job_id).promote_manual()
     await settling.write()
 
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from foliot.domain.ids import JobId
-from foliot.domain.lifecycle import JobEvent, JobStatus, advance
+from foliot.domain.lifecycle import STOPPED, JobEvent, JobStatus, advance
 from foliot.domain.outcomes import AskedSkip
-from foliot.domain.planning.plan import STOPPED
 from foliot.domain.planning.records import EndWait, NewRun, Plan
 from foliot.domain.run import WaitsFor
 from foliot.services.jobs.context_steps import Around
@@ -100,7 +99,7 @@ async def _follow(
                 if record.cancels_live and row.live_run_id is not None:
                     await cancel_live(settling, row.live_run_id)
         if each.plan.promotes and row.rules.is_exclusive:
-            settling.promote(row.job_id)
+            settling.job(row.job_id).promote_oldest()
         elif each.plan.promotes:
             await settling.release_line(row.job_id)
         if status_after(row.status, each.plan.events) in STOPPED and not isinstance(row.rules, Unreadable):
@@ -114,13 +113,12 @@ async def _follow(
 def _after(each: Planned) -> TimerRow:
     """The timer as `fires.fire` has left it, and the job as its events will."""
     made = [record for record in each.plan.records if isinstance(record, NewRun)]
-    behind = sum(record.waits_for is WaitsFor.TURN for record in made)
-    row = each.row
-    return row._replace(
+    row, load = each.row, each.row.load
+    for record in made:
+        load = load.queue() if record.waits_for is WaitsFor.TURN else load.start()
+    return row.with_load(load)._replace(
         status=status_after(row.status, each.plan.events),
         timer=each.plan.timer,
-        live=row.live + len(made) - behind,
-        waiting=row.waiting + behind,
         number=row.number + sum(not isinstance(record, EndWait) for record in each.plan.records),
     )
 

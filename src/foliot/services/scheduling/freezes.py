@@ -175,13 +175,13 @@ async def _hold(tx: Tx, job_ids: Sequence[JobId]) -> int:
     if not job_ids:
         return 0
     rows = await timers.lock(tx, job_ids)
-    settling = Settling(tx, rows, await look_around(tx, rows.values()))
+    around = await look_around(tx, rows.values())
     moved = 0
     for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
         frozen = [
             run
             for run in await freezes.startable_of(tx, rows)
-            if settling.freeze_of(run.job_id, run.run_id, run.trigger) is not None
+            if around.is_frozen(rows[run.job_id], run.run_id, run.trigger, tx.now)
         ]
         if not frozen:
             break

@@ -15,7 +15,7 @@ from typing import Any
 
 from foliot.domain.freeze import After
 from foliot.domain.ids import JobId, RunId
-from foliot.domain.job import Timer
+from foliot.domain.job import JobLoad, Timer
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning.plan import plan_start
 from foliot.domain.schedule import ZONE_DATA_VERSION, planned_after
@@ -166,7 +166,7 @@ async def _mend(
     settling = Settling(tx, wrong, around)
     for row in wrong.values():
         if _is_stuck(row):
-            settling.promote(row.job_id)
+            settling.job(row.job_id).promote_oldest()
     await settling.write()
     for job_id, row in wrong.items():
         _tell(rows[job_id], row)
@@ -189,7 +189,7 @@ def _counted(rows: Mapping[JobId, TimerRow], lines: Iterable[InLine]) -> dict[Jo
             current = None
         elif current is None or (current not in mine and row.rules.is_exclusive):
             current = mine[0]
-        counted[job_id] = row._replace(live=len(mine), waiting=behind[job_id], live_run_id=current)
+        counted[job_id] = row.with_load(JobLoad(len(mine), behind[job_id]))._replace(live_run_id=current)
     return counted
 
 

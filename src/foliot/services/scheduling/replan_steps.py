@@ -30,8 +30,7 @@ async def replan(tx: Tx, rows: Iterable[TimerRow]) -> int:
             status=row.status,
             timer=row.timer,
             runs_created=row.runs_created,
-            live=row.live,
-            waiting=row.waiting,
+            load=row.load,
         )
         plan = plan_start(due, tx.now)
         if not plan.events and _differs(row.timer, plan.timer):

@@ -6,26 +6,21 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
+from foliot.domain.admission import Skip, StartRequest, Wait, admit
 from foliot.domain.dependencies import (
-    AwaitUpstream,
-    Closed,
     Consumed,
     Dependencies,
     Ended,
     On,
     Triggered,
     consume,
-    judge_gate,
     triggered,
 )
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import JobStatus
-from foliot.domain.outcomes import AskedSkip, Cancelled
-from foliot.domain.overlapping import Admission, admit
-from foliot.domain.run import RunFacts, Trigger, WaitsFor
-from foliot.domain.schedule import SkipReason
-from foliot.domain.settlement.settle import Settlement
-from foliot.domain.starting import MayNot, may_start
+from foliot.domain.outcomes import Cancelled
+from foliot.domain.run import RunFacts, Trigger
+from foliot.domain.run_end import Settlement
 from foliot.services.settlement.settle_steps import Settling
 from foliot.storage.jobs import dependencies, job_types
 from foliot.storage.jobs.definitions import Unreadable
@@ -50,11 +45,11 @@ async def wake_dependents(settling: Settling) -> None:
 
 
 async def ask_gates(settling: Settling, job_ids: Sequence[JobId]) -> None:
-    """Judge again what waits at the gates of these jobs."""
+    """Judge again the runs that wait at the gates of these jobs."""
     whens = {job_id: settling.rows[job_id].rules.spec.depends_when for job_id in job_ids}
     found = await dependencies.facts(settling.tx, whens)
     for job_id, when in whens.items():
-        await _Dependent(settling, job_id, found.get(job_id, Dependencies((), when))).ask_gate()
+        await _ask_gate(settling, job_id, found.get(job_id, Dependencies((), when)))
 
 
 async def cancel_live(settling: Settling, run_id: RunId) -> None:
@@ -82,10 +77,14 @@ async def _wake_behind(settling: Settling, ended: Sequence[tuple[RunFacts, Settl
                 )
                 continue
             dependent = _Dependent(settling, job_id, edges, off)
-            if settling.status_of(job_id) is JobStatus.ACTIVE:
+            if settling.job(job_id).state.status is JobStatus.ACTIVE:
                 await dependent.wake(ended)
-            await dependent.ask_gate()
+            await _ask_gate(settling, job_id, dependent.edges)
     await settling.write()
+
+
+async def _ask_gate(settling: Settling, job_id: JobId, edges: Dependencies) -> None:
+    await settling.release(await waiting.at_the_gate(settling.tx, [job_id]), {job_id: edges})
 
 
 class _Dependent:
@@ -106,20 +105,6 @@ class _Dependent:
             if found is not None:
                 await self._start(found)
 
-    async def ask_gate(self) -> None:
-        for run in await waiting.at_the_gate(self.tx, [self.job_id]):
-            verdict = judge_gate(self.edges, self.tx.now)
-            if isinstance(verdict, AwaitUpstream):
-                continue
-            if isinstance(verdict, Closed):
-                await self.settling.end_standing([run.run_id], AskedSkip(verdict.reason, verdict.note))
-                continue
-            await self._consume(verdict.consumes)
-            deadline = self.row.rules.spec.limits.start_deadline
-            until = None if deadline is None else run.available_at + deadline
-            self.settling.is_live(self.job_id, run.run_id)
-            await self.settling.release([replace(run, expires_at=until)])
-
     def _as_of(self, upstream: JobId, run_id: RunId, wakes: tuple[On, ...]) -> Dependencies:
         """The edges as this very end leaves them, though a later one of the same batch may be the newest."""
         ended = Ended(run_id, self.tx.now)
@@ -133,48 +118,40 @@ class _Dependent:
 
     async def _start(self, found: Triggered) -> None:
         settling, row, now = self.settling, self.row, self.tx.now
-        facts = settling.facts_of(self.job_id)
-        admission = admit(facts.job.overlap, facts.live, facts.waiting)
-        allowed = may_start(facts.job.timetable, max(now, found.not_before))
-        run_id = RunId(self.tx.new_id())
-        skip, waits_for, at, until = None, None, found.not_before, None
-        if self.is_off:
-            skip = SkipReason.TYPE_DISABLED
-        elif isinstance(allowed, MayNot):
-            skip = allowed.reason
-        elif admission is Admission.SKIP:
-            skip = SkipReason.OVERLAP
-        else:
-            at, until = allowed.at, allowed.until
-            if (deadline := facts.job.limits.start_deadline) is not None:
-                until = at + deadline if until is None else min(until, at + deadline)
-            if admission is not Admission.START:
-                waits_for = WaitsFor.TURN
-            elif settling.freeze_of(self.job_id, run_id, Trigger.DEPENDENCY) is not None:
-                waits_for = WaitsFor.FREEZE
-            elif allowed.closes is not None:
-                until = allowed.closes if until is None else min(until, allowed.closes)
+        dependent, run_id = settling.job(self.job_id), RunId(self.tx.new_id())
+        job, load = dependent.state.job, dependent.state.load
+        request = StartRequest(
+            job,
+            now,
+            Trigger.DEPENDENCY,
+            not_before=found.not_before,
+            start_within=job.limits.start_deadline,
+            load=load,
+            is_frozen=settling.around.is_frozen(row, run_id, Trigger.DEPENDENCY, now),
+            is_type_off=self.is_off,
+        )
+        answer = admit(request)
         made = Made(
             run_id,
             row.workspace_id,
             self.job_id,
-            settling.next_number(self.job_id),
+            dependent.next_number(),
             row.schedule_rev,
             row.rules,
             Trigger.DEPENDENCY,
             found.not_before,
-            at,
-            waits_for,
-            until,
+            found.not_before,
             upstream_run_id=found.upstream_run_id,
-            skip=skip,
-        )
+        ).admitted(answer)
         if not await new_runs.make(self.tx, [made]):
             return  # this upstream run has had its run
         await self._consume(found.consumes)
-        live_run_id = settling.live_run_of(self.job_id)
-        settling.add_run(self.job_id, run_id, waits_for=waits_for, skipped=skip is not None)
-        if admission is Admission.CANCEL_AND_WAIT and skip is None and live_run_id is not None:
+        live_run_id = dependent.live_run_id
+        if isinstance(answer, Skip):
+            dependent.add_skip()
+            return
+        dependent.add_run(run_id, made.waits_for)
+        if isinstance(answer, Wait) and answer.cancels_live and live_run_id is not None:
             await cancel_live(settling, live_run_id)
             await settling.write()
 

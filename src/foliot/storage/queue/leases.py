@@ -13,7 +13,7 @@ from foliot.domain.definition import Spec
 from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import RunError, RunFacts, Trigger
-from foliot.domain.settlement.settle import Settlement
+from foliot.domain.run_end import Settlement
 from foliot.storage.arrays import (
     Packer,
     booleans,

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, assert_never
 
 from psycopg.types.json import Jsonb
 
+from foliot.domain.admission import Admission, Skip, Start, Wait
 from foliot.domain.definition import Rules
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import RunError, RunFacts, Trigger, WaitsFor
+from foliot.domain.run_end import Settlement
 from foliot.domain.schedule import SkipReason
-from foliot.domain.settlement.settle import Settlement
 from foliot.domain.target import Target, target_of
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
@@ -43,6 +44,19 @@ class Made:
     skip: SkipReason | None = None  # recorded only
     planned_local: datetime | None = None  # the wall-clock time, where a schedule would have named one
     fold: int = 0
+
+    def admitted(self, answer: Admission) -> Made:
+        """Return the same run with the decision about its start."""
+        match answer:
+            case Skip(reason=reason):
+                return replace(self, skip=reason)
+            case Start(not_before=at, expires_at=until):
+                return replace(self, available_at=at or self.available_at, expires_at=until)
+            case Wait(waits_for=waits_for, not_before=at, expires_at=until):
+                at = at or self.available_at
+                return replace(self, waits_for=waits_for, available_at=at, expires_at=until)
+            case _ as never:
+                assert_never(never)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.run import Trigger, WaitsFor
-from foliot.domain.settlement.settle import Promotion
+from foliot.domain.run_end import Promotion
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
 
@@ -26,7 +26,7 @@ class Waiting:
 async def next_in_line(tx: Tx, promotions: Mapping[JobId, Promotion]) -> list[Waiting]:
     if not promotions:
         return []
-    by_hand = [promotion is Promotion.BY_HAND for promotion in promotions.values()]
+    by_hand = [promotion is Promotion.MANUAL for promotion in promotions.values()]
     rows = await tx.fetch(sql.waiting.next_in_line, {"job_ids": list(promotions), "by_hand": by_hand})
     return [_waiting(row) for row in rows]
 

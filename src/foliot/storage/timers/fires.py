@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from foliot.domain.job import JobLoad
 from foliot.domain.planning.records import COUNTED_TO, Gap, NewRun, Plan, Record, Skip
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, SkipReason
@@ -118,7 +119,7 @@ def _flatten(
     runs: list[tuple[Any, ...]],
 ) -> None:
     """One timer and its records as rows of the arrays that `fire` takes."""
-    number, live, waiting, fires, skips = row.number, 0, 0, 0, 0
+    number, load, fires, skips = row.number, JobLoad(), 0, 0
     live_run_id: UUID | None = None
     live_until: datetime | None = row.live_until
     spec, exclusive = row.rules.spec, row.rules.is_exclusive
@@ -129,9 +130,9 @@ def _flatten(
             case NewRun(planned=planned):
                 fires += 1
                 if record.waits_for is WaitsFor.TURN:
-                    waiting += 1
-                else:  # first in line, even where a gate or a freeze still holds it
-                    live, live_run_id = live + 1, run_id
+                    load = load.queue()
+                else:  # live, even where a gate or a freeze still holds it
+                    load, live_run_id = load.start(), run_id
                     live_until = record.expires_at if record.waits_for is WaitsFor.UPSTREAM else None
                 runs.append((
                     *identity, None, None, None, planned.planned_for, planned.local, planned.fold, row.schedule_rev, None, None,
@@ -156,7 +157,7 @@ def _flatten(
                 number -= 1
     timer = plan.timer
     timers.append((
-        row.job_id, row.version, timer.cursor, timer.due_at, timer.next_at, timer.ending and timer.ending.value, live, waiting,
+        row.job_id, row.version, timer.cursor, timer.due_at, timer.next_at, timer.ending and timer.ending.value, *load,
         live_run_id, live_until, plan.uses_skip_next, errors, fires, number - row.number, skips,
     ))  # fmt: skip
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from foliot.domain.definition import Rules
 from foliot.domain.ids import JobId, RunId, WorkspaceId
-from foliot.domain.job import Timer
+from foliot.domain.job import JobLoad, Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.storage.jobs.definitions import rules_of
 
@@ -36,6 +36,13 @@ class TimerRow(NamedTuple):
     number: int
     failures_in_a_row: int = 0
     has_dependents: bool = False
+
+    @property
+    def load(self) -> JobLoad:
+        return JobLoad(self.live, self.waiting)
+
+    def with_load(self, load: JobLoad) -> TimerRow:
+        return self._replace(live=load.live, waiting=load.waiting)
 
 
 def timer_row(
