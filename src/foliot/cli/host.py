@@ -73,10 +73,10 @@ def host(
     It needs no database and opens no port: it asks the server for work and says what came of it.
     """
     settings = options.settings(config=config, log_format=log_format, log_level=log_level)
-    from foliot.wiring.host import HostOrders, serve_as_host
+    from foliot.wiring.host import HostOptions, serve_as_host
 
     allowed = {kind for kind, is_on in (("command", allow_command), ("python", allow_python)) if is_on}
-    orders = HostOrders(
+    orders = HostOptions(
         url=server,
         key=key if key_file is None else key_in(key_file),
         name=name or os.uname().nodename,
