@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from foliot.cli import options
-from foliot.cli.hosts import label_of
-from foliot.cli.session import KeyFile, key_in
+from foliot.cli.hosts import parse_label
+from foliot.cli.session import KeyFile, read_key_file
 
 DEFAULT_PERMITS = 16
 
@@ -78,9 +78,9 @@ def host(
     allowed = {kind for kind, is_on in (("command", allow_command), ("python", allow_python)) if is_on}
     orders = HostOptions(
         url=server,
-        key=key if key_file is None else key_in(key_file),
+        key=key if key_file is None else read_key_file(key_file),
         name=name or os.uname().nodename,
-        labels=None if label is None else dict(label_of(each) for each in label),
+        labels=None if label is None else dict(parse_label(each) for each in label),
         instances=tuple(instance or ()),
         permits=concurrency,
         allowed=frozenset(allowed),

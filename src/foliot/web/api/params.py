@@ -12,7 +12,7 @@ from foliot.domain.ids import JobId, RunId
 from foliot.handlers.dependencies import EgressPolicy
 from foliot.services import Database
 from foliot.services.hints import Announce, Hint
-from foliot.services.jobs.lock_steps import no_such
+from foliot.services.jobs.lock_steps import not_found
 from foliot.wire.instants import read_id
 from foliot.wire.pages import LONGEST_PAGE, PAGE
 
@@ -23,7 +23,7 @@ def id_of(kind: str, text: str) -> UUID:
     """What is no id answers like an id that nobody has."""
     found = read_id(text)
     if found is None:
-        raise no_such(kind)
+        raise not_found(kind)
     return found
 
 

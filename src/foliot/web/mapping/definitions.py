@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NoReturn, TypeVar, assert_never
 
 from foliot.domain.definition import Definition, Spec
-from foliot.domain.dependencies import Edge, Mode, On, When
+from foliot.domain.dependencies import Edge, EdgeCondition, EdgeMode, JoinRule
 from foliot.domain.errors import FoliotError, Invalid, ScheduleInvalid
 from foliot.domain.ids import CalendarId, JobId, PrincipalId
 from foliot.domain.policy import (
@@ -113,7 +113,7 @@ def definition_of(job: wire.JobIn, ground: Ground) -> Definition:
         max_runs=job.max_runs,
         window=_window(job.window),
         calendars=tuple(CalendarId(each) for each in job.calendars),
-        depends_when=When(job.depends_when),
+        depends_when=JoinRule(job.depends_when),
         target=_target(job.target),
         read_only=job.read_only,
         retry=retry,
@@ -250,7 +250,7 @@ def _retention(given: wire.Retention) -> Retention:
 
 
 def _edge(given: wire.Dependency) -> Edge:
-    return Edge(JobId(given.job), On(given.on), Mode(given.mode), given.delay, given.max_age)
+    return Edge(JobId(given.job), EdgeCondition(given.on), EdgeMode(given.mode), given.delay, given.max_age)
 
 
 def _target(given: wire.Target | None) -> Target | None:
