@@ -10,7 +10,7 @@ from datetime import datetime
 
 from foliot.domain.definition import Rules
 from foliot.domain.job import Timer
-from foliot.domain.planning.records import NewRun, Plan, Step
+from foliot.domain.run_plan import NewRun, Plan, SharedPlan
 from foliot.domain.schedule import planned_after
 
 _REMEMBERED = (
@@ -18,17 +18,17 @@ _REMEMBERED = (
 )
 
 
-def ordinary_plan(rules: Rules, cursor: datetime, now: datetime) -> Plan | None:
+def find_shared_plan(rules: Rules, cursor: datetime, now: datetime) -> Plan | None:
     """The plan of an active job that is due, has no live, waiting or unwanted run, and neither gate nor freeze; None where not even
     that makes it ordinary.
     """
-    step = ordinary_step(rules, cursor)
+    step = shared_plan_at(rules, cursor)
     if step is not None and step.due_at <= now <= step.late_after and now < step.following_at:
         return step.plan
     return None
 
 
-def ordinary_step(rules: Rules, cursor: datetime) -> Step | None:
+def shared_plan_at(rules: Rules, cursor: datetime) -> SharedPlan | None:
     """That plan and when it holds: what is left to ask is whether it is time."""
     known = rules.steps
     if cursor in known:
@@ -39,7 +39,7 @@ def ordinary_step(rules: Rules, cursor: datetime) -> Step | None:
     return step
 
 
-def _step(rules: Rules, cursor: datetime) -> Step | None:
+def _step(rules: Rules, cursor: datetime) -> SharedPlan | None:
     upcoming = planned_after(rules.timetable, cursor)
     if upcoming is None or upcoming.skip is not None:
         return None
@@ -48,4 +48,4 @@ def _step(rules: Rules, cursor: datetime) -> Step | None:
         return None
     timer = Timer(upcoming.planned_for, following.due_at, following.due_at)
     late_after = upcoming.due_at + rules.spec.misfire.grace
-    return Step(Plan((NewRun(upcoming),), timer), upcoming.due_at, late_after, following.due_at)
+    return SharedPlan(Plan((NewRun(upcoming),), timer), upcoming.due_at, late_after, following.due_at)

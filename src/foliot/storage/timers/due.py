@@ -16,9 +16,9 @@ from foliot.domain.ids import JobId, WorkspaceId
 from foliot.storage.arrays import assembled, bigints, instant_of, raw_instant, raw_uuids, text_piece
 from foliot.storage.jobs.job_types import Off
 from foliot.storage.queries import sql
-from foliot.storage.timers.fires import PlannedTwice
+from foliot.storage.timers.fires import AlreadyRecordedError
 from foliot.storage.timers.shared_fires import COLUMNS, shared_by
-from foliot.storage.timers.timer_rows import TimerRow, timer_row
+from foliot.storage.timers.timers import TimerRow, timer_row
 from foliot.storage.tx import Tx
 
 _IDS, _INSTANTS = (0, 1, 14), (6, 7, 8, 13, 16)  # places in a row of `take_due`
@@ -90,7 +90,9 @@ async def fire_plainly(tx: Tx, plain: Sequence[Plain]) -> int:
     assert answer is not None
     assert answer["moved"] == len(plain), "a locked timer was moved by somebody else"
     if answer["recorded"] < len(plain):
-        raise PlannedTwice(f"{len(plain) - answer['recorded']} planned times have their record already")
+        raise AlreadyRecordedError(
+            f"{len(plain) - answer['recorded']} planned times have their record already"
+        )
     return len(plain)
 
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from foliot.domain.job import JobLoad
-from foliot.domain.planning.records import COUNTED_TO, Gap, NewRun, Plan, Record, Skip
 from foliot.domain.run import WaitsFor
+from foliot.domain.run_plan import MAX_COUNTED, NewRun, Plan, PlanRecord, SkippedRange, SkippedTime
 from foliot.domain.schedule import PlannedTime, SkipReason
 from foliot.storage.arrays import (
     Packer,
@@ -26,7 +26,7 @@ from foliot.storage.arrays import (
     wall_times,
 )
 from foliot.storage.queries import sql
-from foliot.storage.timers.timer_rows import TimerRow
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
 # How each column of a batch crosses to `sql/timers.sql`, in the order in which `_flatten` makes its tuples.
@@ -44,7 +44,7 @@ _RUN_COLUMNS: dict[str, Packer] = {
 }  # fmt: skip
 
 
-class Planned(NamedTuple):
+class PlannedTimer(NamedTuple):
     """A timer, what was planned for it, and its count of scheduler errors in a row after that."""
 
     row: TimerRow
@@ -52,11 +52,11 @@ class Planned(NamedTuple):
     errors: int = 0
 
 
-class PlannedTwice(RuntimeError):
+class AlreadyRecordedError(RuntimeError):
     """Some planned times have their record already: new zone data, a timer set back. Nothing was written."""
 
 
-async def fire(tx: Tx, planned: Sequence[Planned]) -> int:
+async def fire(tx: Tx, planned: Sequence[PlannedTimer]) -> int:
     """Move the timers and record what was planned; answers with how many records were made."""
     timers: list[tuple[Any, ...]] = []
     runs: list[tuple[Any, ...]] = []
@@ -67,12 +67,14 @@ async def fire(tx: Tx, planned: Sequence[Planned]) -> int:
     answer = await tx.fetch_one(sql.timers.fire, {**arrays, "now": tx.now})
     assert answer is not None
     if answer["recorded"] < len(runs):
-        raise PlannedTwice(f"{len(runs) - answer['recorded']} planned times have their record already")
+        raise AlreadyRecordedError(
+            f"{len(runs) - answer['recorded']} planned times have their record already"
+        )
     assert answer["moved"] == len(timers), "a locked timer was moved by somebody else"
     return len(runs)
 
 
-async def without_recorded(tx: Tx, planned: Sequence[Planned]) -> list[Planned]:
+async def without_recorded(tx: Tx, planned: Sequence[PlannedTimer]) -> list[PlannedTimer]:
     """The same plans without the planned times that have their record already: their timers move on without a run."""
     asked = [
         (each.row, time) for each in planned for record in each.plan.records if (time := _time_of(record))
@@ -90,7 +92,7 @@ async def without_recorded(tx: Tx, planned: Sequence[Planned]) -> list[Planned]:
     )
     known = {(row["job_id"], row["planned_key"], row["fold"]) for row in rows}
 
-    def is_new(row: TimerRow, record: Record) -> bool:
+    def is_new(row: TimerRow, record: PlanRecord) -> bool:
         time = _time_of(record)
         return time is None or (row.job_id, time.local, time.fold) not in known
 
@@ -102,9 +104,9 @@ async def without_recorded(tx: Tx, planned: Sequence[Planned]) -> list[Planned]:
     ]
 
 
-def _time_of(record: Record) -> PlannedTime | None:
+def _time_of(record: PlanRecord) -> PlannedTime | None:
     match record:
-        case NewRun(planned=time) | Skip(planned=time) | Gap(first=time):
+        case NewRun(planned=time) | SkippedTime(planned=time) | SkippedRange(first=time):
             return time
         case _:
             return None
@@ -140,15 +142,15 @@ def _flatten(
                     max(planned.due_at, record.not_before or planned.due_at), exclusive, spec.concurrency_key,
                     spec.limits.timeout, record.expires_at, spec.target and spec.target.text, spec.read_only,
                 ))  # fmt: skip
-            case Skip(planned=planned):
+            case SkippedTime(planned=planned):
                 skips += 1
                 note = record.note or (row.skip_next if record.reason is SkipReason.OPERATOR else None)
                 runs.append((
                     *identity, "skipped", record.reason.value, note, planned.planned_for, planned.local, planned.fold,
                     row.schedule_rev, None, None, *_NOWHERE,
                 ))  # fmt: skip
-            case Gap(first=first, last=last):
-                skips += COUNTED_TO if record.count is None else record.count
+            case SkippedRange(first=first, last=last):
+                skips += MAX_COUNTED if record.count is None else record.count
                 runs.append((
                     *identity, "skipped", record.reason.value, record.note, first.planned_for, first.local, first.fold,
                     row.schedule_rev, last.planned_for, record.count, *_NOWHERE,

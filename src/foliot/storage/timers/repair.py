@@ -16,7 +16,7 @@ from foliot.domain.run import RunError
 from foliot.domain.schedule import PlannedTime
 from foliot.storage.jobs.definitions import Unreadable, definition_of, rules_of, spec_text
 from foliot.storage.queries import sql
-from foliot.storage.timers.timer_rows import TimerRow
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Row, Tx
 
 MOST_ORPHANS = 1_000  # records of a job that are looked through for runs which are nowhere

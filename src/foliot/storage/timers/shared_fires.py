@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from foliot.domain.definition import Rules
-from foliot.domain.planning.fast_path import ordinary_step
-from foliot.domain.planning.records import NewRun, Step
+from foliot.domain.planning.fast_path import shared_plan_at
+from foliot.domain.run_plan import NewRun, SharedPlan
 from foliot.domain.schedule import Interval
 from foliot.storage.arrays import (
     Packer,
@@ -71,7 +71,7 @@ def shared_by(spec: str, cursor: int) -> Shared | None:
 def worked_out(spec: str, cursor: int) -> Shared | None:
     """The same without any memory."""
     rules = rules_of(spec)
-    step = ordinary_step(rules, instant_of(cursor))
+    step = shared_plan_at(rules, instant_of(cursor))
     return None if step is None else _packed(rules, step)
 
 
@@ -138,7 +138,7 @@ def _learn(known: dict[int, Shared | None], key: int, spec: str, cursor: int) ->
     return shared
 
 
-def _packed(rules: Rules, step: Step) -> Shared:
+def _packed(rules: Rules, step: SharedPlan) -> Shared:
     spec, (run,) = rules.spec, step.plan.records
     assert isinstance(run, NewRun)
     planned = run.planned
