@@ -43,7 +43,7 @@ from foliot.domain.schedule import (
 from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.parse import Reading, read_schedule, settled
 from foliot.domain.target import Target, TargetKind
-from foliot.handlers.dependencies import NO_REACH, Reach
+from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
 from foliot.web.mapping.handler_config import check_config
 from foliot.web.validation import summary
 from foliot.wire import jobs as wire
@@ -66,7 +66,7 @@ class Ground:
         False  # the schedule came back as it is: times that have passed since are no fault now
     )
     schema: Mapping[str, Any] | None = None  # of its config, where only workers know its type
-    reach: Reach = NO_REACH  # beside the internet
+    reach: EgressPolicy = DEFAULT_EGRESS_POLICY  # beside the internet
     workspace: str = ""  # its slug
 
 
