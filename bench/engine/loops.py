@@ -20,7 +20,7 @@ from foliot.handlers.python import PythonHandler
 from foliot.handlers.registry import Assignment, Done, succeeded
 from foliot.services.hints import Announcer, Hint
 from foliot.storage.tx import Database, PoolSize
-from foliot.wiring.garbage_collector import collect_seldom
+from foliot.wiring.process import collect_seldom
 from foliot.worker.link import LocalLink
 from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker

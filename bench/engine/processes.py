@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from foliot.wiring.garbage_collector import collect_seldom
+from foliot.wiring.process import collect_seldom
 
 TICKS = os.sysconf("SC_CLK_TCK")
 _spawn = multiprocessing.get_context("spawn")  # a fresh interpreter each, as in life

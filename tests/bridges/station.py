@@ -11,8 +11,7 @@ from typing import Any
 from foliot.domain.bridge_policy import EVERYTHING, Handing
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
-from foliot.handlers.dependencies import Engines, Means
-from foliot.handlers.egress_policy import Reach
+from foliot.handlers.dependencies import Engines, Means, Reach
 from foliot.storage.tx import Database
 from foliot.worker.link import LocalLink
 from foliot.worker.log_buffer import Logbook

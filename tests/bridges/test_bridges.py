@@ -29,7 +29,7 @@ from foliot.services.runs.run_control import cancel_run, run_now
 from foliot.services.settlement.sweep import sweep
 from foliot.storage.runs.ledger import RunRecord
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
+from foliot.testing.fixtures import TEST
 from foliot.worker import worker
 from tests.bridges.engines import KINDS, ROOT, RQ, Kind, free_port, valkey
 from tests.bridges.station import station

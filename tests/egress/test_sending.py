@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from foliot.domain.addresses import networks
-from foliot.egress import resolver as system_resolver
+from foliot.egress import client as system_resolver
 from foliot.egress.client import AddressRefused, Answer, Egress, NoAnswer, Outgoing
 from foliot.egress.url import read_target
 from tests.egress.dns import NameServer, name_server

@@ -17,7 +17,7 @@ import pytest
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.embedded import binaries, locations
 from foliot.embedded.config import EmbeddedConfig
-from foliot.embedded.record import Record
+from foliot.embedded.locations import Record
 from foliot.embedded.server import EmbeddedServer, start
 from tests.embedded.conftest import notes_of
 

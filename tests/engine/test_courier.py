@@ -28,9 +28,8 @@ from foliot.services.messaging.courier import Hands
 from foliot.services.messaging.rooms import Changes
 from foliot.services.secrets import secrets
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
-from foliot.testing.keys import a_vault
+from foliot.testing.fixtures import TEST, a_vault
 from tests.engine.receiving import Office, admitted, facts, receiving, work
 from tests.waiting import until
 

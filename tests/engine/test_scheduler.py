@@ -17,8 +17,8 @@ from foliot.services.hints import Hint
 from foliot.services.identity import installation
 from foliot.services.jobs import jobs
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 
 pytestmark = pytest.mark.anyio
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)

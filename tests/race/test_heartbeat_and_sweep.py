@@ -24,8 +24,8 @@ from foliot.services.workers.claim import Turns, claim
 from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import workers as stored
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 from tests.race.blocked import BLOCKED
 
 pytestmark = pytest.mark.anyio

@@ -20,7 +20,7 @@ from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
 from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database
-from foliot.testing.actors import ANA, BEN
+from foliot.testing.fixtures import ANA, BEN
 from tests.race.hands import Hands
 from tests.services.given import WORKER as OTHER
 from tests.services.shop import MINUTE, Shop, definition

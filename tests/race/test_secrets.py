@@ -11,8 +11,7 @@ from foliot.domain.errors import Conflict, Invalid
 from foliot.services.jobs import jobs
 from foliot.services.secrets import master_key, secrets
 from foliot.services.secrets.vault import Vault
-from foliot.testing.actors import TEST
-from foliot.testing.keys import InMemory, a_vault
+from foliot.testing.fixtures import TEST, InMemory, a_vault
 from tests.race.hands import Hands
 from tests.services.shop import Shop, definition
 

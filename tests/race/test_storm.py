@@ -25,7 +25,7 @@ from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
 from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database
-from foliot.testing.actors import ANA
+from foliot.testing.fixtures import ANA
 from tests.race.hands import Hands
 from tests.services.shop import MINUTE, Shop, definition
 

@@ -12,7 +12,7 @@ from foliot.services.jobs.job_status import archive, pause, purge, resume
 from foliot.services.runs.backfill import backfill
 from foliot.services.runs.run_control import run_now, skip_next
 from foliot.services.scheduling.tick import Ticked, tick
-from foliot.testing.actors import BEN
+from foliot.testing.fixtures import BEN
 from tests.race.hands import Hands
 from tests.services.shop import MINUTE, Shop, definition
 

@@ -18,8 +18,7 @@ from foliot.services.jobs.job_types import TypeTold
 from foliot.services.workers import workers
 from foliot.storage.tx import Database
 from foliot.wire.jobs import JobOut
-from foliot.wiring.apps import bring_up_to_date
-from foliot.wiring.job_sync import ServiceBooks
+from foliot.wiring.app_sync import ServiceBooks, bring_up_to_date
 from tests.sdk.conftest import Served
 
 HOOK = {"url": "https://example.test/hook"}

@@ -20,8 +20,8 @@ from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
 from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database
-from foliot.testing.actors import ANA
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import ANA
 from tests.services.given import enlist
 
 MINUTE = timedelta(minutes=1)

@@ -23,7 +23,7 @@ from foliot.domain.schedule import (
 )
 from foliot.services.jobs import calendars
 from foliot.services.settlement.expiry import expire, open_windows
-from foliot.testing.actors import ADA, EVE
+from foliot.testing.fixtures import ADA, EVE
 from tests.services.staging import BROKE, Stage
 
 pytestmark = pytest.mark.anyio

@@ -21,7 +21,7 @@ from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.settle_steps import Settling
 from foliot.storage.timers import timers
 from foliot.storage.tx import Role
-from foliot.testing.actors import TEST
+from foliot.testing.fixtures import TEST
 from tests.services.staging import BROKE_FOR_GOOD, MANUAL, Stage
 
 pytestmark = pytest.mark.anyio

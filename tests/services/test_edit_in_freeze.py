@@ -11,7 +11,7 @@ from foliot.domain.schedule import Interval
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.scheduling import freezes
 from foliot.services.scheduling.freezes import NewFreeze
-from foliot.testing.actors import ANA
+from foliot.testing.fixtures import ANA
 from tests.services.shop import MINUTE, Shop
 
 pytestmark = pytest.mark.anyio

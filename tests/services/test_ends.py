@@ -13,7 +13,7 @@ from foliot.domain.schedule import Interval, Manual
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.runs import run_control
 from foliot.services.settlement.report import Report, report
-from foliot.testing.actors import ANA
+from foliot.testing.fixtures import ANA
 from tests.services.shop import MINUTE, Shop, definition
 
 pytestmark = pytest.mark.anyio

@@ -17,7 +17,7 @@ from foliot.domain.schedule import Interval, IntervalMode
 from foliot.services.runs.backfill import backfill
 from foliot.services.scheduling.freezes import NewFreeze, hold, lift, page, preview, thaw, turn_on
 from foliot.services.workers.limits import set_limit
-from foliot.testing.actors import ADA, TEST
+from foliot.testing.fixtures import ADA, TEST
 from tests.services.staging import BROKE, MANUAL, Stage
 
 pytestmark = pytest.mark.anyio

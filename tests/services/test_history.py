@@ -22,8 +22,8 @@ from foliot.services.runs import history, run_control
 from foliot.storage.runs import run_search
 from foliot.storage.runs.run_search import Wanted
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import NOON, ManualClock
+from foliot.testing.fixtures import TEST
 from tests.services.given import HOURLY, MINUTELY, WORKER, Owner, claimed, defined, done, job, ticked
 
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)

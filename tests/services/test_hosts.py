@@ -24,7 +24,7 @@ from foliot.services.workers.limits import set_limit
 from foliot.services.workers.remote import Told
 from foliot.services.workers.remote_register import Hello
 from foliot.services.workers.unserved import hindrance, unserved
-from foliot.testing.actors import TEST
+from foliot.testing.fixtures import TEST
 from tests.services.hosting import H1, PVP, Machine, ids, machine, somebody
 from tests.services.staging import Stage
 

@@ -14,7 +14,7 @@ from foliot.domain.schedule import Manual
 from foliot.domain.target import Target
 from foliot.services.runs import explain, history, run_control
 from foliot.services.workers import hosts, overview, remote_register
-from foliot.testing.actors import TEST
+from foliot.testing.fixtures import TEST
 from tests.services.hosting import H1, PVP, Machine, machine, somebody
 from tests.services.staging import Stage
 

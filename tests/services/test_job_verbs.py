@@ -33,7 +33,7 @@ from foliot.domain.schedule import (
 )
 from foliot.services.jobs import calendars, job_edits, job_search, job_status, job_status_steps, jobs
 from foliot.services.runs import history, run_control
-from foliot.testing.actors import ANA, BEN, EVE
+from foliot.testing.fixtures import ANA, BEN, EVE
 from tests.services.shop import MINUTE, Shop, definition
 
 pytestmark = pytest.mark.anyio

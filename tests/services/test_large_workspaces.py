@@ -16,8 +16,8 @@ from foliot.services.jobs import agenda, job_status, jobs
 from foliot.services.runs import statistics
 from foliot.storage.jobs import agenda as stored
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 from tests.services.given import Owner, defined, job
 
 pytestmark = pytest.mark.anyio

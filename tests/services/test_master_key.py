@@ -15,8 +15,7 @@ from foliot.services.secrets.reference_steps import Resolved, resolve
 from foliot.services.secrets.vault import Given, MasterKey, Sealed, Vault
 from foliot.storage.content import secrets as rows
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
-from foliot.testing.keys import InMemory, a_vault
+from foliot.testing.fixtures import TEST, InMemory, a_vault
 from tests.services.given import Owner
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from foliot.domain.run import RunError
 from foliot.domain.schedule import Cron, Interval, Window
 from foliot.services.jobs import job_edits, job_status
 from foliot.services.settlement.waiting_runs import tend
-from foliot.testing.actors import BEN
+from foliot.testing.fixtures import BEN
 from tests.services.shop import MINUTE, Shop, definition
 
 pytestmark = pytest.mark.anyio

@@ -18,8 +18,8 @@ from foliot.services.scheduling import after_restore
 from foliot.services.scheduling.tick import tick
 from foliot.storage.installation import MissedChoice
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 
 pytestmark = pytest.mark.anyio
 RUNS = "SELECT status, skip_reason, count FROM foliot.runs ORDER BY number"

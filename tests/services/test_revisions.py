@@ -17,7 +17,7 @@ from foliot.services.jobs.dependency_steps import set_edges
 from foliot.services.jobs.job_edits import edit
 from foliot.services.jobs.job_status import archive, purge
 from foliot.services.runs.explain import explain_instant
-from foliot.testing.actors import ANA, BEN, EVE
+from foliot.testing.fixtures import ANA, BEN, EVE
 from tests.services.shop import Shop, definition
 
 pytestmark = pytest.mark.anyio

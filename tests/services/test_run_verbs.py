@@ -20,7 +20,7 @@ from foliot.services.jobs import job_status
 from foliot.services.runs import backfill as backfilling
 from foliot.services.runs import run_control
 from foliot.services.runs.run_control import Cancelling
-from foliot.testing.actors import BEN, EVE
+from foliot.testing.fixtures import BEN, EVE
 from tests.services.shop import MINUTE, Shop
 
 pytestmark = pytest.mark.anyio

@@ -24,9 +24,8 @@ from foliot.services.workers.assignments import Work, claim_work
 from foliot.services.workers.claim import Claimer, Turns
 from foliot.storage.identity import keys
 from foliot.storage.tx import Database, Role
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
-from foliot.testing.keys import a_vault
+from foliot.testing.fixtures import TEST, a_vault
 from tests.services.given import WORKER, Owner, ticked
 
 pytestmark = pytest.mark.anyio

@@ -20,7 +20,7 @@ from foliot.services.scheduling.freezes import NewFreeze
 from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.waiting_runs import tend
 from foliot.services.workers import limits
-from foliot.testing.actors import ANA, BEN
+from foliot.testing.fixtures import ANA, BEN
 from tests.services.shop import MINUTE, Shop
 
 pytestmark = pytest.mark.anyio

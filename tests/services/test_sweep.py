@@ -23,8 +23,8 @@ from foliot.services.workers.claim import Claimer, Turns, claim
 from foliot.services.workers.unserved import unserved
 from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 
 pytestmark = pytest.mark.anyio
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)

@@ -21,7 +21,7 @@ from foliot.services.workers.limits import set_limit
 from foliot.storage.jobs import job_types
 from foliot.storage.timers import due
 from foliot.storage.tx import Role
-from foliot.testing.actors import TEST
+from foliot.testing.fixtures import TEST
 from tests.services.staging import BROKE, MANUAL, Stage
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ from foliot.domain.policy import Limits
 from foliot.domain.schedule import Interval
 from foliot.services.scheduling.freezes import NewFreeze, turn_on
 from foliot.services.settlement.waiting_runs import Tended, tend
-from foliot.testing.actors import ADA
+from foliot.testing.fixtures import ADA
 from tests.services.staging import Stage
 
 pytestmark = pytest.mark.anyio

@@ -15,8 +15,8 @@ from foliot.domain.schedule import Cron, Interval, Manual
 from foliot.services.jobs import job_status, jobs
 from foliot.services.scheduling.tick import Ticked, tick
 from foliot.storage.tx import Database
-from foliot.testing.actors import ANA, TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import ANA, TEST
 from tests.services.shop import Shop, check_ledger
 
 pytestmark = pytest.mark.anyio

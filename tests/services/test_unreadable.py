@@ -10,7 +10,7 @@ from foliot.domain.ids import JobId
 from foliot.domain.schedule import Interval, Manual
 from foliot.services.jobs import jobs
 from foliot.services.runs import run_control
-from foliot.testing.actors import ANA, BEN
+from foliot.testing.fixtures import ANA, BEN
 from tests.services.shop import MINUTE, Shop
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,7 @@ import pytest
 from foliot.domain.errors import Conflict, Invalid, Unavailable
 from foliot.domain.ids import SecretId, WorkspaceId
 from foliot.services.secrets.vault import Given, MasterKey, Sealed, UnreadableError, Vault, purpose, read_keys
-from foliot.testing.keys import InMemory, a_vault
+from foliot.testing.fixtures import InMemory, a_vault
 
 HERE, IT = WorkspaceId(uuid4()), SecretId(uuid4())
 FOR = purpose(HERE, IT, 3)

@@ -22,8 +22,8 @@ from foliot.services.workers.remote_register import Hello, HostHello, Speaker
 from foliot.storage.jobs import job_types
 from foliot.storage.jobs.job_types import TypeTold
 from foliot.storage.tx import Role
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 from tests.web.conftest import Town, job
 
 CANARY = "kanari7f3e9c"

@@ -16,8 +16,8 @@ from foliot.services.jobs import bulk as services_bulk
 from foliot.services.jobs.bulk_steps import do_piece
 from foliot.services.jobs.search_steps import Asker
 from foliot.storage.tx import Database, Role
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 from tests.web.conftest import Town, job, problems
 
 pytestmark = pytest.mark.anyio

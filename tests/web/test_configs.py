@@ -8,7 +8,7 @@ import pytest
 
 from foliot.domain.bridge_policy import Handing
 from foliot.handlers import registry
-from foliot.handlers.egress_policy import Reach
+from foliot.handlers.dependencies import Reach
 from foliot.web.mapping.handler_config import check_config
 
 

@@ -16,8 +16,8 @@ from foliot.services.jobs import job_edits, job_status, jobs, revisions
 from foliot.services.runs import run_control
 from foliot.services.runs.backfill import backfill
 from foliot.services.scheduling.tick import tick
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 from tests.web.conftest import Town, problems
 
 pytestmark = pytest.mark.anyio

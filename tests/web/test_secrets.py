@@ -13,7 +13,7 @@ import pytest
 from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.services.secrets.vault import Given, MasterKey, Vault
 from foliot.storage.tx import Database
-from foliot.testing.keys import InMemory, a_vault
+from foliot.testing.fixtures import InMemory, a_vault
 from tests.web.conftest import Town, founded, job, problems
 
 pytestmark = pytest.mark.anyio

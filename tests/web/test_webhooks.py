@@ -10,7 +10,7 @@ from foliot.domain.access import MemberRole
 from foliot.domain.delivery import Answered
 from foliot.services.messaging import courier
 from foliot.services.messaging.courier import Hands
-from foliot.testing.keys import a_vault
+from foliot.testing.fixtures import a_vault
 from tests.web.conftest import Town, problems
 from tests.web.test_rooms import agent, post, room
 

@@ -11,8 +11,8 @@ import pytest
 
 from foliot.domain.errors import Conflict, Invalid
 from foliot.wiring.database import keep_admin_key
-from foliot.wiring.egress_policy import is_loopback
 from foliot.wiring.node import cannot_listen, listener, url_of
+from foliot.wiring.policies import is_loopback
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from foliot.domain.bridge_policy import EVERYTHING, Handing
 from foliot.settings import SettingsError, load
-from foliot.wiring.egress_policy import LOOPBACK, egress_allow_of, handing_of
+from foliot.wiring.policies import LOOPBACK, egress_allow_of, handing_of
 from foliot.wiring.worker_main import orders_of
 
 OWN = {"FOLIOT_DATABASE_URL": "postgresql://me@example.test/foliot"}

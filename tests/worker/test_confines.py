@@ -17,7 +17,7 @@ from foliot.handlers.registry import Done
 from foliot.handlers.sandbox import Confines, identity_of
 from foliot.handlers.supervised_process import Bounds
 from foliot.settings import SettingsError, load
-from foliot.wiring.sandbox import confines_of, refuse_the_databases_user
+from foliot.wiring.policies import confines_of, refuse_the_databases_user
 from tests.worker.test_command import by
 
 pytestmark = pytest.mark.anyio

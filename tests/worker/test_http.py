@@ -14,8 +14,7 @@ import pytest
 
 from foliot.domain.addresses import networks
 from foliot.domain.outcomes import Failed, Succeeded
-from foliot.egress.client import KEPT, Egress
-from foliot.egress.responses import retry_after
+from foliot.egress.client import KEPT, Egress, retry_after
 from foliot.egress.signatures import key_of, signature_headers
 from foliot.handlers.http import HttpHandler
 from foliot.handlers.registry import Assignment, Done

@@ -27,7 +27,7 @@ from foliot.storage.content.rooms import NewRoom
 from foliot.storage.identity import keys
 from foliot.storage.outbox import webhooks
 from foliot.storage.tx import Database, Role
-from foliot.testing.actors import TEST
+from foliot.testing.fixtures import TEST
 
 pytestmark = pytest.mark.anyio
 Owner = psycopg.Connection[Any]

@@ -22,9 +22,8 @@ from foliot.services.secrets import secrets
 from foliot.services.secrets.vault import Vault
 from foliot.storage.tx import Database
 from foliot.telemetry import Hide, JsonLines
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
-from foliot.testing.keys import a_vault
+from foliot.testing.fixtures import TEST, a_vault
 from foliot.worker.link import LocalLink
 from foliot.worker.log_buffer import Logbook
 from foliot.worker.reporter import Reporter

@@ -11,7 +11,7 @@ import pytest
 from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
 from foliot.services.workers.workers import Beat
-from foliot.worker.cancel_poll import AT_ONCE, BREATH, IDLE, Key, Stopping
+from foliot.worker.heartbeat import AT_ONCE, BREATH, IDLE, Key, Stopping
 from foliot.worker.worker import Worker
 
 pytestmark = pytest.mark.anyio

@@ -27,8 +27,8 @@ from foliot.services.workers import workers
 from foliot.services.workers.assignments import Work
 from foliot.services.workers.workers import Beat
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 from foliot.worker.link import LocalLink
 from foliot.worker.reporter import Reporter
 from foliot.worker.worker import AT_ONCE, Worker

@@ -11,8 +11,7 @@ from foliot import __version__
 from foliot.channels.message import message_out
 from foliot.clock import Clock, SystemClock
 from foliot.domain.delivery import Answered, Came, Unanswered
-from foliot.egress.client import AddressRefused, Answer, Egress, NoAnswer, Outgoing
-from foliot.egress.responses import asked_to_wait, reason_of
+from foliot.egress.client import AddressRefused, Answer, Egress, NoAnswer, Outgoing, asked_to_wait, reason_of
 from foliot.egress.signatures import UnfitSecret, signature_headers
 from foliot.egress.url import NotATarget, read_target
 from foliot.services.messaging.courier import LEASE, Parcel

@@ -11,11 +11,10 @@ from foliot.domain.errors import DatabaseUnavailable
 from foliot.embedded import orphans
 from foliot.embedded.binaries import Binaries, installed
 from foliot.embedded.config import DATABASE, OWNER
-from foliot.embedded.durable import sync_file_system, sync_folder
 from foliot.embedded.failures import cannot_write, server_failed
-from foliot.embedded.locations import Place
+from foliot.embedded.files import sync_file_system, sync_folder
+from foliot.embedded.locations import Place, Record
 from foliot.embedded.privilege import run_as
-from foliot.embedded.record import Record
 
 BUILTIN_LOCALES = 17  # the first version whose own C.UTF-8 knows upper and lower case beyond ASCII
 

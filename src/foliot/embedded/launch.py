@@ -19,8 +19,8 @@ from foliot.embedded import orphans
 from foliot.embedded.binaries import Binaries
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.failures import server_failed
+from foliot.embedded.files import LogFile
 from foliot.embedded.locations import Place
-from foliot.embedded.logfile import LogFile
 from foliot.embedded.privilege import end_with_us, popen_options
 
 SMALLER = "16MB"  # of shared buffers, where the machine does not grant what was asked for

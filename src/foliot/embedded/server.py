@@ -13,14 +13,15 @@ from typing import Self
 from urllib.parse import quote
 
 from foliot.domain.errors import DatabaseUnavailable
-from foliot.embedded import binaries, binary_copy, cluster, launch, locations, orphans
+from foliot.embedded import binaries, cluster, launch, locations, orphans
+from foliot.embedded import binaries as embedded_binaries
 from foliot.embedded.binaries import Binaries
 from foliot.embedded.config import DATABASE, OWNER, EmbeddedConfig
 from foliot.embedded.failures import cannot_write
+from foliot.embedded.files import LogFile
 from foliot.embedded.launch import Launched
 from foliot.embedded.locations import Place
 from foliot.embedded.locks import Lock
-from foliot.embedded.logfile import LogFile
 
 TRIM_EVERY = 60.0  # seconds
 
@@ -41,7 +42,7 @@ def start(config: EmbeddedConfig) -> EmbeddedServer:
     lock = Lock.take(config.data_dir, "postgres.lock")
     try:
         place = locations.settle(config)
-        usable, copied = binary_copy.reachable(config, found, place.account)
+        usable, copied = embedded_binaries.reachable(config, found, place.account)
         stopped = orphans.clear(place.cluster)
         place = cluster.prepare(place, usable)
         launched, squeezed = launch.launch(config, place, usable)

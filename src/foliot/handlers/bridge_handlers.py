@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from foliot.handlers.configs import BullmqConfig, CeleryConfig, RqConfig
+from foliot.handlers.config_fields import BullmqConfig, CeleryConfig, RqConfig
 from foliot.handlers.dependencies import Means
 from foliot.handlers.registry import Assignment, Done, Refusal
 

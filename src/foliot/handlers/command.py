@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from foliot.handlers.configs import CommandConfig
+from foliot.handlers.config_fields import CommandConfig
 from foliot.handlers.dependencies import Means
 from foliot.handlers.output_stream import Heard
 from foliot.handlers.registry import Assignment, Done, failed, succeeded

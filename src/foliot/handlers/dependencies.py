@@ -1,15 +1,24 @@
-"""What a process gives its handlers to work with."""
+"""What jobs may reach from this installation, by its operator's choice: asked when a job is written, and again when it runs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from foliot.domain.bridge_policy import Handing
 from foliot.domain.quotas import UNLIMITED, Quotas
-from foliot.handlers.egress_policy import NO_REACH, Reach
 from foliot.handlers.sandbox import Confines
 from foliot.handlers.supervised_process import Bounds
 from foliot.services import Database
 from foliot.services.hints import Announce
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    egress_allow: tuple[str, ...] = ()  # networks that requests may go to beside the public internet
+    handing: Handing = Handing()
+
+
+NO_REACH = Reach()
 
 
 @dataclass(frozen=True, slots=True)

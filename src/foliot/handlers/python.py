@@ -1,6 +1,6 @@
 """`python`: call a function of the worker's own code. `{"call": "package.module:function", "secrets": {…}}`.
 
-Which functions may be named is told in `allowed_functions.py`. An async one runs on the worker's loop; a plain one runs in a process of
+Which functions may be named is told in `python_call.py`. An async one runs on the worker's loop; a plain one runs in a process of
 its own, where a deadline can end it.
 """
 
@@ -12,14 +12,15 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from foliot.handlers import python_call
-from foliot.handlers.allowed_functions import find
-from foliot.handlers.configs import PythonConfig
+from foliot.handlers.config_fields import PythonConfig
 from foliot.handlers.dependencies import Means
-from foliot.handlers.python_call import NotCallable, prepared
+from foliot.handlers.python_call import NotCallable, done_of, find, prepared, raised
 from foliot.handlers.python_pool import Hand, HandDied
-from foliot.handlers.python_result import done_of, raised
-from foliot.handlers.registry import Assignment, Done, failed, succeeded
+from foliot.handlers.registry import Assignment, Described, Done, Handler, failed, succeeded
 from foliot.handlers.supervised_process import Bounds
+from foliot.sdk.app.application import Foliot
+from foliot.sdk.app.errors import Misdefined
+from foliot.sdk.app.job_type import JobType
 from foliot.sdk.context import never
 
 
@@ -110,3 +111,34 @@ async def _on_the_loop(
         return {"output": await prepared(function, dict(assignment.input), ctx, config)()}
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
         return raised(error)
+
+
+class AppType:
+    """Does the jobs of one type. The processes belong to the python handler, which outlives it."""
+
+    def __init__(self, job_type: JobType[..., object], python: PythonHandler) -> None:
+        self._type = job_type
+        self._python = python
+
+    async def run(self, assignment: Assignment) -> Done:
+        return await self._python.call(self._type.call, assignment, assignment.config)
+
+    async def close(self) -> None:
+        pass
+
+
+def app_handlers(app: Foliot, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
+    """Those of the app beside those that are installed, which it may not replace."""
+    python = handlers.get("python")
+    assert isinstance(python, PythonHandler)
+    for each in app.handlers:
+        if each.name in handlers:
+            raise Misdefined(
+                f"The app {app.name} cannot register the job type {each.name}: there is one of that name.",
+                hint="Give it another name.",
+            )
+    return {each.name: AppType(each, python) for each in app.handlers}
+
+
+def app_described(app: Foliot) -> dict[str, Described]:
+    return {each.name: Described(each.description, each.schema()) for each in app.handlers}

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from functools import lru_cache, partial, reduce
+import site
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from functools import cache, lru_cache, partial, reduce
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import foliot
 from foliot.sdk.app.job import Job
 from foliot.sdk.app.job_type import JobType
 from foliot.sdk.context import Context
-from foliot.sdk.outcomes import Fail
+from foliot.sdk.outcomes import Fail, Retry, Skip
 
 
 class NotCallable(Exception):
@@ -64,3 +70,88 @@ _BY_PLACE = (
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
     inspect.Parameter.VAR_POSITIONAL,
 )
+
+if TYPE_CHECKING:
+    from foliot.handlers.registry import Done
+
+
+def raised(error: BaseException) -> dict[str, Any]:
+    message = str(error)
+    match error:
+        case Retry(after=timedelta() as after):
+            return {"retry_after": after.total_seconds(), "message": message}
+        case Retry():
+            return {"error": "retry", "message": message}
+        case Skip():
+            return {"skip": message}
+        case Fail(permanent=permanent, code=code):
+            return {"error": code, "message": message, "permanent": permanent}
+        case _:
+            return {"error": type(error).__name__, "message": message or repr(error)}
+
+
+def done_of(answer: dict[str, Any]) -> Done:
+    from foliot.domain.outcomes import AskedRetry, AskedSkip
+    from foliot.domain.schedule import SkipReason
+    from foliot.handlers.registry import Done, failed, succeeded
+
+    match answer:
+        case {"retry_after": seconds}:
+            return Done(AskedRetry(timedelta(seconds=seconds)))
+        case {"skip": reason}:
+            return Done(AskedSkip(SkipReason.OPERATOR, reason))
+        case {"error": code, "message": message}:
+            return failed(code, message, permanent=answer.get("permanent", False))
+        case _:
+            return succeeded(answer["output"])
+
+
+FIRST_TRY = "builtins:print"  # what the first job of many does; it starts nothing and reads nothing
+
+
+def find(call: object, packages: Sequence[str] = ()) -> Callable[..., Any]:
+    """Raises NotCallable. Nothing of Python's own is imported for it: that alone may have effects."""
+    if call == FIRST_TRY:
+        return print
+    top = str(call).partition(":")[0].partition(".")[0]
+    if top in sys.stdlib_module_names or top == foliot.__name__:
+        raise _closed(call)
+    found = resolve(call)
+    if not isinstance(found, Job | JobType) and not _is_open(found, packages):
+        raise _closed(call)
+    return found
+
+
+def _is_open(found: Any, packages: Sequence[str]) -> bool:
+    """By where its code lies: a module also hands out what it has imported."""
+    while isinstance(found, partial):
+        found = found.func
+    found = inspect.unwrap(found)
+    if not (inspect.isroutine(found) or inspect.isclass(found)):
+        found = type(found)
+    try:
+        place = Path(inspect.getfile(found))
+    except TypeError:  # it is written in C
+        return False
+    if not place.is_absolute():  # frozen, or made by exec
+        return False
+    resolved = place.resolve()
+    if not any(resolved.is_relative_to(folder) for folder in _closed_folders()):
+        return True
+    name = str(getattr(found, "__module__", ""))
+    return any(name == each or name.startswith(f"{each}.") for each in packages)
+
+
+@cache
+def _closed_folders() -> tuple[Path, ...]:
+    """Of the standard library, of what is installed, and our own."""
+    named = [sysconfig.get_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib")]
+    named += [*site.getsitepackages(), site.getusersitepackages()]
+    return (*(Path(each).resolve() for each in named), Path(foliot.__file__).resolve().parent)
+
+
+def _closed(call: object) -> NotCallable:
+    return NotCallable(
+        f"{call} is no function that jobs may name. Decorate it, keep it in a folder of your own, or let its package in by "
+        "FOLIOT_PYTHON_PACKAGES, on every worker"
+    )

@@ -18,8 +18,7 @@ from typing import Any, BinaryIO
 
 from foliot.clock import monotonic
 from foliot.domain.logs import MOST_BYTES, MOST_LINES
-from foliot.handlers.python_call import prepared, resolve
-from foliot.handlers.python_result import raised
+from foliot.handlers.python_call import prepared, raised, resolve
 from foliot.sdk.context import Context
 
 TELL_EVERY = 0.25  # seconds between words on how far the function is

@@ -26,7 +26,7 @@ KEEPER = (
     "-I",
     "-S",
     "-c",
-    f"import sys; sys.path.append({str(Path(supervisor.__file__).parent)!r}); import keeper; keeper.main()",
+    f"import sys; sys.path.append({str(Path(supervisor.__file__).parent)!r}); import supervisor; supervisor.main()",
 )
 
 

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute
 
 from foliot import __version__
 from foliot.domain.artifacts import MOST_BYTES
-from foliot.handlers.egress_policy import NO_REACH, Reach
+from foliot.handlers.dependencies import NO_REACH, Reach
 from foliot.services import Database
 from foliot.services.hints import Announce
 from foliot.services.identity.authentication import Door

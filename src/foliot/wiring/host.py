@@ -20,8 +20,7 @@ from foliot.domain import schemas
 from foliot.domain.errors import Invalid, Unavailable
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
-from foliot.handlers.dependencies import Means
-from foliot.handlers.egress_policy import Reach
+from foliot.handlers.dependencies import Means, Reach
 from foliot.handlers.registry import Handler
 from foliot.handlers.supervised_process import Bounds
 from foliot.sdk import AsyncClient, Untrusted
@@ -31,11 +30,11 @@ from foliot.services.workers.workers import LEASE
 from foliot.settings import Settings
 from foliot.wire.shape import pointer
 from foliot.wire.worker import LONGEST_DESCRIPTION, HostIn
-from foliot.wiring.garbage_collector import collect_seldom
 from foliot.wiring.heartbeat_thread import Beating, leave
-from foliot.wiring.sandbox import confines_of
+from foliot.wiring.policies import confines_of
+from foliot.wiring.process import collect_seldom
 from foliot.wiring.worker_process import without_secrets
-from foliot.worker.cancel_poll import Stopping
+from foliot.worker.heartbeat import Stopping
 from foliot.worker.http_link import PATIENCE, HttpLink, Introduction
 from foliot.worker.log_buffer import Logbook
 from foliot.worker.progress import Meter

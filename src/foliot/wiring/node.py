@@ -38,7 +38,6 @@ from foliot.web.app import create_app
 from foliot.web.health import Readiness
 from foliot.web.rate_limits import Rates
 from foliot.web.work_signal import Bell
-from foliot.wiring.address import kept_address
 from foliot.wiring.database import (
     Home,
     bring_up_to_date,
@@ -48,13 +47,22 @@ from foliot.wiring.database import (
     only_one,
     restart_postgres,
 )
-from foliot.wiring.egress_policy import OWN_MACHINE, egress_allow_of, is_loopback, is_own_machine, reach_of
 from foliot.wiring.engine import Engine
-from foliot.wiring.garbage_collector import collect_seldom
 from foliot.wiring.janitor_tasks import chores
+from foliot.wiring.listener import kept_address
 from foliot.wiring.master_keys import given_keys, vault_of
-from foliot.wiring.quotas import failures_of, quotas_of
-from foliot.wiring.sandbox import confines_of, refuse_the_databases_user
+from foliot.wiring.policies import (
+    OWN_MACHINE,
+    confines_of,
+    egress_allow_of,
+    failures_of,
+    is_loopback,
+    is_own_machine,
+    quotas_of,
+    reach_of,
+    refuse_the_databases_user,
+)
+from foliot.wiring.process import collect_seldom
 from foliot.wiring.shutdown import Ending
 from foliot.wiring.worker_main import orders_of, refuse_without_results
 

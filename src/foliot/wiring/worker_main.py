@@ -1,8 +1,4 @@
-"""The process that works: `python -m foliot.wiring.worker_main`, a child of `foliot serve`.
-
-Its orders come as one line of JSON on stdin, where no other user and no job can read them. The pipe stays open as a line of
-life: when it ends, so does the worker.
-"""
+"""`foliot worker`: a worker of its own, on a database that others serve too."""
 
 from __future__ import annotations
 
@@ -24,15 +20,14 @@ from foliot import telemetry
 from foliot.clock import pause
 from foliot.domain.artifacts import MOST_BYTES
 from foliot.domain.bridge_policy import Handing
-from foliot.domain.errors import FoliotError, Invalid
+from foliot.domain.errors import DatabaseUnavailable, FoliotError, Invalid
 from foliot.domain.quotas import Quotas
 from foliot.engine.hints import Listening
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
-from foliot.handlers.app_types import app_described, app_handlers
 from foliot.handlers.bridge_handlers import NO_RESULTS
-from foliot.handlers.dependencies import Engines, Means
-from foliot.handlers.egress_policy import Reach
+from foliot.handlers.dependencies import Engines, Means, Reach
+from foliot.handlers.python import app_described, app_handlers
 from foliot.handlers.registry import Described
 from foliot.handlers.supervised_process import Bounds
 from foliot.sdk.app.application import Foliot
@@ -41,13 +36,14 @@ from foliot.services.hints import Announce, Announcer, Hint
 from foliot.services.jobs.job_types import TypeTold
 from foliot.services.secrets import master_key
 from foliot.settings import Settings
+from foliot.storage.migrate import is_current
 from foliot.storage.tx import Database, PoolSize
-from foliot.wiring.egress_policy import reach_of
-from foliot.wiring.garbage_collector import collect_seldom
+from foliot.wiring.database import configure_logs
 from foliot.wiring.heartbeat_thread import LAST_WORDS_WITHIN, Beating, leave, soon
 from foliot.wiring.master_keys import given_keys, vault_of
-from foliot.wiring.quotas import artifact_room, quotas_of
-from foliot.wiring.sandbox import confines_of
+from foliot.wiring.policies import artifact_room, confines_of, quotas_of, reach_of
+from foliot.wiring.process import collect_seldom
+from foliot.wiring.worker_process import without_secrets
 from foliot.worker.artifact_upload import Keeping
 from foliot.worker.heartbeat import STUCK
 from foliot.worker.link import Link, LocalLink
@@ -55,6 +51,33 @@ from foliot.worker.log_buffer import Logbook
 from foliot.worker.progress import Meter
 from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
+
+
+def work(settings: Settings) -> None:
+    """Run until a signal ends it."""
+    configure_logs(settings)
+    url = settings.database_url
+    if url is None:
+        raise Invalid(
+            "A worker of its own needs the address of a database.",
+            hint="Set FOLIOT_DATABASE_URL. The private PostgreSQL belongs to `foliot serve`, which has a worker: "
+            "`foliot serve --app module:app`.",
+        )
+    if not is_current(url):
+        raise DatabaseUnavailable(
+            "The tables of this database are not those of this version.",
+            hint="Start `foliot serve` on it first, or `foliot migrate`.",
+        )
+    orders = orders_of(settings, url)
+    if orders is None:
+        raise Invalid("A worker with no room for a run does nothing.", hint="Give --concurrency 1 or more.")
+    kept = without_secrets(os.environ)
+    for name in set(os.environ) - set(kept):
+        del os.environ[name]  # jobs' own code need not see them, here or in its processes
+    sys.path.append(os.getcwd())  # noqa: PTH109  # last, so that a file lying there cannot pose as a library
+    collect_seldom()
+    asyncio.run(run(orders, is_child=False))
+
 
 log = logging.getLogger("foliot.wiring.worker_main")  # run as a program, its name would be __main__
 TIMERS_PAUSE = 0.25  # seconds between hints that settling may have moved a timer
@@ -277,10 +300,10 @@ def _told(name: str, described: Described) -> TypeTold:
 
 async def _load(address: str, database: Database, reach: Reach) -> Foliot:
     # With it comes much of the edge, which a worker without an app does not need.
-    from foliot.wiring import apps  # noqa: PLC0415
+    from foliot.wiring import app_sync  # noqa: PLC0415
 
-    app = await asyncio.to_thread(apps.load_app, address)
-    await apps.bring_up_to_date(database, app, reach)
+    app = await asyncio.to_thread(app_sync.load_app, address)
+    await app_sync.bring_up_to_date(database, app, reach)
     return app
 
 

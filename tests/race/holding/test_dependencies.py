@@ -22,7 +22,7 @@ from foliot.storage.jobs.calendars import held, link
 from foliot.storage.queue import leases
 from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Role
-from foliot.testing.actors import ADA, TEST
+from foliot.testing.fixtures import ADA, TEST
 from tests.race.holding.meeting import blocked
 from tests.services.staging import MANUAL, Stage
 from tests.services.test_calendars import LUNCH

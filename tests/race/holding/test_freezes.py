@@ -21,7 +21,7 @@ from foliot.storage.queue import leases
 from foliot.storage.timers import due, fires
 from foliot.storage.timers.fires import Planned
 from foliot.storage.tx import Role
-from foliot.testing.actors import ADA
+from foliot.testing.fixtures import ADA
 from tests.race.holding.meeting import blocked
 from tests.services.staging import BROKE, Stage
 

@@ -14,7 +14,7 @@ from foliot.services.runs import run_control
 from foliot.services.workers import hosts
 from foliot.services.workers.claim import Claimer, Turns, _claim
 from foliot.storage.tx import Role
-from foliot.testing.actors import TEST
+from foliot.testing.fixtures import TEST
 from tests.race.holding.meeting import blocked
 from tests.services.hosting import H1, PVP, Machine, ids, machine, somebody
 from tests.services.staging import Stage

@@ -1,9 +1,4 @@
-"""The bridge: many attempts handed over to one engine, one that pushes them, one that watches for their ends.
-
-A run whose bridge dies is repeated under a new attempt. That one finds the note of the attempt before it and, where the engine knows the
-id, waits for the work that is already there; it pushes again only where the engine does not. So a run is done once unless the bridge dies
-at the very moment of the push and the engine cannot be asked, and never not at all.
-"""
+"""Since when an engine's broker cannot be reached, and what is said of it."""
 
 from __future__ import annotations
 
@@ -13,22 +8,52 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from random import SystemRandom
 from uuid import UUID
 
-from foliot.clock import monotonic
+from foliot.clock import Clock, SystemClock, monotonic
 from foliot.domain.bridge_policy import DEFAULT_QUEUE, Handing, queue_name
 from foliot.domain.errors import FoliotError
 from foliot.domain.ids import RunId, WorkspaceId
 from foliot.domain.outcomes import HandedBack, Succeeded, TimedOut
 from foliot.handlers.bridge.engine import Engine, Handover, Unreachable
-from foliot.handlers.bridge.outage import Outage
 from foliot.handlers.bridge.redis_notes import Note, Notes, State
 from foliot.handlers.registry import Assignment, Done, failed
 from foliot.services import Database
 from foliot.services.workers.bridges import HandedOver, handed_over, slugs
 
 log = logging.getLogger(__name__)
+
+
+class Outage:
+    def __init__(self, engine: str, clock: Clock | None = None) -> None:
+        self._engine = engine
+        self._clock = clock or SystemClock()
+        self._since: datetime | None = None
+        self._why = ""
+
+    @property
+    def sentence(self) -> str | None:
+        """None while the broker answers."""
+        if self._since is None:
+            return None
+        since = self._since.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return f"The broker of {self._engine} is unreachable since {since}: {self._why}."
+
+    def noticed(self, error: Unreachable) -> bool:
+        """Whether this is news."""
+        is_news = self._since is None
+        self._since, self._why = self._since or self._clock.now(), str(error)
+        if is_news:
+            log.warning("broker.unreachable", extra={"engine": self._engine, "reason": self._why})
+        return is_news
+
+    def is_over(self) -> None:
+        if self._since is not None:
+            log.info("broker.reached", extra={"engine": self._engine, "since": self._since.isoformat()})
+            self._since = None
+
 
 BATCH = 100
 LISTEN_FOR = 1.0  # seconds

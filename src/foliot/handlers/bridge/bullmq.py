@@ -12,8 +12,7 @@ from typing import Any
 
 from bullmq import Queue
 
-from foliot.handlers.bridge.engine import Handover, Unreachable, connected, forgotten, reaching
-from foliot.handlers.bridge.redis_streams import Streams
+from foliot.handlers.bridge.engine import Handover, Streams, Unreachable, connected, forgotten, reaching
 from foliot.handlers.registry import Done, failed, succeeded
 
 AT_ONCE = 500

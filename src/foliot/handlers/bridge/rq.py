@@ -30,12 +30,12 @@ from foliot.handlers.bridge.engine import (
     ANSWER_WITHIN,
     CONNECT_WITHIN,
     Handover,
+    Streams,
     Unreachable,
     connected,
     forgotten,
     reaching,
 )
-from foliot.handlers.bridge.redis_streams import Streams
 from foliot.handlers.registry import Done, failed, succeeded
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from fastapi import Body, Query, Response
 from foliot.domain.access import Permission
 from foliot.domain.errors import StaleRevision
 from foliot.domain.ids import JobId
-from foliot.handlers.egress_policy import Reach
+from foliot.handlers.dependencies import Reach
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller, admit

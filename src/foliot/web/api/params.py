@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import Depends, Path, Query, Request
 
 from foliot.domain.ids import JobId, RunId
-from foliot.handlers.egress_policy import Reach
+from foliot.handlers.dependencies import Reach
 from foliot.services import Database
 from foliot.services.hints import Announce, Hint
 from foliot.services.jobs.lock_steps import no_such

@@ -43,7 +43,7 @@ from foliot.domain.schedule import (
 from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.parse import Reading, read_schedule, settled
 from foliot.domain.target import Target, TargetKind
-from foliot.handlers.egress_policy import NO_REACH, Reach
+from foliot.handlers.dependencies import NO_REACH, Reach
 from foliot.web.mapping.handler_config import check_config
 from foliot.web.validation import summary
 from foliot.wire import jobs as wire

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from foliot.domain import schemas
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import WorkspaceId
-from foliot.handlers.configs import HANDING
-from foliot.handlers.egress_policy import Reach
-from foliot.handlers.http_config import EGRESS_ALLOW
+from foliot.handlers.config_fields import HANDING
+from foliot.handlers.dependencies import Reach
+from foliot.handlers.http import EGRESS_ALLOW
 from foliot.handlers.registry import described, refusal_of
 from foliot.services import Database
 from foliot.services.jobs import job_types

@@ -1,10 +1,17 @@
-"""Master keys that nothing outside a test is sealed with."""
+"""The people in tests, by the names that records and audit keep of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from foliot.domain.access import Actor
 from foliot.services.secrets.vault import MasterKey, Vault
+
+ADA = Actor("ada")
+ANA = Actor("ana")
+BEN = Actor("ben")
+EVE = Actor("eve")
+TEST = Actor("test")
 
 
 class InMemory:
