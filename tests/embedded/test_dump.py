@@ -209,7 +209,7 @@ def test_no_password_is_shown_to_other_users_of_the_machine(
     ],
 )
 def test_the_password_is_taken_out_of_any_kind_of_address(url: str, text: str, password: str | None) -> None:
-    assert embedded_clients.parse(url) == embedded_clients.Address(text, password)
+    assert embedded_clients.parse(url) == embedded_clients.ClientAddress(text, password)
 
 
 def test_clients_of_the_right_version_are_found_for_any_server(bindir: Path) -> None:

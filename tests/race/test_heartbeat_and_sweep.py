@@ -18,7 +18,7 @@ from foliot.services.identity.installation import first_start
 from foliot.services.jobs import jobs
 from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
-from foliot.services.settlement.sweep import Swept, sweep
+from foliot.services.settlement.sweep import SweepResult, sweep
 from foliot.services.workers import workers
 from foliot.services.workers.claim import Turns, claim
 from foliot.storage.queue.leases import Claimed
@@ -81,7 +81,7 @@ async def test_a_heartbeat_that_comes_first_saves_the_worker(
         clock.advance(timedelta(seconds=1))  # for the sweeper the lease is over
         sweeping = asyncio.create_task(sweep(other))
         await blocked(owner, sweeping)
-    assert await sweeping == Swept()
+    assert await sweeping == SweepResult()
     assert (await workers.beat(database, worker)).is_alive
 
 
@@ -100,7 +100,7 @@ async def test_a_strike_off_that_comes_first_ends_the_worker(
         beating = asyncio.create_task(workers.beat(other, worker))
         await blocked(owner, beating)
     assert not (await beating).is_alive
-    assert await sweep(database) == Swept(lost=1)
+    assert await sweep(database) == SweepResult(lost=1)
 
 
 async def test_a_report_and_a_sweep_settle_a_run_once(

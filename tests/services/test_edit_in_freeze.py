@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from foliot.domain.freeze import After
+from foliot.domain.freeze import FreezePolicy
 from foliot.domain.schedule import Interval
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.scheduling import freezes
@@ -17,9 +17,9 @@ from tests.services.shop import MINUTE, Shop
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("after", list(After))
+@pytest.mark.parametrize("after", list(FreezePolicy))
 async def test_times_held_under_the_old_schedule_are_recorded_when_a_new_one_takes_over(
-    shop: Shop, after: After
+    shop: Shop, after: FreezePolicy
 ) -> None:
     job_id = await shop.job()
     end_at = shop.clock.now() + 60 * MINUTE

@@ -17,7 +17,7 @@ from foliot.domain.schedule import Interval, Manual
 from foliot.domain.target import Target, TargetKind
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.runs import explain, run_control
-from foliot.services.settlement.expiry import expire
+from foliot.services.settlement.expiry import expire_runs
 from foliot.services.settlement.sweep import sweep
 from foliot.services.workers import hosts, remote, remote_register
 from foliot.services.workers.limits import set_limit
@@ -298,7 +298,7 @@ async def test_past_its_start_deadline_a_run_is_skipped_because_its_host_was_off
     stage.clock.advance(HOUR)
     await stage.tick()
     stage.clock.advance(2 * MINUTE)
-    assert await expire(stage.database) == 1
+    assert await expire_runs(stage.database) == 1
     [(status, reason, note)] = stage.runs(job)
     assert (status, reason) == ("skipped", "host_offline")
     assert note.startswith("Host h1 has been offline since ")
@@ -310,7 +310,7 @@ async def test_with_its_host_online_the_reason_is_the_deadline(stage: Stage, h1:
     await stage.tick()
     stage.clock.advance(2 * MINUTE)
     await machine(stage.database, h1.speaker, "h1")
-    assert await expire(stage.database) == 1
+    assert await expire_runs(stage.database) == 1
     assert [row[:2] for row in stage.runs(job)] == [("skipped", "deadline")]
 
 

@@ -15,7 +15,7 @@ from foliot.services.secrets.reference_steps import Resolved, resolve
 from foliot.services.secrets.vault import Given, MasterKey, Sealed, Vault
 from foliot.storage.content import secrets as rows
 from foliot.storage.tx import Database
-from foliot.testing.fixtures import TEST, InMemory, a_vault
+from foliot.testing.fixtures import TEST, InMemoryKeys, a_vault
 from tests.services.given import Owner
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +38,7 @@ async def many(database: Database, vault: Vault, workspace: WorkspaceId, count: 
 async def test_the_first_start_makes_a_key_and_later_ones_know_it(
     database: Database, workspace: WorkspaceId, owner: Owner
 ) -> None:
-    shared = InMemory()
+    shared = InMemoryKeys()
     first = await master_key.begin(database, Vault(shared), makes=True)
     assert first.opens
     assert first.present == shared.keys[0].id
@@ -53,7 +53,7 @@ async def test_the_first_start_makes_a_key_and_later_ones_know_it(
 async def test_where_no_key_is_made_at_the_start_the_first_secret_makes_it(
     database: Database, workspace: WorkspaceId
 ) -> None:
-    vault = Vault(InMemory())
+    vault = Vault(InMemoryKeys())
     assert (await master_key.begin(database, vault, makes=False)).present is None
     await secrets.create(database, vault, workspace, "crm", "value", TEST)
     assert vault.present is not None
@@ -62,7 +62,7 @@ async def test_where_no_key_is_made_at_the_start_the_first_secret_makes_it(
 
 async def test_a_second_node_makes_no_key_of_its_own(database: Database, workspace: WorkspaceId) -> None:
     await master_key.begin(database, a_vault(OLD), makes=True)
-    elsewhere = InMemory()
+    elsewhere = InMemoryKeys()
     assert not (await master_key.begin(database, Vault(elsewhere), makes=True)).opens
     assert elsewhere.keys == []
     with pytest.raises(Unavailable):
@@ -161,7 +161,7 @@ async def test_a_long_rotation_comes_in_several_calls(
 async def test_a_new_key_is_made_kept_and_used_by_other_processes_at_once(
     database: Database, workspace: WorkspaceId
 ) -> None:
-    shared = InMemory(OLD)
+    shared = InMemoryKeys(OLD)
     node, worker = Vault(shared), Vault(shared)
     [name] = await many(database, node, workspace, 1)
     done = await master_key.rotate(database, node, TEST, new_key=True)

@@ -11,7 +11,7 @@ from foliot.domain.policy import Limits, Misfire, MisfireRule, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Cron, Interval, Window
 from foliot.services.jobs import job_edits, job_status
-from foliot.services.settlement.waiting_runs import tend
+from foliot.services.settlement.waiting_runs import advance_waiting_runs
 from foliot.testing.fixtures import BEN
 from tests.services.shop import MINUTE, Shop, definition
 
@@ -46,7 +46,7 @@ async def test_a_run_that_failed_and_was_handed_back_has_failed_where_it_cannot_
         assert await shop.finish(run, outcome)
         shop.clock.advance(MINUTE)
     shop.clock.advance(2 * HOUR)
-    await tend(shop.database)
+    await advance_waiting_runs(shop.database)
     assert [status for _, status, _ in shop.runs()][-1] == "failed"
 
 

@@ -17,7 +17,7 @@ import pytest
 from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Principal, PrincipalKind
 from foliot.domain.bridge_policy import EVERYTHING, Handing
 from foliot.domain.ids import KeyId, PrincipalId, WorkerId, WorkspaceId
-from foliot.handlers.dependencies import Reach
+from foliot.handlers.dependencies import EgressPolicy
 from foliot.services.identity.authentication import Door
 from foliot.services.identity.installation import first_start
 from foliot.services.secrets.vault import Vault
@@ -34,7 +34,7 @@ from foliot.web.rate_limits import Rates
 
 FOR_EVER = datetime(9999, 1, 1, tzinfo=UTC)
 WORKSPACES = ("acme", "globex", "outsider")
-LOCAL = Reach(handing=Handing(EVERYTHING, EVERYTHING))
+LOCAL = EgressPolicy(handing=Handing(EVERYTHING, EVERYTHING))
 
 
 @dataclass

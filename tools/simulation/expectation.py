@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from foliot.domain.admission import Opening, find_opening
-from foliot.domain.planning.records import COUNTED_TO
+from foliot.domain.run_plan import MAX_COUNTED
 from foliot.domain.schedule import Interval, PlannedTime, Timetable, is_chained, planned_after, times_between
 from tools.simulation.chronicle import Chapter, Story
 
@@ -110,7 +110,7 @@ def _complete(
             inside = instants[bisect_left(instants, record.planned_for) :]
             stands_for = {at for at in inside if at <= record.planned_until} & open_times
             open_times -= stands_for
-            if record.count != (len(stands_for) if len(stands_for) <= COUNTED_TO else None):
+            if record.count != (len(stands_for) if len(stands_for) <= MAX_COUNTED else None):
                 yield f"I1: the gap from {record.planned_for} to {record.planned_until} counts {record.count}, not {len(stands_for)}"
     if not is_last and is_counted:  # a job that has had all its runs plans no more
         open_times = set()

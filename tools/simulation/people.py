@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 from foliot.domain.access import Actor
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import FoliotError
-from foliot.domain.freeze import After, Running
+from foliot.domain.freeze import FreezePolicy, RunningPolicy
 from foliot.domain.ids import CalendarId, JobId, WorkspaceId, uuid7
 from foliot.domain.planning.edit import edited_schedule
 from foliot.domain.schedule import Calendar
@@ -159,7 +159,7 @@ class People:
         now = self.stage.clock.now()
         end_at = min(now + timedelta(hours=self.chance.randint(1, 12)), self.size.end - timedelta(hours=1))
         everything = self.chance.random() < 0.5
-        after, running = self.chance.choice(list(After)), self.chance.choice(list(Running))
+        after, running = self.chance.choice(list(FreezePolicy)), self.chance.choice(list(RunningPolicy))
         start_at = now if self.chance.random() < 0.5 else now + timedelta(minutes=self.chance.randint(1, 300))
         if end_at <= start_at:
             return

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple, assert_never
 
-from foliot.domain.dependencies import AwaitUpstream, Closed, Consumed, Dependencies, judge_gate
+from foliot.domain.dependencies import ConsumedRun, Dependencies, GateClosed, GateWaits, judge_gate
 from foliot.domain.job import Job, JobLoad
 from foliot.domain.policy import Overlap, OverlapRule
 from foliot.domain.run import Trigger, WaitsFor
@@ -58,7 +58,7 @@ class Start:
 
     not_before: datetime | None = None
     expires_at: datetime | None = None
-    consumes: tuple[Consumed, ...] = ()
+    consumes: tuple[ConsumedRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Wait:
     waits_for: WaitsFor
     not_before: datetime | None = None
     expires_at: datetime | None = None
-    consumes: tuple[Consumed, ...] = ()
+    consumes: tuple[ConsumedRun, ...] = ()
     cancels_live: bool = False  # the live run is cancelled, and this one waits for its end
 
 
@@ -208,7 +208,7 @@ def _admit_new(request: StartRequest) -> Admission:
         within = None if request.start_within is None else opening.at + request.start_within
         expires_at = earliest(expires_at, opening.until, within)
     gate = None if request.gate is None else judge_gate(request.gate, now)
-    if isinstance(gate, Closed):
+    if isinstance(gate, GateClosed):
         return Skip(gate.reason, gate.note)
     match overlap:
         case OverlapAnswer.SKIP:
@@ -222,7 +222,7 @@ def _admit_new(request: StartRequest) -> Admission:
             pass
         case _ as never:
             assert_never(never)
-    if isinstance(gate, AwaitUpstream):
+    if isinstance(gate, GateWaits):
         # Before freeze and window: both are asked again when the gate opens, but the gate is not asked when they open.
         return Wait(WaitsFor.UPSTREAM, not_before, earliest(expires_at, _gives_way_at(request)))
     consumes = () if gate is None else gate.consumes
@@ -239,9 +239,9 @@ def _admit_new(request: StartRequest) -> Admission:
 def _admit_queued(request: StartRequest) -> Admission:
     job, now = request.job, request.now
     gate = None if request.gate is None else judge_gate(request.gate, now)
-    if isinstance(gate, Closed):
+    if isinstance(gate, GateClosed):
         return Skip(gate.reason, gate.note)
-    if isinstance(gate, AwaitUpstream):
+    if isinstance(gate, GateWaits):
         return Wait(WaitsFor.UPSTREAM, expires_at=_gives_way_at(request) or request.expires_at)
     expires_at = _without_closing(job, request.expires_at)
     opening = find_opening_for(request.trigger, job.timetable, max(now, request.not_before or now))

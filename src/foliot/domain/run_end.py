@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from foliot.domain.dependencies import On
+from foliot.domain.dependencies import EdgeCondition
 from foliot.domain.ids import RunId
 from foliot.domain.job import Counters, JobLoad, Timer
 from foliot.domain.lifecycle import AttemptStatus, JobEvent, RunStatus
@@ -53,7 +53,7 @@ class Settlement:
     event: JobEvent | None = None  # a move of the job's status
     timer: Timer | None = None  # set for fixed_delay and for a job that stops
     promotes: Promotion | None = None
-    wakes: tuple[On, ...] = ()  # the edges of dependents that this end satisfies
+    wakes: tuple[EdgeCondition, ...] = ()  # the edges of dependents that this end satisfies
     notices: tuple[Notice, ...] = ()
 
     @property
@@ -81,9 +81,9 @@ class TimerDelta:
         self.timer = settlement.timer or self.timer
         self.last_run = settlement.last_run or self.last_run
         # Dependents read these later; they must match the edges that this end wakes now.
-        if On.SUCCESS in settlement.wakes:
+        if EdgeCondition.SUCCESS in settlement.wakes:
             self.success_id = settlement.run_id
-        if On.FAILURE in settlement.wakes:
+        if EdgeCondition.FAILURE in settlement.wakes:
             self.failure_id = settlement.run_id
-        if On.ANY in settlement.wakes:
+        if EdgeCondition.ANY in settlement.wakes:
             self.end_id = settlement.run_id

@@ -17,7 +17,7 @@ from typing import Any
 import httpcore2
 
 from foliot.domain.addresses import Address, Network, closed
-from foliot.egress.url import Target
+from foliot.egress.url import HttpTarget
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 # A name whose servers never answer keeps a thread for longer than anybody waits for it: there are more than a courier or a worker can
@@ -75,15 +75,15 @@ class NoAnswer(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class OutgoingRequest:
     method: str
-    target: Target
+    target: HttpTarget
     headers: Sequence[tuple[str, str]] = field(default=(), repr=False)
     content: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     status: int
     reason: str
     headers: Mapping[str, str]  # names in lower case; of several with one name, the first
@@ -115,7 +115,7 @@ class Egress:
         self._resolve: Resolve = resolve or self._own  # type: ignore[assignment]  # one of the two is there
         self._tls = tls or ssl.create_default_context()
 
-    async def send(self, outgoing: Outgoing, keep: int = KEPT) -> Answer:
+    async def send(self, outgoing: OutgoingRequest, keep: int = KEPT) -> HttpAnswer:
         """Raises AddressRefused or NoAnswer. It takes as long as the target does: the caller has a deadline."""
         target = outgoing.target
         pinned = _Pinned(await self.approve(target))
@@ -139,7 +139,7 @@ class Egress:
         except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError) as error:
             raise _no_answer(error) from error
 
-    async def approve(self, target: Target) -> tuple[Address, ...]:
+    async def approve(self, target: HttpTarget) -> tuple[Address, ...]:
         """The addresses of a target, each of which may be called."""
         literal = target.address
         if literal is not None:
@@ -223,7 +223,7 @@ class _Bounded(httpcore2.AsyncNetworkStream):
         return self._stream.get_extra_info(info)
 
 
-async def _answer(response: httpcore2.Response, keep: int) -> Answer:
+async def _answer(response: httpcore2.Response, keep: int) -> HttpAnswer:
     body = bytearray()
     async for piece in response.aiter_stream():
         body += piece
@@ -233,7 +233,7 @@ async def _answer(response: httpcore2.Response, keep: int) -> Answer:
     for name, value in response.headers:
         headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
     reason = bytes(response.extensions.get("reason_phrase", b"")).decode("ascii", "replace")
-    return Answer(response.status, reason, headers, bytes(body[:keep]), len(body) > keep)
+    return HttpAnswer(response.status, reason, headers, bytes(body[:keep]), len(body) > keep)
 
 
 def _no_answer(error: Exception) -> NoAnswer:
@@ -250,16 +250,16 @@ def _no_answer(error: Exception) -> NoAnswer:
 BUSY = frozenset({429, 503})  # whose Retry-After is heeded
 
 
-def reason_of(answer: Answer) -> str:
+def reason_of(answer: HttpAnswer) -> str:
     """In the words of the target, as far as they can be shown; else in those of HTTP."""
     return "".join(filter(str.isprintable, answer.reason))[:100].strip() or _phrase(answer.status)
 
 
-def asked_to_wait(answer: Answer, now: datetime) -> timedelta | None:
-    return retry_after(answer.headers.get("retry-after", ""), now) if answer.status in BUSY else None
+def retry_after(answer: HttpAnswer, now: datetime) -> timedelta | None:
+    return parse_retry_after(answer.headers.get("retry-after", ""), now) if answer.status in BUSY else None
 
 
-def retry_after(text: str, now: datetime) -> timedelta | None:
+def parse_retry_after(text: str, now: datetime) -> timedelta | None:
     """Seconds, or a date of HTTP; None for what is neither, or no wait."""
     text = text.strip()
     try:

@@ -20,7 +20,7 @@ WORD = re.compile(r"\s*(\w+)\s*=\s*('(?:\\.|[^'\\])*'|(?:\\.|[^\s'\\])*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ClientAddress:
     """`text` may be seen by every user of the machine (`ps`); the password travels in the environment."""
 
     text: str
@@ -30,17 +30,17 @@ class Address:
         return {} if self.password is None else {"PGPASSWORD": self.password}
 
 
-def parse(url: str) -> Address:
+def parse(url: str) -> ClientAddress:
     if url.startswith(("postgresql://", "postgres://")):
         password = None
         if found := USER_INFO.match(url):
             url, password = f"{found[1]}@{url[found.end() :]}", unquote(found[2])
         if found := IN_QUERY.search(url):
             url, password = IN_QUERY.sub("", url).rstrip("?&"), unquote(found[1])
-        return Address(url, password)
+        return ClientAddress(url, password)
     words = WORD.findall(url)
     secret = [_plain(value) for name, value in words if name == "password"]
-    return Address(
+    return ClientAddress(
         " ".join(f"{name}={value}" for name, value in words if name != "password"),
         secret[-1] if secret else None,
     )
@@ -65,7 +65,7 @@ def connect(bindir: Path | None, url: str, program: str) -> Clients:
 @dataclass(frozen=True, slots=True)
 class Clients:
     programs: Binaries
-    where: Address
+    where: ClientAddress
     server_major: int
 
     @property

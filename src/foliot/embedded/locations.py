@@ -21,7 +21,7 @@ from foliot.embedded.privilege import Account, name_of
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ClusterRecord:
     elsewhere: Path | None  # the server's folder when it is not in the data directory
     password: str  # of the owner
     ready: bool  # a cluster has been made
@@ -31,7 +31,7 @@ class Record:
         return data_dir / "postgres.json"
 
     @classmethod
-    def load(cls, data_dir: Path) -> Record | None:
+    def load(cls, data_dir: Path) -> ClusterRecord | None:
         path = cls.path(data_dir)
         try:
             fields = json.loads(_read(path))
@@ -90,12 +90,12 @@ MARK = "made-by-foliot"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClusterLocation:
     data_dir: Path
     home: Path
     sockets: Path | None  # None where no folder has a short enough name; TCP serves alone then
     account: Account
-    record: Record
+    record: ClusterRecord
     notes: tuple[str, ...] = ()
 
     @property
@@ -106,16 +106,16 @@ class Place:
     def log(self) -> Path:
         return self.data_dir / "postgres.log"
 
-    def mark_ready(self) -> Place:
+    def mark_ready(self) -> ClusterLocation:
         """From here on a missing cluster is a loss to report, not a first start."""
         ready = replace(self.record, ready=True)
         ready.save(self.data_dir)
         return replace(self, record=ready)
 
 
-def settle(config: EmbeddedConfig) -> Place:
+def locate_cluster(config: EmbeddedConfig) -> ClusterLocation:
     data_dir = config.data_dir.absolute()
-    record = Record.load(data_dir)
+    record = ClusterRecord.load(data_dir)
     if record is not None:
         _refuse_strange(config, data_dir, record)
     home = record.home(data_dir) if record else data_dir / "postgres"
@@ -130,7 +130,7 @@ def settle(config: EmbeddedConfig) -> Place:
 
 def has_database(data_dir: Path) -> bool:
     """Whether an earlier start made one here, as far as its record says."""
-    record = Record.load(data_dir)
+    record = ClusterRecord.load(data_dir)
     return record is not None and record.ready
 
 
@@ -173,9 +173,9 @@ def make_private(folder: Path, account: Account) -> None:
         os.close(opened)
 
 
-def _first_place(config: EmbeddedConfig, data_dir: Path, account: Account) -> Place:
+def _first_place(config: EmbeddedConfig, data_dir: Path, account: Account) -> ClusterLocation:
     inside = data_dir / "postgres"
-    record = Record(elsewhere=None, password=secrets.token_urlsafe(32), ready=False)
+    record = ClusterRecord(elsewhere=None, password=secrets.token_urlsafe(32), ready=False)
     if _try(inside, account):
         notes: tuple[str, ...] = ()
     else:
@@ -190,10 +190,10 @@ def _first_place(config: EmbeddedConfig, data_dir: Path, account: Account) -> Pl
         record = replace(record, elsewhere=home)
         notes = (_why_elsewhere(account, data_dir, home),)
     record.save(data_dir)
-    return Place(data_dir, record.home(data_dir), None, account, record, notes)
+    return ClusterLocation(data_dir, record.home(data_dir), None, account, record, notes)
 
 
-def _known_place(data_dir: Path, record: Record, account: Account) -> Place:
+def _known_place(data_dir: Path, record: ClusterRecord, account: Account) -> ClusterLocation:
     home = record.home(data_dir)
     if not home.exists() and not record.ready:
         _try(home, account)  # the first start died before it made the folder
@@ -219,10 +219,10 @@ def _known_place(data_dir: Path, record: Record, account: Account) -> Place:
     if record.ready and not (home / "data" / "PG_VERSION").exists():
         raise _gone(data_dir, home)
     notes = (_why_elsewhere(account, data_dir, home),) if record.elsewhere else ()
-    return Place(data_dir, home, None, account, record, notes)
+    return ClusterLocation(data_dir, home, None, account, record, notes)
 
 
-def _with_sockets(config: EmbeddedConfig, place: Place) -> Place:
+def _with_sockets(config: EmbeddedConfig, place: ClusterLocation) -> ClusterLocation:
     if _fits(place.home):
         return replace(place, sockets=place.home)
     name = "socket-" + hashlib.sha256(os.fsencode(place.home)).hexdigest()[:12]
@@ -268,18 +268,20 @@ def _refuse_foreign(data_dir: Path, home: Path) -> None:
         raise _not_ours(home, "it is not a folder that Foliot made")
     if (home / "data").exists():
         raise _not_ours(
-            home, f"a database is there without {Record.path(data_dir)}, which holds its password"
+            home, f"a database is there without {ClusterRecord.path(data_dir)}, which holds its password"
         )
     if home.exists() and not _is_ours(home):
         raise _not_ours(home, f"it is not empty and has no file {MARK}")
 
 
-def _refuse_strange(config: EmbeddedConfig, data_dir: Path, record: Record) -> None:
+def _refuse_strange(config: EmbeddedConfig, data_dir: Path, record: ClusterRecord) -> None:
     """We only ever go elsewhere to a folder of our own making; another is somebody's idea of what to give away."""
     where = record.elsewhere
     if where is None or (where.name != ".." and (where.parent in _bases(config) or _was_base(where))):
         return
-    raise _not_ours(where, f"{Record.path(data_dir)} says that the database is there, where Foliot puts none")
+    raise _not_ours(
+        where, f"{ClusterRecord.path(data_dir)} says that the database is there, where Foliot puts none"
+    )
 
 
 def _was_base(home: Path) -> bool:
@@ -305,7 +307,7 @@ def _not_ours(path: Path, why: str) -> DatabaseUnavailable:
 def _gone(data_dir: Path, home: Path) -> DatabaseUnavailable:
     return DatabaseUnavailable(
         f"The database of {data_dir} was in {home} and is no longer there.",
-        hint=f"Bring that folder back. To start with an empty database instead, delete {Record.path(data_dir)}.",
+        hint=f"Bring that folder back. To start with an empty database instead, delete {ClusterRecord.path(data_dir)}.",
     )
 
 

@@ -20,17 +20,17 @@ from foliot.sdk.context import Context
 from foliot.sdk.outcomes import Fail, Retry, Skip
 
 
-class NotCallable(Exception):
+class InvalidCall(Exception):
     """`call` does not name a function."""
 
 
 def resolve(call: object) -> Callable[..., Any]:
     if not isinstance(call, str) or call.count(":") != 1 or not all(call.split(":")):
-        raise NotCallable(f"config.call is {call!r}; it must look like package.module:function")
+        raise InvalidCall(f"config.call is {call!r}; it must look like package.module:function")
     module, _, path = call.partition(":")
     found = reduce(getattr, path.split("."), import_module(module))
     if not callable(found):
-        raise NotCallable(f"{call} is not a function")
+        raise InvalidCall(f"{call} is not a function")
     return found
 
 
@@ -38,7 +38,7 @@ def is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function.function if isinstance(function, Job | JobType) else function)
 
 
-def prepared(
+def bind_arguments(
     function: Callable[..., Any], given: dict[str, Any], ctx: Context, config: Mapping[str, Any] | None = None
 ) -> Callable[[], Any]:
     """Ready to be called. A decorated function gets the input by the names of its parameters; any other gets
@@ -72,10 +72,10 @@ _BY_PLACE = (
 )
 
 if TYPE_CHECKING:
-    from foliot.handlers.registry import Done
+    from foliot.handlers.registry import HandlerResult
 
 
-def raised(error: BaseException) -> dict[str, Any]:
+def encode_error(error: BaseException) -> dict[str, Any]:
     message = str(error)
     match error:
         case Retry(after=timedelta() as after):
@@ -90,16 +90,16 @@ def raised(error: BaseException) -> dict[str, Any]:
             return {"error": type(error).__name__, "message": message or repr(error)}
 
 
-def done_of(answer: dict[str, Any]) -> Done:
+def decode_result(answer: dict[str, Any]) -> HandlerResult:
     from foliot.domain.outcomes import AskedRetry, AskedSkip
     from foliot.domain.schedule import SkipReason
-    from foliot.handlers.registry import Done, failed, succeeded
+    from foliot.handlers.registry import HandlerResult, failed, succeeded
 
     match answer:
         case {"retry_after": seconds}:
-            return Done(AskedRetry(timedelta(seconds=seconds)))
+            return HandlerResult(AskedRetry(timedelta(seconds=seconds)))
         case {"skip": reason}:
-            return Done(AskedSkip(SkipReason.OPERATOR, reason))
+            return HandlerResult(AskedSkip(SkipReason.OPERATOR, reason))
         case {"error": code, "message": message}:
             return failed(code, message, permanent=answer.get("permanent", False))
         case _:
@@ -109,7 +109,7 @@ def done_of(answer: dict[str, Any]) -> Done:
 FIRST_TRY = "builtins:print"  # what the first job of many does; it starts nothing and reads nothing
 
 
-def find(call: object, packages: Sequence[str] = ()) -> Callable[..., Any]:
+def find_allowed(call: object, packages: Sequence[str] = ()) -> Callable[..., Any]:
     """Raises NotCallable. Nothing of Python's own is imported for it: that alone may have effects."""
     if call == FIRST_TRY:
         return print
@@ -150,8 +150,8 @@ def _closed_folders() -> tuple[Path, ...]:
     return (*(Path(each).resolve() for each in named), Path(foliot.__file__).resolve().parent)
 
 
-def _closed(call: object) -> NotCallable:
-    return NotCallable(
+def _closed(call: object) -> InvalidCall:
+    return InvalidCall(
         f"{call} is no function that jobs may name. Decorate it, keep it in a folder of your own, or let its package in by "
         "FOLIOT_PYTHON_PACKAGES, on every worker"
     )

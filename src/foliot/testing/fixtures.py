@@ -14,7 +14,7 @@ EVE = Actor("eve")
 TEST = Actor("test")
 
 
-class InMemory:
+class InMemoryKeys:
     """A source that takes new keys, like the key file; several vaults may share it, like processes on one machine."""
 
     def __init__(self, *keys: MasterKey) -> None:
@@ -31,4 +31,4 @@ class InMemory:
 
 
 def a_vault(*keys: MasterKey) -> Vault:
-    return Vault(InMemory(*(keys or (MasterKey.new(),))))
+    return Vault(InMemoryKeys(*(keys or (MasterKey.new(),))))

@@ -16,7 +16,7 @@ from foliot.clock import SystemClock
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, FoliotError, Invalid, Unavailable
 from foliot.domain.ids import JobId
-from foliot.handlers.dependencies import NO_REACH, Reach
+from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
 from foliot.sdk import errors as sdk
 from foliot.sdk.app.application import Foliot
 from foliot.sdk.app.errors import Misdefined
@@ -42,11 +42,11 @@ _SCHEDULE: TypeAdapter[ScheduleIn] = TypeAdapter(ScheduleIn)
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceBooks:
+class JobSync:
     database: Database
     workspace: Workspace
     by: Actor
-    reach: Reach = NO_REACH
+    reach: EgressPolicy = DEFAULT_EGRESS_POLICY
     # Of the app's own types, newer than what any worker has told.
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -180,7 +180,7 @@ def load_app(address: str) -> Foliot:
     return found
 
 
-async def bring_up_to_date(database: Database, app: Foliot, reach: Reach = NO_REACH) -> Synced:
+async def sync_app(database: Database, app: Foliot, reach: EgressPolicy = DEFAULT_EGRESS_POLICY) -> Synced:
     """Makes the stored jobs what the app says, and tells what came of it. Safe where several workers do so at once."""
     try:
         entries = app_entries(app)
@@ -189,7 +189,7 @@ async def bring_up_to_date(database: Database, app: Foliot, reach: Reach = NO_RE
     workspace = await workspaces.get(database, app.workspace or DEFAULT_WORKSPACE)
     try:
         own = {each.name: each.schema() for each in app.handlers}
-        books = ServiceBooks(database, workspace, Actor(f"app:{app.name}"), reach, own)
+        books = JobSync(database, workspace, Actor(f"app:{app.name}"), reach, own)
         done = await sync(books, app.name, entries)
     except sdk.Unavailable as error:
         raise Unavailable(error.message, hint=error.hint) from error

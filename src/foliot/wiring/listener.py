@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 @contextmanager
-def kept_address(data_dir: Path, url: str) -> Iterator[None]:
+def publish_address(data_dir: Path, url: str) -> Iterator[None]:
     """Locked for as long as it holds: what a killed server leaves behind is seen to be nobody's, and its port may be anybody's."""
     path = data_dir / ADDRESS_FILE
     try:

@@ -9,8 +9,8 @@ from typing import Protocol
 from foliot.domain.bridge_policy import EVERYTHING, Handing
 from foliot.domain.errors import Invalid
 from foliot.domain.quotas import Quotas
-from foliot.handlers.dependencies import Reach
-from foliot.handlers.sandbox import Confines, identity_of
+from foliot.handlers.dependencies import EgressPolicy
+from foliot.handlers.sandbox import Sandbox, resolve_user
 from foliot.settings import Settings
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
@@ -19,11 +19,11 @@ OWN_MACHINE = (
 )
 
 
-def reach_of(settings: Settings) -> Reach:
-    return Reach(egress_allow_of(settings), handing_of(settings))
+def egress_policy_of(settings: Settings) -> EgressPolicy:
+    return EgressPolicy(egress_allow_of(settings), bridge_policy_of(settings))
 
 
-def handing_of(settings: Settings) -> Handing:
+def bridge_policy_of(settings: Settings) -> Handing:
     """What is set. Else, where others may have workspaces, each has its own queue and no task; a local installation is one team's."""
     queues, tasks = settings.bridge_queues, settings.bridge_tasks
     is_local = settings.database_url is None and is_loopback(settings.host)
@@ -35,10 +35,10 @@ def handing_of(settings: Settings) -> Handing:
 
 def egress_allow_of(settings: Settings) -> tuple[str, ...]:
     """What is set; else nothing, but for an installation that only this machine can reach: its jobs may call this machine."""
-    return LOOPBACK if is_own_machine(settings) else settings.egress_allow
+    return LOOPBACK if allows_loopback(settings) else settings.egress_allow
 
 
-def is_own_machine(settings: Settings) -> bool:
+def allows_loopback(settings: Settings) -> bool:
     return (
         settings.origins["egress_allow"] == "default"
         and settings.database_url is None
@@ -69,7 +69,7 @@ def quotas_of(settings: Settings) -> Quotas:
         payload_bytes=settings.quota_payload_bytes,
         requests_per_second=_limit(settings, settings.rate_per_workspace, PER_WORKSPACE),
         key_requests_per_second=_limit(settings, settings.rate_per_key, PER_KEY),
-        artifact_bytes=artifact_room(settings),
+        artifact_bytes=artifact_quota(settings),
         hosts=_limit(settings, settings.quota_hosts, HOSTS),
         servers=_limit(settings, settings.quota_servers, SERVERS),
         rooms=_limit(settings, settings.quota_rooms, ROOMS),
@@ -78,11 +78,11 @@ def quotas_of(settings: Settings) -> Quotas:
     )
 
 
-def failures_of(settings: Settings) -> int | None:
+def auth_failure_rate(settings: Settings) -> int | None:
     return _limit(settings, settings.rate_of_failures, FAILURES)
 
 
-def artifact_room(settings: Settings) -> int | None:
+def artifact_quota(settings: Settings) -> int | None:
     """Bytes that the runs of a workspace may keep, where it has no quota of its own."""
     return _limit(settings, settings.quota_artifact_bytes, ARTIFACTS)
 
@@ -108,17 +108,17 @@ class Confining(Protocol):
     def command_processes(self) -> int: ...
 
 
-def confines_of(given: Confining) -> Confines:
+def sandbox_of(given: Confining) -> Sandbox:
     """Raises Invalid where the user is not there, or this process cannot become it. 0 is no limit."""
-    return Confines(
-        identity_of(given.command_user),
+    return Sandbox(
+        resolve_user(given.command_user),
         given.command_umask,
         given.command_file_size * MIB or None,
         given.command_processes or None,
     )
 
 
-def refuse_the_databases_user(confines: Confines, cluster: Path) -> None:
+def reject_database_user(confines: Sandbox, cluster: Path) -> None:
     """Who has the user of a database has the database: its files, its memory, and the signals that stop it."""
     user = confines.user
     if user is not None and user.uid == cluster.stat().st_uid:

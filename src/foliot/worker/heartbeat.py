@@ -28,7 +28,7 @@ BEAT_WITHIN = 10.0  # seconds
 SLACK = 5.0  # seconds an attempt may outlast its deadline on a stuck loop; the sweeper waits longer
 
 
-class Heart:
+class Heartbeat:
     """Lives in the heart's thread, apart from `follow` and `beat_soon`, which others call. Its step is run by a loop there."""
 
     def __init__(self, link: Link, worker: Worker, body: asyncio.AbstractEventLoop, lease: timedelta) -> None:
@@ -111,16 +111,16 @@ BREATH = timedelta(seconds=0.25)  # after nothing new: a server that stops answe
 Key = tuple[RunId, int]  # a run under its fence
 
 
-class Line(Protocol):
+class CancelSource(Protocol):
     async def stops(
         self, worker_id: WorkerId, working_on: Collection[Key], stopping: Collection[Key]
     ) -> Beat: ...
 
 
-class Stopping:
+class CancelPoll:
     """Its step is run by a loop, which is woken when work begins."""
 
-    def __init__(self, line: Line, worker: Worker) -> None:
+    def __init__(self, line: CancelSource, worker: Worker) -> None:
         self._line = line
         self._worker = worker
 

@@ -6,22 +6,29 @@ from datetime import datetime, timedelta
 
 from foliot.domain.admission import Skip, StartRequest, Wait, admit
 from foliot.domain.dependencies import consume
-from foliot.domain.freeze import After, Freeze, freeze_at, next_change
+from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at, next_change
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, RunStatus
-from foliot.domain.planning.missed import TICK, deferred_by, leftover, newest_due, newest_runnable
-from foliot.domain.planning.records import TOO_LATE, DueJob, EndWait, NewRun, Plan, Record
-from foliot.domain.planning.records import Skip as SkipRecord
+from foliot.domain.planning.due_job import DueJob
+from foliot.domain.planning.missed import (
+    TICK,
+    deferral_reason,
+    find_newest_due,
+    find_newest_runnable,
+    record_unchosen,
+)
 from foliot.domain.policy import MisfireRule, OverlapRule
 from foliot.domain.run import WaitsFor
+from foliot.domain.run_plan import UPSTREAM_TOO_LATE, EndGateWait, NewRun, Plan, PlanRecord
+from foliot.domain.run_plan import SkippedTime as SkipRecord
 from foliot.domain.schedule import Manual, PlannedTime, SkipReason, planned_after
 
-MOST_RECORDS = 500  # in one pass over one job; what is left is due at once again
-MOST_HELD = 1_000  # runs that a freeze releases at its end; older held times become one gap record
+MAX_RECORDS = 500  # in one pass over one job; what is left is due at once again
+MAX_RELEASED = 1_000  # runs that a freeze releases at its end; older held times become one gap record
 NO_PACE = timedelta(0)
 
 
-class Walk:
+class PlanningWalk:
     """Works on the way from a due job to its plan; nobody outside `planning.py` sees one."""
 
     __slots__ = (
@@ -42,7 +49,7 @@ class Walk:
         self.skip_next = due.skip_next
         self.gate = due.gate
         self.promotes = False
-        self.records: list[Record] = []
+        self.records: list[PlanRecord] = []
         self.is_frozen = bool(due.freezes) and freeze_at(due.freezes, now) is not None
 
     def tick(self) -> Plan:
@@ -53,7 +60,7 @@ class Walk:
         now, freezes, cutoff = self.now, self.due.freezes, self.now - self.job.misfire.grace
         upcoming = planned_after(self.timetable, self.cursor)
         while upcoming is not None and upcoming.due_at <= now and not self._is_full():
-            if len(self.records) >= MOST_RECORDS:
+            if len(self.records) >= MAX_RECORDS:
                 break
             if freezes and (freeze := freeze_at(freezes, upcoming.due_at)) is not None:
                 if _is_held(freeze, now):
@@ -68,7 +75,7 @@ class Walk:
                     self.cursor, upcoming = upcoming.planned_for, following
                     continue
                 last = self._last(upcoming, upcoming.due_at)
-                self._consume(upcoming, last, 1, deferred_by(self.timetable, upcoming))
+                self._consume(upcoming, last, 1, deferral_reason(self.timetable, upcoming))
             upcoming = planned_after(self.timetable, self.cursor)
         return self._rest(upcoming)
 
@@ -109,7 +116,7 @@ class Walk:
             return self._plan(freeze.end_at)
         is_late = planned.due_at < self.now - self.job.misfire.grace
         made_before = self.created
-        if freeze is not None and freeze.after is After.SKIP:
+        if freeze is not None and freeze.after is FreezePolicy.SKIP:
             self.records.append(SkipRecord(planned, SkipReason.FROZEN))
         elif (
             is_late and freeze is None and planned.skip is None and self.job.misfire.rule is MisfireRule.SKIP
@@ -138,13 +145,13 @@ class Walk:
         """What fell into a freeze: skipped, or held until now and treated as late under the freeze's own policy."""
         change = next_change(self.due.freezes, upcoming.due_at)
         last = self._last(upcoming, self.now if change is None else min(self.now, change - TICK))
-        most = {After.SKIP: 0, After.LATEST: 1, After.ALL: MOST_HELD}[freeze.after]
-        is_all = freeze.after is After.ALL
+        most = {FreezePolicy.SKIP: 0, FreezePolicy.LATEST: 1, FreezePolicy.ALL: MAX_RELEASED}[freeze.after]
+        is_all = freeze.after is FreezePolicy.ALL
         pace = freeze.pace if is_all else NO_PACE
         self._consume(upcoming, last, most, SkipReason.FROZEN, catch_up=True, patient=is_all, pace=pace)
 
     def _last(self, first: PlannedTime, by: datetime) -> PlannedTime:
-        last = newest_due(self.timetable, self.cursor, by, by)
+        last = find_newest_due(self.timetable, self.cursor, by, by)
         return first if last is None or last.planned_for < first.planned_for else last
 
     def _consume(
@@ -164,8 +171,8 @@ class Walk:
         if first.planned_for == last.planned_for:
             chosen = [first] if most and first.skip is None else []
         else:
-            chosen = newest_runnable(self.timetable, self.cursor, last, most)
-        left = leftover(self.timetable, self.cursor, last, chosen, reason)
+            chosen = find_newest_runnable(self.timetable, self.cursor, last, most)
+        left = record_unchosen(self.timetable, self.cursor, last, chosen, reason)
         if left is not None:
             self.records.append(left)
         for place, planned in enumerate(chosen):
@@ -186,7 +193,7 @@ class Walk:
         if planned.skip is not None:
             self.records.append(SkipRecord(planned, planned.skip))
             return
-        if self.skip_next and not self.due.is_switched_off:
+        if self.skip_next and not self.due.is_type_off:
             until = self.due.skip_until or planned.planned_for
             self.skip_next = planned.planned_for < until
             if planned.planned_for <= until:
@@ -202,7 +209,7 @@ class Walk:
             is_patient=patient,
             may_cancel_live=not self.made_live,
             is_frozen=self.is_frozen,
-            is_type_off=self.due.is_switched_off,
+            is_type_off=self.due.is_type_off,
             gate=self.gate,
             planned_for=planned.planned_for,
         )
@@ -233,7 +240,7 @@ class Walk:
         )
 
     def _end_wait(self) -> None:
-        self.records.append(EndWait(SkipReason.DEPENDENCY_FAILED, TOO_LATE))
+        self.records.append(EndGateWait(SkipReason.DEPENDENCY_FAILED, UPSTREAM_TOO_LATE))
         self.load = self.load.end()
         if self.load.waiting:
             self.load = self.load.promote()
@@ -268,4 +275,4 @@ class Walk:
 
 
 def _is_held(freeze: Freeze, now: datetime) -> bool:
-    return freeze.after is not After.SKIP and freeze.holds(now)
+    return freeze.after is not FreezePolicy.SKIP and freeze.holds(now)

@@ -24,9 +24,9 @@ from foliot.domain.outcomes import (
 from foliot.domain.policy import OnLost
 from foliot.domain.run import RunError, RunFacts
 from foliot.domain.schedule import SkipReason
-from foliot.domain.settlement.retry import GiveUp, NoRetry, after_failure
+from foliot.domain.settlement.retry import GiveUp, NoRetry, decide_retry
 
-MOST_LOSSES = 3  # a run whose workers keep dying may be what kills them
+MAX_LOSSES = 3  # a run whose workers keep dying may be what kills them
 LOST_JITTER = timedelta(seconds=1)
 WORKER_LOST = RunError("worker_lost", "The worker fell silent while this run was under way.")
 TIMED_OUT = RunError("timed_out", "The attempt ran longer than the job's timeout.")
@@ -34,7 +34,7 @@ ASKED_RETRY = RunError("asked_retry", "The handler asked to be called again.")
 
 
 @dataclass(frozen=True, slots=True)
-class JobFacts:
+class JobState:
     """What settling loads for a job, under its timer's lock. `load` counts the settled run too."""
 
     job: Job
@@ -45,7 +45,7 @@ class JobFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class AttemptEnd:
     """What becomes of the run itself."""
 
     event: RunEvent
@@ -59,16 +59,18 @@ class Judgement:
     losses: int = 0
 
 
-_SUCCEEDED = Judgement(RunEvent.SUCCEED, AttemptEvent.SUCCEED)
+_SUCCEEDED = AttemptEnd(RunEvent.SUCCEED, AttemptEvent.SUCCEED)
 
 
-def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitter: float) -> Judgement:
+def decide_attempt_end(
+    run: RunFacts, outcome: Outcome, facts: JobState, now: datetime, jitter: float
+) -> AttemptEnd:
     """The run's own end or next attempt. After a cancel request only a success that came first still counts."""
     if isinstance(outcome, Succeeded):
         return _SUCCEEDED
     if run.cancel_requested or isinstance(outcome, Cancelled):
         note = outcome.note if isinstance(outcome, Cancelled) else ""
-        return Judgement(RunEvent.CANCEL, _attempt_event(run, outcome), note=note or None)
+        return AttemptEnd(RunEvent.CANCEL, _attempt_event(run, outcome), note=note or None)
     match outcome:
         case Failed(error=error, permanent=permanent, not_before=least):
             answer = GiveUp(NoRetry.PERMANENT) if permanent else _retry(run, facts, now, jitter, least=least)
@@ -85,22 +87,22 @@ def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitte
             return _lost(run, facts, now + LOST_JITTER * jitter)
         case HandedBack() if facts.status is JobStatus.ARCHIVED:
             note = GiveUp(NoRetry.ARCHIVED).sentence
-            return Judgement(RunEvent.CANCEL, AttemptEvent.CANCEL, run.last_error, note=note)
+            return AttemptEnd(RunEvent.CANCEL, AttemptEvent.CANCEL, run.last_error, note=note)
         case HandedBack():
             allowed = find_opening_for(run.trigger, facts.job.timetable, now)
             if isinstance(allowed, NeverOpens):
-                return Judgement(RunEvent.SKIP, AttemptEvent.CANCEL, skip_reason=allowed.reason)
-            return Judgement(
+                return AttemptEnd(RunEvent.SKIP, AttemptEvent.CANCEL, skip_reason=allowed.reason)
+            return AttemptEnd(
                 RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=allowed.at, expires_at=allowed.ready_until
             )
         case AskedSkip(reason=reason, note=note):
             attempt = AttemptEvent.SUCCEED if run.status is RunStatus.RUNNING else None
-            return Judgement(RunEvent.SKIP, attempt, skip_reason=reason, note=note or None)
+            return AttemptEnd(RunEvent.SKIP, attempt, skip_reason=reason, note=note or None)
         case Expired(reason=reason, note=note):
             if run.last_error is None:
-                return Judgement(RunEvent.SKIP, None, skip_reason=reason, note=note or None)
+                return AttemptEnd(RunEvent.SKIP, None, skip_reason=reason, note=note or None)
             event = RunEvent.TIME_OUT if run.last_error.code == TIMED_OUT.code else RunEvent.FAIL
-            return Judgement(event, None, run.last_error, note="its retry could not start in time")
+            return AttemptEnd(event, None, run.last_error, note="its retry could not start in time")
         case _ as never:
             assert_never(never)
 
@@ -119,22 +121,22 @@ def _attempt_event(run: RunFacts, outcome: Outcome) -> AttemptEvent | None:
             return AttemptEvent.CANCEL
 
 
-def _lost(run: RunFacts, facts: JobFacts, at: datetime) -> Judgement:
-    over = Judgement(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
-    if facts.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MOST_LOSSES:
+def _lost(run: RunFacts, facts: JobState, at: datetime) -> AttemptEnd:
+    over = AttemptEnd(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
+    if facts.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MAX_LOSSES:
         return over
     if facts.status is JobStatus.ARCHIVED:
         return replace(over, note=GiveUp(NoRetry.ARCHIVED).sentence)
     allowed = find_opening_for(run.trigger, facts.job.timetable, at)
     if isinstance(allowed, NeverOpens):
         return replace(over, note=GiveUp(NoRetry.CLOSED).sentence)
-    again = Judgement(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, losses=1)
+    again = AttemptEnd(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, losses=1)
     return replace(again, retry_at=allowed.at, expires_at=allowed.ready_until)
 
 
 def _retry(
     run: RunFacts,
-    facts: JobFacts,
+    facts: JobState,
     now: datetime,
     jitter: float,
     asked: timedelta | None = None,
@@ -144,7 +146,7 @@ def _retry(
     job, next_at = facts.job, facts.timer.next_at
     if facts.status is JobStatus.ARCHIVED:
         return GiveUp(NoRetry.ARCHIVED)
-    answer = after_failure(
+    answer = decide_retry(
         job.retry,
         run.retries_used,
         now,
@@ -164,8 +166,8 @@ def _retry(
     return allowed
 
 
-def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: Opening | GiveUp) -> Judgement:
+def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: Opening | GiveUp) -> AttemptEnd:
     if isinstance(answer, GiveUp):
-        return Judgement(event, attempt, error, note=answer.sentence)
-    again = Judgement(RunEvent.RETRY, attempt, error, retries=1)
+        return AttemptEnd(event, attempt, error, note=answer.sentence)
+    again = AttemptEnd(RunEvent.RETRY, attempt, error, retries=1)
     return replace(again, retry_at=answer.at, expires_at=answer.ready_until)

@@ -10,7 +10,7 @@ from datetime import datetime
 from uuid import UUID
 
 from foliot.domain.definition import Rules, Spec
-from foliot.domain.dependencies import kinds_matched
+from foliot.domain.dependencies import satisfied_conditions
 from foliot.domain.ids import RunId, WorkspaceId
 from foliot.domain.job import Counters, JobLoad, Timer
 from foliot.domain.lifecycle import (
@@ -28,12 +28,12 @@ from foliot.domain.policy import BreakerAction, OverlapRule, Retry
 from foliot.domain.run import RunError, RunFacts, Trigger, WaitsFor
 from foliot.domain.run_end import NO_CHANGE, LastRun, Promotion, Settlement, TimerDelta
 from foliot.domain.schedule import Manual, planned_after
-from foliot.domain.settlement.attempt_end import JobFacts, Judgement, judge
+from foliot.domain.settlement.attempt_end import AttemptEnd, JobState, decide_attempt_end
 
 
-def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitter: float) -> Settlement:
+def settle(run: RunFacts, outcome: Outcome, facts: JobState, now: datetime, jitter: float) -> Settlement:
     """Decide what a reported outcome means. `jitter` is chance from 0 to 1. A finished run raises IllegalMove."""
-    judged = judge(run, outcome, facts, now, jitter)
+    judged = decide_attempt_end(run, outcome, facts, now, jitter)
     status = advance(run.status, judged.event)
     attempt = None if judged.attempt is None else advance(AttemptStatus.RUNNING, judged.attempt)
     retries_used, losses = run.retries_used + judged.retries, run.losses + judged.losses
@@ -69,7 +69,7 @@ def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitt
         event=event,
         timer=timer,
         promotes=_promotion(run, facts, stopped),
-        wakes=kinds_matched(status),
+        wakes=satisfied_conditions(status),
         notices=_notices(status, judged, event, facts),
     )
 
@@ -77,17 +77,17 @@ def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitt
 def settle_orphan(run: RunFacts, outcome: Outcome, now: datetime) -> Settlement:
     """The end of a run whose job has no timer any more: what came of it is kept, nothing follows, and nothing is tried again."""
     nobody = Rules(Spec(Manual(), "")).job(run.job_id, WorkspaceId(UUID(int=0)), 0, ())
-    facts = JobFacts(replace(nobody, retry=Retry(0)), JobStatus.ARCHIVED, Timer(now, None, None))
+    facts = JobState(replace(nobody, retry=Retry(0)), JobStatus.ARCHIVED, Timer(now, None, None))
     settlement = settle(run, outcome, facts, now, 0)
     return settlement if settlement.is_final else settle(run, Cancelled(), facts, now, 0)
 
 
-def then(run: RunFacts, facts: JobFacts, settlement: Settlement) -> JobFacts:
+def state_after(run: RunFacts, facts: JobState, settlement: Settlement) -> JobState:
     """The job as the next run of the same batch finds it."""
     if not settlement.is_final:
         return facts
     left = _left(run, facts)
-    return JobFacts(
+    return JobState(
         job=facts.job,
         status=facts.status if settlement.event is None else advance(facts.status, settlement.event),
         timer=settlement.timer or facts.timer,
@@ -100,7 +100,7 @@ def then(run: RunFacts, facts: JobFacts, settlement: Settlement) -> JobFacts:
 class JobSettlement:
     """One locked job while its runs end, start and move: its state now, and what its timer does not hold yet."""
 
-    state: JobFacts
+    state: JobState
     stored_load: JobLoad
     live_run_id: RunId | None
     number: int
@@ -110,7 +110,7 @@ class JobSettlement:
     def settle(self, run: RunFacts, outcome: Outcome, now: datetime, jitter: float) -> Settlement:
         """Decide the outcome of one of its runs, and apply the decision."""
         settlement = settle(run, outcome, self.state, now, jitter)
-        self.state = then(run, self.state, settlement)
+        self.state = state_after(run, self.state, settlement)
         if settlement.is_final:
             self._delta.add(settlement)
             self.promotion = settlement.promotes or self.promotion
@@ -174,7 +174,7 @@ class JobSettlement:
 _NOTHING = TimerDelta()
 
 
-def _job_event(run: RunFacts, status: RunStatus, facts: JobFacts) -> JobEvent | None:
+def _job_event(run: RunFacts, status: RunStatus, facts: JobState) -> JobEvent | None:
     """A breaker that fails the job comes first, then the job's natural end, then a breaker that pauses it."""
     breaker = facts.job.breaker
     has_tripped = status in FAILURES and _streak(status, facts) >= breaker.after
@@ -189,7 +189,7 @@ def _job_event(run: RunFacts, status: RunStatus, facts: JobFacts) -> JobEvent | 
     return next((event for event in wanted if may(facts.status, event)), None)
 
 
-def _ending(run: RunFacts, status: RunStatus, facts: JobFacts) -> JobEvent | None:
+def _ending(run: RunFacts, status: RunStatus, facts: JobState) -> JobEvent | None:
     """How the job will end. A one-shot ends as its own run did, whatever is run by hand after it."""
     is_its_own = facts.job.is_once and run.trigger is Trigger.SCHEDULE
     if facts.timer.ending is None or not is_its_own:
@@ -200,7 +200,7 @@ def _ending(run: RunFacts, status: RunStatus, facts: JobFacts) -> JobEvent | Non
 
 
 def _timer(
-    run: RunFacts, status: RunStatus, facts: JobFacts, after: JobStatus, event: JobEvent | None, now: datetime
+    run: RunFacts, status: RunStatus, facts: JobState, after: JobStatus, event: JobEvent | None, now: datetime
 ) -> tuple[Timer | None, bool]:
     """Where the timer goes, and whether a fixed_delay job finds here that its time is over."""
     timer = replace(facts.timer, ending=_ending(run, status, facts))
@@ -225,12 +225,12 @@ def _timer(
     return Timer(now, None, None, None if is_idle else JobEvent.EXPIRE), is_idle
 
 
-def _left(run: RunFacts, facts: JobFacts) -> JobLoad:
+def _left(run: RunFacts, facts: JobState) -> JobLoad:
     """Return the load of the job without this run."""
     return facts.load.end(is_live=run.is_live)
 
 
-def _streak(status: RunStatus, facts: JobFacts) -> int:
+def _streak(status: RunStatus, facts: JobState) -> int:
     if status is RunStatus.SUCCEEDED:
         return 0
     return facts.failures_in_a_row + (status in FAILURES)
@@ -258,7 +258,7 @@ def _last_run(run: RunFacts, status: RunStatus, error: RunError | None, now: dat
     return LastRun(run.id, status, run.started_at or now, error)
 
 
-def _promotion(run: RunFacts, facts: JobFacts, after: JobStatus) -> Promotion | None:
+def _promotion(run: RunFacts, facts: JobState, after: JobStatus) -> Promotion | None:
     left = _left(run, facts)
     if left.waiting == 0 or left.live > 0 or facts.job.overlap.rule is OverlapRule.CONCURRENT:
         return None
@@ -266,7 +266,7 @@ def _promotion(run: RunFacts, facts: JobFacts, after: JobStatus) -> Promotion | 
 
 
 def _notices(
-    status: RunStatus, judged: Judgement, event: JobEvent | None, facts: JobFacts
+    status: RunStatus, judged: AttemptEnd, event: JobEvent | None, facts: JobState
 ) -> tuple[Notice, ...]:
     if status is RunStatus.SUCCEEDED and event is None:
         return _GOOD if facts.failures_in_a_row == 0 else _GOOD_AGAIN

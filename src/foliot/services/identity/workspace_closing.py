@@ -8,8 +8,8 @@ from foliot.domain.access import Actor
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
-from foliot.services.jobs.context_steps import look_around
-from foliot.services.settlement.settle_steps import Settling
+from foliot.services.jobs.context_steps import load_job_context
+from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import workspace_closing, workspaces
 from foliot.storage.jobs import jobs
 from foliot.storage.jobs.jobs import Move
@@ -56,7 +56,7 @@ async def _close(tx: Tx, wanted: list[JobId], by: Actor) -> None:
     await workspace_closing.halt(tx, list(rows))
     await jobs.move(tx, [Move(job_id, row.status) for job_id, row in rows.items()], by.name)
     # Archived first: the ends of their runs then neither promote nor complete anything, and nobody is left to wake.
-    settling = Settling(tx, rows, await look_around(tx, rows.values()))
+    settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
     for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
         found = [run_id for row in rows.values() for run_id in await unclaimed.of_job(tx, row)]
         if not found:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from foliot.domain.agenda import Ahead, Entry, Fate, Line, agenda
 from foliot.domain.errors import FoliotError, Invalid
-from foliot.domain.freeze import After
+from foliot.domain.freeze import FreezePolicy
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, Schedule
 from foliot.storage.jobs import agenda as stored
@@ -61,7 +61,9 @@ async def plans(
     async with database.tx(Role.APP, workspace_id) as tx:
         start, end = _stretch(tx.now, start, end)
         freezes = await explain_queries.freezes(tx, workspace_id, tx.now)
-        held = any(each.freeze.after is not After.SKIP and each.freeze.start_at <= tx.now for each in freezes)
+        held = any(
+            each.freeze.after is not FreezePolicy.SKIP and each.freeze.start_at <= tx.now for each in freezes
+        )
         rows = await stored.ahead(tx, wanted, end, MOST_JOBS + 1, held=held)
         named = {calendar for row in rows for calendar in row.rules.spec.calendars}
         known = await calendars.by_ids(tx, named) if named else {}

@@ -20,7 +20,7 @@ from foliot.domain.filters import Query, Term
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.services.jobs.bulk_steps import EDITING, STOPS, Order, Told, do_piece, retag
-from foliot.services.jobs.lock_steps import no_such
+from foliot.services.jobs.lock_steps import not_found
 from foliot.services.jobs.search_steps import Asker, wanted
 from foliot.storage.identity import idempotency
 from foliot.storage.jobs import job_search
@@ -111,7 +111,7 @@ async def act(
     if target.ids is not None and before is None:
         for missing in dict.fromkeys(each for each in target.ids if each not in set(found)):
             if target.after is None or missing > target.after:
-                done.add(Told(missing, Outcome.NOT_FOUND, no_such("job")))
+                done.add(Told(missing, Outcome.NOT_FOUND, not_found("job")))
     size = LARGE_PIECE if order.action in STOPS or dry_run else PIECE
     one_by_one = order.action in EDITING and not dry_run
     unclosing = replace(by, claim=None)  # what is done to one job is not yet what was asked for

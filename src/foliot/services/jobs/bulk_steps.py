@@ -18,13 +18,13 @@ from foliot.domain.lifecycle import JobEvent
 from foliot.services.jobs import job_status_steps
 from foliot.services.jobs.job_edits import edit
 from foliot.services.jobs.job_status_steps import Stop
-from foliot.services.jobs.lock_steps import check_owner, no_such
+from foliot.services.jobs.lock_steps import check_owner, not_found
 from foliot.services.jobs.search_steps import Asker
 from foliot.services.runs import run_control
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.timers import timers
-from foliot.storage.timers.timer_rows import TimerRow
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Database, Role, Tx
 
 MOST_TAGS = 50
@@ -96,7 +96,7 @@ async def _stopped(tx: Tx, job_ids: Sequence[JobId], order: Order, by: Actor, as
 def _judged(row: TimerRow | None, job_id: JobId, order: Order) -> Told:
     """What the job's status says to it."""
     if row is None:
-        return refused(job_id, no_such("job"))
+        return refused(job_id, not_found("job"))
     if is_done(order.action, row.status, row.rules.spec.tags, frozenset(order.tags)):
         return Told(job_id, Outcome.ALREADY)
     try:
@@ -165,7 +165,7 @@ async def _seen(tx: Tx, job_id: JobId, asker: Asker) -> StoredJob:
     await check_owner(tx, job_id, asker.only_owner)
     job = await jobs.get(tx, job_id)
     if job is None:
-        raise no_such("job")
+        raise not_found("job")
     return job
 
 

@@ -11,8 +11,8 @@ from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, StaleRevision
 from foliot.domain.ids import CalendarId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.schedule import Calendar, check_calendar
-from foliot.services.jobs.lock_steps import no_such
-from foliot.services.scheduling.replan_steps import replan
+from foliot.services.jobs.lock_steps import not_found
+from foliot.services.scheduling.replan_steps import replan_timers
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import calendars, jobs
@@ -66,7 +66,7 @@ async def change(
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await calendars.lock(tx, calendar_id)
         if found is None:
-            raise no_such("calendar")
+            raise not_found("calendar")
         _check_revision(found, expected_revision)
         calendar = replace(found.calendar, **changes)
         check_calendar(calendar)
@@ -83,7 +83,7 @@ async def replan_users(
     while True:
         async with database.tx(Role.APP, workspace_id) as tx:
             job_ids = [job_id for job_id, _ in await calendars.users(tx, calendar_id, after, BATCH)]
-            moved += await replan(tx, (await timers.lock(tx, job_ids)).values())
+            moved += await replan_timers(tx, (await timers.lock(tx, job_ids)).values())
         seen += len(job_ids)
         if len(job_ids) < BATCH or (most is not None and seen >= most):
             return moved
@@ -106,7 +106,7 @@ async def delete(
         async with database.tx(Role.APP, workspace_id) as tx:
             found = await calendars.get(tx, calendar_id)
             if found is None:
-                raise no_such("calendar")
+                raise not_found("calendar")
             _check_revision(found, expected_revision)
             users = await calendars.users(tx, calendar_id, FIRST, BATCH)
             if users and not detach:
@@ -119,7 +119,7 @@ async def delete(
                 continue
             # From here on no job can begin to use it. Not before: who edits a job locks its timer first.
             if (found := await calendars.lock(tx, calendar_id)) is None:
-                raise no_such("calendar")
+                raise not_found("calendar")
             _check_revision(found, expected_revision)
             if not await calendars.users(tx, calendar_id, FIRST, 1):
                 await calendars.delete(tx, calendar_id)
@@ -131,7 +131,7 @@ async def get(database: Database, workspace_id: WorkspaceId, calendar_id: Calend
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await calendars.get(tx, calendar_id)
     if found is None:
-        raise no_such("calendar")
+        raise not_found("calendar")
     return found
 
 
@@ -154,7 +154,7 @@ async def users(
     """The jobs that use it, by id and name, in the order of their ids."""
     async with database.tx(Role.APP, workspace_id) as tx:
         if await calendars.get(tx, calendar_id) is None:
-            raise no_such("calendar")
+            raise not_found("calendar")
         return await calendars.users(tx, calendar_id, after, limit, only_owner)
 
 
@@ -167,7 +167,7 @@ async def _detach(tx: Tx, found: CalendarRow, job_ids: list[JobId], by: Actor) -
         changed = replace(definition, spec=replace(definition.spec, calendars=left))
         await jobs.redefine(tx, job_id, changed, author)
         await calendars.link(tx, job_id, left)
-    await replan(tx, (await timers.lock(tx, job_ids)).values())
+    await replan_timers(tx, (await timers.lock(tx, job_ids)).values())
 
 
 def _check_revision(found: CalendarRow, expected: int | None) -> None:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from foliot.domain.access import Actor
-from foliot.domain.dependencies import Edge, When, check_edges, find_cycle
+from foliot.domain.dependencies import Edge, JoinRule, check_edges, find_cycle
 from foliot.domain.errors import Conflict, Invalid, NotFound
 from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import Schedule
-from foliot.services.jobs.context_steps import look_around
+from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.lock_steps import check_owner
-from foliot.services.settlement.dependent_steps import ask_gates
-from foliot.services.settlement.settle_steps import Settling
+from foliot.services.settlement.dependent_steps import judge_gates_of
+from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import dependencies, jobs
@@ -33,7 +33,7 @@ async def set_edges(
     edges: Sequence[Edge],
     by: Actor,
     *,
-    when: When | None = None,
+    when: JoinRule | None = None,
 ) -> None:
     """Replace all that a job depends on, and `depends_when` where given."""
     async with database.tx(Role.APP, workspace_id) as tx:
@@ -115,8 +115,8 @@ async def release_upstream(
 
 async def _ask_again(tx: Tx, job_id: JobId) -> None:
     rows = await timers.lock(tx, [job_id])
-    settling = Settling(tx, rows, await look_around(tx, rows.values()))
-    await ask_gates(settling, [job_id])
+    settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
+    await judge_gates_of(settling, [job_id])
     await settling.write()
 
 

@@ -11,7 +11,7 @@ from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import PlannedTime, is_chained, preview
 from foliot.services.cursors import read_cursor, write_cursor
-from foliot.services.jobs.lock_steps import no_such
+from foliot.services.jobs.lock_steps import not_found
 from foliot.services.jobs.search_steps import NOBODY, Asker, wanted
 from foliot.storage.jobs import calendars, job_search
 from foliot.storage.jobs import jobs as stored
@@ -96,5 +96,5 @@ async def ahead(
 async def _visible(tx: Tx, job_id: JobId, only_owner: PrincipalId | None) -> StoredJob:
     found = await stored.get(tx, job_id)
     if found is None or only_owner not in (None, found.definition.owner_id):
-        raise no_such("job")
+        raise not_found("job")
     return found

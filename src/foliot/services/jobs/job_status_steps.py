@@ -15,19 +15,19 @@ from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.planning.plan import plan_resume
 from foliot.domain.run_end import TimerDelta
-from foliot.services.jobs.context_steps import look_around
+from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.dependency_steps import release_upstream
-from foliot.services.jobs.lock_steps import InHand, note, take
-from foliot.services.scheduling.fire_steps import fire_one, status_after
-from foliot.services.settlement.settle_steps import Settling
+from foliot.services.jobs.lock_steps import LockedJob, append_audit, lock_job
+from foliot.services.scheduling.fire_steps import status_after, write_plan
+from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import jobs
 from foliot.storage.jobs.jobs import Move
 from foliot.storage.queue import unclaimed
-from foliot.storage.timers import timer_moves, timers
-from foliot.storage.timers.fires import Planned
-from foliot.storage.timers.timer_rows import TimerRow
+from foliot.storage.timers import timers
+from foliot.storage.timers.fires import PlannedTimer
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
 PURGED_AT_ONCE = 2_000  # run records, in one transaction
@@ -65,7 +65,7 @@ async def pause_in(
     only_owner: PrincipalId | None = None,
     expected_revision: int | None = None,
 ) -> Moved:
-    hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
     await stop(tx, [hand.row], Stop(JobEvent.PAUSE, reason, until), by)
     return Moved(JobStatus.PAUSED)
 
@@ -79,7 +79,7 @@ async def disable_in(
     only_owner: PrincipalId | None = None,
     expected_revision: int | None = None,
 ) -> Moved:
-    hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
     await stop(tx, [hand.row], Stop(JobEvent.DISABLE, reason), by)
     return Moved(JobStatus.DISABLED)
 
@@ -89,7 +89,7 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     order.check(tx.now)
     job_ids = [row.job_id for row in rows]
     moves = [Move(row.job_id, advance(row.status, order.event), order.reason) for row in rows]
-    await timer_moves.halt(tx, *job_ids)
+    await timers.halt(tx, *job_ids)
     await jobs.move(tx, moves, by.name)
     held = {row.job_id: await unclaimed.hold_back(tx, row) for row in rows if row.live}
     held = {job_id: count for job_id, count in held.items() if count}
@@ -115,7 +115,7 @@ async def _let_pass(tx: Tx, rows: Sequence[TimerRow], held: Mapping[JobId, int])
         row.job_id: row.with_load(row.load.requeue(held[row.job_id]))._replace(status=JobStatus.PAUSED)
         for row in rows
     }
-    settling = Settling(tx, after, await look_around(tx, rows))
+    settling = SettlementWriter(tx, after, await load_job_context(tx, rows))
     for job_id in after:
         settling.job(job_id).promote_manual()
     await settling.write()
@@ -130,7 +130,9 @@ async def resume_in(
     only_owner: PrincipalId | None = None,
     expected_revision: int | None = None,
 ) -> Moved:
-    hand = await take(tx, job_id, dependents=True, only_owner=only_owner, expected_revision=expected_revision)
+    hand = await lock_job(
+        tx, job_id, dependents=True, only_owner=only_owner, expected_revision=expected_revision
+    )
     return await resume_hand(tx, hand, by, catch_up=catch_up)
 
 
@@ -144,10 +146,10 @@ async def archive_in(
     only_owner: PrincipalId | None = None,
 ) -> Moved:
     await release_upstream(tx, job_id, by, detach=detach, only_owner=only_owner)
-    hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
     row = hand.row
     status = advance(row.status, JobEvent.ARCHIVE)
-    await timer_moves.halt(tx, job_id)
+    await timers.halt(tx, job_id)
     await jobs.move(tx, [Move(job_id, status)], by.name)
     # Archived first: the ends of its runs then neither promote nor complete anything.
     gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
@@ -159,7 +161,9 @@ async def archive_in(
         cancelled += len(await settling.end_standing(found, Cancelled()))
     await settling.write()
     after = {"cancelled_runs": cancelled, "detached": detach}
-    await note(tx, "job.archived", ("job", job_id), by, before={"status": row.status.value}, after=after)
+    await append_audit(
+        tx, "job.archived", ("job", job_id), by, before={"status": row.status.value}, after=after
+    )
     return Moved(status)
 
 
@@ -174,7 +178,7 @@ async def purge_in(
     only_owner: PrincipalId | None = None,
 ) -> int:
     await release_upstream(tx, job_id, by, detach=detach, only_owner=only_owner)
-    hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
     leased = await unclaimed.leased(tx, hand.row)
     if leased and not force:
         raise Conflict(
@@ -185,16 +189,18 @@ async def purge_in(
     await jobs.mark_purged(tx, job_id, hand.row.rules.spec)
     gone = await jobs.purge(tx, job_id, PURGED_AT_ONCE)
     before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
-    await note(tx, "job.purged", ("job", job_id), by, before=before)
+    await append_audit(tx, "job.purged", ("job", job_id), by, before=before)
     return gone
 
 
-async def resume_hand(tx: Tx, hand: InHand, by: Actor, *, catch_up: bool) -> Moved:
+async def resume_hand(tx: Tx, hand: LockedJob, by: Actor, *, catch_up: bool) -> Moved:
     row = hand.row
     advance(row.status, JobEvent.RESUME)  # refused here, with what can be done instead
     plan = plan_resume(hand.around.due(row), tx.now, catch_up=catch_up)
-    await fire_one(tx, hand.around, Planned(row, plan), by.name, hand.rows)
-    await timer_moves.forgive(tx, row.job_id)
+    await write_plan(tx, hand.around, PlannedTimer(row, plan), by.name, hand.rows)
+    await timers.forgive(tx, row.job_id)
     before = {"status": row.status.value}
-    await note(tx, "job.resumed", ("job", row.job_id), by, before=before, after={"catch_up": catch_up})
+    await append_audit(
+        tx, "job.resumed", ("job", row.job_id), by, before=before, after={"catch_up": catch_up}
+    )
     return Moved(status_after(row.status, plan.events), plan.timer.next_at)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from foliot.domain.access import Actor
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.run import WaitsFor
-from foliot.services.jobs.context_steps import look_around
-from foliot.services.jobs.lock_steps import note
+from foliot.services.jobs.context_steps import load_job_context
+from foliot.services.jobs.lock_steps import append_audit
 from foliot.services.settlement.dependent_steps import wake_dependents
-from foliot.services.settlement.settle_steps import Settling
+from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.jobs import job_types
 from foliot.storage.jobs.job_types import SwitchedOff, TypeTold
 from foliot.storage.queue import waiting
@@ -60,7 +60,7 @@ async def switch(
             was = {"enabled": before is None, "reason": "" if before is None else before.reason}
             now = {"enabled": enabled, "reason": "" if enabled else reason}
             action = "job_type.enabled" if enabled else "job_type.disabled"
-            await note(tx, action, ("job_type", name), by, before=was, after=now)
+            await append_audit(tx, action, ("job_type", name), by, before=was, after=now)
     if enabled and before is not None:
         for _ in range(MOST_BATCHES):
             if await _let_go(database, Role.APP, workspace_id, BATCH) < BATCH:
@@ -77,7 +77,7 @@ async def _let_go(database: Database, role: Role, workspace_id: WorkspaceId | No
         found = await job_types.to_let_go(tx, limit)
         if found:
             rows = await timers.lock_with_dependents(tx, set(found.values()))
-            settling = Settling(tx, rows, await look_around(tx, rows.values()))
+            settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
             await settling.release(await waiting.still(tx, list(found), WaitsFor.TYPE))
             await settling.write()
             await wake_dependents(settling)

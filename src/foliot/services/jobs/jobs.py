@@ -11,15 +11,15 @@ from foliot.domain.errors import ManagedByCode, ScheduleInvalid
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.missed import TICK
 from foliot.domain.planning.plan import plan_start
-from foliot.domain.planning.records import DueJob
 from foliot.domain.quotas import check_definition
 from foliot.domain.schedule import Once
 from foliot.domain.schedule.parse import anchored, check_schedule
 from foliot.services.identity.quota_steps import check_room
 from foliot.services.jobs.dependency_steps import write_edges
-from foliot.services.jobs.lock_steps import no_such, note
+from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.services.scheduling.fire_steps import status_after
 from foliot.services.secrets.reference_steps import write_references
 from foliot.services.workers.target_steps import check_target
@@ -66,7 +66,9 @@ async def create(
             await write_edges(tx, job_id, spec.schedule, definition.depends_on)
         await write_references(tx, job_id, definition, by)
         await check_room(database, tx, by.quotas)
-        await note(tx, "job.created", ("job", job_id), by, after={"definition": definition_json(definition)})
+        await append_audit(
+            tx, "job.created", ("job", job_id), by, after={"definition": definition_json(definition)}
+        )
         return Created(job_id, status, timer.next_at)
 
 
@@ -74,7 +76,7 @@ async def get(database: Database, workspace_id: WorkspaceId, job_id: JobId) -> S
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await jobs.get(tx, job_id)
         if found is None or found.workspace_id != workspace_id:
-            raise no_such("job")
+            raise not_found("job")
         return found
 
 

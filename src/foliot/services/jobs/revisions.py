@@ -9,7 +9,7 @@ from foliot.domain.definition import Definition
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
 from foliot.services.jobs.job_edits import Edited, edit
-from foliot.services.jobs.lock_steps import no_such
+from foliot.services.jobs.lock_steps import not_found
 from foliot.storage.jobs import jobs, revisions
 from foliot.storage.jobs.revisions import Revision
 from foliot.storage.tx import Database, Role, Tx
@@ -47,7 +47,7 @@ async def page(
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await jobs.get(tx, job_id)
         if found is None or only_owner not in (None, found.definition.owner_id):
-            raise no_such("job")
+            raise not_found("job")
         kept = await revisions.page(tx, job_id, before, limit + 1)
     older = [*(each.definition for each in kept[1:]), None]
     items = [Change(each, was) for each, was in zip(kept, older, strict=True)][:limit]
@@ -70,7 +70,7 @@ async def revert(
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await jobs.get(tx, job_id)
         if found is None or only_owner not in (None, found.definition.owner_id):
-            raise no_such("job")
+            raise not_found("job")
         old = await revisions.get(tx, job_id, revision)
         if old is not None and only_owner is not None:
             await _must_own_upstreams(tx, found.definition, old.definition, only_owner)

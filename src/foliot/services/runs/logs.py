@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from foliot.domain.ids import PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import TERMINAL, RunStatus
-from foliot.services.jobs.lock_steps import no_such
+from foliot.services.jobs.lock_steps import not_found
 from foliot.storage.content import logs
 from foliot.storage.content.logs import LogChunk, NumberedLine
 from foliot.storage.jobs import jobs
@@ -49,11 +49,11 @@ async def read(
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await ledger.one(tx, run_id)
         if found is None:
-            raise no_such("run")
+            raise not_found("run")
         if only_owner is not None:
             job = await jobs.get(tx, found.run.job_id)
             if job is None or job.definition.owner_id != only_owner:
-                raise no_such("run")
+                raise not_found("run")
         lines = await logs.page(tx, run_id, after, limit + 1)
         head = await logs.head(tx, run_id)
     return LogPage(lines[:limit], len(lines) > limit, head.truncated, found.run.status)

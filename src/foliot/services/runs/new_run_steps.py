@@ -13,16 +13,16 @@ from foliot.domain.job import JobLoad
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.run import Trigger
 from foliot.domain.settlement.settle import JobSettlement
-from foliot.services.jobs.lock_steps import InHand
+from foliot.services.jobs.lock_steps import LockedJob
 from foliot.storage.queue import new_runs
-from foliot.storage.queue.new_runs import Made
+from foliot.storage.queue.new_runs import UnscheduledRun
 from foliot.storage.tx import Tx
 
 _GOING = frozenset((JobStatus.ACTIVE, JobStatus.PENDING))
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunRequest:
     """A run to make. `planned_local` is set where it stands for a time that a schedule named."""
 
     trigger: Trigger
@@ -36,7 +36,7 @@ class Asked:
     override: bool = False  # start under a freeze
 
 
-async def make(tx: Tx, hand: InHand, asked: list[Asked]) -> list[RunId]:
+async def create_runs(tx: Tx, hand: LockedJob, asked: list[RunRequest]) -> list[RunId]:
     """Make the runs in the order given. The first may start at once if no run is live; the others wait behind it."""
     settling = hand.settling(tx)
     job = settling.job(hand.row.job_id)
@@ -53,7 +53,7 @@ async def make(tx: Tx, hand: InHand, asked: list[Asked]) -> list[RunId]:
     return [run.id for run in made]
 
 
-def _made(tx: Tx, hand: InHand, asked: Asked, job: JobSettlement) -> Made:
+def _made(tx: Tx, hand: LockedJob, asked: RunRequest, job: JobSettlement) -> UnscheduledRun:
     row, now, load = hand.row, tx.now, job.state.load
     if load.live == 0 and row.status not in _GOING:  # waiting runs wait for the resume; this one need not
         load = JobLoad()
@@ -66,7 +66,7 @@ def _made(tx: Tx, hand: InHand, asked: Asked, job: JobSettlement) -> Made:
         is_patient=True,
         is_frozen=not asked.override and freeze_at(hand.around.freezes_of(row), now) is not None,
     )
-    return Made(
+    return UnscheduledRun(
         id=RunId(tx.new_id()),
         workspace_id=row.workspace_id,
         job_id=row.job_id,

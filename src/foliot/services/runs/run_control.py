@@ -17,13 +17,20 @@ from foliot.domain.outcomes import Cancelled
 from foliot.domain.quotas import check_size
 from foliot.domain.run import Trigger
 from foliot.domain.schedule import PlannedTime, preview
-from foliot.services.jobs.lock_steps import InHand, no_such, note, refuse_archived, refuse_switched_off, take
-from foliot.services.runs.new_run_steps import Asked, make
+from foliot.services.jobs.lock_steps import (
+    LockedJob,
+    append_audit,
+    lock_job,
+    not_found,
+    require_not_archived,
+    require_type_on,
+)
+from foliot.services.runs.new_run_steps import RunRequest, create_runs
 from foliot.services.settlement.dependent_steps import wake_dependents
 from foliot.storage.jobs import jobs
 from foliot.storage.queue import leases, new_runs
 from foliot.storage.queue.new_runs import RunRecord
-from foliot.storage.timers import timer_moves
+from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
 MOST_SKIPPED = 1_000
@@ -80,16 +87,18 @@ async def run_in(
     only_owner: PrincipalId | None = None,
     expected_revision: int | None = None,
 ) -> RunId:
-    hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
     _check_may_run(tx, hand, override=override)
     given = None
     if input is not None:
         stored = await jobs.get(tx, job_id)
         assert stored is not None, "a timer has its job"
         given = {**stored.definition.payload, **input}
-    asked = Asked(Trigger.MANUAL, tx.now, by.name, given, override=override)
-    [run_id] = await make(tx, hand, [asked])
-    await note(tx, "run.requested", ("run", run_id), by, after={"job": str(job_id), "override": override})
+    asked = RunRequest(Trigger.MANUAL, tx.now, by.name, given, override=override)
+    [run_id] = await create_runs(tx, hand, [asked])
+    await append_audit(
+        tx, "run.requested", ("run", run_id), by, after={"job": str(job_id), "override": override}
+    )
     return run_id
 
 
@@ -119,7 +128,7 @@ async def retry_run(
             stored = await jobs.get(tx, run.job_id)
             assert stored is not None, "a timer has its job"
             given = {**(run.input or stored.definition.payload), **input}
-        asked = Asked(
+        asked = RunRequest(
             Trigger.RETRY,
             run.planned_for,
             by.name,
@@ -130,9 +139,9 @@ async def retry_run(
             run.schedule_rev,
             override,
         )
-        [new_id] = await make(tx, hand, [asked])
+        [new_id] = await create_runs(tx, hand, [asked])
         after = {"retry_of": str(run_id), "override": override, "input": input is not None}
-        await note(tx, "run.retried", ("run", new_id), by, after=after)
+        await append_audit(tx, "run.retried", ("run", new_id), by, after=after)
         return new_id
 
 
@@ -173,7 +182,7 @@ async def cancel_run(
         await wake_dependents(settling)
         await settling.give_back()
         after = {"cancelling": answer.value, "reason": reason, "force": force}
-        await note(tx, "run.cancelled", ("run", run_id), by, after=after)
+        await append_audit(tx, "run.cancelled", ("run", run_id), by, after=after)
         return answer
 
 
@@ -191,7 +200,7 @@ async def skip_next(
 ) -> SkipNext:
     """The next `n` planned times, or those up to `until`, are recorded as skipped (operator) instead of running."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+        hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
         row = hand.row
         if row.timer.next_at is None or row.status not in (JobStatus.ACTIVE, JobStatus.PENDING):
             raise Conflict(
@@ -199,14 +208,14 @@ async def skip_next(
             )
         times, following = _to_pass(hand, n, until)
         last = times[-1].planned_for if len(times) > 1 else None
-        await timer_moves.set_skip_next(tx, job_id, reason, last)
+        await timers.set_skip_next(tx, job_id, reason, last)
         after = {
             "reason": reason,
             "planned_at": row.timer.next_at.isoformat(),
             "count": len(times),
             "until": last and last.isoformat(),
         }
-        await note(
+        await append_audit(
             tx, "job.skip_next_set", ("job", job_id), by, before={"reason": row.skip_next}, after=after
         )
         return SkipNext(row.timer.next_at, reason, times, following)
@@ -222,34 +231,34 @@ async def undo_skip_next(
     expected_revision: int | None = None,
 ) -> None:
     async with database.tx(Role.APP, workspace_id) as tx:
-        row = (await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)).row
+        row = (await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)).row
         if row.skip_next is None:
             raise Conflict(
                 "No planned time of this job is to be skipped.", hint="It may have passed already."
             )
-        await timer_moves.set_skip_next(tx, job_id, None)
-        await note(tx, "job.skip_next_undone", ("job", job_id), by, before={"reason": row.skip_next})
+        await timers.set_skip_next(tx, job_id, None)
+        await append_audit(tx, "job.skip_next_undone", ("job", job_id), by, before={"reason": row.skip_next})
 
 
 async def _take_run(
     tx: Tx, run_id: RunId, only_owner: PrincipalId | None, *, dependents: bool = False
-) -> tuple[InHand, RunRecord]:
+) -> tuple[LockedJob, RunRecord]:
     """The run, read again once its job's timer is locked: what it was before that may have changed."""
     known = await new_runs.find(tx, run_id)
     if known is None or known.workspace_id != tx.workspace_id:
-        raise no_such("run")
+        raise not_found("run")
     try:
-        hand = await take(tx, known.job_id, dependents=dependents, only_owner=only_owner)
+        hand = await lock_job(tx, known.job_id, dependents=dependents, only_owner=only_owner)
     except NotFound:
-        raise no_such("run") from None
+        raise not_found("run") from None
     run = await new_runs.find(tx, run_id)
     if run is None:
-        raise no_such("run")
+        raise not_found("run")
     return hand, run
 
 
 def _to_pass(
-    hand: InHand, n: int, until: datetime | None
+    hand: LockedJob, n: int, until: datetime | None
 ) -> tuple[tuple[PlannedTime, ...], PlannedTime | None]:
     """The planned times that are to pass, and the one after them."""
     job, after = hand.job, hand.row.timer.cursor
@@ -271,9 +280,9 @@ def _to_pass(
     return times[:n], times[n] if len(times) > n else None
 
 
-def _check_may_run(tx: Tx, hand: InHand, *, override: bool) -> None:
-    refuse_archived(hand.row, "run")
-    refuse_switched_off(hand)
+def _check_may_run(tx: Tx, hand: LockedJob, *, override: bool) -> None:
+    require_not_archived(hand.row, "run")
+    require_type_on(hand)
     freeze = freeze_at(hand.around.freezes_of(hand.row), tx.now)
     if freeze is not None and not override:
         until = "until it is lifted" if freeze.end_at is None else f"until {freeze.end_at.isoformat()}"

@@ -8,17 +8,17 @@ from types import MappingProxyType
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import STOPPED, JobEvent, JobStatus, advance
 from foliot.domain.outcomes import AskedSkip
-from foliot.domain.planning.records import EndWait, NewRun, Plan
 from foliot.domain.run import WaitsFor
-from foliot.services.jobs.context_steps import Around
+from foliot.domain.run_plan import EndGateWait, NewRun, Plan
+from foliot.services.jobs.context_steps import JobContext
 from foliot.services.settlement.dependent_steps import cancel_live, wake_dependents
-from foliot.services.settlement.settle_steps import BY, Settling
+from foliot.services.settlement.settle_steps import ENGINE_ACTOR, SettlementWriter
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.definitions import Unreadable
 from foliot.storage.jobs.jobs import Move
 from foliot.storage.timers import fires
-from foliot.storage.timers.fires import Planned
-from foliot.storage.timers.timer_rows import TimerRow
+from foliot.storage.timers.fires import PlannedTimer
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
 NOBODY: Mapping[JobId, TimerRow] = MappingProxyType({})
@@ -29,15 +29,19 @@ _REASONS = {
 }
 
 
-async def fire(tx: Tx, around: Around, planned: Sequence[Planned]) -> int:
+async def write_plans(tx: Tx, around: JobContext, planned: Sequence[PlannedTimer]) -> int:
     """Records and timers in one statement, then whatever else the plans ask for. Answers with how many records were made."""
     recorded = await fires.fire(tx, planned)
-    await _follow(tx, around, [each for each in planned if _has_more(each.plan)], {}, BY)
+    await _follow(tx, around, [each for each in planned if _has_more(each.plan)], {}, ENGINE_ACTOR)
     return recorded
 
 
-async def fire_one(
-    tx: Tx, around: Around, one: Planned, by: str = BY, dependents: Mapping[JobId, TimerRow] = NOBODY
+async def write_plan(
+    tx: Tx,
+    around: JobContext,
+    one: PlannedTimer,
+    by: str = ENGINE_ACTOR,
+    dependents: Mapping[JobId, TimerRow] = NOBODY,
 ) -> int:
     """For one job in hand: a planned time that has its record already is left out beforehand.
 
@@ -49,15 +53,15 @@ async def fire_one(
     return recorded
 
 
-def ends_runs(plan: Plan) -> bool:
+def may_end_runs(plan: Plan) -> bool:
     """Whether it may end a run, which dependents would have to be told."""
     return any(
-        isinstance(record, EndWait) or (isinstance(record, NewRun) and record.cancels_live)
+        isinstance(record, EndGateWait) or (isinstance(record, NewRun) and record.cancels_live)
         for record in plan.records
     )
 
 
-def reason_for(events: Sequence[JobEvent]) -> str | None:
+def move_reason(events: Sequence[JobEvent]) -> str | None:
     """Why the schedule itself moved a job, in a sentence."""
     return _REASONS.get(events[-1]) if events else None
 
@@ -73,7 +77,7 @@ def _has_more(plan: Plan) -> bool:
     if plan.events or plan.promotes:
         return True
     for record in plan.records:
-        if isinstance(record, EndWait):
+        if isinstance(record, EndGateWait):
             return True
         if isinstance(record, NewRun) and (record.cancels_live or record.consumes):
             return True
@@ -81,18 +85,18 @@ def _has_more(plan: Plan) -> bool:
 
 
 async def _follow(
-    tx: Tx, around: Around, planned: Sequence[Planned], others: Mapping[JobId, TimerRow], by: str
+    tx: Tx, around: JobContext, planned: Sequence[PlannedTimer], others: Mapping[JobId, TimerRow], by: str
 ) -> None:
     """What a plan asks for beside new records: cancels, ends, promotions, moves of the job itself."""
     if not planned:
         return
     rows = {**others, **{each.row.job_id: _after(each) for each in planned}}
-    settling = Settling(tx, rows, around)
+    settling = SettlementWriter(tx, rows, around)
     consumed = []
     for each in planned:
         row = each.row
         for record in each.plan.records:
-            if isinstance(record, EndWait) and row.live_run_id is not None:
+            if isinstance(record, EndGateWait) and row.live_run_id is not None:
                 await settling.end_standing([row.live_run_id], AskedSkip(record.reason, record.note))
             elif isinstance(record, NewRun):
                 consumed += [(row.job_id, mark) for mark in record.consumes]
@@ -110,7 +114,7 @@ async def _follow(
     await jobs.move(tx, [_move(each) for each in planned if each.plan.events], by)
 
 
-def _after(each: Planned) -> TimerRow:
+def _after(each: PlannedTimer) -> TimerRow:
     """The timer as `fires.fire` has left it, and the job as its events will."""
     made = [record for record in each.plan.records if isinstance(record, NewRun)]
     row, load = each.row, each.row.load
@@ -119,10 +123,10 @@ def _after(each: Planned) -> TimerRow:
     return row.with_load(load)._replace(
         status=status_after(row.status, each.plan.events),
         timer=each.plan.timer,
-        number=row.number + sum(not isinstance(record, EndWait) for record in each.plan.records),
+        number=row.number + sum(not isinstance(record, EndGateWait) for record in each.plan.records),
     )
 
 
-def _move(each: Planned) -> Move:
+def _move(each: PlannedTimer) -> Move:
     events = each.plan.events
-    return Move(each.row.job_id, status_after(each.row.status, events), reason_for(events))
+    return Move(each.row.job_id, status_after(each.row.status, events), move_reason(events))

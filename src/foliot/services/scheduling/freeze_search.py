@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from foliot.domain.ids import FreezeId, PrincipalId, WorkspaceId
-from foliot.services.jobs.lock_steps import no_such
+from foliot.services.jobs.lock_steps import not_found
 from foliot.services.paging import LAST, read_place, write_place
 from foliot.storage.jobs import freezes
 from foliot.storage.jobs.freezes import FreezeRow
@@ -33,7 +33,7 @@ async def one(
         found = await freezes.get(tx, freeze_id)
         visible = await _visible(tx, [] if found is None else [found], only_owner)
     if not visible:
-        raise no_such("freeze")
+        raise not_found("freeze")
     return Seen(visible, None, tx.now)
 
 

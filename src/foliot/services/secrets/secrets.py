@@ -9,7 +9,7 @@ from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, Invalid, StaleRevision
 from foliot.domain.ids import JobId, PrincipalId, SecretId, WorkspaceId
 from foliot.domain.quotas import Quotas, check_secrets
-from foliot.services.jobs.lock_steps import no_such, note
+from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.services.secrets.master_key import check_key
 from foliot.services.secrets.vault import Vault, purpose
 from foliot.storage.content import secrets
@@ -43,7 +43,7 @@ async def create(
         await _check_open(tx, workspace_id)
         await _check_room(tx, by.quotas)
         after = {"name": name, "version": 1, "agents": _told(given)}
-        await note(tx, "secret.created", ("secret", secret_id), by, after=after)
+        await append_audit(tx, "secret.created", ("secret", secret_id), by, after=after)
     return secret_id
 
 
@@ -65,7 +65,7 @@ async def replace(
         key_id, box = vault.seal(purpose(workspace_id, secret_id, version), plain)
         await secrets.reseal(tx, secret_id, version, key_id, box)
         told = [{"name": found.name, "version": each} for each in (found.version, version)]
-        await note(tx, "secret.replaced", ("secret", secret_id), by, before=told[0], after=told[1])
+        await append_audit(tx, "secret.replaced", ("secret", secret_id), by, before=told[0], after=told[1])
 
 
 async def give(
@@ -82,7 +82,7 @@ async def give(
         given = await _known(tx, agents)
         await secrets.give(tx, secret_id, given)
         told = [{"name": found.name, "agents": _told(each)} for each in (found.agents, given)]
-        await note(tx, "secret.given", ("secret", secret_id), by, before=told[0], after=told[1])
+        await append_audit(tx, "secret.given", ("secret", secret_id), by, before=told[0], after=told[1])
 
 
 async def delete(
@@ -104,7 +104,7 @@ async def delete(
             raise _in_use(found.name, named_by)
         await secrets.delete(tx, secret_id)
         before = {"name": found.name, "version": found.version}
-        await note(tx, "secret.deleted", ("secret", secret_id), by, before=before)
+        await append_audit(tx, "secret.deleted", ("secret", secret_id), by, before=before)
 
 
 async def get(
@@ -113,7 +113,7 @@ async def get(
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await secrets.get(tx, secret_id, agent)
     if found is None:
-        raise no_such("secret")
+        raise not_found("secret")
     return found
 
 
@@ -143,14 +143,14 @@ async def users(
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await secrets.get(tx, secret_id, agent)
         if found is None:
-            raise no_such("secret")
+            raise not_found("secret")
         return await secrets.users(tx, found.name, after, limit, agent)
 
 
 async def _in_hand(tx: Tx, secret_id: SecretId, expected: int | None) -> SecretRow:
     found = await secrets.lock(tx, secret_id)
     if found is None:
-        raise no_such("secret")
+        raise not_found("secret")
     if expected not in (None, found.version):
         raise StaleRevision(
             f"This secret is at version {found.version} by now.",

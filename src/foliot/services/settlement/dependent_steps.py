@@ -8,32 +8,32 @@ from dataclasses import replace
 
 from foliot.domain.admission import Skip, StartRequest, Wait, admit
 from foliot.domain.dependencies import (
-    Consumed,
+    ConsumedRun,
     Dependencies,
-    Ended,
-    On,
-    Triggered,
+    EdgeCondition,
+    TriggeredRun,
+    UpstreamEnd,
     consume,
-    triggered,
+    find_triggered_run,
 )
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.run import RunFacts, Trigger
 from foliot.domain.run_end import Settlement
-from foliot.services.settlement.settle_steps import Settling
+from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.jobs import dependencies, job_types
 from foliot.storage.jobs.definitions import Unreadable
 from foliot.storage.jobs.job_types import Off
 from foliot.storage.queue import new_runs, waiting
-from foliot.storage.queue.new_runs import Made
+from foliot.storage.queue.new_runs import UnscheduledRun
 
 log = logging.getLogger(__name__)
 
 _MOST_LOOKS = 3
 
 
-async def wake_dependents(settling: Settling) -> None:
+async def wake_dependents(settling: SettlementWriter) -> None:
     """After the ends are written: evaluate every edge that leads away from them, under the dependents' locks.
 
     A dependent that cancels what it has for what it gets makes an end of its own, and those behind it are asked in turn.
@@ -44,7 +44,7 @@ async def wake_dependents(settling: Settling) -> None:
         await _wake_behind(settling, ended)
 
 
-async def ask_gates(settling: Settling, job_ids: Sequence[JobId]) -> None:
+async def judge_gates_of(settling: SettlementWriter, job_ids: Sequence[JobId]) -> None:
     """Judge again the runs that wait at the gates of these jobs."""
     whens = {job_id: settling.rows[job_id].rules.spec.depends_when for job_id in job_ids}
     found = await dependencies.facts(settling.tx, whens)
@@ -52,7 +52,7 @@ async def ask_gates(settling: Settling, job_ids: Sequence[JobId]) -> None:
         await _ask_gate(settling, job_id, found.get(job_id, Dependencies((), when)))
 
 
-async def cancel_live(settling: Settling, run_id: RunId) -> None:
+async def cancel_live(settling: SettlementWriter, run_id: RunId) -> None:
     """Ask the worker that has it to stop; where no worker has it, it ends at once."""
     for _ in range(_MOST_LOOKS):  # between two looks a worker may claim it
         if await new_runs.request_cancel(settling.tx, [run_id]):
@@ -61,7 +61,7 @@ async def cancel_live(settling: Settling, run_id: RunId) -> None:
             return
 
 
-async def _wake_behind(settling: Settling, ended: Sequence[tuple[RunFacts, Settlement]]) -> None:
+async def _wake_behind(settling: SettlementWriter, ended: Sequence[tuple[RunFacts, Settlement]]) -> None:
     upstreams = {run.job_id for run, _ in ended if settling.rows[run.job_id].has_dependents}
     if not upstreams:
         return
@@ -83,13 +83,13 @@ async def _wake_behind(settling: Settling, ended: Sequence[tuple[RunFacts, Settl
     await settling.write()
 
 
-async def _ask_gate(settling: Settling, job_id: JobId, edges: Dependencies) -> None:
+async def _ask_gate(settling: SettlementWriter, job_id: JobId, edges: Dependencies) -> None:
     await settling.release(await waiting.at_the_gate(settling.tx, [job_id]), {job_id: edges})
 
 
 class _Dependent:
     def __init__(
-        self, settling: Settling, job_id: JobId, edges: Dependencies, off: Off = frozenset()
+        self, settling: SettlementWriter, job_id: JobId, edges: Dependencies, off: Off = frozenset()
     ) -> None:
         self.settling = settling
         self.tx = settling.tx
@@ -101,13 +101,13 @@ class _Dependent:
     async def wake(self, ended: Sequence[tuple[RunFacts, Settlement]]) -> None:
         for run, settlement in ended:
             edges = self._as_of(run.job_id, run.id, settlement.wakes)
-            found = triggered(edges, Ended(run.id, self.tx.now))
+            found = find_triggered_run(edges, UpstreamEnd(run.id, self.tx.now))
             if found is not None:
                 await self._start(found)
 
-    def _as_of(self, upstream: JobId, run_id: RunId, wakes: tuple[On, ...]) -> Dependencies:
+    def _as_of(self, upstream: JobId, run_id: RunId, wakes: tuple[EdgeCondition, ...]) -> Dependencies:
         """The edges as this very end leaves them, though a later one of the same batch may be the newest."""
-        ended = Ended(run_id, self.tx.now)
+        ended = UpstreamEnd(run_id, self.tx.now)
         edges = (
             replace(facts, latest=ended)
             if facts.edge.upstream == upstream and facts.edge.on in wakes
@@ -116,7 +116,7 @@ class _Dependent:
         )
         return replace(self.edges, edges=tuple(edges))
 
-    async def _start(self, found: Triggered) -> None:
+    async def _start(self, found: TriggeredRun) -> None:
         settling, row, now = self.settling, self.row, self.tx.now
         dependent, run_id = settling.job(self.job_id), RunId(self.tx.new_id())
         job, load = dependent.state.job, dependent.state.load
@@ -131,7 +131,7 @@ class _Dependent:
             is_type_off=self.is_off,
         )
         answer = admit(request)
-        made = Made(
+        made = UnscheduledRun(
             run_id,
             row.workspace_id,
             self.job_id,
@@ -155,6 +155,6 @@ class _Dependent:
             await cancel_live(settling, live_run_id)
             await settling.write()
 
-    async def _consume(self, marks: Sequence[Consumed]) -> None:
+    async def _consume(self, marks: Sequence[ConsumedRun]) -> None:
         await dependencies.consume(self.tx, [(self.job_id, mark) for mark in marks])
         self.edges = consume(self.edges, marks)

@@ -19,21 +19,21 @@ from foliot.domain.run import RunFacts, Trigger, WaitsFor
 from foliot.domain.run_end import Promotion, Settlement
 from foliot.domain.schedule import SkipReason
 from foliot.domain.settlement.settle import JobSettlement
-from foliot.services.jobs.context_steps import Around
+from foliot.services.jobs.context_steps import JobContext
 from foliot.services.workers.limits import give_back
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.jobs import Move
 from foliot.storage.queue import leases, new_runs, waiting
 from foliot.storage.queue import unclaimed as standing
-from foliot.storage.queue.leases import Lease, Settled
+from foliot.storage.queue.leases import Lease, SettledAttempt
 from foliot.storage.queue.limits import Permit
-from foliot.storage.queue.new_runs import Standing
-from foliot.storage.queue.waiting import Waiting
+from foliot.storage.queue.new_runs import UnclaimedRun
+from foliot.storage.queue.waiting import WaitingRun
 from foliot.storage.timers import timers
-from foliot.storage.timers.timer_rows import TimerRow
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
-BY = jobs.ENGINE
+ENGINE_ACTOR = jobs.ENGINE
 _GATE_CLOSED = frozenset({SkipReason.DEPENDENCY_FAILED, SkipReason.DEPENDENCY_MISSING})
 
 
@@ -41,18 +41,18 @@ _GATE_CLOSED = frozenset({SkipReason.DEPENDENCY_FAILED, SkipReason.DEPENDENCY_MI
 class _Pending:
     """Decisions that are not written yet."""
 
-    leased: list[Settled] = field(default_factory=list)
-    standing: list[tuple[Standing, Settlement]] = field(default_factory=list)
+    leased: list[SettledAttempt] = field(default_factory=list)
+    standing: list[tuple[UnclaimedRun, Settlement]] = field(default_factory=list)
     frozen: list[RunId] = field(default_factory=list)
     requeued: list[RunId] = field(default_factory=list)
     stopped: set[JobId] = field(default_factory=set)
     moves: list[Move] = field(default_factory=list)
 
 
-class Settling:
+class SettlementWriter:
     """A transaction has one. It may be written more than once, and always knows the state of its jobs after the last decision."""
 
-    def __init__(self, tx: Tx, rows: Mapping[JobId, TimerRow], around: Around) -> None:
+    def __init__(self, tx: Tx, rows: Mapping[JobId, TimerRow], around: JobContext) -> None:
         self.tx = tx
         self.rows = rows
         self.around = around
@@ -76,7 +76,7 @@ class Settling:
         settlement = self._settle(run, outcome)
         row = self.rows[run.job_id]
         self._pending.leased.append(
-            Settled(settlement, output, None if settlement.is_final else row.rules.spec)
+            SettledAttempt(settlement, output, None if settlement.is_final else row.rules.spec)
         )
         if lease.is_limited:
             self._permits.append(Permit(lease.workspace_id, lease.concurrency_key))
@@ -103,11 +103,11 @@ class Settling:
         self._pending.stopped.add(job_id)
 
     async def release(
-        self, released: Sequence[Waiting], gates: Mapping[JobId, Dependencies] | None = None
+        self, released: Sequence[WaitingRun], gates: Mapping[JobId, Dependencies] | None = None
     ) -> int:
         """Decide again about runs whose turn, gate, window, type or freeze has come; return how many may start now."""
         gates = dict(gates or {})
-        started: list[Waiting] = []
+        started: list[WaitingRun] = []
         consumed = []
         for run in released:
             gate = gates.get(run.job_id)
@@ -156,7 +156,7 @@ class Settling:
         await new_runs.end_standing(self.tx, pending.standing)
         deltas = {job_id: delta for job_id, job in self._jobs.items() if (delta := job.take_delta())}
         await timers.settle(self.tx, deltas)
-        await jobs.move(self.tx, pending.moves, BY)
+        await jobs.move(self.tx, pending.moves, ENGINE_ACTOR)
 
     async def give_back(self) -> None:
         """Give the permits of ended leases back. The caller does it last: a claim holds runs while it waits for the limits, so
@@ -194,7 +194,7 @@ class Settling:
         }
         await self.release(list(line.values()), await dependencies.facts(self.tx, gated))
 
-    def _request(self, run: Waiting, gate: Dependencies | None) -> StartRequest:
+    def _request(self, run: WaitingRun, gate: Dependencies | None) -> StartRequest:
         job, row, now = self.job(run.job_id).state.job, self.rows[run.job_id], self.tx.now
         expires_at, deadline = run.expires_at, job.limits.start_deadline
         if run.waits_for is WaitsFor.UPSTREAM:  # until now it expired when the gate's patience ended
@@ -211,7 +211,7 @@ class Settling:
             planned_for=run.available_at,
         )
 
-    async def _end_released(self, run: Waiting, skip: Skip) -> None:
+    async def _end_released(self, run: WaitingRun, skip: Skip) -> None:
         is_closed = skip.reason in _GATE_CLOSED
         outcome = AskedSkip(skip.reason, skip.note or "") if is_closed else Expired(skip.reason)
         for each in await new_runs.take_standing(self.tx, [run.run_id]):

@@ -15,7 +15,7 @@ from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import HostId, InstanceId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.quotas import Quotas, check_hosts, check_servers
 from foliot.domain.target import TargetKind
-from foliot.services.jobs.lock_steps import no_such, note
+from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.storage.identity import workspaces
 from foliot.storage.queue.leases import FIRST
 from foliot.storage.tx import Database, Role, Tx
@@ -89,7 +89,7 @@ async def change(
         _check_revision(before, expected_revision)
         after = replace(before, **changes)
         await hosts.change(tx, after)
-        await note(tx, "host.edited", ("host", host_id), by, before=_told(before), after=_told(after))
+        await append_audit(tx, "host.edited", ("host", host_id), by, before=_told(before), after=_told(after))
         return await _shown(tx, host_id)
 
 
@@ -158,7 +158,7 @@ async def add_instance(
             )
         made = await _instance(tx, host_id, instance_id)
         after = {"name": name, "host": host.name}
-        await note(tx, "instance.created", ("instance", instance_id), by, after=after)
+        await append_audit(tx, "instance.created", ("instance", instance_id), by, after=after)
         return made
 
 
@@ -178,13 +178,13 @@ async def change_instance(
             if await hosts.lock(tx, each) is None:
                 if each == to:
                     raise Invalid("There is no such host.", pointer="/host_id")
-                raise no_such("host")
+                raise not_found("host")
         before = await _instance(tx, host_id, instance_id)
         after = replace(before, host_id=to or host_id, labels=before.labels if labels is None else labels)
         await hosts.change_instance(tx, after)
         action = "instance.moved" if after.host_id != before.host_id else "instance.edited"
         shown = [{"host": str(each.host_id), "labels": dict(each.labels)} for each in (before, after)]
-        await note(tx, action, ("instance", instance_id), by, before=shown[0], after=shown[1])
+        await append_audit(tx, action, ("instance", instance_id), by, before=shown[0], after=shown[1])
         return await _instance(tx, after.host_id, instance_id)
 
 
@@ -204,7 +204,7 @@ async def remove_instance(
             bound = await hosts.jobs_bound(tx, workspace_id, TargetKind.SERVER, [found.name], NAMED + 1)
             _refuse_bound(f'The server "{found.name}"', bound)
         await hosts.delete_instance(tx, instance_id)
-        await note(tx, "instance.deleted", ("instance", instance_id), by, before={"name": found.name})
+        await append_audit(tx, "instance.deleted", ("instance", instance_id), by, before={"name": found.name})
 
 
 async def check_room(tx: Tx, workspace_id: WorkspaceId, quotas: Quotas) -> None:
@@ -238,7 +238,7 @@ async def _remove(tx: Tx, host: HostRow, instances: Sequence[InstanceRow], actio
         await hosts.delete_instance(tx, each.id)
     await hosts.delete(tx, host.id)
     before = {**_told(host), "servers": [each.name for each in instances]}
-    await note(tx, action, ("host", host.id), by, before=before)
+    await append_audit(tx, action, ("host", host.id), by, before=before)
 
 
 async def _with_instances(tx: Tx, rows: Sequence[HostRow]) -> list[Host]:
@@ -249,7 +249,7 @@ async def _with_instances(tx: Tx, rows: Sequence[HostRow]) -> list[Host]:
 async def _shown(tx: Tx, host_id: HostId) -> Host:
     row = await hosts.get(tx, host_id)
     if row is None:
-        raise no_such("host")
+        raise not_found("host")
     [host] = await _with_instances(tx, [row])
     return host
 
@@ -257,14 +257,14 @@ async def _shown(tx: Tx, host_id: HostId) -> Host:
 async def _locked(tx: Tx, host_id: HostId) -> HostRow:
     row = await hosts.lock(tx, host_id)
     if row is None:
-        raise no_such("host")
+        raise not_found("host")
     return row
 
 
 async def _instance(tx: Tx, host_id: HostId, instance_id: InstanceId) -> InstanceRow:
     row = await hosts.instance(tx, host_id, instance_id)
     if row is None:
-        raise no_such("server instance")
+        raise not_found("server instance")
     return row
 
 

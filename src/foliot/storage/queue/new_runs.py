@@ -22,7 +22,7 @@ from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class UnscheduledRun:
     """A run to make that no schedule planned."""
 
     id: RunId
@@ -45,7 +45,7 @@ class Made:
     planned_local: datetime | None = None  # the wall-clock time, where a schedule would have named one
     fold: int = 0
 
-    def admitted(self, answer: Admission) -> Made:
+    def admitted(self, answer: Admission) -> UnscheduledRun:
         """Return the same run with the decision about its start."""
         match answer:
             case Skip(reason=reason):
@@ -60,7 +60,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class UnclaimedRun:
     """A run that was taken out of `ready` or `waiting`, to be ended."""
 
     facts: RunFacts
@@ -68,7 +68,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class ExpiredRun:
     """A run that no worker took before it was too late."""
 
     run_id: RunId
@@ -99,7 +99,7 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedTime:
     """A planned time, or a gap of them, that has its record."""
 
     planned_for: datetime
@@ -136,11 +136,11 @@ async def known(tx: Tx, run_ids: Collection[RunId]) -> frozenset[RunId]:
     return frozenset(row["id"] for row in rows)
 
 
-async def recorded_between(tx: Tx, job_id: JobId, start: datetime, end: datetime) -> list[Recorded]:
+async def recorded_between(tx: Tx, job_id: JobId, start: datetime, end: datetime) -> list[RecordedTime]:
     """The planned times from `start` up to `end` that have a record, whatever made it."""
     rows = await tx.fetch(sql.runs.recorded_between, {"job_id": job_id, "start": start, "end": end})
     return [
-        Recorded(
+        RecordedTime(
             row["planned_for"],
             row["planned_until"],
             row["planned_key"],
@@ -153,7 +153,7 @@ async def recorded_between(tx: Tx, job_id: JobId, start: datetime, end: datetime
     ]
 
 
-async def make(tx: Tx, runs: Sequence[Made]) -> frozenset[RunId]:
+async def make(tx: Tx, runs: Sequence[UnscheduledRun]) -> frozenset[RunId]:
     """Insert them; answers with those that are new. A dependent's run for an upstream run that has one already is not."""
     if not runs:
         return frozenset()
@@ -195,13 +195,13 @@ async def make(tx: Tx, runs: Sequence[Made]) -> frozenset[RunId]:
     return frozenset(row["id"] for row in rows)
 
 
-async def take_standing(tx: Tx, run_ids: Sequence[RunId]) -> list[Standing]:
+async def take_standing(tx: Tx, run_ids: Sequence[RunId]) -> list[UnclaimedRun]:
     """Those of `run_ids` that no worker has. Needs the locks of their timers."""
     if not run_ids:
         return []
     rows = await tx.fetch(sql.runs.take_standing, {"run_ids": list(run_ids)})
     return [
-        Standing(
+        UnclaimedRun(
             RunFacts(
                 id=row["run_id"],
                 job_id=row["job_id"],
@@ -220,7 +220,7 @@ async def take_standing(tx: Tx, run_ids: Sequence[RunId]) -> list[Standing]:
     ]
 
 
-async def end_standing(tx: Tx, ended: Sequence[tuple[Standing, Settlement]]) -> None:
+async def end_standing(tx: Tx, ended: Sequence[tuple[UnclaimedRun, Settlement]]) -> None:
     if not ended:
         return
     await tx.execute(
@@ -244,11 +244,11 @@ async def expired(tx: Tx, limit: int) -> list[tuple[RunId, JobId]]:
     return [(row["run_id"], row["job_id"]) for row in rows]
 
 
-async def late(tx: Tx, run_ids: Sequence[RunId]) -> list[Late]:
+async def late(tx: Tx, run_ids: Sequence[RunId]) -> list[ExpiredRun]:
     """Those of `run_ids` that are still too late to start. Needs the locks of their timers."""
     rows = await tx.fetch(sql.runs.late, {"run_ids": list(run_ids), "now": tx.now})
     return [
-        Late(
+        ExpiredRun(
             row["run_id"],
             row["job_id"],
             row["expires_at"],

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from foliot.domain.ids import JobId
-from foliot.domain.job import Timer
-from foliot.domain.lifecycle import JobStatus
+from foliot.domain.definition import Definition, Rules
+from foliot.domain.dependencies import EdgeMode
+from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.job import JobLoad, Timer
+from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.run_end import TimerDelta
 from foliot.storage.arrays import (
     Packer,
@@ -19,9 +21,8 @@ from foliot.storage.arrays import (
     texts,
     uuids,
 )
-from foliot.storage.jobs.definitions import NO_SPEC, Unreadable
+from foliot.storage.jobs.definitions import NO_SPEC, Unreadable, rules_of, spec_text
 from foliot.storage.queries import sql
-from foliot.storage.timers.timer_rows import TimerRow, timer_row
 from foliot.storage.tx import Tx
 
 # How each column of a batch crosses to `sql/timers.sql`, in the order of `_delta_values`.
@@ -143,3 +144,90 @@ async def reset(tx: Tx, planned: Mapping[JobId, Timer]) -> None:
             "ending": [timer.ending and timer.ending.value for timer in found],
         },
     )
+
+
+_STATUSES = {status.value: status for status in JobStatus}
+
+
+class TimerRow(NamedTuple):
+    """A timer under its lock, with the rules of its job. A tuple, since a tick makes thousands of them a second."""
+
+    workspace_id: WorkspaceId
+    job_id: JobId
+    status: JobStatus
+    rules: Rules
+    schedule_rev: int
+    version: int
+    timer: Timer
+    runs_created: int
+    live: int
+    waiting: int
+    live_until: datetime | None
+    live_run_id: RunId | None
+    skip_next: str | None
+    skip_until: datetime | None
+    errors: int
+    has_gate: bool
+    number: int
+    failures_in_a_row: int = 0
+    has_dependents: bool = False
+    is_fast_path: bool = False  # known of due timers alone
+
+    @property
+    def load(self) -> JobLoad:
+        return JobLoad(self.live, self.waiting)
+
+    def with_load(self, load: JobLoad) -> TimerRow:
+        return self._replace(live=load.live, waiting=load.waiting)
+
+
+def timer_row(
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    status: str,
+    spec: str,
+    schedule_rev: int,
+    version: int,
+    cursor_at: datetime,
+    due_at: datetime | None,
+    next_at: datetime | None,
+    ending: str | None,
+    *others: Any,
+) -> TimerRow:
+    """From the columns of `take_due` and `lock`, in their order."""
+    timer = Timer(cursor_at, due_at, next_at, None if ending is None else JobEvent(ending))
+    return TimerRow(
+        workspace_id, job_id, _STATUSES[status], rules_of(spec), schedule_rev, version, timer, *others
+    )
+
+
+async def place(tx: Tx, job_id: JobId, definition: Definition, schedule_rev: int, timer: Timer) -> None:
+    """An edited definition, and the timer where it puts it."""
+    await tx.execute(
+        sql.timers.place,
+        {
+            "job_id": job_id,
+            "spec": spec_text(definition.spec),
+            "schedule_rev": schedule_rev,
+            "cursor_at": timer.cursor,
+            "due_at": timer.due_at,
+            "next_at": timer.next_at,
+            "ending": timer.ending and timer.ending.value,
+            "has_gate": any(edge.mode is EdgeMode.GATE for edge in definition.depends_on),
+        },
+    )
+
+
+async def halt(tx: Tx, *job_ids: JobId) -> None:
+    """Nothing is due any more; the cursor stays where it is."""
+    await tx.execute(sql.timers.halt, {"job_ids": list(job_ids)})
+
+
+async def forgive(tx: Tx, job_id: JobId) -> None:
+    """Failures and scheduler errors in a row count from nought again."""
+    await tx.execute(sql.timers.forgive, {"job_id": job_id})
+
+
+async def set_skip_next(tx: Tx, job_id: JobId, reason: str | None, until: datetime | None = None) -> None:
+    """Planned times up to `until` pass; without it, the next one alone."""
+    await tx.execute(sql.timers.set_skip_next, {"job_id": job_id, "reason": reason, "until": until})

@@ -71,7 +71,7 @@ async def switch_job_type(
 
 def _types(seen: job_types.Seen) -> list[JobTypeOut]:
     """In the order of their names. Of what is installed here, this server speaks itself."""
-    here = registry.described()
+    here = registry.describe_types()
     found = []
     for name in sorted(here.keys() | seen.told.keys() | seen.workers.keys() | seen.off.keys()):
         known, off = here.get(name) or seen.told.get(name), seen.off.get(name)

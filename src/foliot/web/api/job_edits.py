@@ -11,7 +11,7 @@ from fastapi import Body, Query, Response
 from foliot.domain.access import Permission
 from foliot.domain.errors import StaleRevision
 from foliot.domain.ids import JobId
-from foliot.handlers.dependencies import Reach
+from foliot.handlers.dependencies import EgressPolicy
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller, admit
@@ -196,7 +196,7 @@ class _Write:
     if_match: str | None
     note: str | None
     force: bool
-    reach: Reach
+    reach: EgressPolicy
 
     async def done(self, db: Database) -> JobId:
         """What is written was made from the job as it was read, so it must still be that; if nobody asked for this, look again."""

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from foliot.domain.admission import expiry_reason
-from foliot.domain.dependencies import On
+from foliot.domain.dependencies import EdgeCondition
 from foliot.domain.freeze import Freeze, freeze_holding
 from foliot.domain.ids import FreezeId, JobId, RunId, WorkspaceId, made_at, uuid7
 from foliot.domain.job import Job, Timer
@@ -18,7 +18,7 @@ from foliot.domain.policy import Limits, Retry
 from foliot.domain.run import RunError, RunFacts, Trigger, asked_at
 from foliot.domain.run_end import Settlement
 from foliot.domain.schedule import Cron, Otherwise, SkipReason, Timetable, Window
-from foliot.domain.settlement.attempt_end import JobFacts
+from foliot.domain.settlement.attempt_end import JobState
 from foliot.domain.settlement.settle import settle
 
 NOON = datetime(2027, 1, 15, 12, tzinfo=UTC)
@@ -39,7 +39,7 @@ def a_job(
 
 
 def settled(job: Job, outcome: Outcome, next_at: datetime | None = None) -> Settlement:
-    facts = JobFacts(job, JobStatus.ACTIVE, Timer(NOON, next_at, next_at))
+    facts = JobState(job, JobStatus.ACTIVE, Timer(NOON, next_at, next_at))
     return settle(RunFacts(RUN, job.id), outcome, facts, NOON, 0.0)
 
 
@@ -114,7 +114,7 @@ def test_an_id_tells_when_it_was_made() -> None:
 @pytest.mark.parametrize("attempts", [0, 1])
 def test_a_cancelled_run_wakes_who_waits_for_any_end_whether_it_had_begun_or_not(attempts: int) -> None:
     job = a_job()
-    facts = JobFacts(job, JobStatus.ACTIVE, Timer(NOON, None, None))
+    facts = JobState(job, JobStatus.ACTIVE, Timer(NOON, None, None))
     status = RunStatus.RUNNING if attempts else RunStatus.READY
     run = RunFacts(RUN, job.id, status=status, attempt_count=attempts)
-    assert settle(run, Cancelled(), facts, NOON, 0.0).wakes == (On.ANY,)
+    assert settle(run, Cancelled(), facts, NOON, 0.0).wakes == (EdgeCondition.ANY,)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import typer
 
-from foliot.cli.output import clean
+from foliot.cli.output import escape_control
 from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.ids import made_at
 
@@ -25,7 +25,7 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _PREFIX = re.compile(r"[0-9a-f][0-9a-f-]*", re.ASCII)
 
 
-def names_for_completion(incomplete: str) -> list[str]:
+def complete_job_name(incomplete: str) -> list[str]:
     """Never in the way: where no server answers at once, nothing is offered."""
     from foliot.sdk import Client, FoliotApiError
 
@@ -42,13 +42,13 @@ JobRef = Annotated[
     typer.Argument(
         metavar="JOB",
         help="Its id, the beginning of its id, or its name.",
-        autocompletion=names_for_completion,
+        autocompletion=complete_job_name,
         show_default=False,
     ),
 ]
 
 
-def job_called(client: Client, called: str) -> JobOut:
+def find_job(client: Client, called: str) -> JobOut:
     """Raises NotFound for none, and Invalid, with a list of them, for several."""
     from foliot.sdk import NotFound as NoSuchJob
 
@@ -72,7 +72,7 @@ def job_called(client: Client, called: str) -> JobOut:
     raise NotFound(f"There is no job called {_quoted(called)}.", hint=hint)
 
 
-def who_is_who(client: Client) -> dict[str, str]:
+def principal_names(client: Client) -> dict[str, str]:
     """Names for the ids of principals, as far as they can be seen."""
     me = client.me().principal
     return {str(me.id): me.name} | {str(member.id): member.name for member in client.members.each()}
@@ -95,7 +95,7 @@ def _made_then(prefix: str) -> str:
 
 
 def _ambiguous(called: str, jobs: list[JobOut]) -> Invalid:
-    lines = [f"{job.id}  {job.status:<9}  {clean(job.name)}" for job in jobs[:MOST_NAMED]]
+    lines = [f"{job.id}  {job.status:<9}  {escape_control(job.name)}" for job in jobs[:MOST_NAMED]]
     more = ["and more"] if len(jobs) > MOST_NAMED else []
     return Invalid(
         f"{_quoted(called)} could be any of {len(jobs) if not more else 'many'} jobs.",
@@ -104,4 +104,27 @@ def _ambiguous(called: str, jobs: list[JobOut]) -> Invalid:
 
 
 def _quoted(name: str) -> str:
-    return f'"{clean(name)}"'
+    return f'"{escape_control(name)}"'
+
+
+if TYPE_CHECKING:
+    from foliot.sdk import Client
+    from foliot.wire.runs import RunOut
+
+RunRef = Annotated[
+    str, typer.Argument(metavar="RUN", help="Its id, or its job and number: hello#12.", show_default=False)
+]
+_NUMBERED = re.compile(r"(.+)#(\d{1,12})", re.DOTALL | re.ASCII)
+
+
+def find_run(client: Client, called: str) -> RunOut:
+    """By id; or by its job and the number that lists show."""
+    named = _NUMBERED.fullmatch(called.strip())
+    if named is None:
+        return client.runs.get(called.strip())
+    job, number = find_job(client, named[1]), int(named[2])
+    for run in client.jobs.each_run(job.id, q=f"number:{number}"):
+        return client.runs.get(run.id)
+    raise NotFound(
+        f'"{job.name}" has no run #{number}.', hint=f'See them with foliot jobs history "{job.name}".'
+    )

@@ -1,4 +1,4 @@
-"""What planning takes and hands back: a due job; the records to insert, in order, and where the timer goes."""
+"""The plan of a due job as planning decides it and storage writes it: records in their order, and the next timer."""
 
 from __future__ import annotations
 
@@ -6,36 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from foliot.domain.dependencies import Consumed, Dependencies
-from foliot.domain.freeze import Freeze
-from foliot.domain.job import Counters, Job, JobLoad, Timer
-from foliot.domain.lifecycle import JobEvent, JobStatus, RunStatus
+from foliot.domain.dependencies import ConsumedRun
+from foliot.domain.job import Counters, Timer
+from foliot.domain.lifecycle import JobEvent, RunStatus
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, SkipReason
 
-TOO_LATE = "the upstream job did not end in time"
-EDITED = "it was put off, and the schedule was edited before its time had come"
-COUNTED_TO = 10_000  # a gap larger than this has no exact count
-
-
-@dataclass(frozen=True, slots=True)
-class DueJob:
-    """What a tick loads for one job, under its timer's lock.
-
-    `live_until` is set while the live run waits at a gate. `freezes` are those that overlap the time since the cursor.
-    """
-
-    job: Job
-    status: JobStatus
-    timer: Timer
-    runs_created: int = 0  # by the schedule, over the job's whole life
-    load: JobLoad = JobLoad()
-    live_until: datetime | None = None
-    skip_next: bool = False
-    skip_until: datetime | None = None  # how far that goes; None: the next planned time alone
-    freezes: tuple[Freeze, ...] = ()
-    gate: Dependencies | None = None
-    is_switched_off: bool = False  # its type is, in its workspace
+UPSTREAM_TOO_LATE = "the upstream job did not end in time"
+SCHEDULE_EDITED = "it was put off, and the schedule was edited before its time had come"
+MAX_COUNTED = 10_000  # a gap larger than this has no exact count
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +28,11 @@ class NewRun:
     cancels_live: bool = False  # the run that was live before this pass
     not_before: datetime | None = None
     expires_at: datetime | None = None  # start deadline, window's end, or the end of a gate's patience
-    consumes: tuple[Consumed, ...] = ()
+    consumes: tuple[ConsumedRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Skip:
+class SkippedTime:
     """One planned time that does not run."""
 
     planned: PlannedTime
@@ -62,7 +41,7 @@ class Skip:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class SkippedRange:
     """Several planned times that do not run, as one record. `count` is None beyond COUNTED_TO; `first` is its identity.
 
     A planned time between `first` and `last` that has a record of its own is not in the count.
@@ -76,21 +55,21 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class EndWait:
+class EndGateWait:
     """The live run, still waiting at its gate, gives way: it ends skipped."""
 
     reason: SkipReason
     note: str
 
 
-Record = NewRun | Skip | Gap | EndWait
+PlanRecord = NewRun | SkippedTime | SkippedRange | EndGateWait
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Everything one transaction writes for one due job. Without records and with the same timer there is nothing to do."""
 
-    records: tuple[Record, ...]
+    records: tuple[PlanRecord, ...]
     timer: Timer
     events: tuple[JobEvent, ...] = ()  # moves of the job's status, in order
     uses_skip_next: bool = False
@@ -107,17 +86,21 @@ class Plan:
             match record:
                 case NewRun():
                     fires += 1
-                case Skip() | EndWait():
+                case SkippedTime() | EndGateWait():
                     skips += 1
-                case Gap(count=count):
-                    skips += COUNTED_TO if count is None else count
+                case SkippedRange(count=count):
+                    skips += MAX_COUNTED if count is None else count
         return Counters(fires=fires, skips=skips)
 
 
-class Step(NamedTuple):
-    """A plan that every job with the same rules and cursor shares, and the instants between which it holds."""
+class SharedPlan(NamedTuple):
+    """A plan that all jobs with the same rules and cursor share, and the instants between which it holds."""
 
     plan: Plan
     due_at: datetime
     late_after: datetime
     following_at: datetime
+
+    def is_on_time(self, now: datetime) -> bool:
+        """Return whether the plan holds at `now`: its planned time is due, not late, and the only one."""
+        return self.due_at <= now <= self.late_after and now < self.following_at
