@@ -11,7 +11,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from docs import api_reference
-from foliot.cli.exits import CODES, MEANINGS, Exit
+from foliot.cli.exit_codes import CODES, MEANINGS, Exit
 from foliot.cli.main import app
 from foliot.domain.errors import FoliotError
 from foliot.settings import FILE_SUFFIX, TABLE, Setting, SettingsError

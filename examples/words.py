@@ -6,7 +6,7 @@ import sys
 
 from foliot.clock import SystemClock
 from foliot.domain.errors import ScheduleInvalid
-from foliot.domain.schedule.saying import say
+from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.words import examples, read_words
 from foliot.domain.schedule.zone import load_zone
 

@@ -10,7 +10,7 @@ from bench.engine.clock import ShiftedClock
 from bench.engine.population import CREATED, DUE, Population
 from bench.engine.processes import Measured, Signal, together
 from bench.engine.setup import Bench, Site
-from foliot.services.tick import tick
+from foliot.services.scheduling.tick import tick
 from foliot.storage.tx import Database
 
 LONGEST = 45.0  # seconds; after a minute what is due would be late, and late times are another path

@@ -25,14 +25,14 @@ from foliot.domain.definition import Definition, Rules, Spec
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
-from foliot.domain.planning import plan_start
-from foliot.domain.records import DueJob
+from foliot.domain.planning.plan import plan_start
+from foliot.domain.run_plan import DueJob
 from foliot.domain.schedule import Cron, Interval
-from foliot.domain.schedule.reading import anchored
+from foliot.domain.schedule.parse import anchored
 from foliot.domain.schedule.zone import load_zone
-from foliot.services import jobs
-from foliot.services.repair import refresh_zone_data
-from foliot.storage.definitions import definition_json, definition_of, spec_text
+from foliot.services.jobs import jobs
+from foliot.services.scheduling.repair import refresh_zone_data
+from foliot.storage.jobs.definitions import definition_json, definition_of, spec_text
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 

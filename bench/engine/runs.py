@@ -18,9 +18,9 @@ from bench.engine.processes import Measured, Signal, together
 from bench.engine.setup import Bench
 from foliot.domain.ids import WorkerId
 from foliot.domain.outcomes import Succeeded
-from foliot.services import workers
-from foliot.services.claim import Turns, claim
-from foliot.services.report import Report, report
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers import workers
+from foliot.services.workers.claim import Turns, claim
 from foliot.storage.tx import Database
 
 PERMITS = 500

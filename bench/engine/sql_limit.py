@@ -21,11 +21,11 @@ from bench.engine.processes import Measured, Signal, together
 from bench.engine.setup import Bench
 from foliot.domain.ids import raw_uuid7s
 from foliot.domain.schedule import ZONE_DATA_VERSION
-from foliot.services.tick import BATCH
+from foliot.services.scheduling.tick import BATCH
 from foliot.storage import arrays
 from foliot.storage.arrays import Packed
-from foliot.storage.due import fire_plainly, split
 from foliot.storage.queries import Query, sql
+from foliot.storage.timers.due import fire_plainly, split
 from foliot.storage.tx import Database, Role, Tx
 
 _PIECE = 20  # bytes of an array's head; what follows is its values

@@ -16,7 +16,7 @@ from bench.engine.setup import Bench, Site
 from foliot.domain.access import Actor
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.schedule import Interval
-from foliot.services import jobs
+from foliot.services.jobs import jobs
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 

@@ -13,8 +13,8 @@ from bench.engine.loops import Plan
 from bench.engine.population import DUE, TYPE, Population
 from bench.engine.processes import Measured, own_cpu, server_cpu, together
 from bench.engine.setup import Bench
-from foliot.services import workers
-from foliot.services.claim import Turns, claim
+from foliot.services.workers import workers
+from foliot.services.workers.claim import Turns, claim
 from foliot.storage.tx import Database
 
 LONGEST = 120.0  # seconds

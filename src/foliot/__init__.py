@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from foliot.sdk import AsyncClient, Client, Foliot
     from foliot.sdk.app.job import Job
     from foliot.sdk.context import Context
-    from foliot.sdk.raising import Fail, Retry, Skip
+    from foliot.sdk.outcomes import Fail, Retry, Skip
 
 __version__ = "0.1.0"
 __all__ = ["AsyncClient", "Client", "Context", "Fail", "Foliot", "Job", "Retry", "Skip", "__version__"]
@@ -15,11 +15,11 @@ _HOMES = {
     "AsyncClient": "foliot.sdk",
     "Client": "foliot.sdk",
     "Context": "foliot.sdk.context",
-    "Fail": "foliot.sdk.raising",
+    "Fail": "foliot.sdk.outcomes",
     "Foliot": "foliot.sdk",
     "Job": "foliot.sdk.app.job",
-    "Retry": "foliot.sdk.raising",
-    "Skip": "foliot.sdk.raising",
+    "Retry": "foliot.sdk.outcomes",
+    "Skip": "foliot.sdk.outcomes",
 }
 
 

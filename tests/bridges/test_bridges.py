@@ -16,19 +16,20 @@ import psycopg
 import pytest
 from redis import Redis
 
+from foliot.domain.bridge_policy import EVERYTHING, Handing
 from foliot.domain.definition import Definition, Spec
-from foliot.domain.handing import EVERYTHING, Handing
 from foliot.domain.ids import RunId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.policy import Backoff, Limits, Retry
 from foliot.domain.schedule import Manual
-from foliot.services import history, jobs, logs
-from foliot.services.run_verbs import cancel_run, run_now
-from foliot.services.setup import first_start
-from foliot.services.sweep import sweep
-from foliot.storage.ledger import RunRecord
+from foliot.services.identity.installation import first_start
+from foliot.services.jobs import jobs
+from foliot.services.runs import history, logs
+from foliot.services.runs.run_control import cancel_run, run_now
+from foliot.services.settlement.sweep import sweep
+from foliot.storage.runs.ledger import RunRecord
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
+from foliot.testing.fixtures import TEST
 from foliot.worker import worker
 from tests.bridges.engines import KINDS, ROOT, RQ, Kind, free_port, valkey
 from tests.bridges.station import station

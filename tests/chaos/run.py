@@ -26,7 +26,7 @@ from foliot import Client
 from foliot.clock import SystemClock
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import start as start_postgres
-from foliot.handlers.keeper import descendants
+from foliot.handlers.supervisor import descendants
 from tests.stories.serving import Serving, wait_until
 from tests.stories.stage import FAST, Stage
 
@@ -185,7 +185,7 @@ def staged() -> Iterator[Stage]:
 
 def _is_worker(pid: int) -> bool:
     with suppress(OSError):
-        return b"foliot.wiring.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"foliot.wiring.worker_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
     return False
 
 

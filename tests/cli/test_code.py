@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from foliot.cli.code.sheet import read_sheet
-from foliot.cli.code.yaml_text import read_yaml, write_yaml
+from foliot.cli.apply.job_file import read_sheet
+from foliot.cli.apply.yaml_text import read_yaml, write_yaml
 from foliot.domain.errors import Invalid
 from tests.cli.conftest import Ask
 from tests.cli.test_commands import PATIENCE

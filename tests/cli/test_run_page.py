@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from foliot.cli.looks import drawn
 from foliot.cli.run_rendering import run_page
+from foliot.cli.tables import drawn
 from foliot.wire.runs import RunOut
 
 NOW = datetime(2027, 1, 15, 12, tzinfo=UTC)

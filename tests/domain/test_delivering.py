@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from foliot.domain.delivering import (
+from foliot.domain.delivery import (
     LONGEST_WAIT,
     PATIENCE,
     Again,

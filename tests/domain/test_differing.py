@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foliot.domain.differing import (
+from foliot.domain.planning.upcoming_changes import (
     HORIZON,
     LOOKED_AT,
     Difference,

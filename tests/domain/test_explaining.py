@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from foliot.domain.explaining import Question, explain
-from foliot.domain.freezing import Freeze
+from foliot.domain.explain.instants import Question, explain
+from foliot.domain.explain.reasons import SENTENCES
+from foliot.domain.explain.records import Place, Recorded, Verdict, explain_record
+from foliot.domain.freeze import Freeze
 from foliot.domain.ids import FreezeId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus, RunStatus
-from foliot.domain.reasons import SENTENCES
 from foliot.domain.run import RunError, WaitsFor
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Manual, Otherwise, SkipReason, Window
-from foliot.domain.telling import Place, Recorded, Verdict, explain_record
 from tests.domain.given import HOUR, a_job, at, ident, run_id
 
 BOGOTA = a_job(Cron("0 6 * * *", "America/Bogota"))

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foliot.domain.errors import QueryInvalid
-from foliot.domain.finding import Between, Query, Term, Value, read_parameters, read_query
-from foliot.domain.finding.tables import JOBS, RUNS
+from foliot.domain.filters import Between, Query, Term, Value, read_parameters, read_query
+from foliot.domain.filters.fields import JOBS, RUNS
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 DAY, HOUR, TICK = timedelta(days=1), timedelta(hours=1), timedelta(microseconds=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foliot.domain.handing import EVERYTHING, Handing
+from foliot.domain.bridge_policy import EVERYTHING, Handing
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from uuid import uuid4
 
 import pytest
 
-from foliot.domain.awaiting import Bound, explain_bound
 from foliot.domain.definition import Rules, Spec
+from foliot.domain.explain.hosts import Bound, explain_bound
+from foliot.domain.explain.records import Recorded
 from foliot.domain.hosts import HostStatus, Room, Sighting
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.schedule import Manual
 from foliot.domain.target import Target, TargetKind, target_of
-from foliot.domain.telling import Recorded
 
 NOW = datetime(2027, 1, 15, 12, tzinfo=UTC)
 LEASE, SECOND = timedelta(seconds=30), timedelta(seconds=1)

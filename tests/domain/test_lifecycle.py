@@ -25,7 +25,7 @@ from foliot.domain.lifecycle import (
     RunStatus,
     advance,
 )
-from foliot.domain.lifecycle_page import page
+from tools.lifecycle_page import page
 
 EVERY_PAIR: list[tuple[StrEnum, StrEnum, Mapping[Any, StrEnum]]] = [
     *((status, event, JOB_MOVES) for status, event in product(JobStatus, JobEvent)),

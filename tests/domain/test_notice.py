@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foliot.domain.notice import notices_of
-from foliot.domain.planning import plan, plan_resume
+from foliot.domain.planning.plan import plan, plan_resume
 from foliot.domain.policy import Misfire, MisfireRule
 from foliot.domain.schedule import Cron
 from tests.domain.given import a_job, at, due, every

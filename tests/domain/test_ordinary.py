@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from foliot.domain.definition import Rules, Spec
 from foliot.domain.ids import WorkspaceId
-from foliot.domain.ordinary import ordinary_plan
-from foliot.domain.planning import plan
+from foliot.domain.planning.fast_path import find_shared_plan
+from foliot.domain.planning.plan import plan
 from foliot.domain.policy import Limits, Misfire, MisfireRule, Overlap, OverlapRule
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Manual, Once, Schedule
 from tests.domain.given import DAY, HOUR, MINUTE, at, due, every, ident, job_id
@@ -58,18 +58,20 @@ def test_what_is_ordinary_is_planned_as_if_it_were_not(
     asked = due(rules.job(job_id(1), WorkspaceId(ident(9)), 1), cursor)
     for now in nows:
         is_due = asked.timer.due_at is not None and asked.timer.due_at <= now
-        if is_due and (short := ordinary_plan(rules, cursor, now)):
+        if is_due and (short := find_shared_plan(rules, cursor, now)):
             assert short == plan(asked, now)
 
 
 @pytest.mark.parametrize("schedule", [Cron("0 8 * * *"), every(3600)])
 def test_a_time_that_is_due_alone_and_in_time_is_ordinary(schedule: Schedule) -> None:
     rules = Rules(Spec(schedule, "http"))
-    assert ordinary_plan(rules, at("07:30"), at("08:00:30")) is not None
-    assert ordinary_plan(rules, at("07:30"), at("07:59:59")) is None
-    assert ordinary_plan(rules, at("07:30"), at("08:01:01")) is None, "late"
+    assert find_shared_plan(rules, at("07:30"), at("08:00:30")) is not None
+    assert find_shared_plan(rules, at("07:30"), at("07:59:59")) is None
+    assert find_shared_plan(rules, at("07:30"), at("08:01:01")) is None, "late"
 
 
 def test_jobs_with_the_same_rules_and_cursor_share_one_plan() -> None:
     rules = Rules(Spec(Interval(HOUR, at("00:00")), "http"))
-    assert ordinary_plan(rules, at("07:00"), at("08:00")) is ordinary_plan(rules, at("07:00"), at("08:00:01"))
+    assert find_shared_plan(rules, at("07:00"), at("08:00")) is find_shared_plan(
+        rules, at("07:00"), at("08:00:01")
+    )

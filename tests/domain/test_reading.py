@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from foliot.domain.errors import ScheduleInvalid
 from foliot.domain.schedule.kinds import Cron, Gap, Interval, Once, OverlapTime, Schedule
-from foliot.domain.schedule.reading import (
+from foliot.domain.schedule.parse import (
     Reading,
     anchored,
     check_schedule,

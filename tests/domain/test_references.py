@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from foliot.domain.references import may_refer, names, references, resolved
+from foliot.domain.secret_references import may_refer, names, references, resolved
 
 CONFIG: dict[str, Any] = {
     "url": {"secret": "hook"},

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from foliot.domain.errors import ScheduleInvalid
 from foliot.domain.schedule.cron import wall_times
+from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.kinds import (
     Cron,
     DayMatch,
@@ -21,7 +22,6 @@ from foliot.domain.schedule.kinds import (
     OverlapTime,
     Schedule,
 )
-from foliot.domain.schedule.saying import say
 from foliot.domain.schedule.words import read_words
 from foliot.domain.schedule.zone import load_zone
 

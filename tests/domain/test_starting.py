@@ -7,18 +7,19 @@ from uuid import UUID
 
 import pytest
 
-from foliot.domain.dependencies import On
-from foliot.domain.freezing import Freeze, freeze_holding
+from foliot.domain.admission import expiry_reason
+from foliot.domain.dependencies import EdgeCondition
+from foliot.domain.freeze import Freeze, freeze_holding
 from foliot.domain.ids import FreezeId, JobId, RunId, WorkspaceId, made_at, uuid7
 from foliot.domain.job import Job, Timer
-from foliot.domain.judging import JobFacts
 from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.outcomes import Cancelled, Failed, HandedBack, Lost, Outcome
 from foliot.domain.policy import Limits, Retry
 from foliot.domain.run import RunError, RunFacts, Trigger, asked_at
+from foliot.domain.run_end import Settlement
 from foliot.domain.schedule import Cron, Otherwise, SkipReason, Timetable, Window
-from foliot.domain.settlement import Settlement, settle
-from foliot.domain.starting import why_expired
+from foliot.domain.settlement.attempt_end import JobState
+from foliot.domain.settlement.settle import settle
 
 NOON = datetime(2027, 1, 15, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -38,7 +39,7 @@ def a_job(
 
 
 def settled(job: Job, outcome: Outcome, next_at: datetime | None = None) -> Settlement:
-    facts = JobFacts(job, JobStatus.ACTIVE, Timer(NOON, next_at, next_at))
+    facts = JobState(job, JobStatus.ACTIVE, Timer(NOON, next_at, next_at))
     return settle(RunFacts(RUN, job.id), outcome, facts, NOON, 0.0)
 
 
@@ -92,7 +93,7 @@ def test_what_comes_back_after_its_window_has_closed_ends(outcome: Outcome, stat
 def test_it_is_known_what_a_run_was_too_late_for(
     window: Window | None, deadline: timedelta | None, expires_at: datetime, reason: SkipReason
 ) -> None:
-    assert why_expired(a_job(window, start_deadline=deadline), expires_at) is reason
+    assert expiry_reason(a_job(window, start_deadline=deadline), expires_at) is reason
 
 
 def test_a_run_asked_for_during_a_freeze_is_not_held_by_it_but_by_a_later_one() -> None:
@@ -113,7 +114,7 @@ def test_an_id_tells_when_it_was_made() -> None:
 @pytest.mark.parametrize("attempts", [0, 1])
 def test_a_cancelled_run_wakes_who_waits_for_any_end_whether_it_had_begun_or_not(attempts: int) -> None:
     job = a_job()
-    facts = JobFacts(job, JobStatus.ACTIVE, Timer(NOON, None, None))
+    facts = JobState(job, JobStatus.ACTIVE, Timer(NOON, None, None))
     status = RunStatus.RUNNING if attempts else RunStatus.READY
     run = RunFacts(RUN, job.id, status=status, attempt_count=attempts)
-    assert settle(run, Cancelled(), facts, NOON, 0.0).wakes == (On.ANY,)
+    assert settle(run, Cancelled(), facts, NOON, 0.0).wakes == (EdgeCondition.ANY,)

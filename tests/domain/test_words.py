@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from foliot.domain.errors import Mark, ScheduleInvalid
 from foliot.domain.schedule.cron import wall_times
+from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.kinds import Cron, Interval, Manual, Once, Schedule
-from foliot.domain.schedule.saying import say
 from foliot.domain.schedule.words import examples, read_words
 from foliot.domain.schedule.words.vocabulary import REFUSED, WORDS
 from foliot.domain.schedule.zone import load_zone

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from foliot.domain.outcomes import Failed
-from foliot.egress.sending import Egress
+from foliot.egress.client import Egress
 from foliot.handlers.http import HttpHandler
 from foliot.handlers.registry import Assignment
 from foliot.sdk.context import Context

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from foliot.domain.addresses import networks
-from foliot.egress import resolving
-from foliot.egress.sending import AddressRefused, Answer, Egress, NoAnswer, Outgoing
-from foliot.egress.target import read_target
+from foliot.egress import client as system_resolver
+from foliot.egress.client import AddressRefused, Egress, HttpAnswer, NoAnswer, OutgoingRequest
+from foliot.egress.url import read_target
 from tests.egress.dns import NameServer, name_server
 
 pytestmark = pytest.mark.anyio
@@ -41,8 +41,8 @@ async def listening(address: str, port: int = 0, tls: Any = None) -> AsyncIterat
         yield server.sockets[0].getsockname()[1], heard
 
 
-async def get(egress: Egress, url: str) -> Answer:
-    return await egress.send(Outgoing("GET", read_target(url)))
+async def get(egress: Egress, url: str) -> HttpAnswer:
+    return await egress.send(OutgoingRequest("GET", read_target(url)))
 
 
 def guarded(names: NameServer, *allowed: str) -> Egress:
@@ -190,8 +190,8 @@ async def test_names_that_nobody_answers_for_hold_up_no_others(monkeypatch: pyte
             answer.wait()
         return [OURS]
 
-    monkeypatch.setattr(resolving, "_look_up", look_up)
-    resolver = resolving.SystemResolver()
+    monkeypatch.setattr(system_resolver, "_look_up", look_up)
+    resolver = system_resolver.SystemResolver()
     hanging = [asyncio.ensure_future(resolver(f"{each}.evil.test", 80)) for each in range(120)]
     try:
         await asyncio.sleep(0)  # they are all asked for

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from foliot.domain.errors import DatabaseUnavailable
-from foliot.embedded import binaries, places
+from foliot.embedded import binaries, locations
 from foliot.embedded.config import EmbeddedConfig
-from foliot.embedded.record import Record
+from foliot.embedded.locations import ClusterRecord
 from foliot.embedded.server import EmbeddedServer, start
 from tests.embedded.conftest import notes_of
 
@@ -138,17 +138,17 @@ def test_a_moved_data_directory_is_the_same_database(config: EmbeddedConfig, run
 def test_a_shared_folder_made_by_somebody_else_is_not_trusted(
     fresh: EmbeddedConfig, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "last_resorts", lambda uid: (folder / "last",))
+    monkeypatch.setattr(locations, "last_resorts", lambda uid: (folder / "last",))
     (folder / "state").mkdir()
     (folder / "bait").mkdir()
     (folder / "state" / "foliot").symlink_to(folder / "bait")
-    assert list(places.private_bases(fresh)) == [folder / "last"]
+    assert list(locations.private_bases(fresh)) == [folder / "last"]
     (folder / "state" / "foliot").unlink()
     (folder / "state" / "foliot").mkdir()
     (folder / "state" / "foliot").chmod(0o777)
-    assert list(places.private_bases(fresh)) == [folder / "last"]
+    assert list(locations.private_bases(fresh)) == [folder / "last"]
     (folder / "state" / "foliot").chmod(0o755)
-    assert next(places.private_bases(fresh)) == folder / "state" / "foliot"
+    assert next(locations.private_bases(fresh)) == folder / "state" / "foliot"
 
 
 def test_a_link_in_the_place_of_the_database_is_not_followed(fresh: EmbeddedConfig, folder: Path) -> None:
@@ -167,11 +167,11 @@ def test_a_database_that_vanished_is_reported_not_replaced(config: EmbeddedConfi
     shutil.rmtree(config.data_dir / "postgres")
     with pytest.raises(DatabaseUnavailable, match="no longer there") as refused:
         start(config)
-    assert str(Record.path(config.data_dir)) in str(refused.value.hint)
+    assert str(ClusterRecord.path(config.data_dir)) in str(refused.value.hint)
 
 
 def test_a_database_without_its_password_is_not_ours(config: EmbeddedConfig) -> None:
-    Record.path(config.data_dir).unlink()
+    ClusterRecord.path(config.data_dir).unlink()
     with pytest.raises(DatabaseUnavailable, match="holds its password"):
         start(config)
 
@@ -263,7 +263,7 @@ def tree_of(folder: Path) -> Path:
 
 
 def say(data_dir: Path, elsewhere: Path) -> None:
-    Record(elsewhere=elsewhere, password="x", ready=False).save(data_dir)
+    ClusterRecord(elsewhere=elsewhere, password="x", ready=False).save(data_dir)
 
 
 @contextmanager

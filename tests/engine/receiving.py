@@ -15,14 +15,14 @@ from foliot.domain.access import KeyHolder, MemberRole, Principal, PrincipalKind
 from foliot.domain.addresses import networks
 from foliot.domain.ids import KeyId, PrincipalId, RoomId, WorkspaceId
 from foliot.domain.rooms import Hook, Room
-from foliot.egress.sending import Egress
+from foliot.egress.client import Egress
 from foliot.engine.courier import Courier
 from foliot.engine.loop import AT_ONCE
-from foliot.services import rooms
-from foliot.services.access import Caller
-from foliot.services.rooms import Changes, NewRoom
-from foliot.services.vault import Vault
-from foliot.storage import keys, workspaces
+from foliot.services.identity.authentication import Caller
+from foliot.services.messaging import rooms
+from foliot.services.messaging.rooms import Changes, NewRoom
+from foliot.services.secrets.vault import Vault
+from foliot.storage.identity import keys, workspaces
 from foliot.storage.tx import Database, Role
 from foliot.testing.clock import ManualClock
 

@@ -15,20 +15,21 @@ from typing import Any
 import psycopg
 import pytest
 
-from foliot.domain.delivering import PATIENCE, Answered, DeliveryState
+from foliot.domain.delivery import PATIENCE, Answered, DeliveryState
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import RoomId, WorkspaceId
 from foliot.domain.quotas import Quotas
-from foliot.egress.sending import Egress
+from foliot.egress.client import Egress
 from foliot.engine.courier import OF_ONE_RECEIVER
-from foliot.services import courier as services
-from foliot.services import rooms, secrets, setup, webhooks, workspaces
-from foliot.services.courier import Hands
-from foliot.services.rooms import Changes
+from foliot.services.identity import installation, workspaces
+from foliot.services.messaging import courier as services
+from foliot.services.messaging import rooms, webhooks
+from foliot.services.messaging.courier import CourierCapacity
+from foliot.services.messaging.rooms import Changes
+from foliot.services.secrets import secrets
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
-from foliot.testing.keys import a_vault
+from foliot.testing.fixtures import TEST, a_vault
 from tests.engine.receiving import Office, admitted, facts, receiving, work
 from tests.waiting import until
 
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.anyio
 Owner = psycopg.Connection[Any]
 SECRET = "whsec_" + base64.b64encode(b"only for this test, 24 b").decode()
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
-FREE = Hands(40, 10, 4)
+FREE = CourierCapacity(40, 10, 4)
 
 
 @pytest.fixture
@@ -218,17 +219,17 @@ async def test_a_free_hand_goes_to_the_workspace_that_has_the_fewest(office: Off
         await office.post(await office.room(f"http://{number}.example.test/"), "many")
     office.clock.advance(SECOND)
     await theirs.post(await theirs.room("http://example.test/"), "one")
-    first = await services.take(office.database, Hands(3, 10, 4), office.vault)
+    first = await services.take(office.database, CourierCapacity(3, 10, 4), office.vault)
     assert sorted(each.message.text for each in first.parcels) == ["many", "many", "one"]
     sending = Counter((each.taken.workspace_id, each.taken.receiver) for each in first.parcels)
-    rest = await services.take(office.database, Hands(37, 10, 4, sending), office.vault)
+    rest = await services.take(office.database, CourierCapacity(37, 10, 4, sending), office.vault)
     assert len(rest.parcels) == 8  # of the many, ten are on their way at once
 
 
 async def test_a_restored_installation_sends_nothing_until_it_is_released(office: Office) -> None:
     async with receiving() as receiver:
         await office.post(await office.room(receiver.url), "of last week")
-        await setup.hold_after_restore(office.database, "restored from monday.dump")
+        await installation.hold_after_restore(office.database, "restored from monday.dump")
         await work(office.courier())
     assert receiver.came == []
 

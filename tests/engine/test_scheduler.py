@@ -13,11 +13,12 @@ from foliot.domain.ids import WorkspaceId
 from foliot.domain.schedule import Interval
 from foliot.engine.loop import AT_ONCE
 from foliot.engine.scheduler import CHECK_EVERY, LATE, MOMENT, Scheduler
-from foliot.services import jobs, setup
 from foliot.services.hints import Hint
+from foliot.services.identity import installation
+from foliot.services.jobs import jobs
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 
 pytestmark = pytest.mark.anyio
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
@@ -56,7 +57,7 @@ async def test_it_never_spins_while_the_installation_is_held(
 ) -> None:
     scheduler = Scheduler(database, lambda hint: None)
     await beat_every(MINUTE, database, workspace)
-    await setup.hold_after_restore(database, "restored")
+    await installation.hold_after_restore(database, "restored")
     clock.advance(MINUTE)
     assert await scheduler.step() == MOMENT
     clock.advance(MINUTE)

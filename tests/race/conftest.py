@@ -10,7 +10,7 @@ import pytest
 from psycopg import AsyncConnection
 
 from foliot.domain.ids import WorkspaceId
-from foliot.services.setup import first_start
+from foliot.services.identity.installation import first_start
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from tests.race.hands import Hands

@@ -10,8 +10,9 @@ from psycopg import AsyncConnection
 
 from foliot.domain.access import Actor
 from foliot.domain.ids import WorkspaceId
-from foliot.services import events, job_moves, jobs
-from foliot.services.events import EventFilter, Place
+from foliot.services.jobs import job_status, jobs
+from foliot.services.messaging import events
+from foliot.services.messaging.events import EventFilter, Place
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from tests.services.shop import Shop, definition
@@ -110,7 +111,7 @@ async def test_readers_beside_busy_writers_see_everything_once(
         made = []
         for _ in range(JOBS):
             job = await jobs.create(database, workspace, definition(), Actor("ana"))
-            await job_moves.pause(database, workspace, job.id, Actor("ana"))
+            await job_status.pause(database, workspace, job.id, Actor("ana"))
             made.append(str(job.id))
         return made
 

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection
 
-from foliot.services import setup
+from foliot.services.identity import installation
 from foliot.storage.tx import Database
 from tests.race.blocked import until_blocked
 
@@ -16,7 +16,7 @@ from tests.race.blocked import until_blocked
 async def test_of_many_first_starts_one_makes_the_key(login_url: str, owner: psycopg.Connection[Any]) -> None:
     async with Database(login_url) as left, Database(login_url) as right:
         made = await asyncio.gather(
-            *(setup.first_start(node, tzdata_version="2026.6") for node in (left, right) * 4)
+            *(installation.first_start(node, tzdata_version="2026.6") for node in (left, right) * 4)
         )
     assert len([key for key in made if key]) == 1
     assert owner.execute("SELECT count(*) FROM foliot.api_keys").fetchone() == (1,)
@@ -29,7 +29,7 @@ async def test_a_first_start_waits_for_the_one_before_it(
     """The row of the installation is the door: whoever is inside is waited for, and what it did is seen."""
     inside, watcher = two_hands
     await inside.execute("SELECT FROM foliot.installation FOR UPDATE")
-    late = asyncio.create_task(setup.first_start(database, tzdata_version="2026.6"))
+    late = asyncio.create_task(installation.first_start(database, tzdata_version="2026.6"))
     await until_blocked(watcher)
     await inside.execute(
         "INSERT INTO foliot.principals (id, kind, name, role, created_at)"
@@ -43,6 +43,6 @@ async def test_two_new_admin_keys_at_once_share_one_administrator(
     login_url: str, owner: psycopg.Connection[Any]
 ) -> None:
     async with Database(login_url) as left, Database(login_url) as right:
-        made = await asyncio.gather(*(setup.create_admin_key(node, "ops") for node in (left, right)))
+        made = await asyncio.gather(*(installation.create_admin_key(node, "ops") for node in (left, right)))
     assert len({key.principal_id for key in made}) == 1
     assert len({key.secret for key in made}) == 2

@@ -14,17 +14,18 @@ from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkerId, WorkspaceId
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.schedule import Interval
-from foliot.services import jobs, workers
-from foliot.services.claim import Turns, claim
-from foliot.services.report import Report, report
-from foliot.services.setup import first_start
-from foliot.services.sweep import Swept, sweep
-from foliot.services.tick import tick
-from foliot.storage import workers as stored
-from foliot.storage.leases import Claimed
+from foliot.services.identity.installation import first_start
+from foliot.services.jobs import jobs
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.settlement.sweep import SweepResult, sweep
+from foliot.services.workers import workers
+from foliot.services.workers.claim import Turns, claim
+from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database, Role
-from foliot.testing.actors import TEST
+from foliot.storage.workers import workers as stored
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 from tests.race.blocked import BLOCKED
 
 pytestmark = pytest.mark.anyio
@@ -80,7 +81,7 @@ async def test_a_heartbeat_that_comes_first_saves_the_worker(
         clock.advance(timedelta(seconds=1))  # for the sweeper the lease is over
         sweeping = asyncio.create_task(sweep(other))
         await blocked(owner, sweeping)
-    assert await sweeping == Swept()
+    assert await sweeping == SweepResult()
     assert (await workers.beat(database, worker)).is_alive
 
 
@@ -99,7 +100,7 @@ async def test_a_strike_off_that_comes_first_ends_the_worker(
         beating = asyncio.create_task(workers.beat(other, worker))
         await blocked(owner, beating)
     assert not (await beating).is_alive
-    assert await sweep(database) == Swept(lost=1)
+    assert await sweep(database) == SweepResult(lost=1)
 
 
 async def test_a_report_and_a_sweep_settle_a_run_once(

@@ -7,14 +7,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from foliot.domain.delivering import Answered, Came, Unanswered
+from foliot.domain.delivery import Answered, Came, Unanswered
 from foliot.domain.ids import RoomId
 from foliot.domain.rooms import Hook
-from foliot.services import courier, rooms, webhooks
-from foliot.services.access import Caller
-from foliot.services.courier import Hands as Free
-from foliot.services.courier import Parcel
-from foliot.services.rooms import Changes, NewRoom
+from foliot.services.identity.authentication import Caller
+from foliot.services.messaging import courier, rooms, webhooks
+from foliot.services.messaging.courier import CourierCapacity as Free
+from foliot.services.messaging.courier import Parcel
+from foliot.services.messaging.rooms import Changes, NewRoom
 from foliot.storage.tx import Database
 from tests.engine.receiving import admitted
 from tests.race.hands import Hands

@@ -14,12 +14,14 @@ from foliot.domain.access import Actor, KeyHolder, MemberRole, Principal, Princi
 from foliot.domain.errors import Conflict, FoliotError, QuotaExceeded
 from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
 from foliot.domain.quotas import Quotas
-from foliot.services import jobs, members, rooms, workspaces
-from foliot.services.access import Caller
-from foliot.services.registering import Speaker
-from foliot.services.rooms import NewRoom
-from foliot.storage import keys
-from foliot.storage import workspaces as stored
+from foliot.services.identity import members, workspaces
+from foliot.services.identity.authentication import Caller
+from foliot.services.jobs import jobs
+from foliot.services.messaging import rooms
+from foliot.services.messaging.rooms import NewRoom
+from foliot.services.workers.remote_register import Speaker
+from foliot.storage.identity import keys
+from foliot.storage.identity import workspaces as stored
 from foliot.storage.tx import Database, Role
 from tests.race.hands import Hands
 from tests.services.hosting import Machine, machine
@@ -84,7 +86,7 @@ async def test_two_who_reach_for_the_last_room_do_not_both_get_it(shop: Shop, ha
 
 
 async def test_a_place_that_an_archived_job_leaves_can_be_taken(shop: Shop, hands: Hands) -> None:
-    from foliot.services.job_moves import archive
+    from foliot.services.jobs.job_status import archive
 
     made = [await create(hands.left, shop.workspace) for _ in range(3)]
     await archive(hands.right, shop.workspace, made[0].id, ANA)

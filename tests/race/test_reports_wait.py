@@ -13,17 +13,17 @@ from foliot.domain.dependencies import Edge
 from foliot.domain.ids import JobId
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.schedule import Interval, IntervalMode, Manual
-from foliot.services import jobs
-from foliot.services.claim import Turns, claim
-from foliot.services.editing import edit
-from foliot.services.job_moves import disable, pause, resume
-from foliot.services.limits import WHOLE, recount, set_limit
-from foliot.services.report import Report, report
-from foliot.services.run_verbs import Cancelling, cancel_run, run_now
-from foliot.services.sweep import sweep
-from foliot.storage.leases import Claimed
+from foliot.services.jobs import jobs
+from foliot.services.jobs.job_edits import edit
+from foliot.services.jobs.job_status import disable, pause, resume
+from foliot.services.runs.run_control import Cancelling, cancel_run, run_now
+from foliot.services.settlement.report import Report, report
+from foliot.services.settlement.sweep import sweep
+from foliot.services.workers.claim import Turns, claim
+from foliot.services.workers.limits import WHOLE, recount, set_limit
+from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database
-from foliot.testing.actors import ANA, BEN
+from foliot.testing.fixtures import ANA, BEN
 from tests.race.hands import Hands
 from tests.services.given import WORKER as OTHER
 from tests.services.shop import MINUTE, Shop, definition

@@ -12,15 +12,15 @@ from foliot.domain.outcomes import Cancelled, Failed, Outcome, Succeeded
 from foliot.domain.policy import Backoff, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Cron, Manual
-from foliot.services.backfill import backfill
-from foliot.services.claim import Turns, claim
-from foliot.services.editing import edit
-from foliot.services.job_moves import archive, pause, purge, resume
-from foliot.services.report import Report, report
-from foliot.services.run_verbs import Cancelling, cancel_run, retry_run, run_now
-from foliot.storage.leases import Claimed
+from foliot.services.jobs.job_edits import edit
+from foliot.services.jobs.job_status import archive, pause, purge, resume
+from foliot.services.runs.backfill import backfill
+from foliot.services.runs.run_control import Cancelling, cancel_run, retry_run, run_now
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers.claim import Turns, claim
+from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database
-from foliot.testing.actors import ANA, BEN
+from foliot.testing.fixtures import ANA, BEN
 from tests.race.hands import Hands
 from tests.services.given import WORKER as OTHER
 from tests.services.shop import MINUTE, Shop, definition

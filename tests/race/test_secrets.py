@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from foliot.domain.errors import Conflict, Invalid
-from foliot.services import jobs, master_key, secrets
-from foliot.services.vault import Vault
-from foliot.testing.actors import TEST
-from foliot.testing.keys import InMemory, a_vault
+from foliot.services.jobs import jobs
+from foliot.services.secrets import master_key, secrets
+from foliot.services.secrets.vault import Vault
+from foliot.testing.fixtures import TEST, InMemoryKeys, a_vault
 from tests.race.hands import Hands
 from tests.services.shop import Shop, definition
 
@@ -53,7 +53,7 @@ async def test_of_two_new_values_at_once_both_are_versions_and_the_later_one_sta
 
 
 async def test_of_two_nodes_that_start_at_once_one_makes_the_key(shop: Shop, hands: Hands) -> None:
-    sources = InMemory(), InMemory()
+    sources = InMemoryKeys(), InMemoryKeys()
     found = await asyncio.gather(
         *(
             master_key.begin(side, Vault(source), makes=True)

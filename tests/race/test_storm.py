@@ -17,14 +17,15 @@ from foliot.domain.outcomes import Cancelled, Failed, HandedBack, Lost, Outcome,
 from foliot.domain.policy import Backoff, Breaker, Misfire, MisfireRule, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval, IntervalMode, Manual
-from foliot.services import editing, job_moves, run_verbs
-from foliot.services.backfill import backfill
-from foliot.services.claim import Turns, claim
-from foliot.services.report import Report, report
-from foliot.services.tick import tick
-from foliot.storage.leases import Claimed
+from foliot.services.jobs import job_edits, job_status
+from foliot.services.runs import run_control
+from foliot.services.runs.backfill import backfill
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers.claim import Turns, claim
+from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database
-from foliot.testing.actors import ANA
+from foliot.testing.fixtures import ANA
 from tests.race.hands import Hands
 from tests.services.shop import MINUTE, Shop, definition
 
@@ -86,7 +87,7 @@ class Storm:
         """Everybody goes home: what is running ends, what stands is done, until nothing is left."""
         for job_id in self.jobs:
             with suppress(Conflict):
-                await job_moves.resume(self.hands.left, self.shop.workspace, job_id, ANA)
+                await job_status.resume(self.hands.left, self.shop.workspace, job_id, ANA)
         self.shop.owner.execute("UPDATE foliot.timers SET due_at = 'infinity', next_at = NULL")
         for _ in range(400):
             self.shop.clock.advance(MINUTE)
@@ -104,10 +105,10 @@ class Storm:
         often: list[Callable[[Database], Awaitable[Any]]] = [tick, self._claim, self._report] * 4
         return [
             *often,
-            lambda node: run_verbs.run_now(node, space, job_id, ANA),
-            lambda node: job_moves.pause(node, space, job_id, ANA),
-            lambda node: job_moves.resume(node, space, job_id, ANA, catch_up=chance.random() < 0.5),
-            lambda node: run_verbs.skip_next(node, space, job_id, ANA, reason="storm"),
+            lambda node: run_control.run_now(node, space, job_id, ANA),
+            lambda node: job_status.pause(node, space, job_id, ANA),
+            lambda node: job_status.resume(node, space, job_id, ANA, catch_up=chance.random() < 0.5),
+            lambda node: run_control.skip_next(node, space, job_id, ANA, reason="storm"),
             lambda node: backfill(
                 node,
                 space,
@@ -142,15 +143,15 @@ class Storm:
         new = definition(
             Interval(every), **self._spec(self.chance.choice(RULES)), priority=self.chance.randrange(3)
         )
-        await editing.edit(node, self.shop.workspace, self.jobs[place], new, ANA)
+        await job_edits.edit(node, self.shop.workspace, self.jobs[place], new, ANA)
 
     async def _cancel(self, node: Database) -> None:
         if (run_id := self._some_run("IS NULL")) is not None:
-            await run_verbs.cancel_run(node, self.shop.workspace, run_id, ANA)
+            await run_control.cancel_run(node, self.shop.workspace, run_id, ANA)
 
     async def _retry(self, node: Database) -> None:
         if (run_id := self._some_run("IS NOT NULL")) is not None:
-            await run_verbs.retry_run(node, self.shop.workspace, run_id, ANA)
+            await run_control.retry_run(node, self.shop.workspace, run_id, ANA)
 
     def _some_run(self, status: str) -> RunId | None:
         found = self.shop.sql(f"SELECT id FROM foliot.runs WHERE status {status} ORDER BY id DESC LIMIT 20")

@@ -7,18 +7,18 @@ from datetime import timedelta
 import pytest
 
 from foliot.domain.schedule import Cron
-from foliot.services.backfill import backfill
-from foliot.services.editing import edit
-from foliot.services.job_moves import archive, pause, purge, resume
-from foliot.services.run_verbs import run_now, skip_next
-from foliot.services.tick import Ticked, tick
-from foliot.testing.actors import BEN
+from foliot.services.jobs.job_edits import edit
+from foliot.services.jobs.job_status import archive, pause, purge, resume
+from foliot.services.runs.backfill import backfill
+from foliot.services.runs.run_control import run_now, skip_next
+from foliot.services.scheduling.tick import TickResult, tick
+from foliot.testing.fixtures import BEN
 from tests.race.hands import Hands
 from tests.services.shop import MINUTE, Shop, definition
 
 pytestmark = pytest.mark.anyio
-NOTHING = Ticked()
-ONE = Ticked(1, 1)
+NOTHING = TickResult()
+ONE = TickResult(1, 1)
 SECOND = timedelta(seconds=1)
 
 
@@ -38,7 +38,7 @@ async def test_a_second_tick_takes_what_the_first_has_not_in_hand(hands: Hands, 
     shop.clock.advance(MINUTE)
     async with hands.midway(tick(hands.left, limit=1), at="runs") as first:
         second = await hands.behind(tick(hands.right))
-    assert (await first, await second) == (ONE, Ticked(2, 2))
+    assert (await first, await second) == (ONE, TickResult(2, 2))
 
 
 async def test_an_edit_waits_for_a_tick_and_takes_over_after_it(hands: Hands, shop: Shop) -> None:

@@ -11,8 +11,8 @@ from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, KeyInUse
 from foliot.domain.ids import PrincipalId
 from foliot.domain.schedule import Manual
-from foliot.services.idempotency import WRITING, Asked, Held, begin, release
-from foliot.services.run_verbs import run_in, run_now
+from foliot.services.identity.idempotency import WRITING, Asked, Held, begin, release
+from foliot.services.runs.run_control import run_in, run_now
 from foliot.storage.tx import Role
 from tests.race.hands import Hands
 from tests.services.shop import Shop

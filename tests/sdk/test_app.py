@@ -14,7 +14,7 @@ import pytest
 import foliot
 from foliot import Context, Foliot
 from foliot.sdk import Misdefined
-from foliot.sdk.code.entries import app_entries
+from foliot.sdk.sync.entries import app_entries
 
 app = Foliot("billing")
 CTX = Context("w", "j", "charge", "r", 1, 1, "manual", datetime(2027, 1, 15, tzinfo=UTC))

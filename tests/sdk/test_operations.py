@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import httpx2
 
-from foliot.testing.twin import SOURCE
 from tests.sdk.conftest import Served
+from tools.client_generator import SOURCE
 
 METHODS = ("get", "post", "put", "patch", "delete")
 NOT_YET: frozenset[str] = (

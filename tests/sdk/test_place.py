@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from foliot.sdk.connection import find
 from foliot.sdk.errors import FoliotApiError, Unauthorized, unreachable
-from foliot.sdk.place import find
 
 
 def test_arguments_come_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:

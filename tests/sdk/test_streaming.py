@@ -8,12 +8,12 @@ from itertools import islice
 import pytest
 
 from foliot.sdk import Denied, Unreadable
-from foliot.sdk.asking import Ask
 from foliot.sdk.asynchronous.http import AsyncHttp
-from foliot.sdk.asynchronous.streaming import events_of as async_events_of
-from foliot.sdk.place import Place
+from foliot.sdk.asynchronous.sse import events_of as async_events_of
+from foliot.sdk.connection import Place
+from foliot.sdk.request import Ask
 from foliot.sdk.synchronous.http import Http
-from foliot.sdk.synchronous.streaming import events_of
+from foliot.sdk.synchronous.sse import events_of
 from tests.sdk.conftest import Scripted
 from tests.sdk.test_repeating import BUSY
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foliot.testing.twin import TWIN, twins
+from tools.client_generator import TWIN, twins
 
 
 def test_the_synchronous_client_is_fresh() -> None:

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from foliot.domain.ids import WorkspaceId
-from foliot.services.setup import first_start
+from foliot.services.identity.installation import first_start
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from tests.services.given import WORKER, enlist

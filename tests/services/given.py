@@ -13,14 +13,14 @@ from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import JobId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import Outcome, Succeeded
 from foliot.domain.schedule import Cron, Interval, Manual, Schedule
-from foliot.services import jobs
-from foliot.services.claim import Turns, claim
-from foliot.services.report import Report, report
-from foliot.services.tick import tick
-from foliot.storage.leases import Claimed
+from foliot.services.jobs import jobs
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers.claim import Turns, claim
+from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 
 Owner = psycopg.Connection[Any]
 WORKER = WorkerId(uuid4())

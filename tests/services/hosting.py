@@ -11,10 +11,10 @@ from foliot.domain.access import Actor
 from foliot.domain.ids import HostId, PrincipalId, RunId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import Outcome, Succeeded
 from foliot.domain.target import Target, TargetKind
-from foliot.services import registering, remote
-from foliot.services.registering import Hello, HostHello, Speaker
-from foliot.services.remote import Told
-from foliot.services.work import Work
+from foliot.services.workers import remote, remote_register
+from foliot.services.workers.assignments import Work
+from foliot.services.workers.remote import Told
+from foliot.services.workers.remote_register import Hello, HostHello, Speaker
 from foliot.storage.tx import Database
 
 PVP = Target(TargetKind.SERVER, "pvp")
@@ -59,7 +59,7 @@ async def machine(
     lease: timedelta = timedelta(seconds=30),
 ) -> Machine:
     hello = Hello(f"{name}/1", types, 16, "1.0", host=HostHello(name, None, instances))
-    made = await registering.register(database, speaker, hello, lease=lease)
+    made = await remote_register.register(database, speaker, hello, lease=lease)
     assert made.host_id is not None
     return Machine(database, speaker, name, made.worker_id, made.host_id)
 

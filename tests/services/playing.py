@@ -8,17 +8,18 @@ from random import Random
 from typing import Any
 
 from foliot.domain.access import Actor
-from foliot.domain.dependencies import Edge, Mode, On, When
+from foliot.domain.dependencies import Edge, EdgeCondition, EdgeMode, JoinRule
 from foliot.domain.errors import Conflict, NotFound
-from foliot.domain.freezing import After, Running
+from foliot.domain.freeze import FreezePolicy, RunningPolicy
 from foliot.domain.ids import FreezeId, JobId
 from foliot.domain.outcomes import Cancelled, HandedBack, Lost, Outcome, Succeeded, TimedOut
 from foliot.domain.policy import Breaker, BreakerAction, Limits, Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Otherwise, Window
-from foliot.services import freezes, limits
-from foliot.services.freezes import NewFreeze
-from foliot.services.tending import tend
-from foliot.storage.leases import Claimed
+from foliot.services.scheduling import freezes
+from foliot.services.scheduling.freezes import NewFreeze
+from foliot.services.settlement.waiting_runs import advance_waiting_runs
+from foliot.services.workers import limits
+from foliot.storage.queue.leases import Claimed
 from tests.services.staging import BROKE, BROKE_FOR_GOOD, MANUAL, Stage
 
 MINUTE = timedelta(minutes=1)
@@ -78,13 +79,13 @@ class Play:
             after = await job(
                 f"after {rule.value}",
                 MANUAL,
-                [Edge(sync, On.ANY, delay=2 * MINUTE)],
+                [Edge(sync, EdgeCondition.ANY, delay=2 * MINUTE)],
                 overlap=Overlap(rule, 3),
                 **plain,
             )
             gated = await job(
-                f"gated {rule.value}", Interval(11 * MINUTE), [Edge(sync, mode=Mode.GATE), Edge(beat, mode=Mode.GATE)],
-                overlap=Overlap(rule, 3), depends_when=self.chance.choice(list(When)), **plain,
+                f"gated {rule.value}", Interval(11 * MINUTE), [Edge(sync, mode=EdgeMode.GATE), Edge(beat, mode=EdgeMode.GATE)],
+                overlap=Overlap(rule, 3), depends_when=self.chance.choice(list(JoinRule)), **plain,
             )  # fmt: skip
             self.jobs += [beat, after, gated]
         for otherwise in Otherwise:
@@ -137,8 +138,8 @@ class Play:
             "chance",
             start_at=self.chance.choice((None, now + 3 * MINUTE)),
             end_at=self.chance.choice((None, now + 10 * MINUTE)),
-            after=self.chance.choice(list(After)),
-            running=self.chance.choice(list(Running)),
+            after=self.chance.choice(list(FreezePolicy)),
+            running=self.chance.choice(list(RunningPolicy)),
             **scope,
         )
         self.frozen.append(
@@ -169,7 +170,7 @@ class Play:
         self.stage.clock.advance(timedelta(seconds=self.chance.randint(1, 200)))
 
     async def sweep(self) -> None:
-        while (await tend(self.stage.database)).is_full:
+        while (await advance_waiting_runs(self.stage.database)).is_full:
             pass
 
     def check(self) -> None:

@@ -14,14 +14,14 @@ from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import Outcome, Succeeded
 from foliot.domain.policy import Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Interval, Schedule
-from foliot.services import jobs
-from foliot.services.claim import Turns, claim
-from foliot.services.report import Report, report
-from foliot.services.tick import tick
-from foliot.storage.leases import Claimed
+from foliot.services.jobs import jobs
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers.claim import Turns, claim
+from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database
-from foliot.testing.actors import ANA
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import ANA
 from tests.services.given import enlist
 
 MINUTE = timedelta(minutes=1)

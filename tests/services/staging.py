@@ -15,14 +15,14 @@ from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId, uuid7
 from foliot.domain.outcomes import Failed, Outcome, Succeeded
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Manual, Schedule
-from foliot.services import jobs
-from foliot.services.claim import Turns, claim
-from foliot.services.report import Report, report
-from foliot.services.tick import tick
-from foliot.storage.leases import Claimed
+from foliot.services.jobs import jobs
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers.claim import Turns, claim
+from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 from tests.services.given import enlist
 
 BROKE = Failed(RunError("boom", "It broke."))

@@ -21,9 +21,9 @@ from foliot.domain.schedule import (
     Otherwise,
     Weekly,
 )
-from foliot.services import calendars
-from foliot.services.expiry import expire, open_windows
-from foliot.testing.actors import ADA, EVE
+from foliot.services.jobs import calendars
+from foliot.services.settlement.expiry import expire_runs, open_windows
+from foliot.testing.fixtures import ADA, EVE
 from tests.services.staging import BROKE, Stage
 
 pytestmark = pytest.mark.anyio
@@ -192,7 +192,7 @@ async def test_a_run_that_found_no_worker_in_the_open_does_not_start_in_a_blacko
     await stage.tick()
     stage.clock.set(stage.clock.now().replace(hour=13))
     assert await stage.claim() == []
-    await expire(stage.database)
+    await expire_runs(stage.database)
     if otherwise is Otherwise.SKIP:
         assert stage.runs(job) == [("skipped", "blackout", None)]
         return
@@ -213,7 +213,7 @@ async def test_a_run_in_line_behind_another_outlives_a_blackout(stage: Stage) ->
     await stage.tick()
     stage.clock.advance(HOUR)  # 13:24
     await stage.tick()
-    await expire(stage.database)
+    await expire_runs(stage.database)
     await stage.report(first)
     assert stage.runs(job, "status")[:2] == [("succeeded",), (None,)]
     assert await stage.claim() == []

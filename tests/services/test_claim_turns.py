@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from foliot.services.claim import Turns, claim
-from foliot.storage import leases
+from foliot.services.workers.claim import Turns, claim
+from foliot.storage.queue import leases
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from tests.services.given import WORKER, enlist

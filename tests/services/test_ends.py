@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from foliot.domain.dependencies import Edge, On
+from foliot.domain.dependencies import Edge, EdgeCondition
 from foliot.domain.outcomes import Failed, HandedBack, Succeeded
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval, Manual
-from foliot.services import editing, jobs, run_verbs
-from foliot.services.report import Report, report
-from foliot.testing.actors import ANA
+from foliot.services.jobs import job_edits, jobs
+from foliot.services.runs import run_control
+from foliot.services.settlement.report import Report, report
+from foliot.testing.fixtures import ANA
 from tests.services.shop import MINUTE, Shop, definition
 
 pytestmark = pytest.mark.anyio
@@ -20,18 +21,21 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_join_on_any_end_counts_a_cancelled_one(shop: Shop) -> None:
     one, other = await shop.job(Manual()), await shop.job(Manual())
-    new = replace(definition(Manual(), name="join"), depends_on=(Edge(one, On.ANY), Edge(other, On.ANY)))
+    new = replace(
+        definition(Manual(), name="join"),
+        depends_on=(Edge(one, EdgeCondition.ANY), Edge(other, EdgeCondition.ANY)),
+    )
     await jobs.create(shop.database, shop.workspace, new, ANA)
-    run = await run_verbs.run_now(shop.database, shop.workspace, one, ANA)
-    await run_verbs.cancel_run(shop.database, shop.workspace, run, ANA)
-    await run_verbs.run_now(shop.database, shop.workspace, other, ANA)
+    run = await run_control.run_now(shop.database, shop.workspace, one, ANA)
+    await run_control.cancel_run(shop.database, shop.workspace, run, ANA)
+    await run_control.run_now(shop.database, shop.workspace, other, ANA)
     await shop.work()
     assert shop.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
 
 
 async def test_a_run_cancelled_by_the_next_planned_time_wakes_who_waits_for_any_end(shop: Shop) -> None:
     one = await shop.job(Interval(MINUTE), rule="cancel_running")
-    new = replace(definition(Manual(), name="after"), depends_on=(Edge(one, On.ANY),))
+    new = replace(definition(Manual(), name="after"), depends_on=(Edge(one, EdgeCondition.ANY),))
     await jobs.create(shop.database, shop.workspace, new, ANA)
     await shop.tick(MINUTE)
     assert await shop.tick(MINUTE) == 1
@@ -59,12 +63,12 @@ async def test_two_ends_of_one_batch_are_each_the_last_of_their_kind(shop: Shop)
 
 async def test_a_run_that_an_edit_ends_wakes_who_waits_for_any_end(shop: Shop) -> None:
     one = await shop.job(Interval(MINUTE), rule="cancel_running")
-    new = replace(definition(Manual(), name="after"), depends_on=(Edge(one, On.ANY),))
+    new = replace(definition(Manual(), name="after"), depends_on=(Edge(one, EdgeCondition.ANY),))
     await jobs.create(shop.database, shop.workspace, new, ANA)
     await shop.tick(MINUTE)
     shop.clock.advance(MINUTE)  # nobody ticks: closing the books plans the run that cancels the one in line
     hourly = definition(Interval(60 * MINUTE), rule="cancel_running")
-    await editing.edit(shop.database, shop.workspace, one, hourly, ANA)
+    await job_edits.edit(shop.database, shop.workspace, one, hourly, ANA)
     assert shop.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
     shop.balance()
 

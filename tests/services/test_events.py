@@ -12,8 +12,9 @@ from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Breaker, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Manual
-from foliot.services import events, run_verbs
-from foliot.services.events import EventFilter, Place
+from foliot.services.messaging import events
+from foliot.services.messaging.events import EventFilter, Place
+from foliot.services.runs import run_control
 from tests.services.shop import MINUTE, Shop
 from tests.waiting import until
 
@@ -55,12 +56,12 @@ async def test_without_a_listener_the_engine_writes_none(shop: Shop) -> None:
 async def test_every_way_a_run_can_go_is_told(shop: Shop) -> None:
     place = (await listen(shop)).place
     job = await shop.job(Manual(), retry=Retry(1, delays=(MINUTE,)), breaker=Breaker(1))
-    await run_verbs.run_now(shop.database, shop.workspace, job, ANA)
+    await run_control.run_now(shop.database, shop.workspace, job, ANA)
     await shop.work(BROKE)
     shop.clock.advance(MINUTE)
     await shop.work(BROKE)
-    cancelled = await run_verbs.run_now(shop.database, shop.workspace, await shop.job(Manual()), ANA)
-    await run_verbs.cancel_run(shop.database, shop.workspace, cancelled, ANA)
+    cancelled = await run_control.run_now(shop.database, shop.workspace, await shop.job(Manual()), ANA)
+    await run_control.cancel_run(shop.database, shop.workspace, cancelled, ANA)
     assert await kinds(shop, place) == [
         "job.created",
         "run.requested",

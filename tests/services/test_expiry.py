@@ -11,11 +11,11 @@ import pytest
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.policy import Limits, Misfire, MisfireRule, Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, Window
-from foliot.services.expiry import expire, open_windows
-from foliot.services.freezes import NewFreeze, turn_on
-from foliot.services.limits import set_limit
-from foliot.services.unserved import Unserved, unserved
-from foliot.testing.actors import TEST
+from foliot.services.scheduling.freezes import NewFreeze, turn_on
+from foliot.services.settlement.expiry import expire_runs, open_windows
+from foliot.services.workers.limits import set_limit
+from foliot.services.workers.unserved import Unserved, unserved
+from foliot.testing.fixtures import TEST
 from tests.services.staging import BROKE, Stage
 
 pytestmark = pytest.mark.anyio
@@ -27,13 +27,13 @@ async def test_a_run_that_nobody_starts_in_time_is_skipped(stage: Stage) -> None
     job = await stage.job("prompt", Interval(HOUR), limits=DEADLINE)
     stage.clock.advance(HOUR)
     await stage.tick()
-    assert await expire(stage.database) == 0
+    assert await expire_runs(stage.database) == 0
     stage.clock.advance(5 * MINUTE)
     assert await stage.claim() == []
-    assert await expire(stage.database) == 1
+    assert await expire_runs(stage.database) == 1
     assert stage.runs(job, "status, skip_reason") == [("skipped", "deadline")]
     assert stage.timer(job, "live, live_run_id, skip_count") == (0, None, 1)
-    assert await expire(stage.database) == 0
+    assert await expire_runs(stage.database) == 0
 
 
 async def test_the_next_in_line_moves_up_behind_an_expired_one(stage: Stage) -> None:
@@ -43,7 +43,7 @@ async def test_the_next_in_line_moves_up_behind_an_expired_one(stage: Stage) -> 
         await stage.tick()
     assert stage.waits() == [(job, "turn")]
     stage.clock.advance(MINUTE)
-    assert await expire(stage.database) == 1
+    assert await expire_runs(stage.database) == 1
     assert stage.waits() == []
     assert stage.timer(job, "live, waiting") == (1, 0)
     assert await stage.run_once() == [job]
@@ -62,7 +62,7 @@ async def test_a_deadline_passes_while_a_run_is_held(stage: Stage, where: str) -
     await stage.claim()
     assert stage.waits() == [(job, where)]
     stage.clock.advance(5 * MINUTE)
-    assert await expire(stage.database) == 1
+    assert await expire_runs(stage.database) == 1
     assert stage.runs(job, "status, skip_reason") == [("skipped", "deadline")]
 
 
@@ -71,7 +71,7 @@ async def test_a_run_must_start_before_its_window_closes(stage: Stage) -> None:
     stage.clock.advance(50 * MINUTE)
     await stage.tick()
     stage.clock.advance(11 * MINUTE)
-    assert await expire(stage.database) == 1
+    assert await expire_runs(stage.database) == 1
     assert stage.runs(job, "status, skip_reason") == [("skipped", "window")]
 
 
@@ -84,7 +84,7 @@ async def test_of_deadline_and_window_the_one_that_came_first_is_named(stage: St
     stage.clock.advance(50 * MINUTE)
     await stage.tick()
     stage.clock.advance(HOUR)
-    assert await expire(stage.database) == 2
+    assert await expire_runs(stage.database) == 2
     assert [stage.runs(job, "skip_reason") for job in jobs] == [[("deadline",)], [("window",)]]
 
 
@@ -96,7 +96,7 @@ async def test_a_retry_is_not_bound_by_the_start_deadline(stage: Stage) -> None:
     [mine] = await stage.claim()
     await stage.report(mine, BROKE)
     stage.clock.advance(HOUR)
-    assert await expire(stage.database) == 0
+    assert await expire_runs(stage.database) == 0
     assert await stage.run_once() == [job]
 
 
@@ -108,7 +108,7 @@ async def test_a_retry_whose_window_closes_first_ends_as_the_failure_it_was(stag
     await stage.report(mine, BROKE)
     assert stage.ready() == [job]
     stage.clock.advance(61 * MINUTE)
-    assert await expire(stage.database) == 1
+    assert await expire_runs(stage.database) == 1
     assert stage.runs(job, "status, error ->> 'code', note") == [
         ("failed", "boom", "its retry could not start in time")
     ]

@@ -10,13 +10,14 @@ import pytest
 
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Invalid, NotFound
+from foliot.domain.explain.records import Explanation, Verdict
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Backoff, Misfire, MisfireRule, Overlap, OverlapRule, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval, IntervalMode, Once
-from foliot.domain.telling import Explanation, Verdict
-from foliot.services import explain, history, workers
+from foliot.services.runs import explain, history
+from foliot.services.workers import workers
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.given import BY_HAND, HOURLY, Owner, a_worker, claimed, done, job, ticked

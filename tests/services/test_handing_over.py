@@ -9,8 +9,8 @@ import pytest
 
 from foliot.domain.policy import Backoff, Retry
 from foliot.domain.schedule import Interval
-from foliot.services import history
-from foliot.services.handing_over import HandedOver, handed_over, slugs
+from foliot.services.runs import history
+from foliot.services.workers.bridges import HandedOver, handed_over, slugs
 from tests.services.staging import BROKE, Stage
 
 pytestmark = pytest.mark.anyio

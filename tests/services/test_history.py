@@ -9,20 +9,21 @@ from uuid import uuid4
 import pytest
 
 from foliot.domain.errors import Invalid, NotFound
-from foliot.domain.finding import read_query
-from foliot.domain.finding.tables import RUNS
+from foliot.domain.filters import read_query
+from foliot.domain.filters.fields import RUNS
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.lifecycle import AttemptStatus, RunStatus
 from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Backoff, Overlap, OverlapRule, Retry
 from foliot.domain.run import RunError, Trigger
 from foliot.domain.schedule import Cron, SkipReason
-from foliot.services import editing, history, run_verbs
-from foliot.storage import looking
-from foliot.storage.looking import Wanted
+from foliot.services.jobs import job_edits
+from foliot.services.runs import history, run_control
+from foliot.storage.runs import run_search
+from foliot.storage.runs.run_search import Wanted
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import NOON, ManualClock
+from foliot.testing.fixtures import TEST
 from tests.services.given import HOURLY, MINUTELY, WORKER, Owner, claimed, defined, done, job, ticked
 
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
@@ -159,7 +160,7 @@ async def test_a_history_is_filtered_by_status_trigger_and_time(
 async def test_a_filter_that_matches_nothing_looks_at_a_bounded_stretch_and_goes_on(
     database: Database, clock: ManualClock, workspace: WorkspaceId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "MOST_SCANNED", 3)
+    monkeypatch.setattr(run_search, "MOST_SCANNED", 3)
     job_id = await job(database, workspace, MINUTELY, overlap=Overlap(OverlapRule.CONCURRENT))
     for _ in range(7):
         await ticked(database, clock, MINUTE)
@@ -222,8 +223,8 @@ async def test_a_run_shows_the_payload_it_worked_on_with_what_it_was_given(
     await done(database, await claimed(database))
     clock.advance(timedelta(minutes=1))
     edited = defined(HOURLY, payload={"full": False})
-    await editing.edit(database, workspace, job_id, edited, TEST)
-    await run_verbs.run_now(database, workspace, job_id, TEST, input={"n": 7})
+    await job_edits.edit(database, workspace, job_id, edited, TEST)
+    await run_control.run_now(database, workspace, job_id, TEST, input={"n": 7})
     page = await history.of_job(database, workspace, job_id)
     assert [each.input for each in page.items] == [{"full": False, "n": 7}, {"full": True, "n": 1}]
     assert (await history.run(database, workspace, page.items[1].id)).input == {"full": True, "n": 1}

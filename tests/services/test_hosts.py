@@ -15,14 +15,16 @@ from foliot.domain.policy import Backoff, Limits, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval, Manual
 from foliot.domain.target import Target, TargetKind
-from foliot.services import editing, explain, hosts, jobs, registering, remote, run_verbs
-from foliot.services.expiry import expire
-from foliot.services.limits import set_limit
-from foliot.services.registering import Hello
-from foliot.services.remote import Told
-from foliot.services.sweep import sweep
-from foliot.services.unserved import hindrance, unserved
-from foliot.testing.actors import TEST
+from foliot.services.jobs import job_edits, jobs
+from foliot.services.runs import explain, run_control
+from foliot.services.settlement.expiry import expire_runs
+from foliot.services.settlement.sweep import sweep
+from foliot.services.workers import hosts, remote, remote_register
+from foliot.services.workers.limits import set_limit
+from foliot.services.workers.remote import Told
+from foliot.services.workers.remote_register import Hello
+from foliot.services.workers.unserved import hindrance, unserved
+from foliot.testing.fixtures import TEST
 from tests.services.hosting import H1, PVP, Machine, ids, machine, somebody
 from tests.services.staging import Stage
 
@@ -32,7 +34,7 @@ HOURLY = Interval(HOUR)
 
 
 async def by_hand(stage: Stage, job_id: JobId) -> RunId:
-    return await run_verbs.run_now(stage.database, stage.workspace, job_id, TEST)
+    return await run_control.run_now(stage.database, stage.workspace, job_id, TEST)
 
 
 async def why(stage: Stage, run_id: RunId) -> str:
@@ -140,7 +142,7 @@ async def test_an_edit_of_the_target_redirects_what_waits(stage: Stage, h1: Mach
     await by_hand(stage, job)
     definition = (await jobs.get(stage.database, stage.workspace, job)).definition
     free = replace(definition, spec=replace(definition.spec, target=None))
-    await editing.edit(stage.database, stage.workspace, job, free, TEST)
+    await job_edits.edit(stage.database, stage.workspace, job, free, TEST)
     assert await h1.claim() == []
     assert len(await stage.claim()) == 1
 
@@ -296,7 +298,7 @@ async def test_past_its_start_deadline_a_run_is_skipped_because_its_host_was_off
     stage.clock.advance(HOUR)
     await stage.tick()
     stage.clock.advance(2 * MINUTE)
-    assert await expire(stage.database) == 1
+    assert await expire_runs(stage.database) == 1
     [(status, reason, note)] = stage.runs(job)
     assert (status, reason) == ("skipped", "host_offline")
     assert note.startswith("Host h1 has been offline since ")
@@ -308,7 +310,7 @@ async def test_with_its_host_online_the_reason_is_the_deadline(stage: Stage, h1:
     await stage.tick()
     stage.clock.advance(2 * MINUTE)
     await machine(stage.database, h1.speaker, "h1")
-    assert await expire(stage.database) == 1
+    assert await expire_runs(stage.database) == 1
     assert [row[:2] for row in stage.runs(job)] == [("skipped", "deadline")]
 
 
@@ -337,7 +339,7 @@ async def test_a_worker_elsewhere_serves_the_queues_of_its_workspace_and_nothing
     await by_hand(stage, await stage.job("mail", Manual(), queue="mail"))
     for queues, expected in ((("mail",), ["mail"]), (("*",), ["free"])):
         hello = Hello("elsewhere/1", ("python",), 4, queues=queues)
-        made = await registering.register(stage.database, h1.speaker, hello)
+        made = await remote_register.register(stage.database, h1.speaker, hello)
         offer = await remote.claim(stage.database, h1.speaker, made.worker_id, ("python",), 4)
         assert [work.job for work in offer.work] == expected
 

@@ -13,8 +13,8 @@ import pytest
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Conflict, IllegalMove, Invalid, NotFound, StaleRevision
-from foliot.domain.finding import read_query
-from foliot.domain.finding.tables import JOBS
+from foliot.domain.filters import read_query
+from foliot.domain.filters.fields import JOBS
 from foliot.domain.ids import CalendarId, JobId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.outcomes import Failed
@@ -31,8 +31,9 @@ from foliot.domain.schedule import (
     Weekly,
     Window,
 )
-from foliot.services import calendars, editing, history, job_moves, jobs, listing, moving, run_verbs
-from foliot.testing.actors import ANA, BEN, EVE
+from foliot.services.jobs import calendars, job_edits, job_search, job_status, job_status_steps, jobs
+from foliot.services.runs import history, run_control
+from foliot.testing.fixtures import ANA, BEN, EVE
 from tests.services.shop import MINUTE, Shop, definition
 
 pytestmark = pytest.mark.anyio
@@ -40,24 +41,26 @@ HOUR = timedelta(hours=1)
 BOOM = Failed(RunError("boom", "It broke."))
 
 
-async def edit(shop: Shop, job_id: JobId, wanted: Definition, expected: int | None = None) -> editing.Edited:
-    return await editing.edit(shop.database, shop.workspace, job_id, wanted, BEN, expected)
+async def edit(
+    shop: Shop, job_id: JobId, wanted: Definition, expected: int | None = None
+) -> job_edits.Edited:
+    return await job_edits.edit(shop.database, shop.workspace, job_id, wanted, BEN, expected)
 
 
-async def pause(shop: Shop, job_id: JobId, **options: Any) -> job_moves.Moved:
-    return await job_moves.pause(shop.database, shop.workspace, job_id, BEN, **options)
+async def pause(shop: Shop, job_id: JobId, **options: Any) -> job_status.Moved:
+    return await job_status.pause(shop.database, shop.workspace, job_id, BEN, **options)
 
 
-async def resume(shop: Shop, job_id: JobId, *, catch_up: bool = False) -> job_moves.Moved:
-    return await job_moves.resume(shop.database, shop.workspace, job_id, BEN, catch_up=catch_up)
+async def resume(shop: Shop, job_id: JobId, *, catch_up: bool = False) -> job_status.Moved:
+    return await job_status.resume(shop.database, shop.workspace, job_id, BEN, catch_up=catch_up)
 
 
-async def archive(shop: Shop, job_id: JobId, *, detach: bool = False) -> job_moves.Moved:
-    return await job_moves.archive(shop.database, shop.workspace, job_id, BEN, detach=detach)
+async def archive(shop: Shop, job_id: JobId, *, detach: bool = False) -> job_status.Moved:
+    return await job_status.archive(shop.database, shop.workspace, job_id, BEN, detach=detach)
 
 
 async def purge(shop: Shop, job_id: JobId, *, force: bool = False, detach: bool = False) -> int:
-    return await job_moves.purge(shop.database, shop.workspace, job_id, BEN, force=force, detach=detach)
+    return await job_status.purge(shop.database, shop.workspace, job_id, BEN, force=force, detach=detach)
 
 
 # Creating
@@ -85,7 +88,7 @@ async def test_a_job_whose_end_has_passed_is_expired_from_the_start(shop: Shop) 
 async def test_an_unchanged_definition_makes_no_revision(shop: Shop) -> None:
     job_id = await shop.job()
     shop.clock.advance(MINUTE / 2)
-    assert await edit(shop, job_id, definition()) == editing.Edited(
+    assert await edit(shop, job_id, definition()) == job_edits.Edited(
         1, JobStatus.ACTIVE, shop.clock.now() + MINUTE / 2, has_changed=False
     )
     assert shop.audited() == ["job.created"]
@@ -247,7 +250,7 @@ async def test_an_edit_beside_a_run_by_hand_does_not_move_a_chain(shop: Shop) ->
     job_id = await shop.job(chain)
     before = shop.timer("due_at", "next_at")
     shop.clock.advance(MINUTE)
-    await run_verbs.run_now(shop.database, shop.workspace, job_id, ANA)
+    await run_control.run_now(shop.database, shop.workspace, job_id, ANA)
     await edit(shop, job_id, definition(chain, name="renamed"))
     assert shop.timer("due_at", "next_at") == before
     await shop.work()
@@ -372,10 +375,10 @@ async def test_a_pause_with_an_end_is_over_by_itself(shop: Shop) -> None:
     job_id = await shop.job()
     await pause(shop, job_id, until=shop.clock.now() + HOUR)
     shop.clock.advance(HOUR - MINUTE)
-    assert await job_moves.resume_due(shop.database) == 0
+    assert await job_status.resume_due(shop.database) == 0
     shop.clock.advance(MINUTE)
-    assert await job_moves.resume_due(shop.database) == 1
-    assert await job_moves.resume_due(shop.database) == 0
+    assert await job_status.resume_due(shop.database) == 1
+    assert await job_status.resume_due(shop.database) == 0
     assert shop.status() == "active"
     assert shop.sql("SELECT skip_reason, count FROM foliot.runs") == [("paused", 60)]
 
@@ -435,9 +438,9 @@ async def test_a_pause_that_cannot_end_by_itself_stops_no_other(shop: Shop) -> N
     nobody_anchored = '{"schedule":{"every":60,"kind":"interval"},"type":"python"}'
     shop.owner.execute("UPDATE foliot.timers SET spec = %s WHERE job_id = %s", [nobody_anchored, broken])
     shop.clock.advance(MINUTE)
-    assert await job_moves.resume_due(shop.database, limit=1) == 1
-    assert await job_moves.resume_due(shop.database, limit=1) == 1
-    assert await job_moves.resume_due(shop.database, limit=1) == 0
+    assert await job_status.resume_due(shop.database, limit=1) == 1
+    assert await job_status.resume_due(shop.database, limit=1) == 1
+    assert await job_status.resume_due(shop.database, limit=1) == 0
     states = shop.sql("SELECT id, status FROM foliot.jobs")
     assert sorted(status for _, status in states) == ["active", "paused"]
     assert (sound, "active") in states
@@ -448,7 +451,7 @@ async def test_a_disabled_job_is_switched_on_by_resume(shop: Shop) -> None:
     assert (shop.status(), await shop.tick(HOUR)) == ("disabled", 0)
     await resume(shop, job_id)
     assert (shop.status(), await shop.tick(MINUTE)) == ("active", 1)
-    await job_moves.disable(shop.database, shop.workspace, job_id, BEN, reason="over")
+    await job_status.disable(shop.database, shop.workspace, job_id, BEN, reason="over")
     assert (shop.status(), await shop.tick(HOUR)) == ("disabled", 0)
 
 
@@ -476,7 +479,7 @@ async def test_an_archived_job_ends_what_stands_and_lets_run_what_runs(shop: Sho
     assert (shop.status(), shop.timer("live", "waiting", "due_at = 'infinity'")) == ("archived", (0, 0, True))
     shop.balance()
     with pytest.raises(Conflict, match="archived"):
-        await run_verbs.run_now(shop.database, shop.workspace, job_id, BEN)
+        await run_control.run_now(shop.database, shop.workspace, job_id, BEN)
     with pytest.raises(Conflict, match="archived"):
         await edit(shop, job_id, definition(name="other"))
 
@@ -495,7 +498,7 @@ async def test_a_purge_leaves_nothing_but_its_entry(shop: Shop) -> None:
 async def test_a_long_history_is_purged_in_pieces_and_nobody_sees_what_is_left(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moving, "PURGED_AT_ONCE", 2)
+    monkeypatch.setattr(job_status_steps, "PURGED_AT_ONCE", 2)
     job_id, other = await shop.job(name="long"), await shop.job(name="other")
     for _ in range(5):
         await shop.tick(MINUTE)
@@ -505,10 +508,10 @@ async def test_a_long_history_is_purged_in_pieces_and_nobody_sees_what_is_left(
     with pytest.raises(NotFound):
         await history.of_job(shop.database, shop.workspace, job_id)
     archived = read_query("status:archived,active", JOBS, shop.clock.now())
-    seen = await listing.jobs(shop.database, shop.workspace, archived)
+    seen = await job_search.jobs(shop.database, shop.workspace, archived)
     assert [each.id for each in seen.items] == [other]
     assert await shop.tick(MINUTE) == 1  # the other one's
-    while await job_moves.finish_purges(shop.database, 2):
+    while await job_status.finish_purges(shop.database, 2):
         pass
     assert shop.sql("SELECT DISTINCT job_id FROM foliot.runs") == [(other,)]
     assert shop.sql("SELECT id FROM foliot.jobs") == [(other,)]
@@ -574,14 +577,14 @@ async def test_an_edit_names_calendars_that_are_there(shop: Shop) -> None:
 
 VERBS: dict[str, Callable[[Shop, WorkspaceId, JobId], Awaitable[object]]] = {
     "get": lambda shop, ws, job: jobs.get(shop.database, ws, job),
-    "edit": lambda shop, ws, job: editing.edit(shop.database, ws, job, definition(name="x"), EVE),
-    "pause": lambda shop, ws, job: job_moves.pause(shop.database, ws, job, EVE),
-    "resume": lambda shop, ws, job: job_moves.resume(shop.database, ws, job, EVE),
-    "disable": lambda shop, ws, job: job_moves.disable(shop.database, ws, job, EVE),
-    "archive": lambda shop, ws, job: job_moves.archive(shop.database, ws, job, EVE),
-    "purge": lambda shop, ws, job: job_moves.purge(shop.database, ws, job, EVE, force=True),
-    "run": lambda shop, ws, job: run_verbs.run_now(shop.database, ws, job, EVE),
-    "skip": lambda shop, ws, job: run_verbs.skip_next(shop.database, ws, job, EVE, reason="x"),
+    "edit": lambda shop, ws, job: job_edits.edit(shop.database, ws, job, definition(name="x"), EVE),
+    "pause": lambda shop, ws, job: job_status.pause(shop.database, ws, job, EVE),
+    "resume": lambda shop, ws, job: job_status.resume(shop.database, ws, job, EVE),
+    "disable": lambda shop, ws, job: job_status.disable(shop.database, ws, job, EVE),
+    "archive": lambda shop, ws, job: job_status.archive(shop.database, ws, job, EVE),
+    "purge": lambda shop, ws, job: job_status.purge(shop.database, ws, job, EVE, force=True),
+    "run": lambda shop, ws, job: run_control.run_now(shop.database, ws, job, EVE),
+    "skip": lambda shop, ws, job: run_control.skip_next(shop.database, ws, job, EVE, reason="x"),
 }
 
 

@@ -11,11 +11,13 @@ from foliot.domain.errors import QuotaExceeded
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.quotas import Quotas
 from foliot.domain.schedule import Cron, Interval, Manual
-from foliot.services import agenda, job_moves, jobs, room, stats
-from foliot.storage import agenda as stored
+from foliot.services.identity import quota_steps
+from foliot.services.jobs import agenda, job_status, jobs
+from foliot.services.runs import statistics
+from foliot.storage.jobs import agenda as stored
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 from tests.services.given import Owner, defined, job
 
 pytestmark = pytest.mark.anyio
@@ -30,13 +32,13 @@ async def test_both_ways_to_the_agenda_tell_the_same(
     await job(database, workspace, Manual())
     await job(database, workspace, Cron("30 1 * * *"), start_at=clock.now() + timedelta(hours=3))
     paused = await job(database, workspace, Cron("0 5 * * *"))
-    await job_moves.pause(database, workspace, paused, TEST, until=clock.now() + timedelta(hours=2))
+    await job_status.pause(database, workspace, paused, TEST, until=clock.now() + timedelta(hours=2))
     through_jobs = await agenda.plans(database, workspace)
-    next_through_jobs = (await stats.workspace_stats(database, workspace)).now.next_due_at
+    next_through_jobs = (await statistics.workspace_stats(database, workspace)).now.next_due_at
     monkeypatch.setattr(stored, "LEAST", 1)
     assert await agenda.plans(database, workspace) == through_jobs
     assert len(through_jobs.items) > 5
-    assert (await stats.workspace_stats(database, workspace)).now.next_due_at == next_through_jobs
+    assert (await statistics.workspace_stats(database, workspace)).now.next_due_at == next_through_jobs
 
 
 async def test_what_runs_next_is_found_behind_many_that_start_first(
@@ -48,15 +50,15 @@ async def test_what_runs_next_is_found_behind_many_that_start_first(
         starts = clock.now() + timedelta(minutes=minutes)
         await job(database, workspace, Cron("0 0 1 6 *"), start_at=starts)
     await job(database, workspace, Interval(timedelta(hours=1)))
-    found = (await stats.workspace_stats(database, workspace)).now.next_due_at
+    found = (await statistics.workspace_stats(database, workspace)).now.next_due_at
     assert found == clock.now() + timedelta(hours=1)
 
 
 async def test_jobs_are_counted_once_in_a_while_and_the_quota_still_holds(
     database: Database, workspace: WorkspaceId, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "NEAR", 3)
-    monkeypatch.setattr(room, "WORTH_REMEMBERING", 2)
+    monkeypatch.setattr(quota_steps, "NEAR", 3)
+    monkeypatch.setattr(quota_steps, "WORTH_REMEMBERING", 2)
     by = replace(TEST, quotas=Quotas(jobs=12))
     for _ in range(12):
         await jobs.create(database, workspace, defined(Manual()), by)
@@ -68,8 +70,8 @@ async def test_jobs_are_counted_once_in_a_while_and_the_quota_still_holds(
 async def test_what_another_node_made_since_the_count_counts(
     database: Database, workspace: WorkspaceId, monkeypatch: pytest.MonkeyPatch, clock: ManualClock
 ) -> None:
-    monkeypatch.setattr(room, "NEAR", 2)
-    monkeypatch.setattr(room, "WORTH_REMEMBERING", 4)
+    monkeypatch.setattr(quota_steps, "NEAR", 2)
+    monkeypatch.setattr(quota_steps, "WORTH_REMEMBERING", 4)
     by = replace(TEST, quotas=Quotas(jobs=14))
     for _ in range(6):
         await jobs.create(database, workspace, defined(Manual()), by)

@@ -9,8 +9,8 @@ import pytest
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId
 from foliot.domain.schedule import Interval
-from foliot.services.limits import list_limits, recount, set_limit
-from foliot.testing.actors import TEST
+from foliot.services.workers.limits import list_limits, recount, set_limit
+from foliot.testing.fixtures import TEST
 from tests.services.staging import BROKE, Stage
 
 pytestmark = pytest.mark.anyio

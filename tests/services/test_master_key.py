@@ -9,13 +9,13 @@ import pytest
 
 from foliot.domain.errors import Conflict, Unavailable
 from foliot.domain.ids import WorkspaceId
-from foliot.services import master_key, secrets, setup, workspaces
-from foliot.services.referring import Resolved, resolve
-from foliot.services.vault import Given, MasterKey, Sealed, Vault
-from foliot.storage import secrets as rows
+from foliot.services.identity import installation, workspaces
+from foliot.services.secrets import master_key, secrets
+from foliot.services.secrets.reference_steps import Resolved, resolve
+from foliot.services.secrets.vault import Given, MasterKey, Sealed, Vault
+from foliot.storage.content import secrets as rows
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
-from foliot.testing.keys import InMemory, a_vault
+from foliot.testing.fixtures import TEST, InMemoryKeys, a_vault
 from tests.services.given import Owner
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +38,7 @@ async def many(database: Database, vault: Vault, workspace: WorkspaceId, count: 
 async def test_the_first_start_makes_a_key_and_later_ones_know_it(
     database: Database, workspace: WorkspaceId, owner: Owner
 ) -> None:
-    shared = InMemory()
+    shared = InMemoryKeys()
     first = await master_key.begin(database, Vault(shared), makes=True)
     assert first.opens
     assert first.present == shared.keys[0].id
@@ -53,7 +53,7 @@ async def test_the_first_start_makes_a_key_and_later_ones_know_it(
 async def test_where_no_key_is_made_at_the_start_the_first_secret_makes_it(
     database: Database, workspace: WorkspaceId
 ) -> None:
-    vault = Vault(InMemory())
+    vault = Vault(InMemoryKeys())
     assert (await master_key.begin(database, vault, makes=False)).present is None
     await secrets.create(database, vault, workspace, "crm", "value", TEST)
     assert vault.present is not None
@@ -62,7 +62,7 @@ async def test_where_no_key_is_made_at_the_start_the_first_secret_makes_it(
 
 async def test_a_second_node_makes_no_key_of_its_own(database: Database, workspace: WorkspaceId) -> None:
     await master_key.begin(database, a_vault(OLD), makes=True)
-    elsewhere = InMemory()
+    elsewhere = InMemoryKeys()
     assert not (await master_key.begin(database, Vault(elsewhere), makes=True)).opens
     assert elsewhere.keys == []
     with pytest.raises(Unavailable):
@@ -80,7 +80,7 @@ async def test_a_wrong_key_is_told_with_the_names_it_cannot_read_and_seals_nothi
     told = {record.message: vars(record) for record in caplog.records}
     assert told["master_key.wrong"]["advice"] == master_key.GIVE_IT
     assert told["secrets.unreadable"]["names"] == ["default/s000", "default/s001"]
-    assert not master_key.opens_canary(wrong, await setup.state(database))
+    assert not master_key.opens_canary(wrong, await installation.state(database))
     with pytest.raises(Unavailable, match="do not open"):
         await secrets.create(database, wrong, workspace, "crm", "value", TEST)
     with pytest.raises(Conflict, match="do not open"):
@@ -94,7 +94,7 @@ async def test_a_forged_canary_opens_nothing(
     vault = a_vault(OLD)
     await master_key.begin(database, vault, makes=True)
     owner.execute("UPDATE foliot.installation SET id = gen_random_uuid()")
-    assert not master_key.opens_canary(vault, await setup.state(database))
+    assert not master_key.opens_canary(vault, await installation.state(database))
 
 
 async def test_rotation_seals_everything_of_every_workspace_anew_and_versions_stay(
@@ -161,7 +161,7 @@ async def test_a_long_rotation_comes_in_several_calls(
 async def test_a_new_key_is_made_kept_and_used_by_other_processes_at_once(
     database: Database, workspace: WorkspaceId
 ) -> None:
-    shared = InMemory(OLD)
+    shared = InMemoryKeys(OLD)
     node, worker = Vault(shared), Vault(shared)
     [name] = await many(database, node, workspace, 1)
     done = await master_key.rotate(database, node, TEST, new_key=True)
@@ -201,7 +201,7 @@ async def test_what_is_damaged_is_left_as_it_is_and_keeps_nobody_from_the_rest(
 async def test_what_was_sealed_for_a_secret_is_no_canary(database: Database, workspace: WorkspaceId) -> None:
     vault = a_vault(OLD)
     await master_key.begin(database, vault, makes=True)
-    state = await setup.state(database)
+    state = await installation.state(database)
     assert state.canary is not None
     sealed = Sealed(OLD.id, state.canary)
     with pytest.raises(Exception, match=OLD.id):

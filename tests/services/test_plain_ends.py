@@ -13,12 +13,12 @@ from foliot.domain.outcomes import Failed, Outcome, Succeeded
 from foliot.domain.policy import Backoff, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval, IntervalMode, Once, Schedule
-from foliot.services import report as reporting
-from foliot.services import run_verbs
-from foliot.services.report import Report, report
-from foliot.storage.definitions import spec_text
-from foliot.storage.leases import Claimed
-from foliot.testing.actors import BEN
+from foliot.services.runs import run_control
+from foliot.services.settlement import report as reporting
+from foliot.services.settlement.report import Report, report
+from foliot.storage.jobs.definitions import spec_text
+from foliot.storage.queue.leases import Claimed
+from foliot.testing.fixtures import BEN
 from tests.services.shop import MINUTE, Shop
 
 pytestmark = pytest.mark.anyio
@@ -75,7 +75,7 @@ async def test_a_plain_success_leaves_what_a_decided_one_leaves(
     assert await report(shop.database, [done(shop, runs[jobs[0]])])
     assert decided == []
     with monkeypatch.context() as patched:
-        patched.setattr("foliot.services.report.leases.succeed", _nothing)
+        patched.setattr("foliot.services.settlement.report.leases.succeed", _nothing)
         assert await report(shop.database, [done(shop, runs[jobs[1]])])
     assert len(decided) == 1
     assert everything(shop, jobs[0]) == everything(shop, jobs[1])
@@ -132,7 +132,7 @@ async def test_what_was_said_of_a_run_stays_though_it_succeeds(shop: Shop, decid
     await shop.job()
     await shop.tick(MINUTE)
     [run] = await shop.claim()
-    await run_verbs.cancel_run(shop.database, shop.workspace, run.run_id, BEN, reason="wrong file")
+    await run_control.cancel_run(shop.database, shop.workspace, run.run_id, BEN, reason="wrong file")
     assert await report(shop.database, [done(shop, run)])
     assert decided == []
     assert shop.sql("SELECT status, note FROM foliot.runs") == [("succeeded", "wrong file")]

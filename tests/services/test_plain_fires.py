@@ -11,9 +11,9 @@ import pytest
 from foliot.domain.ids import JobId
 from foliot.domain.policy import Limits, Overlap, OverlapRule
 from foliot.domain.schedule import ZONE_DATA_VERSION, Cron, Interval, Once, Schedule
-from foliot.services.tick import _tick, tick
-from foliot.storage import due
-from foliot.storage.fires import PlannedTwice
+from foliot.services.scheduling.tick import _tick, tick
+from foliot.storage.timers import due
+from foliot.storage.timers.fires import AlreadyRecordedError
 from foliot.storage.tx import Role
 from tests.services.shop import MINUTE, Shop
 
@@ -82,7 +82,7 @@ async def test_a_plain_fire_of_a_recorded_time_records_nothing(shop: Shop) -> No
         "UPDATE foliot.timers SET live = 0, live_run_id = NULL, cursor_at = %s, due_at = %s RETURNING job_id",
         *before,
     )
-    with pytest.raises(PlannedTwice):
+    with pytest.raises(AlreadyRecordedError):
         await _tick(shop.database, 10)
     assert (await tick(shop.database)).recorded == 0
     assert shop.sql("SELECT count(*) FROM foliot.runs") == [(1,)]

@@ -11,11 +11,11 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from foliot.domain.finding import read_query
-from foliot.domain.finding.tables import RUNS
+from foliot.domain.filters import read_query
+from foliot.domain.filters.fields import RUNS
 from foliot.domain.ids import JobId, RunId, WorkspaceId
-from foliot.storage.looking import Bookmark, Walk, Wanted, walk_of_job, walk_of_workspace
 from foliot.storage.queries import Query, sql
+from foliot.storage.runs.run_search import Bookmark, Walk, Wanted, walk_of_job, walk_of_workspace
 from foliot.testing.clock import NOON
 from foliot.testing.database import Databases
 from tests.services.given import Owner

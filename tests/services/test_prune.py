@@ -21,11 +21,11 @@ from foliot.domain.policy import (
     may_prune,
 )
 from foliot.domain.run import RunError
-from foliot.services.prune import Pruned, prune
-from foliot.services.repair import repair_runs, repair_timers
-from foliot.services.stats import job_stats, roll_up
-from foliot.services.tick import tick
-from foliot.storage.leases import Claimed
+from foliot.services.runs.retention import Pruned, prune
+from foliot.services.runs.statistics import job_stats, roll_up
+from foliot.services.scheduling.repair import repair_runs, repair_timers
+from foliot.services.scheduling.tick import tick
+from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.given import HOURLY, SUCCEEDED, Owner, claimed, done, job, ticked

@@ -14,9 +14,9 @@ from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.policy import Overlap, OverlapRule
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Once, Otherwise, Window
-from foliot.services import history
-from foliot.services.repair import Repaired, repair_runs, repair_timers
-from foliot.services.tick import tick
+from foliot.services.runs import history
+from foliot.services.scheduling.repair import Repaired, repair_runs, repair_timers
+from foliot.services.scheduling.tick import tick
 from foliot.storage.patience import Patience
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock

@@ -12,12 +12,14 @@ from foliot.domain.definition import Definition, Spec
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.schedule import Cron, Interval
-from foliot.services import jobs, restoring, setup
-from foliot.services.tick import tick
+from foliot.services.identity import installation
+from foliot.services.jobs import jobs
+from foliot.services.scheduling import after_restore
+from foliot.services.scheduling.tick import tick
 from foliot.storage.installation import MissedChoice
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 
 pytestmark = pytest.mark.anyio
 RUNS = "SELECT status, skip_reason, count FROM foliot.runs ORDER BY number"
@@ -28,7 +30,7 @@ async def held(database: Database, clock: ManualClock, workspace: WorkspaceId) -
     """An hourly job in a database that was restored a week later."""
     await jobs.create(database, workspace, Definition("hourly", Spec(Cron("0 * * * *"), "python")), TEST)
     clock.advance(timedelta(days=7, minutes=10))
-    await setup.hold_after_restore(database, "restored from monday.dump")
+    await installation.hold_after_restore(database, "restored from monday.dump")
     return database
 
 
@@ -40,7 +42,7 @@ async def test_nothing_fires_while_it_is_held(held: Database, owner: psycopg.Con
 async def test_skip_records_what_went_by_and_runs_none_of_it(
     held: Database, owner: psycopg.Connection[Any]
 ) -> None:
-    await restoring.release(held, MissedChoice.SKIP)
+    await after_restore.release(held, MissedChoice.SKIP)
     assert owner.execute(RUNS).fetchall() == [("skipped", "operator", 168)]
     assert (await tick(held)).looked_at == 0
 
@@ -48,7 +50,7 @@ async def test_skip_records_what_went_by_and_runs_none_of_it(
 async def test_catch_up_leaves_it_to_the_misfire_policy(
     held: Database, owner: psycopg.Connection[Any]
 ) -> None:
-    await restoring.release(held, MissedChoice.CATCH_UP)
+    await after_restore.release(held, MissedChoice.CATCH_UP)
     await tick(held)
     assert owner.execute(RUNS).fetchall() == [("skipped", "misfire", 167), (None, None, None)]
 
@@ -60,7 +62,7 @@ async def test_there_is_nothing_to_release_where_nothing_is_held(
         database, workspace, Definition("beat", Spec(Interval(timedelta(minutes=1)), "python")), TEST
     )
     with pytest.raises(Conflict):
-        await restoring.release(database, MissedChoice.SKIP)
+        await after_restore.release(database, MissedChoice.SKIP)
 
 
 async def test_a_job_that_cannot_be_read_keeps_no_other_from_being_released(
@@ -70,7 +72,7 @@ async def test_a_job_that_cannot_be_read_keeps_no_other_from_being_released(
     bad_id = (await jobs.create(held, workspace, bad, TEST)).id
     clock.advance(timedelta(hours=2))
     owner.execute("UPDATE foliot.timers SET spec = '{}' WHERE job_id = %s", (bad_id,))
-    await restoring.release(held, MissedChoice.SKIP)
+    await after_restore.release(held, MissedChoice.SKIP)
     assert sorted(owner.execute("SELECT skip_reason, count FROM foliot.runs").fetchall()) == [
         ("operator", 170),
         ("scheduler_error", None),
@@ -81,12 +83,12 @@ async def test_a_job_that_cannot_be_read_keeps_no_other_from_being_released(
 async def test_a_time_that_has_its_record_already_is_skipped_without_another(
     held: Database, clock: ManualClock, owner: psycopg.Connection[Any]
 ) -> None:
-    await restoring.release(held, MissedChoice.SKIP)
+    await after_restore.release(held, MissedChoice.SKIP)
     owner.execute(
         "UPDATE foliot.timers SET cursor_at = cursor_at - interval '7 days', due_at = %s", (clock.now(),)
     )
-    await setup.hold_after_restore(held, "restored once more")
-    await restoring.release(held, MissedChoice.SKIP)
+    await installation.hold_after_restore(held, "restored once more")
+    await after_restore.release(held, MissedChoice.SKIP)
     assert owner.execute(RUNS).fetchall() == [("skipped", "operator", 168)]
     assert (await tick(held)).looked_at == 0
 
@@ -101,5 +103,5 @@ async def test_nothing_is_released_where_a_skip_cannot_be_recorded(
         "CREATE TRIGGER refuse BEFORE INSERT ON foliot.runs FOR EACH ROW EXECUTE FUNCTION foliot.refuse()"
     )
     with pytest.raises(psycopg.errors.RaiseException):
-        await restoring.release(held, MissedChoice.SKIP)
+        await after_restore.release(held, MissedChoice.SKIP)
     assert owner.execute("SELECT held_at IS NULL FROM foliot.installation").fetchall() == [(False,)]

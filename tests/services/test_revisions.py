@@ -12,12 +12,12 @@ from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Conflict, Invalid, NotFound, StaleRevision
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, CalendarKind, Cron, Manual, Weekly
-from foliot.services import calendars, jobs, revisions
-from foliot.services.dependencies import set_edges
-from foliot.services.editing import edit
-from foliot.services.explain import explain_instant
-from foliot.services.job_moves import archive, purge
-from foliot.testing.actors import ANA, BEN, EVE
+from foliot.services.jobs import calendars, jobs, revisions
+from foliot.services.jobs.dependency_steps import set_edges
+from foliot.services.jobs.job_edits import edit
+from foliot.services.jobs.job_status import archive, purge
+from foliot.services.runs.explain import explain_instant
+from foliot.testing.fixtures import ANA, BEN, EVE
 from tests.services.shop import Shop, definition
 
 pytestmark = pytest.mark.anyio

@@ -16,10 +16,11 @@ from foliot.domain.outcomes import Cancelled, Failed, Succeeded
 from foliot.domain.policy import Backoff, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Manual, Once, Otherwise, Window
-from foliot.services import backfill as backfilling
-from foliot.services import job_moves, run_verbs
-from foliot.services.run_verbs import Cancelling
-from foliot.testing.actors import BEN, EVE
+from foliot.services.jobs import job_status
+from foliot.services.runs import backfill as backfilling
+from foliot.services.runs import run_control
+from foliot.services.runs.run_control import Cancelling
+from foliot.testing.fixtures import BEN, EVE
 from tests.services.shop import MINUTE, Shop
 
 pytestmark = pytest.mark.anyio
@@ -28,15 +29,15 @@ BOOM = Failed(RunError("boom", "It broke."))
 
 
 async def run_now(shop: Shop, job_id: JobId, **options: Any) -> RunId:
-    return await run_verbs.run_now(shop.database, shop.workspace, job_id, BEN, **options)
+    return await run_control.run_now(shop.database, shop.workspace, job_id, BEN, **options)
 
 
 async def cancel(shop: Shop, run_id: RunId) -> Cancelling:
-    return await run_verbs.cancel_run(shop.database, shop.workspace, run_id, BEN)
+    return await run_control.cancel_run(shop.database, shop.workspace, run_id, BEN)
 
 
 async def retry(shop: Shop, run_id: RunId, **options: Any) -> RunId:
-    return await run_verbs.retry_run(shop.database, shop.workspace, run_id, BEN, **options)
+    return await run_control.retry_run(shop.database, shop.workspace, run_id, BEN, **options)
 
 
 async def backfill(
@@ -81,7 +82,7 @@ async def test_a_run_by_hand_is_done_whatever_the_job_is_doing(shop: Shop, statu
         await shop.tick(MINUTE)
         await shop.work()
     if status in ("paused", "disabled"):
-        stop = job_moves.pause if status == "paused" else job_moves.disable
+        stop = job_status.pause if status == "paused" else job_status.disable
         await stop(shop.database, shop.workspace, job_id, BEN)
     assert shop.status() == status
     run_id = await run_now(shop, job_id)
@@ -93,7 +94,7 @@ async def test_a_run_by_hand_is_done_whatever_the_job_is_doing(shop: Shop, statu
 async def test_a_run_by_hand_asked_for_in_a_pause_goes_before_the_held_ones(shop: Shop) -> None:
     job_id = await shop.job(rule="queue")
     await shop.tick(MINUTE)
-    await job_moves.pause(shop.database, shop.workspace, job_id, BEN)
+    await job_status.pause(shop.database, shop.workspace, job_id, BEN)
     run_id = await run_now(shop, job_id)
     assert await shop.work() == [run_id]
     assert shop.runs() == [("schedule", "waiting", None), ("manual", "succeeded", None)]
@@ -201,9 +202,9 @@ async def test_an_open_run_is_not_repeated(shop: Shop) -> None:
 
 async def test_a_gap_is_not_one_run_to_repeat(shop: Shop) -> None:
     job_id = await shop.job()
-    await job_moves.pause(shop.database, shop.workspace, job_id, BEN)
+    await job_status.pause(shop.database, shop.workspace, job_id, BEN)
     shop.clock.advance(HOUR)
-    await job_moves.resume(shop.database, shop.workspace, job_id, BEN)
+    await job_status.resume(shop.database, shop.workspace, job_id, BEN)
     [(gap,)] = shop.sql("SELECT id FROM foliot.runs")
     with pytest.raises(Conflict, match="several planned times"):
         await retry(shop, gap)
@@ -214,7 +215,7 @@ async def test_a_gap_is_not_one_run_to_repeat(shop: Shop) -> None:
 
 async def test_the_next_planned_time_is_skipped_once_with_its_reason(shop: Shop) -> None:
     job_id = await shop.job()
-    skipped = await run_verbs.skip_next(shop.database, shop.workspace, job_id, BEN, reason="holiday")
+    skipped = await run_control.skip_next(shop.database, shop.workspace, job_id, BEN, reason="holiday")
     assert skipped.planned_at == shop.clock.now() + MINUTE
     await shop.tick(MINUTE)
     await shop.tick(MINUTE)
@@ -224,18 +225,18 @@ async def test_the_next_planned_time_is_skipped_once_with_its_reason(shop: Shop)
 
 async def test_a_skip_can_be_taken_back_until_it_has_happened(shop: Shop) -> None:
     job_id = await shop.job()
-    await run_verbs.skip_next(shop.database, shop.workspace, job_id, BEN, reason="holiday")
-    await run_verbs.undo_skip_next(shop.database, shop.workspace, job_id, BEN)
+    await run_control.skip_next(shop.database, shop.workspace, job_id, BEN, reason="holiday")
+    await run_control.undo_skip_next(shop.database, shop.workspace, job_id, BEN)
     await shop.tick(MINUTE)
     assert shop.runs() == [("schedule", "ready", None)]
     with pytest.raises(Conflict):
-        await run_verbs.undo_skip_next(shop.database, shop.workspace, job_id, BEN)
+        await run_control.undo_skip_next(shop.database, shop.workspace, job_id, BEN)
 
 
 async def test_there_is_no_next_time_to_skip_for_a_job_without_times(shop: Shop) -> None:
     job_id = await shop.job(Manual())
     with pytest.raises(Conflict, match="Nothing is planned"):
-        await run_verbs.skip_next(shop.database, shop.workspace, job_id, BEN, reason="holiday")
+        await run_control.skip_next(shop.database, shop.workspace, job_id, BEN, reason="holiday")
 
 
 # Backfill
@@ -277,9 +278,9 @@ async def test_a_backfill_leaves_alone_what_the_schedule_recorded(shop: Shop) ->
 async def test_skipped_times_are_backfilled_once(shop: Shop) -> None:
     job_id = await shop.job(Cron("* * * * *"))
     start = shop.clock.now()
-    await job_moves.pause(shop.database, shop.workspace, job_id, BEN)
+    await job_status.pause(shop.database, shop.workspace, job_id, BEN)
     shop.clock.advance(5 * MINUTE)
-    await job_moves.resume(shop.database, shop.workspace, job_id, BEN)
+    await job_status.resume(shop.database, shop.workspace, job_id, BEN)
     end = shop.clock.advance(MINUTE / 2)
     assert (await backfill(shop, job_id, start, end)).count == 1  # the instant of creation itself
     assert (await backfill(shop, job_id, start, end, skipped=True)).count == 5
@@ -413,8 +414,8 @@ async def test_a_schedule_finds_a_run_by_hand_live(shop: Shop) -> None:
 # Other workspaces
 
 VERBS: dict[str, Callable[[Shop, WorkspaceId, RunId], Awaitable[object]]] = {
-    "cancel": lambda shop, ws, run: run_verbs.cancel_run(shop.database, ws, run, EVE),
-    "retry": lambda shop, ws, run: run_verbs.retry_run(shop.database, ws, run, EVE),
+    "cancel": lambda shop, ws, run: run_control.cancel_run(shop.database, ws, run, EVE),
+    "retry": lambda shop, ws, run: run_control.retry_run(shop.database, ws, run, EVE),
 }
 
 

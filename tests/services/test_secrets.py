@@ -16,15 +16,16 @@ from foliot.domain.ids import JobId, PrincipalId, SecretId, WorkspaceId
 from foliot.domain.quotas import Quotas
 from foliot.domain.schedule import Interval
 from foliot.domain.target import Target, TargetKind
-from foliot.services import editing, jobs, secrets, workspaces
-from foliot.services.claim import Claimer, Turns
-from foliot.services.vault import Vault
-from foliot.services.work import Work, claim_work
-from foliot.storage import keys
+from foliot.services.identity import workspaces
+from foliot.services.jobs import job_edits, jobs
+from foliot.services.secrets import secrets
+from foliot.services.secrets.vault import Vault
+from foliot.services.workers.assignments import Work, claim_work
+from foliot.services.workers.claim import Claimer, Turns
+from foliot.storage.identity import keys
 from foliot.storage.tx import Database, Role
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
-from foliot.testing.keys import a_vault
+from foliot.testing.fixtures import TEST, a_vault
 from tests.services.given import WORKER, Owner, ticked
 
 pytestmark = pytest.mark.anyio
@@ -224,7 +225,7 @@ async def test_a_job_that_names_what_is_not_there_is_refused_with_its_place_and_
     ]
     made = (await jobs.create(database, workspace, naming("crm-token"), TEST)).id
     with pytest.raises(Invalid):
-        await editing.edit(database, workspace, made, naming("one"), TEST)
+        await job_edits.edit(database, workspace, made, naming("one"), TEST)
 
 
 async def test_another_workspaces_secret_is_not_there(
@@ -254,7 +255,7 @@ async def test_a_secret_in_use_is_deleted_only_by_force_and_its_users_are_named(
     await secrets.delete(database, workspace, secret_id, TEST, force=True)
     again = await kept(database, vault, workspace, "crm")
     assert (await secrets.get(database, workspace, again)).users == 1
-    await editing.edit(database, workspace, made, naming(), TEST)
+    await job_edits.edit(database, workspace, made, naming(), TEST)
     assert (await secrets.get(database, workspace, again)).users == 0
     await secrets.delete(database, workspace, again, TEST)
 
@@ -265,9 +266,9 @@ async def test_a_job_keeps_its_name_for_a_secret_that_is_gone_while_other_things
     secret_id = await kept(database, vault, workspace, "crm")
     made = (await jobs.create(database, workspace, naming("crm"), TEST)).id
     await secrets.delete(database, workspace, secret_id, TEST, force=True)
-    await editing.edit(database, workspace, made, naming("crm", name="renamed"), TEST)
+    await job_edits.edit(database, workspace, made, naming("crm", name="renamed"), TEST)
     with pytest.raises(Invalid):
-        await editing.edit(database, workspace, made, naming("crm", "crm", "other"), TEST)
+        await job_edits.edit(database, workspace, made, naming("crm", "crm", "other"), TEST)
 
 
 async def an_agent(database: Database, workspace: WorkspaceId, name: str) -> PrincipalId:
@@ -294,13 +295,13 @@ async def test_an_agent_uses_what_it_was_given_and_finds_nothing_else(
     with pytest.raises(NotFound):
         await secrets.get(database, workspace, secret_id, stranger)
     await secrets.give(database, workspace, secret_id, [stranger], TEST)
-    await editing.edit(
+    await job_edits.edit(
         database, workspace, made, naming("crm", name="renamed", owner_id=agent), me, only_owner=agent
     )
     elsewhere = naming("crm", owner_id=agent)
     elsewhere = replace(elsewhere, config={**elsewhere.config, "url": "https://elsewhere.test"})
     with pytest.raises(Invalid):
-        await editing.edit(database, workspace, made, elsewhere, me, only_owner=agent)
+        await job_edits.edit(database, workspace, made, elsewhere, me, only_owner=agent)
 
 
 @pytest.mark.parametrize(
@@ -321,9 +322,9 @@ async def test_a_job_that_goes_elsewhere_with_its_secrets_is_asked_about_them_ag
     made = (await jobs.create(database, workspace, named, TEST)).id  # by somebody who may
     elsewhere = replace(named, spec=replace(named.spec, **moved))
     with pytest.raises(Invalid, match="There is no secret"):
-        await editing.edit(database, workspace, made, elsewhere, me, only_owner=agent)
-    await editing.edit(database, workspace, made, replace(named, name="renamed"), me, only_owner=agent)
-    await editing.edit(database, workspace, made, elsewhere, TEST)
+        await job_edits.edit(database, workspace, made, elsewhere, me, only_owner=agent)
+    await job_edits.edit(database, workspace, made, replace(named, name="renamed"), me, only_owner=agent)
+    await job_edits.edit(database, workspace, made, elsewhere, TEST)
 
 
 async def test_a_workspace_has_as_many_secrets_as_its_quota_allows(

@@ -9,7 +9,7 @@ from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.policy import Backoff, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Manual
-from foliot.services.report import Report, report
+from foliot.services.settlement.report import Report, report
 from tests.services.shop import MINUTE, Shop
 
 pytestmark = pytest.mark.anyio

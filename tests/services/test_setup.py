@@ -12,7 +12,7 @@ import pytest
 from foliot.domain.access import ApiKey, MemberRole, PrincipalKind
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import WorkspaceId
-from foliot.services import setup
+from foliot.services.identity import installation
 from foliot.storage.installation import MissedChoice
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
@@ -21,8 +21,8 @@ Owner = psycopg.Connection[Any]
 STRANGER = ApiKey.make(bytes(31)).secret
 
 
-async def start(database: Database) -> setup.NewKey:
-    made = await setup.first_start(database, tzdata_version="2026.6")
+async def start(database: Database) -> installation.NewKey:
+    made = await installation.first_start(database, tzdata_version="2026.6")
     assert made is not None
     return made
 
@@ -31,7 +31,7 @@ async def test_the_first_start_makes_a_workspace_and_an_administrator(
     database: Database, owner: Owner, clock: ManualClock
 ) -> None:
     first = await start(database)
-    holder = await setup.key_lookup(database, first.secret)
+    holder = await installation.key_lookup(database, first.secret)
     assert holder is not None
     assert holder.principal.is_system
     assert (holder.principal.kind, holder.principal.role) == (PrincipalKind.SYSTEM, MemberRole.ADMIN)
@@ -39,15 +39,15 @@ async def test_the_first_start_makes_a_workspace_and_an_administrator(
     assert owner.execute("SELECT slug, created_at FROM foliot.workspaces").fetchall() == [
         ("default", clock.now())
     ]
-    assert (await setup.state(database)).tzdata_version == "2026.6"
+    assert (await installation.state(database)).tzdata_version == "2026.6"
     assert owner.execute("SELECT action, actor FROM foliot.audit").fetchall() == [("key.created", "operator")]
 
 
 async def test_a_second_start_makes_nothing(database: Database, owner: Owner) -> None:
     await start(database)
-    assert await setup.first_start(database, tzdata_version="2027.1") is None
+    assert await installation.first_start(database, tzdata_version="2027.1") is None
     assert owner.execute("SELECT count(*) FROM foliot.api_keys").fetchone() == (1,)
-    assert (await setup.state(database)).tzdata_version == "2026.6"
+    assert (await installation.state(database)).tzdata_version == "2026.6"
 
 
 async def test_a_first_start_that_cannot_keep_the_key_leaves_nothing_behind(
@@ -57,10 +57,10 @@ async def test_a_first_start_that_cannot_keep_the_key_leaves_nothing_behind(
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        await setup.first_start(database, tzdata_version="2026.6", keep=full)
+        await installation.first_start(database, tzdata_version="2026.6", keep=full)
     assert owner.execute("SELECT count(*) FROM foliot.principals").fetchone() == (0,)
     kept: list[str] = []
-    made = await setup.first_start(database, tzdata_version="2026.6", keep=kept.append)
+    made = await installation.first_start(database, tzdata_version="2026.6", keep=kept.append)
     assert made is not None
     assert kept == [made.secret]
 
@@ -79,11 +79,11 @@ async def test_the_database_holds_no_usable_key(database: Database, owner: Owner
 
 async def test_a_lost_key_is_replaced_and_the_old_one_goes_on(database: Database) -> None:
     first = await start(database)
-    second = await setup.create_admin_key(database)
-    other = await setup.create_admin_key(database, "night shift")
+    second = await installation.create_admin_key(database)
+    other = await installation.create_admin_key(database, "night shift")
     assert second.principal_id == first.principal_id != other.principal_id
     for key in (first, second, other):
-        assert await setup.key_lookup(database, key.secret)
+        assert await installation.key_lookup(database, key.secret)
 
 
 async def test_an_administrator_switched_off_comes_back_with_a_new_key(
@@ -91,8 +91,8 @@ async def test_an_administrator_switched_off_comes_back_with_a_new_key(
 ) -> None:
     first = await start(database)
     owner.execute("UPDATE foliot.principals SET active = false")
-    assert await setup.key_lookup(database, first.secret) is None
-    assert await setup.key_lookup(database, (await setup.create_admin_key(database)).secret)
+    assert await installation.key_lookup(database, first.secret) is None
+    assert await installation.key_lookup(database, (await installation.create_admin_key(database)).secret)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ async def test_an_administrator_switched_off_comes_back_with_a_new_key(
 )
 async def test_what_is_not_a_known_key_finds_nobody(database: Database, presented: str) -> None:
     await start(database)
-    assert await setup.key_lookup(database, presented) is None
+    assert await installation.key_lookup(database, presented) is None
 
 
 async def test_a_revoked_or_expired_key_finds_nobody(
@@ -108,11 +108,11 @@ async def test_a_revoked_or_expired_key_finds_nobody(
 ) -> None:
     first = await start(database)
     owner.execute("UPDATE foliot.api_keys SET expires_at = %s", [clock.now() + timedelta(hours=1)])
-    assert await setup.key_lookup(database, first.secret)
+    assert await installation.key_lookup(database, first.secret)
     clock.advance(timedelta(hours=1))
-    assert await setup.key_lookup(database, first.secret) is None
+    assert await installation.key_lookup(database, first.secret) is None
     owner.execute("UPDATE foliot.api_keys SET expires_at = NULL, revoked_at = %s", [clock.now()])
-    assert await setup.key_lookup(database, first.secret) is None
+    assert await installation.key_lookup(database, first.secret) is None
 
 
 async def test_a_key_of_an_archived_workspace_finds_nobody(
@@ -132,7 +132,7 @@ async def test_a_key_of_an_archived_workspace_finds_nobody(
         " VALUES (%s, %s, %s, 'k', %s, %s, '{worker}', %s)",
         [workspace, uuid4(), principal, key.prefix, key.hash, clock.now()],
     )
-    holder = await setup.key_lookup(database, key.secret)
+    holder = await installation.key_lookup(database, key.secret)
     assert holder is not None
     assert (holder.principal.workspace_id, holder.principal.name, holder.scopes) == (
         workspace,
@@ -140,7 +140,7 @@ async def test_a_key_of_an_archived_workspace_finds_nobody(
         frozenset({"worker"}),
     )
     owner.execute("UPDATE foliot.workspaces SET archived_at = %s", [clock.now()])
-    assert await setup.key_lookup(database, key.secret) is None
+    assert await installation.key_lookup(database, key.secret) is None
 
 
 async def test_the_last_use_is_noted_at_most_once_a_minute(
@@ -149,7 +149,7 @@ async def test_the_last_use_is_noted_at_most_once_a_minute(
     first, noted = await start(database), []
     for pause in (0, 30, 40):
         clock.advance(timedelta(seconds=pause))
-        await setup.key_lookup(database, first.secret)
+        await installation.key_lookup(database, first.secret)
         noted.append(owner.execute("SELECT last_used_at FROM foliot.api_keys").fetchone())
     assert noted[0] == noted[1] == (clock.now() - timedelta(seconds=70),)
     assert noted[2] == (clock.now(),)
@@ -159,16 +159,16 @@ async def test_the_last_use_is_noted_at_most_once_a_minute(
 async def test_a_restored_installation_is_held_until_someone_chooses(
     database: Database, owner: Owner, clock: ManualClock, choice: MissedChoice
 ) -> None:
-    await setup.hold_after_restore(database, "restored from a dump of 2027-01-01")
-    held = await setup.state(database)
+    await installation.hold_after_restore(database, "restored from a dump of 2027-01-01")
+    held = await installation.state(database)
     assert held.is_held
     assert (held.held_at, held.held_reason, held.missed_choice) == (
         clock.now(),
         "restored from a dump of 2027-01-01",
         None,
     )
-    await setup.release_hold(database, choice)
-    free = await setup.state(database)
+    await installation.release_hold(database, choice)
+    free = await installation.state(database)
     assert (free.is_held, free.held_reason, free.missed_choice) == (False, None, choice)
     actions = owner.execute("SELECT action FROM foliot.audit ORDER BY id").fetchall()
     assert sorted(actions) == [("installation.held",), ("installation.released",)]
@@ -176,4 +176,4 @@ async def test_a_restored_installation_is_held_until_someone_chooses(
 
 async def test_nothing_held_cannot_be_released(database: Database) -> None:
     with pytest.raises(Conflict, match="Nothing is held"):
-        await setup.release_hold(database, MissedChoice.SKIP)
+        await installation.release_hold(database, MissedChoice.SKIP)

@@ -14,9 +14,9 @@ from foliot.domain.lifecycle import RunStatus
 from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Backoff, Misfire, MisfireRule, Overlap, OverlapRule, Retry
 from foliot.domain.run import RunError
-from foliot.services.job_moves import purge
-from foliot.services.stats import job_stats, roll_up, workspace_stats
-from foliot.storage.statistics import Percentiles
+from foliot.services.jobs.job_status import purge
+from foliot.services.runs.statistics import job_stats, roll_up, workspace_stats
+from foliot.storage.runs.statistics import Percentiles
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.given import HOURLY, Owner, claimed, done, job, ticked

@@ -7,17 +7,20 @@ from dataclasses import replace
 import pytest
 
 from foliot.domain.definition import Definition, Spec
-from foliot.domain.dependencies import Edge, Mode
+from foliot.domain.dependencies import Edge, EdgeMode
 from foliot.domain.ids import JobId
 from foliot.domain.outcomes import Failed, HandedBack, Lost, Outcome, TimedOut
 from foliot.domain.policy import Breaker, BreakerAction, Retry
 from foliot.domain.run import RunError, Trigger
 from foliot.domain.schedule import Interval, Manual
-from foliot.services import freezes, job_moves, jobs, limits, run_verbs
-from foliot.services.freezes import NewFreeze
-from foliot.services.report import Report, report
-from foliot.services.tending import tend
-from foliot.testing.actors import ANA, BEN
+from foliot.services.jobs import job_status, jobs
+from foliot.services.runs import run_control
+from foliot.services.scheduling import freezes
+from foliot.services.scheduling.freezes import NewFreeze
+from foliot.services.settlement.report import Report, report
+from foliot.services.settlement.waiting_runs import advance_waiting_runs
+from foliot.services.workers import limits
+from foliot.testing.fixtures import ANA, BEN
 from tests.services.shop import MINUTE, Shop
 
 pytestmark = pytest.mark.anyio
@@ -27,19 +30,19 @@ AGAIN = Retry(delays=(MINUTE,), past_next=True)
 
 
 async def pause(shop: Shop, job_id: JobId) -> None:
-    await job_moves.pause(shop.database, shop.workspace, job_id, BEN)
+    await job_status.pause(shop.database, shop.workspace, job_id, BEN)
 
 
 async def resume(shop: Shop, job_id: JobId) -> None:
-    await job_moves.resume(shop.database, shop.workspace, job_id, BEN)
+    await job_status.resume(shop.database, shop.workspace, job_id, BEN)
 
 
 async def by_hand(shop: Shop, job_id: JobId) -> None:
-    await run_verbs.run_now(shop.database, shop.workspace, job_id, BEN)
+    await run_control.run_now(shop.database, shop.workspace, job_id, BEN)
 
 
 async def starts_only_after_its_resume(shop: Shop, job_id: JobId) -> None:
-    await tend(shop.database)
+    await advance_waiting_runs(shop.database)
     assert await shop.claim() == []
     shop.balance()
     await resume(shop, job_id)
@@ -84,7 +87,7 @@ async def test_a_run_that_a_freeze_held_waits_for_the_resume(shop: Shop) -> None
 async def test_a_run_at_a_gate_waits_for_the_resume(shop: Shop) -> None:
     upstream = await shop.job(Manual())
     spec = Spec(Interval(HOUR), "python", retry=Retry(0))
-    gated = Definition("gated", spec, depends_on=(Edge(upstream, mode=Mode.GATE),))
+    gated = Definition("gated", spec, depends_on=(Edge(upstream, mode=EdgeMode.GATE),))
     job_id = (await jobs.create(shop.database, shop.workspace, gated, ANA)).id
     await by_hand(shop, upstream)
     [run] = await shop.claim()
@@ -128,7 +131,7 @@ async def test_nothing_of_an_archived_job_is_tried_again(shop: Shop, outcome: Ou
     job_id = await shop.job(retry=AGAIN)
     await shop.tick(MINUTE)
     [run] = await shop.claim()
-    await job_moves.archive(shop.database, shop.workspace, job_id, BEN)
+    await job_status.archive(shop.database, shop.workspace, job_id, BEN)
     assert await shop.finish(run, outcome)
     assert shop.runs() == [("schedule", status, None)]
     shop.balance()
@@ -144,7 +147,7 @@ async def test_a_breaker_holds_back_the_other_runs_of_its_job(shop: Shop, action
     assert shop.status() in ("paused", "failed")
     assert shop.timer("live", "waiting", "live_run_id") == (0, 2, None)
     shop.balance()
-    await tend(shop.database)
+    await advance_waiting_runs(shop.database)
     assert await shop.claim() == []
     await resume(shop, job_id)
     assert len(await shop.claim()) == 2
@@ -168,7 +171,7 @@ async def test_a_breaker_holds_back_what_is_repeated_in_the_same_batch(shop: Sho
     assert shop.timer("live", "waiting") == (1, 2)  # the fourth is still under way
     shop.balance()
     shop.clock.advance(5 * MINUTE)
-    await tend(shop.database)
+    await advance_waiting_runs(shop.database)
     assert await shop.claim() == []
     await resume(shop, job_id)
     assert {run.run_id for run in await shop.claim()} == {before.run_id, after.run_id}

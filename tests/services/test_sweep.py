@@ -13,17 +13,18 @@ from foliot.domain.ids import WorkerId, WorkspaceId
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.policy import Limits, OnLost
 from foliot.domain.schedule import Interval
-from foliot.services import jobs, workers
-from foliot.services.claim import Claimer, Turns, claim
-from foliot.services.report import Report, report
-from foliot.services.sweep import CANCEL_GRACE, DEADLINE_SLACK, Swept, sweep
-from foliot.services.tick import tick
-from foliot.services.unserved import unserved
-from foliot.services.work import claim_work
-from foliot.storage.leases import Claimed
+from foliot.services.jobs import jobs
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.settlement.sweep import CANCEL_GRACE, DEADLINE_SLACK, SweepResult, sweep
+from foliot.services.workers import workers
+from foliot.services.workers.assignments import claim_work
+from foliot.services.workers.claim import Claimer, Turns, claim
+from foliot.services.workers.unserved import unserved
+from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 
 pytestmark = pytest.mark.anyio
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
@@ -58,7 +59,7 @@ async def test_a_worker_that_beats_keeps_its_runs(
     for _ in range(10):
         clock.advance(workers.LEASE)
         assert await workers.beat(database, worker) == workers.Beat(is_alive=True)
-        assert await sweep(database) == Swept()
+        assert await sweep(database) == SweepResult()
     assert await report(database, [success(mine, worker)]) == {mine.run_id}
 
 
@@ -67,7 +68,7 @@ async def test_a_silent_worker_is_struck_off_and_its_run_repeated_under_a_higher
 ) -> None:
     mine = await take(database, worker)
     clock.advance(workers.LEASE + SECOND)
-    assert await sweep(database) == Swept(struck_off=1, lost=1)
+    assert await sweep(database) == SweepResult(struck_off=1, lost=1)
     assert await workers.beat(database, worker) == workers.Beat(is_alive=False)
     assert await report(database, [success(mine, worker)]) == frozenset()
     clock.advance(SECOND)
@@ -88,7 +89,7 @@ async def test_a_worker_past_its_lease_cannot_come_back_even_before_anybody_noti
 async def test_who_leaves_with_runs_in_hand_has_abandoned_them(database: Database, worker: WorkerId) -> None:
     await take(database, worker)
     await workers.leave(database, worker)
-    assert await sweep(database) == Swept(lost=1)
+    assert await sweep(database) == SweepResult(lost=1)
 
 
 async def test_the_third_loss_ends_the_run_as_interrupted(
@@ -117,7 +118,7 @@ async def test_with_on_lost_fail_a_run_is_never_repeated(
     worker = await workers.register(database, "one", ["default"], ["python"], 10)
     await take(database, worker)
     await workers.leave(database, worker)
-    assert await sweep(database) == Swept(lost=1)
+    assert await sweep(database) == SweepResult(lost=1)
     assert owner.execute("SELECT status FROM foliot.runs").fetchall() == [("interrupted",)]
 
 
@@ -127,9 +128,9 @@ async def test_a_run_past_its_deadline_is_timed_out_though_its_worker_lives(
     mine = await take(database, worker)
     clock.set(mine.deadline_at + DEADLINE_SLACK)
     owner.execute("UPDATE foliot.workers SET alive_until = %s", [clock.now() + DAY])
-    assert await sweep(database) == Swept()
+    assert await sweep(database) == SweepResult()
     clock.advance(SECOND)
-    assert await sweep(database) == Swept(timed_out=1)
+    assert await sweep(database) == SweepResult(timed_out=1)
     assert await report(database, [success(mine, worker)]) == frozenset()
 
 
@@ -142,16 +143,16 @@ async def test_a_cancel_is_heard_with_the_next_beat_and_forced_after_its_grace(
     assert (await workers.beat(database, worker)).cancels == [(mine.run_id, mine.fence)]
     clock.advance(CANCEL_GRACE)
     owner.execute("UPDATE foliot.workers SET alive_until = %s", [clock.now() + DAY])
-    assert await sweep(database) == Swept()
+    assert await sweep(database) == SweepResult()
     clock.advance(SECOND)
-    assert await sweep(database) == Swept(cancelled=1)
+    assert await sweep(database) == SweepResult(cancelled=1)
     assert owner.execute("SELECT status FROM foliot.runs").fetchall() == [("cancelled",)]
 
 
 async def test_full_batches_say_that_there_may_be_more(database: Database, worker: WorkerId) -> None:
     await take(database, worker)
     await workers.leave(database, worker)
-    assert await sweep(database, limit=1) == Swept(lost=1, is_full=True)
+    assert await sweep(database, limit=1) == SweepResult(lost=1, is_full=True)
 
 
 async def test_a_worker_that_was_struck_off_or_has_left_claims_nothing(

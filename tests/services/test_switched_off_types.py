@@ -8,19 +8,20 @@ import pytest
 
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Conflict
+from foliot.domain.explain.records import Verdict
 from foliot.domain.ids import JobId
 from foliot.domain.policy import Backoff, Limits, Retry
 from foliot.domain.schedule import ZONE_DATA_VERSION, Interval
-from foliot.domain.telling import Verdict
-from foliot.services.backfill import backfill
-from foliot.services.explain import Answer, explain_instant
-from foliot.services.job_types import switch
-from foliot.services.limits import set_limit
-from foliot.services.run_verbs import retry_run, run_now
-from foliot.services.tending import tend
-from foliot.storage import due, job_types
+from foliot.services.jobs.job_types import switch
+from foliot.services.runs.backfill import backfill
+from foliot.services.runs.explain import Answer, explain_instant
+from foliot.services.runs.run_control import retry_run, run_now
+from foliot.services.settlement.waiting_runs import advance_waiting_runs
+from foliot.services.workers.limits import set_limit
+from foliot.storage.jobs import job_types
+from foliot.storage.timers import due
 from foliot.storage.tx import Role
-from foliot.testing.actors import TEST
+from foliot.testing.fixtures import TEST
 from tests.services.staging import BROKE, MANUAL, Stage
 
 pytestmark = pytest.mark.anyio
@@ -149,9 +150,9 @@ async def test_what_a_claim_held_while_the_type_was_switched_on_is_let_go_by_the
     await turn(stage, on=False)
     assert await stage.claim() == []
     stage.owner.execute("DELETE FROM foliot.switched_off")  # as a claim would see it that began before
-    assert (await tend(stage.database)).let_go == 1
+    assert (await advance_waiting_runs(stage.database)).let_go == 1
     assert stage.ready() == [job]
-    assert (await tend(stage.database)).let_go == 0
+    assert (await advance_waiting_runs(stage.database)).let_go == 0
 
 
 async def test_a_held_run_that_comes_too_late_is_skipped_by_its_deadline(stage: Stage) -> None:
@@ -161,5 +162,5 @@ async def test_a_held_run_that_comes_too_late_is_skipped_by_its_deadline(stage: 
     await turn(stage, on=False)
     assert await stage.claim() == []
     stage.clock.advance(11 * MINUTE)
-    assert (await tend(stage.database)).ended == 1
+    assert (await advance_waiting_runs(stage.database)).ended == 1
     assert stage.runs(job, "status, skip_reason") == [("skipped", "deadline")]

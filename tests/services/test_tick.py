@@ -9,14 +9,14 @@ import psycopg
 import pytest
 
 from foliot.domain.definition import Definition, Spec
-from foliot.domain.dependencies import Edge, Mode
+from foliot.domain.dependencies import Edge, EdgeMode
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.schedule import Cron, Interval, Manual
-from foliot.services import job_moves, jobs
-from foliot.services.tick import Ticked, tick
+from foliot.services.jobs import job_status, jobs
+from foliot.services.scheduling.tick import TickResult, tick
 from foliot.storage.tx import Database
-from foliot.testing.actors import ANA, TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import ANA, TEST
 from tests.services.shop import Shop, check_ledger
 
 pytestmark = pytest.mark.anyio
@@ -114,7 +114,7 @@ async def test_a_job_that_the_database_refuses_is_set_aside_and_the_others_fire(
     bad, good = await a_bad_one_between_two(database, workspace, schedule)
     refuse_runs_of(owner, bad)
     clock.advance(MINUTE)
-    assert await tick(database) == Ticked(looked_at=3, recorded=3)
+    assert await tick(database) == TickResult(looked_at=3, recorded=3)
     assert [records_of(owner, each) for each in good] == [[(None, None)]] * 2
     assert records_of(owner, bad) == [("skipped", "scheduler_error")]
     assert owner.execute("SELECT errors, due_at FROM foliot.timers WHERE job_id = %s", (bad,)).fetchone() == (
@@ -142,13 +142,13 @@ async def test_a_job_that_fails_by_its_schedule_keeps_its_ready_runs_for_the_res
         raise ArithmeticError("no time today")
 
     with monkeypatch.context() as broke:
-        broke.setattr("foliot.services.tick.plan", broken)
+        broke.setattr("foliot.services.scheduling.tick.plan", broken)
         for _ in range(3):
             await shop.tick(10 * MINUTE)
     assert shop.status() == "failed"
     assert await shop.claim() == []
     assert shop.timer("live", "waiting") == (0, 1)
-    await job_moves.resume(shop.database, shop.workspace, job_id, ANA)
+    await job_status.resume(shop.database, shop.workspace, job_id, ANA)
     assert len(await shop.claim()) == 1
     shop.balance()
 
@@ -160,7 +160,7 @@ async def test_no_job_is_blamed_for_a_schema_that_does_not_fit(
         database, workspace, Definition("plain", Spec(Interval(MINUTE), "python")), TEST
     )
     upstream = await jobs.create(database, workspace, Definition("up", Spec(Manual(), "python")), TEST)
-    spec, edge = Spec(Interval(MINUTE), "python"), Edge(upstream.id, mode=Mode.GATE)
+    spec, edge = Spec(Interval(MINUTE), "python"), Edge(upstream.id, mode=EdgeMode.GATE)
     gated = await jobs.create(database, workspace, Definition("gated", spec, depends_on=(edge,)), TEST)
     owner.execute("ALTER TABLE foliot.dependencies RENAME COLUMN consumed_run_id TO used_run_id")
     clock.advance(MINUTE)
@@ -179,7 +179,7 @@ async def test_a_job_that_cannot_even_be_set_aside_stops_nobody(
     bad, good = await a_bad_one_between_two(database, workspace, Cron("* * * * *"))
     refuse_runs_of(owner, bad, when="true")
     clock.advance(MINUTE)
-    assert await tick(database) == Ticked(looked_at=3, recorded=2)
+    assert await tick(database) == TickResult(looked_at=3, recorded=2)
     assert [records_of(owner, each) for each in good] == [[(None, None)]] * 2
     check_ledger(owner)
 
@@ -211,7 +211,7 @@ async def test_a_timer_that_cannot_be_read_is_set_aside_in_the_pass_that_meets_i
     bad, good = await a_bad_one_between_two(database, workspace, schedule)
     owner.execute(f"UPDATE foliot.timers SET {broken} WHERE job_id = '{bad}'")
     clock.advance(MINUTE)
-    assert await tick(database) == Ticked(looked_at=3, recorded=3)
+    assert await tick(database) == TickResult(looked_at=3, recorded=3)
     assert [records_of(owner, each) for each in good] == [[(None, None)]] * 2
     assert records_of(owner, bad) == [("skipped", "scheduler_error")]
     assert (await tick(database)).looked_at == 0

@@ -13,13 +13,13 @@ from foliot.domain.ids import WorkspaceId
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval
-from foliot.services import jobs
-from foliot.services.claim import Turns, claim
-from foliot.services.report import Report, report
-from foliot.services.tick import tick
+from foliot.services.jobs import jobs
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers.claim import Turns, claim
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 from tests.services.given import WORKER
 
 pytestmark = pytest.mark.anyio

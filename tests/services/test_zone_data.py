@@ -6,9 +6,10 @@ from datetime import timedelta
 
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.schedule import ZONE_DATA_VERSION, Cron
-from foliot.services import history, setup
-from foliot.services.repair import refresh_zone_data
-from foliot.services.tick import tick
+from foliot.services.identity import installation
+from foliot.services.runs import history
+from foliot.services.scheduling.repair import refresh_zone_data
+from foliot.services.scheduling.tick import tick
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.given import HOURLY, Owner, claimed, done, job, ticked
@@ -32,7 +33,7 @@ async def test_timers_that_new_zone_data_puts_elsewhere_move_and_their_owners_ar
         {"at": NOON + 3 * HOUR, "job": moved},
     )
     assert await refresh_zone_data(database, limit=1) == 1
-    assert (await setup.state(database)).tzdata_version == ZONE_DATA_VERSION
+    assert (await installation.state(database)).tzdata_version == ZONE_DATA_VERSION
     found = owner.execute("SELECT due_at, next_at FROM foliot.timers WHERE job_id = %s", [moved]).fetchone()
     assert found == (NOON + 2 * HOUR, NOON + 2 * HOUR)
     (told,) = owner.execute(
@@ -73,7 +74,7 @@ async def test_a_node_with_older_data_neither_refreshes_nor_ticks(
     owner.execute("UPDATE foliot.installation SET tzdata_version = '2199a'")
     owner.execute("UPDATE foliot.timers SET due_at = %s", [NOON - HOUR])
     assert await refresh_zone_data(database) is None
-    assert (await setup.state(database)).tzdata_version == "2199a"
+    assert (await installation.state(database)).tzdata_version == "2199a"
     clock.advance(DAY)
     assert (await tick(database)).looked_at == 0
 

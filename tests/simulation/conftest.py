@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from foliot.testing.database import Databases
-from foliot.testing.simulation.run import Run
-from foliot.testing.simulation.world import Size
+from tools.simulation.run import Run
+from tools.simulation.world import Size
 
 SMALL = Size(workspaces=5, days=2, seed=11)
 

@@ -9,8 +9,8 @@ import pytest
 
 from foliot.storage.queries import Query, sql
 from foliot.testing.database import Databases
-from foliot.testing.simulation.run import simulate
-from foliot.testing.simulation.world import Size
+from tools.simulation.run import simulate
+from tools.simulation.world import Size
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]
 WORLD = Size(workspaces=5, days=2, seed=7)

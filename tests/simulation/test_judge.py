@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from foliot.testing.simulation.expectation import may_begin
-from foliot.testing.simulation.run import Run
+from tools.simulation.expectation import may_begin
+from tools.simulation.run import Run
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]
 

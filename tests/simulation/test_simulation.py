@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from foliot.testing.database import Databases
-from foliot.testing.simulation import world
-from foliot.testing.simulation.run import Run, simulate
-from foliot.testing.simulation.slices import Progress, simulate_in_slices
-from foliot.testing.simulation.world import Size
 from tests.simulation.conftest import SMALL
+from tools.simulation import world
+from tools.simulation.run import Run, simulate
+from tools.simulation.slices import Progress, simulate_in_slices
+from tools.simulation.world import Size
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]
 
@@ -44,7 +44,7 @@ async def test_a_week_of_faults_breaks_no_invariant(server: Databases) -> None:
 
 
 async def test_the_same_seed_gives_the_same_history(server: Databases, lived: Run) -> None:
-    from foliot.testing.simulation.figures import history_of
+    from tools.simulation.figures import history_of
 
     with server.fresh() as url:
         again = await simulate(SMALL, url)
@@ -53,7 +53,7 @@ async def test_the_same_seed_gives_the_same_history(server: Databases, lived: Ru
 
 
 async def test_another_seed_gives_another_history(server: Databases, lived: Run) -> None:
-    from foliot.testing.simulation.figures import history_of
+    from tools.simulation.figures import history_of
 
     with server.fresh() as url:
         other = await simulate(Size(workspaces=5, days=1, seed=12), url)

@@ -9,7 +9,8 @@ import psycopg
 import pytest
 
 from foliot.domain.ids import WorkspaceId
-from foliot.services import hints, setup
+from foliot.services import hints
+from foliot.services.identity import installation
 from foliot.storage.queries import Query
 from foliot.storage.server import inspect
 from foliot.storage.tx import Database, PoolSize, Role
@@ -47,11 +48,11 @@ async def test_workspaces_stay_apart_while_sessions_are_shared(
 
 async def test_setup_and_keys_work_through_the_pooler(pooled_url: str) -> None:
     async with Database(pooled_url) as database:
-        first = await setup.first_start(database, tzdata_version="2026.6")
+        first = await installation.first_start(database, tzdata_version="2026.6")
         assert first is not None
         for _ in range(10):  # more often than the driver's habit of preparing a statement
-            assert await setup.key_lookup(database, first.secret)
-        assert await setup.first_start(database, tzdata_version="2026.6") is None
+            assert await installation.key_lookup(database, first.secret)
+        assert await installation.first_start(database, tzdata_version="2026.6") is None
 
 
 async def test_nothing_stays_on_the_shared_session(

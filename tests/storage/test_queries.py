@@ -40,16 +40,16 @@ def test_a_badly_named_query_fails_when_it_is_loaded(text: str, complaint: str) 
 
 
 def test_an_unknown_query_is_named_in_the_error() -> None:
-    with pytest.raises(AttributeError, match=r"sql/keys\.sql has no query named instert"):
+    with pytest.raises(AttributeError, match=r"keys\.sql has no query named instert"):
         _ = sql.keys.instert
-    with pytest.raises(AttributeError, match=r"no sql/nothing\.sql"):
+    with pytest.raises(AttributeError, match=r"no nothing\.sql"):
         _ = sql.nothing
 
 
 def test_every_query_that_the_code_names_exists() -> None:
     named = {
         match.groups()
-        for file in ROOM.glob("*.py")
+        for file in ROOM.rglob("*.py")
         for match in re.finditer(r"(?<![\w.])sql\.([a-z_]+)\.([a-z_]+)", file.read_text())
     }
     assert named

@@ -11,8 +11,8 @@ from foliot.domain.definition import Spec
 from foliot.domain.policy import Misfire
 from foliot.domain.schedule import Interval, IntervalMode, Schedule
 from foliot.storage.arrays import raw_instant
-from foliot.storage.definitions import spec_text
-from foliot.storage.shared_fires import shared_by, worked_out
+from foliot.storage.jobs.definitions import spec_text
+from foliot.storage.timers.shared_fires import shared_by, worked_out
 from tests.domain.given import HOUR, MINUTE, at
 
 START = at("2027-03-13 00:00")

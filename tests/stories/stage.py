@@ -17,8 +17,8 @@ from foliot.domain.policy import Limits, Overlap, OverlapRule
 from foliot.domain.schedule import Interval, Once, Schedule
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import EmbeddedServer
-from foliot.services import jobs
 from foliot.services.hints import Hint, say
+from foliot.services.jobs import jobs
 from foliot.storage.tx import Database
 from tests.stories.serving import Serving, wait_until
 from tests.stories.witness import Witness

@@ -21,7 +21,7 @@ from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.policy import Limits
 from foliot.embedded.server import start as start_postgres
-from foliot.services import jobs
+from foliot.services.jobs import jobs
 from foliot.storage.tx import Database
 from tests.bouncer import PGBOUNCER, Bouncer
 from tests.stories.serving import STOP_WITHIN, ask, wait_until

@@ -10,7 +10,7 @@ from typing import IO, Any
 from urllib.request import Request, urlopen
 
 from foliot.clock import monotonic, pause
-from foliot.services.workers import BEATS_PER_LEASE, LEASE
+from foliot.services.workers.workers import BEATS_PER_LEASE, LEASE
 
 TESTS = str(Path(__file__).resolve().parents[2])
 

@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 import psycopg
 import pytest
 
-from foliot.services.vault import MasterKey
+from foliot.services.secrets.vault import MasterKey
 from foliot.testing.database import pool_url
 from tests.cli.test_commands import PATIENCE, foliot
 from tests.stories.serving import FOLIOT, Serving, ask, wait_until

@@ -11,18 +11,19 @@ from foliot.domain.ids import HostId, PrincipalId
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError
-from foliot.services import artifacts, hosts, logs, registering, workers
-from foliot.services.artifacts import Given
-from foliot.services.claim import Turns, claim
-from foliot.services.logs import LogChunk
-from foliot.services.registering import Hello, HostHello, Speaker
-from foliot.services.report import Report, report
-from foliot.services.tick import tick
-from foliot.storage import job_types
-from foliot.storage.job_types import TypeTold
+from foliot.services.runs import artifacts, logs
+from foliot.services.runs.artifacts import Given
+from foliot.services.runs.logs import LogChunk
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers import hosts, remote_register, workers
+from foliot.services.workers.claim import Turns, claim
+from foliot.services.workers.remote_register import Hello, HostHello, Speaker
+from foliot.storage.jobs import job_types
+from foliot.storage.jobs.job_types import TypeTold
 from foliot.storage.tx import Role
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 from tests.web.conftest import Town, job
 
 CANARY = "kanari7f3e9c"
@@ -71,7 +72,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         1,
         host=HostHello(f"{CANARY} host", {CANARY: CANARY}, [f"{CANARY} server"]),
     )
-    host = await registering.register(town.database, speaker, hello)
+    host = await remote_register.register(town.database, speaker, hello)
     [instance] = (await hosts.get(town.database, town.ids[who], host.host_id or HostId(uuid4()))).instances
     kind = f"{FRAGMENT}-type"
     async with town.database.tx(Role.ENGINE) as tx:

@@ -15,25 +15,26 @@ import httpx2 as httpx
 import pytest
 
 from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Principal, PrincipalKind
-from foliot.domain.handing import EVERYTHING, Handing
+from foliot.domain.bridge_policy import EVERYTHING, Handing
 from foliot.domain.ids import KeyId, PrincipalId, WorkerId, WorkspaceId
-from foliot.handlers.reach import Reach
-from foliot.services.access import Door
-from foliot.services.setup import first_start
-from foliot.services.vault import Vault
-from foliot.storage import keys, workers, workspaces
+from foliot.handlers.dependencies import EgressPolicy
+from foliot.services.identity.authentication import Door
+from foliot.services.identity.installation import first_start
+from foliot.services.secrets.vault import Vault
+from foliot.storage.identity import keys, workspaces
 from foliot.storage.tx import Database, Role
-from foliot.storage.workers import WorkerRow
+from foliot.storage.workers import workers
+from foliot.storage.workers.workers import WorkerRow
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
-from foliot.testing.keys import a_vault
+from foliot.testing.fixtures import a_vault
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
-from foliot.web.rates import Rates
+from foliot.web.rate_limits import Rates
 
 FOR_EVER = datetime(9999, 1, 1, tzinfo=UTC)
 WORKSPACES = ("acme", "globex", "outsider")
-LOCAL = Reach(handing=Handing(EVERYTHING, EVERYTHING))
+LOCAL = EgressPolicy(handing=Handing(EVERYTHING, EVERYTHING))
 
 
 @dataclass

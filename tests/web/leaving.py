@@ -5,8 +5,8 @@ from __future__ import annotations
 from uuid import UUID, uuid4
 
 from foliot.domain.ids import RunId, WorkerId
-from foliot.storage import artifacts
-from foliot.storage.artifacts import Given
+from foliot.storage.content import artifacts
+from foliot.storage.content.artifacts import Given
 from foliot.storage.queries import sql
 from foliot.storage.tx import Database, Role
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import iter_route_contexts
 
 from foliot.domain.access import MemberRole, Permission, PrincipalKind
-from foliot.services.tick import tick
+from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
 from foliot.web.app import OPEN, refuse_undeclared
 from foliot.web.routes import permission_of

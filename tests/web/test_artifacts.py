@@ -14,14 +14,14 @@ from foliot.domain.errors import Invalid, LeaseLost, QuotaExceeded
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.progress import Progress
-from foliot.services import artifacts, progress
-from foliot.services.artifacts import Given
-from foliot.services.claim import Turns, claim
-from foliot.services.prune import prune
-from foliot.services.report import Report, report
-from foliot.services.tick import tick
-from foliot.storage.artifacts import PART
-from foliot.storage.leases import Claimed
+from foliot.services.runs import artifacts, progress
+from foliot.services.runs.artifacts import Given
+from foliot.services.runs.retention import prune
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers.claim import Turns, claim
+from foliot.storage.content.artifacts import PART
+from foliot.storage.queue.leases import Claimed
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town
 

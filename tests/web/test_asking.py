@@ -11,10 +11,10 @@ import pytest
 from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.ids import WorkerId
 from foliot.domain.outcomes import Succeeded
-from foliot.services.claim import Turns, claim
-from foliot.services.report import Report, report
-from foliot.services.stats import roll_up
-from foliot.services.tick import tick
+from foliot.services.runs.statistics import roll_up
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers.claim import Turns, claim
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, job, problems
 

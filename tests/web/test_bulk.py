@@ -12,12 +12,12 @@ from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.bulk import Action, Outcome
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import JobId, PrincipalId
-from foliot.services import bulk as services_bulk
-from foliot.services.bulk_pieces import do_piece
-from foliot.services.wanting import Asker
+from foliot.services.jobs import bulk as services_bulk
+from foliot.services.jobs.bulk_steps import do_piece
+from foliot.services.jobs.search_steps import Asker
 from foliot.storage.tx import Database, Role
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 from tests.web.conftest import Town, job, problems
 
 pytestmark = pytest.mark.anyio

@@ -14,11 +14,11 @@ from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.ids import WorkerId
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.run import RunError
-from foliot.services.claim import Turns, claim
-from foliot.services.report import Report, report
-from foliot.services.tick import tick
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers.claim import Turns, claim
 from foliot.testing.clock import ManualClock
-from foliot.web import streams
+from foliot.web import sse
 from tests.waiting import until
 from tests.web.conftest import Town, job, problems
 from tests.web.streaming import Served, served
@@ -154,7 +154,7 @@ async def test_for_a_workspace_that_nobody_listens_to_nothing_is_written(edge: S
 async def test_a_stream_ends_soon_after_its_key_was_revoked(
     edge: Served, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "CHECK_EVERY", 0.1)
+    monkeypatch.setattr(sse, "CHECK_EVERY", 0.1)
     key = await edge.town.enrol("acme", MemberRole.VIEWER, name="short")
     async with edge.stream("/events", key=key) as reader:
         await reader.frame()
@@ -172,7 +172,7 @@ async def test_a_stream_ends_when_the_server_stops(edge: Served) -> None:
 async def test_silence_is_filled_and_moves_the_reader_on(
     edge: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "HEARTBEAT", 0.0)
+    monkeypatch.setattr(sse, "HEARTBEAT", 0.0)
     async with edge.stream("/events?types=run.failed") as reader:
         first = await reader.frame()
         await edge.town.make(name="not asked for")
@@ -193,7 +193,7 @@ async def test_a_reader_that_left_no_longer_counts_as_one(edge: Served) -> None:
 async def test_more_streams_than_a_server_can_bear_are_refused(
     edge: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "MOST_OF_A_WORKSPACE", 1)
+    monkeypatch.setattr(sse, "MOST_OF_A_WORKSPACE", 1)
     async with edge.stream("/events") as reader:
         await reader.frame()
         refused = await edge.town.ask("GET", "/events", role="viewer")

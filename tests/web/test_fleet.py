@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind
-from foliot.services import fleet, workers
-from foliot.services.claim import Turns, claim
-from foliot.services.sweep import sweep
-from foliot.services.tick import tick
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.sweep import sweep
+from foliot.services.workers import overview, workers
+from foliot.services.workers.claim import Turns, claim
 from foliot.testing.clock import ManualClock
 from foliot.wire.instants import write_instant
 from tests.web.conftest import Town, job
@@ -50,7 +50,7 @@ async def test_a_worker_is_alive_then_draining_then_lost_and_then_forgotten(
         write_instant(beat),
     )
     clock.advance(timedelta(days=2))
-    assert await fleet.forget_lost(town.database) == 1
+    assert await overview.forget_lost(town.database) == 1
     assert await items(town, "/workers") == []
 
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind
-from foliot.services.tick import tick
+from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
 from foliot.wire.instants import write_instant
 from tests.web.conftest import Town, job, problems

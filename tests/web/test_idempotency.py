@@ -13,8 +13,9 @@ from fastapi import Response
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import JobId, PrincipalId
-from foliot.services import idempotency, job_moves
-from foliot.services.idempotency import Asked
+from foliot.services.identity import idempotency
+from foliot.services.identity.idempotency import Asked
+from foliot.services.jobs import job_status
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.web.app import create_app
@@ -163,9 +164,9 @@ async def test_a_request_that_died_before_it_did_anything_is_done_by_its_repeat(
     made = await town.make()
     late, now = (Actor("somebody", claim=claim) for claim in (dead, heir))  # type: ignore[arg-type]
     with pytest.raises(Conflict, match="taken over"):
-        await job_moves.pause(town.database, town.ids["acme"], _id(made), late)
+        await job_status.pause(town.database, town.ids["acme"], _id(made), late)
     assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
-    await job_moves.pause(town.database, town.ids["acme"], _id(made), now)
+    await job_status.pause(town.database, town.ids["acme"], _id(made), now)
 
 
 async def test_what_must_not_be_stored_is_not_kept(town: Town, owner: Any) -> None:

@@ -12,11 +12,12 @@ import pytest
 
 from foliot.domain.errors import NotFound, StaleRevision
 from foliot.domain.ids import JobId, PrincipalId
-from foliot.services import editing, job_moves, jobs, revisions, run_verbs
-from foliot.services.backfill import backfill
-from foliot.services.tick import tick
-from foliot.testing.actors import TEST
+from foliot.services.jobs import job_edits, job_status, jobs, revisions
+from foliot.services.runs import run_control
+from foliot.services.runs.backfill import backfill
+from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 from tests.web.conftest import Town, problems
 
 pytestmark = pytest.mark.anyio
@@ -143,12 +144,12 @@ DAY_BEFORE = datetime(2027, 1, 14, tzinfo=UTC)
 @pytest.mark.parametrize(
     "verb",
     [
-        job_moves.pause,
-        job_moves.disable,
-        job_moves.resume,
-        run_verbs.run_now,
-        partial(run_verbs.skip_next, reason="holiday"),
-        run_verbs.undo_skip_next,
+        job_status.pause,
+        job_status.disable,
+        job_status.resume,
+        run_control.run_now,
+        partial(run_control.skip_next, reason="holiday"),
+        run_control.undo_skip_next,
         partial(backfill, start=DAY_BEFORE, end=DAY_BEFORE + timedelta(hours=1), dry_run=False),
     ],
 )
@@ -171,7 +172,7 @@ async def test_an_agent_cannot_edit_what_is_no_longer_its_own(town: Town, owner:
     stranger = PrincipalId(uuid4())
     definition = (await jobs.get(town.database, acme, job_id)).definition
     for act in (
-        editing.edit(town.database, acme, job_id, definition, TEST, only_owner=stranger),
+        job_edits.edit(town.database, acme, job_id, definition, TEST, only_owner=stranger),
         revisions.revert(town.database, acme, job_id, 1, TEST, only_owner=stranger),
     ):
         with pytest.raises(NotFound):

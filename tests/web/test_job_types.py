@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from foliot.services import workers
-from foliot.services.job_types import TypeTold
-from foliot.services.tick import tick
+from foliot.services.jobs.job_types import TypeTold
+from foliot.services.scheduling.tick import tick
+from foliot.services.workers import workers
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town
 

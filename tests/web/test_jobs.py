@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from foliot.services.tick import tick
+from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, job, problems
 

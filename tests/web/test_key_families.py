@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from foliot.services.access import FRESH
+from foliot.services.identity.authentication import FRESH
 from tests.web.conftest import Town
 
 pytestmark = pytest.mark.anyio

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from foliot.domain.quotas import Quotas
-from foliot.services.access import Door
+from foliot.services.identity.authentication import Door
 from foliot.storage.tx import Database
-from foliot.web.rates import Rates
+from foliot.web.rate_limits import Rates
 from tests.web.conftest import Town, founded, job, problems
 
 pytestmark = pytest.mark.anyio

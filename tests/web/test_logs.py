@@ -13,13 +13,13 @@ from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Succeeded
-from foliot.services import logs
-from foliot.services.claim import Turns, claim
-from foliot.services.logs import LogChunk
-from foliot.services.prune import prune
-from foliot.services.report import Report, report
-from foliot.services.tick import tick
-from foliot.storage.leases import Claimed
+from foliot.services.runs import logs
+from foliot.services.runs.logs import LogChunk
+from foliot.services.runs.retention import prune
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers.claim import Turns, claim
+from foliot.storage.queue.leases import Claimed
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town
 from tests.web.streaming import served

@@ -20,15 +20,16 @@ from fastapi.routing import iter_route_contexts
 
 from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Permission, PrincipalKind
 from foliot.domain.ids import PrincipalId
-from foliot.services import registering, workspaces
-from foliot.services.registering import Hello, HostHello, Speaker
-from foliot.services.tick import tick
-from foliot.storage import job_types
-from foliot.storage.job_types import TypeTold
+from foliot.services.identity import workspaces
+from foliot.services.scheduling.tick import tick
+from foliot.services.workers import remote_register
+from foliot.services.workers.remote_register import Hello, HostHello, Speaker
+from foliot.storage.jobs import job_types
+from foliot.storage.jobs.job_types import TypeTold
 from foliot.storage.tx import Database, Role
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
+from foliot.testing.fixtures import TEST
 from foliot.web.app import OPEN
 from foliot.web.routes import guard_of
 from tests.web.conftest import Town, founded, job
@@ -190,7 +191,7 @@ class Makers:
     async def host(self, workspace: str) -> str:
         speaker = Speaker(self.town.ids[workspace], PrincipalId(uuid4()), TEST)
         hello = Hello("canary-shared", ["http"], 1, host=HostHello(f"canary-shared {uuid4().hex}"))
-        made = await registering.register(self.town.database, speaker, hello)
+        made = await remote_register.register(self.town.database, speaker, hello)
         self.last_host = str(made.host_id)
         return self.last_host
 

@@ -11,10 +11,10 @@ import httpx2 as httpx
 import pytest
 
 from foliot.clock import monotonic
-from foliot.engine.hints import Listening
-from foliot.services import access
-from foliot.services.access import Door
+from foliot.engine.hints import HintListener
 from foliot.services.hints import Announcer, Hint
+from foliot.services.identity import authentication
+from foliot.services.identity.authentication import Door
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.web.app import create_app
@@ -32,7 +32,7 @@ async def another_node(login_url: str, *, hears: bool) -> AsyncIterator[httpx.As
 
     async with Database(login_url, clock=ManualClock()) as database:
         door = Door(database)
-        listening = Listening(database, login_url, {Hint.KEYS: door.forget})
+        listening = HintListener(database, login_url, {Hint.KEYS: door.forget})
         ear = asyncio.create_task(listening.step()) if hears else None
         app = create_app(probe, asyncio.Event(), database, lambda _: None, door=door)
         async with httpx.AsyncClient(
@@ -85,7 +85,7 @@ async def test_a_node_that_hears_nothing_refuses_an_ended_key_within_five_second
 async def test_a_node_that_hears_of_it_refuses_long_before(
     town: Town, login_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access, "FRESH", 3_600.0)  # only the hint can make it forget
+    monkeypatch.setattr(authentication, "FRESH", 3_600.0)  # only the hint can make it forget
     async with another_node(login_url, hears=True) as other:
         path = await end_by(town, "key")
         key = town.keys["acme", "ended"]

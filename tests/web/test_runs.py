@@ -12,10 +12,10 @@ from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.ids import WorkerId
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError
-from foliot.services.claim import Turns, claim
-from foliot.services.report import Report, report
-from foliot.services.tick import tick
-from foliot.storage.leases import Claimed
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers.claim import Turns, claim
+from foliot.storage.queue.leases import Claimed
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, job, problems
 

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from foliot.domain.access import MemberRole
-from foliot.domain.delivering import Answered
-from foliot.services import courier
-from foliot.services.courier import Hands
-from foliot.testing.keys import a_vault
+from foliot.domain.delivery import Answered
+from foliot.services.messaging import courier
+from foliot.services.messaging.courier import CourierCapacity
+from foliot.testing.fixtures import a_vault
 from tests.web.conftest import Town, problems
 from tests.web.test_rooms import agent, post, room
 
 pytestmark = pytest.mark.anyio
 URL = "https://example.test/hook?token=t0ken"
-FREE = Hands(40, 10, 4)
+FREE = CourierCapacity(40, 10, 4)
 
 
 async def change(town: Town, room_id: str, webhook: Any, **more: Any) -> Any:

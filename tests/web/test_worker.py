@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from foliot.domain.access import MemberRole
-from foliot.services.sweep import sweep
-from foliot.services.tick import tick
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.sweep import sweep
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, problems
 
@@ -105,7 +105,7 @@ async def test_several_reports_are_judged_each_by_itself(shire: Town, clock: Man
 async def test_those_who_wait_in_one_workspace_leave_room_for_the_others(
     shire: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foliot.web.remote.MOST_OF_A_WORKSPACE", 1)
+    monkeypatch.setattr("foliot.web.mapping.worker.MOST_OF_A_WORKSPACE", 1)
     ours, theirs = await registered(shire), await registered(shire, who="globex")
     asked = {"worker_id": ours["worker_id"], "types": ["http"], "permits": 4, "wait": "30s"}
     waits = asyncio.create_task(shire.ask("POST", "/worker/claim", role="worker", json=asked))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from foliot.domain.quotas import Quotas
-from foliot.services import registering, remote
-from foliot.services.access import Door
+from foliot.services.identity.authentication import Door
+from foliot.services.workers import remote, remote_register
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, problems
 from tests.web.test_worker import begun, claimed, due, registered, say, shire
@@ -66,7 +66,7 @@ async def test_a_schema_that_could_take_for_ever_is_refused_by_its_place(
 async def test_a_type_told_twice_counts_as_told_last_and_the_oldest_make_room(
     shire: Town, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registering, "MOST_TYPES", 2)
+    monkeypatch.setattr(remote_register, "MOST_TYPES", 2)
     for name in ("A", "B", "C"):
         told = [{**SYNC, "name": name}, {**SYNC, "name": name, "description": "last"}]
         await say(shire, "register", **HOST, described=told)

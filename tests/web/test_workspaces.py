@@ -13,10 +13,10 @@ from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import WorkerId
 from foliot.domain.outcomes import Succeeded
-from foliot.services import closing, workspaces
-from foliot.services.claim import Turns, claim
-from foliot.services.report import Report, report
-from foliot.services.tick import tick
+from foliot.services.identity import workspace_closing, workspaces
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers.claim import Turns, claim
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, job, problems
 
@@ -113,8 +113,8 @@ async def test_the_janitor_finishes_what_a_dying_node_began(
 ) -> None:
     await town.make()
     owner.execute("UPDATE foliot.workspaces SET archived_at = now() WHERE slug = 'acme'")
-    assert await closing.finish(town.database)
-    assert not await closing.finish(town.database)
+    assert await workspace_closing.finish(town.database)
+    assert not await workspace_closing.finish(town.database)
     assert owner.execute("SELECT DISTINCT status FROM foliot.jobs").fetchall() == [("archived",)]
 
 

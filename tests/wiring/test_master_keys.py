@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from foliot.domain.errors import Conflict, Invalid
-from foliot.services.vault import MasterKey, Sealed, Vault
+from foliot.services.secrets.vault import MasterKey, Sealed, Vault
 from foliot.settings import load
 from foliot.wiring.master_keys import FILE, KeyFile, given_keys, vault_of
 

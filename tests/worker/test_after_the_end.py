@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from foliot.domain.ids import WorkspaceId
-from foliot.handlers.registry import Assignment, Done, succeeded
+from foliot.handlers.registry import Assignment, HandlerResult, succeeded
 from foliot.sdk.context import Context
-from foliot.services import artifacts, logs
+from foliot.services.runs import artifacts, logs
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from foliot.worker.keeping import TOO_LATE, Keeping
+from foliot.worker.artifact_upload import TOO_LATE, ArtifactUpload
 from foliot.worker.link import LocalLink
-from foliot.worker.logbook import Logbook
-from foliot.worker.reporting import Reporter
+from foliot.worker.log_buffer import LogBuffer
+from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 from tests.waiting import until
 from tests.worker.test_worker import make_ready
@@ -31,7 +31,7 @@ class Outlived:
         self.writes = writes
         self.contexts: list[Context] = []
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         self.contexts.append(assignment.ctx)
         if self.writes:
             assignment.ctx.log("in time")
@@ -48,7 +48,7 @@ async def test_what_is_written_and_kept_after_the_end_is_dropped_and_forgotten(
 ) -> None:
     await make_ready(database, clock, workspace)
     link = LocalLink(database, "test")
-    reporter, logbook, keeping = Reporter(link), Logbook(link, clock), Keeping(link)
+    reporter, logbook, keeping = Reporter(link), LogBuffer(link, clock), ArtifactUpload(link)
     handler = Outlived(writes=writes)
     worker = Worker(link, {"python": handler}, reporter, 10, logbook=logbook, keeping=keeping)
     await worker.step()

@@ -15,19 +15,19 @@ from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed, HandedBack, Succeeded
 from foliot.domain.run import RunError
 from foliot.sdk import AsyncClient
-from foliot.services.artifacts import Given
-from foliot.services.logs import LogChunk
-from foliot.services.progress import Progress
-from foliot.services.report import Report
-from foliot.services.work import Work
+from foliot.services.runs.artifacts import Given
+from foliot.services.runs.logs import LogChunk
+from foliot.services.runs.progress import Progress
+from foliot.services.settlement.report import Report
+from foliot.services.workers.assignments import Work
 from foliot.wire.worker import HostIn
 from foliot.worker import http_link
-from foliot.worker.http_link import HttpLink, Introduction
+from foliot.worker.http_link import HttpLink, WorkerIntroduction
 from tests.sdk.conftest import Served, served
 
 pytestmark = pytest.mark.anyio
 __all__ = ["served"]  # a fixture of the client's tests
-H1 = Introduction("h1/1", HostIn(name="h1", instances=["pvp"]))
+H1 = WorkerIntroduction("h1/1", HostIn(name="h1", instances=["pvp"]))
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from foliot.worker import lanes
-from foliot.worker.lanes import Lanes
+from foliot.worker import task_lanes
+from foliot.worker.task_lanes import TaskLanes
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +24,7 @@ class Yard:
 
     def __init__(self, work: Work) -> None:
         self.waiting: dict[str, asyncio.Task[None]] = {}
-        self.lanes = Lanes(work, self.waiting.__setitem__)
+        self.lanes = TaskLanes(work, self.waiting.__setitem__)
 
 
 async def test_pieces_that_never_wait_are_done_in_order_on_one_task() -> None:
@@ -155,7 +155,7 @@ async def test_a_piece_that_fails_ends_its_lane_and_no_other_piece() -> None:
 
 
 async def test_a_lane_that_has_had_its_turn_lets_the_loop_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "TURN", -1.0)
+    monkeypatch.setattr(task_lanes, "TURN", -1.0)
     order: list[str] = []
 
     async def work(piece: str) -> None:

@@ -11,14 +11,14 @@ import pytest
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.logs import MOST_LINES
-from foliot.handlers.registry import Assignment, Done, succeeded
-from foliot.services import logs
-from foliot.services.logs import LogChunk
+from foliot.handlers.registry import Assignment, HandlerResult, succeeded
+from foliot.services.runs import logs
+from foliot.services.runs.logs import LogChunk
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.worker.link import LocalLink
-from foliot.worker.logbook import IDLE, SOON, Logbook
-from foliot.worker.reporting import Reporter
+from foliot.worker.log_buffer import IDLE, SOON, LogBuffer
+from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 from tests.waiting import until
 from tests.worker.test_worker import make_ready
@@ -32,7 +32,7 @@ class Talker:
     def __init__(self, *texts: str) -> None:
         self.texts = texts
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         for text in self.texts:
             assignment.ctx.log(text)
         return succeeded()
@@ -53,7 +53,7 @@ class Flaky(LocalLink):
         await super().log(chunks)
 
 
-async def worked(link: LocalLink, handler: Talker, logbook: Logbook) -> None:
+async def worked(link: LocalLink, handler: Talker, logbook: LogBuffer) -> None:
     reporter = Reporter(link)
     worker = Worker(link, {"python": handler}, reporter, 10, logbook=logbook)
     await worker.step()
@@ -70,7 +70,7 @@ async def test_lines_are_there_when_the_run_is_over(
 ) -> None:
     await make_ready(database, clock, workspace)
     link = LocalLink(database, "test")
-    await worked(link, Talker("one", "two\nthree"), Logbook(link, clock))
+    await worked(link, Talker("one", "two\nthree"), LogBuffer(link, clock))
     run_id, status = run_of(owner)
     page = await logs.read(database, workspace, run_id)
     assert status == "succeeded"
@@ -88,7 +88,7 @@ async def test_more_than_is_kept_is_left_out_and_told(
 ) -> None:
     await make_ready(database, clock, workspace)
     link = LocalLink(database, "test")
-    logbook = Logbook(link, clock)
+    logbook = LogBuffer(link, clock)
     await worked(link, Talker(*map(str, range(MOST_LINES + 5))), logbook)
     await logbook.step()  # a busy machine may take longer for so many than the end of an attempt waits
     run_id, _ = run_of(owner)
@@ -102,7 +102,7 @@ async def test_a_database_that_is_away_loses_no_line(
     await make_ready(database, clock, workspace)
     link = Flaky(database, "test")
     link.failing = 1
-    logbook = Logbook(link, clock)
+    logbook = LogBuffer(link, clock)
     await worked(link, Talker("one"), logbook)
     assert run_of(owner)[1] == "succeeded"  # its lines did not hold it up
     assert await logbook.step() == SOON
@@ -129,7 +129,7 @@ async def test_a_delivery_whose_answer_was_lost_is_kept_once_and_what_follows_it
 
     await make_ready(database, clock, workspace)
     link = Deaf(database, "test")
-    logbook = Logbook(link, clock)
+    logbook = LogBuffer(link, clock)
     write = logbook.writer(run_of(owner)[0], 1, 1)
     write("log", "one")
     with pytest.raises(DatabaseUnavailable):
@@ -148,7 +148,7 @@ async def test_a_delivery_whose_answer_was_lost_is_kept_once_and_what_follows_it
 
 async def test_a_line_from_a_thread_wakes_the_delivery(database: Database, clock: ManualClock) -> None:
     link = LocalLink(database, "test")
-    logbook, woken = Logbook(link, clock), asyncio.Event()
+    logbook, woken = LogBuffer(link, clock), asyncio.Event()
     logbook.wake = woken.set
     await logbook.step()
     await asyncio.to_thread(logbook.writer, None, 1, 1)  # type: ignore[arg-type]

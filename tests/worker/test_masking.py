@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.masking import MASK, SHORTEST, Masks
-from foliot.worker import masking
-from foliot.worker.masking import MaskedLines, masked_file
+from foliot.worker import output_masking
+from foliot.worker.output_masking import MaskedLines, masked_file
 
 AT = datetime(2027, 1, 1, tzinfo=UTC)
 TOKEN = "abcdefghijklmnop"
@@ -136,7 +136,7 @@ def test_a_file_in_wide_letters_is_read_as_its_charset_says() -> None:
 def test_a_file_in_pieces_is_masked_as_it_would_be_whole(
     monkeypatch: pytest.MonkeyPatch, values: list[str], parts: list[int | str], size: int
 ) -> None:
-    monkeypatch.setattr(masking, "PIECE", size)
+    monkeypatch.setattr(output_masking, "PIECE", size)
     masks = Masks(values)
     text = "".join(values[part % len(values)] if isinstance(part, int) else part for part in parts)
     found = masked_file(masks, text.encode(), "text/plain").decode()
@@ -161,6 +161,6 @@ def test_a_file_that_is_one_long_secret_is_read_through_about_once(monkeypatch: 
         return spans(self, joined)
 
     monkeypatch.setattr(Masks, "spans", counted)
-    monkeypatch.setattr(masking, "PIECE", 100)
+    monkeypatch.setattr(output_masking, "PIECE", 100)
     assert masked_file(Masks(["a" * 8]), b"a" * 100_000, "text/plain") == MASK.encode()
     assert sum(looked_through) < 4 * 100_000

@@ -17,15 +17,17 @@ from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.quotas import Quotas
 from foliot.domain.rooms import Hook
 from foliot.domain.schedule import Manual
-from foliot.handlers.means import Means
+from foliot.handlers.dependencies import HandlerDeps
 from foliot.handlers.message import MessageHandler
-from foliot.handlers.registry import Assignment, Done, load
+from foliot.handlers.registry import Assignment, HandlerResult, load_handlers
 from foliot.sdk.context import Context
-from foliot.services import jobs
-from foliot.storage import keys, rooms, webhooks
-from foliot.storage.rooms import NewRoom
+from foliot.services.jobs import jobs
+from foliot.storage.content import rooms
+from foliot.storage.content.rooms import NewRoom
+from foliot.storage.identity import keys
+from foliot.storage.outbox import webhooks
 from foliot.storage.tx import Database, Role
-from foliot.testing.actors import TEST
+from foliot.testing.fixtures import TEST
 
 pytestmark = pytest.mark.anyio
 Owner = psycopg.Connection[Any]
@@ -42,7 +44,7 @@ class Post:
         definition = Definition("remind", Spec(Manual(), "message"), owner_id=owner_id)
         return (await jobs.create(self.database, self.workspace, definition, TEST)).id
 
-    async def run(self, job_id: JobId, run_id: str, **config: Any) -> Done:
+    async def run(self, job_id: JobId, run_id: str, **config: Any) -> HandlerResult:
         ctx = Context(
             str(self.workspace),
             str(job_id),
@@ -74,7 +76,7 @@ def post(database: Database, workspace: WorkspaceId, owner: Owner) -> Post:
     return Post(database, workspace, owner)
 
 
-def code(done: Done) -> str:
+def code(done: HandlerResult) -> str:
     assert isinstance(done.outcome, Failed)
     assert done.outcome.permanent
     return done.outcome.error.code
@@ -175,4 +177,4 @@ async def test_a_message_into_a_room_with_a_webhook_is_put_into_the_outbox_once(
 
 
 def test_a_process_without_a_database_serves_no_messages() -> None:
-    assert "message" not in load(Means())
+    assert "message" not in load_handlers(HandlerDeps())

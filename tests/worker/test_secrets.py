@@ -14,18 +14,19 @@ from foliot.domain.ids import WorkspaceId
 from foliot.domain.masking import MASK
 from foliot.domain.policy import Backoff, Retry
 from foliot.domain.schedule import Interval
-from foliot.handlers.registry import Assignment, Done, succeeded
-from foliot.services import jobs, logs, secrets
-from foliot.services.tick import tick
-from foliot.services.vault import Vault
+from foliot.handlers.registry import Assignment, HandlerResult, succeeded
+from foliot.services.jobs import jobs
+from foliot.services.runs import logs
+from foliot.services.scheduling.tick import tick
+from foliot.services.secrets import secrets
+from foliot.services.secrets.vault import Vault
 from foliot.storage.tx import Database
-from foliot.telemetry import Hide, JsonLines
-from foliot.testing.actors import TEST
+from foliot.telemetry import JsonLines, SecretFilter
 from foliot.testing.clock import ManualClock
-from foliot.testing.keys import a_vault
+from foliot.testing.fixtures import TEST, a_vault
 from foliot.worker.link import LocalLink
-from foliot.worker.logbook import Logbook
-from foliot.worker.reporting import Reporter
+from foliot.worker.log_buffer import LogBuffer
+from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 from tests.waiting import until
 
@@ -43,7 +44,7 @@ class Leaky:
         self.fails = fails
         self.had: Any = None
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         token, key = assignment.config["token"], assignment.config["key"]
         self.had = assignment.config
         log.warning("connecting with %s", token)
@@ -68,7 +69,7 @@ def vault() -> Vault:
 async def worked(database: Database, vault: Vault, clock: ManualClock, handler: Leaky) -> None:
     link = LocalLink(database, "test", vault=vault)
     reporter = Reporter(link)
-    worker = Worker(link, {"leaky": handler}, reporter, 10, logbook=Logbook(link, clock))
+    worker = Worker(link, {"leaky": handler}, reporter, 10, logbook=LogBuffer(link, clock))
     await worker.step()
     await until(lambda: reporter.owed == 1)
     await reporter.step()
@@ -91,7 +92,7 @@ async def test_no_value_is_left_in_output_error_lines_or_log(
     await jobs.create(database, workspace, Definition("leaks", spec, config=config), TEST)
     clock.advance(HOUR)
     await tick(database)
-    handler, lines = Leaky(fails=fails), JsonLines(Hide(()))
+    handler, lines = Leaky(fails=fails), JsonLines(SecretFilter(()))
     caplog.handler.setFormatter(lines)
     with caplog.at_level(logging.DEBUG):
         await worked(database, vault, clock, handler)
@@ -133,7 +134,7 @@ async def test_an_output_too_deep_to_look_through_is_masked_as_a_whole(
     database: Database, clock: ManualClock, workspace: WorkspaceId, vault: Vault, owner: Any
 ) -> None:
     class Deep(Leaky):
-        async def run(self, assignment: Assignment) -> Done:
+        async def run(self, assignment: Assignment) -> HandlerResult:
             nested: Any = assignment.config["token"]
             for _ in range(600):
                 nested = [nested]

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from foliot.cli import options
-from foliot.cli.output import say
+from foliot.cli.output import print_out
 
 app = typer.Typer(help="Save the database, put it back, release it.", no_args_is_help=True)
 
@@ -32,10 +32,10 @@ def dump(
     pg_bindir: options.PgBindir = None,
 ) -> None:
     """Write the whole database to FILE, readable by you alone."""
-    from foliot.wiring import errands
+    from foliot.wiring import admin_tasks
 
-    errands.dump(options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), target)
-    say(f"Wrote {target} ({_size(target)}).")
+    admin_tasks.dump(options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), target)
+    print_out(f"Wrote {target} ({_size(target)}).")
 
 
 @app.command()
@@ -50,14 +50,16 @@ def restore(
     pg_bindir: options.PgBindir = None,
 ) -> None:
     """Put FILE back. Jobs then wait until `foliot db release` says what becomes of the times missed since."""
-    from foliot.wiring import errands
+    from foliot.wiring import admin_tasks
 
-    errands.restore(
+    admin_tasks.restore(
         options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), source, replace=replace
     )
-    say(f"Restored {source}. No job runs until you choose:")
-    say("  foliot db release --missed skip       the times missed since the dump are recorded as skipped")
-    say("  foliot db release --missed catch-up   each job catches up by its own misfire policy")
+    print_out(f"Restored {source}. No job runs until you choose:")
+    print_out(
+        "  foliot db release --missed skip       the times missed since the dump are recorded as skipped"
+    )
+    print_out("  foliot db release --missed catch-up   each job catches up by its own misfire policy")
 
 
 @app.command()
@@ -68,14 +70,14 @@ def release(
     pg_bindir: options.PgBindir = None,
 ) -> None:
     """Let jobs run again after a restore."""
-    from foliot.wiring import errands
+    from foliot.wiring import admin_tasks
 
-    errands.release(
+    admin_tasks.release(
         options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir),
         missed.value.replace("-", "_"),
     )
     what = "are recorded as skipped" if missed is Missed.SKIP else "catch up by each job's misfire policy"
-    say(f"Released. Times missed since the dump {what}.")
+    print_out(f"Released. Times missed since the dump {what}.")
 
 
 def _size(path: Path) -> str:

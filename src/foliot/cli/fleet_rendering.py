@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import BAD, GOOD, QUIET, SOON, STRONG, cell, columns, stacked
+from foliot.cli.tables import BAD, GOOD, QUIET, SOON, STRONG, cell, columns, stacked
 from foliot.cli.times import relative
 from foliot.wire.fleet import JobTypeOut, QueueOut, WorkerOut
 

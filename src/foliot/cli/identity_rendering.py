@@ -8,7 +8,7 @@ from datetime import datetime
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import QUIET, STRONG, cell, columns, facts, stacked
+from foliot.cli.tables import QUIET, STRONG, cell, columns, facts, stacked
 from foliot.cli.times import relative
 from foliot.wire.identity import MemberOut
 from foliot.wire.workspaces import Quotas, WorkspaceOut

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.looks import SOON, STRONG, cell, columns
+from foliot.cli.tables import SOON, STRONG, cell, columns
 from foliot.wire.limits import LimitOut
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foliot.cli import options
-from foliot.cli.output import say
+from foliot.cli.output import print_out
 
 
 def serve(
@@ -37,7 +37,7 @@ def serve(
     )
     from foliot.wiring import node
 
-    node.serve(settings, say)
+    node.serve(settings, print_out)
 
 
 def migrate(
@@ -51,10 +51,10 @@ def migrate(
     settings = options.settings(
         config=config, data_dir=data_dir, pg_bindir=pg_bindir, log_format=log_format, log_level=log_level
     )
-    from foliot.wiring import errands
+    from foliot.wiring import admin_tasks
 
-    applied = errands.migrate(settings)
-    say(
+    applied = admin_tasks.migrate(settings)
+    print_out(
         f"Applied {len(applied)}: {', '.join(applied)}."
         if applied
         else "Nothing to do: the database is up to date."

@@ -40,6 +40,6 @@ def worker(
         log_format=log_format,
         log_level=log_level,
     )
-    from foliot.wiring import lone
+    from foliot.wiring import worker_main
 
-    lone.work(settings)
+    worker_main.work(settings)

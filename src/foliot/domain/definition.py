@@ -8,11 +8,11 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from foliot.domain.dependencies import Edge, When
+from foliot.domain.dependencies import Edge, JoinRule
 from foliot.domain.ids import CalendarId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.job import Job
 from foliot.domain.policy import Breaker, Limits, Misfire, Overlap, OverlapRule, Retention, Retry
-from foliot.domain.records import Step
+from foliot.domain.run_plan import SharedPlan
 from foliot.domain.schedule import Calendar, Cron, Interval, Schedule, Timetable, Window, is_chained
 from foliot.domain.target import Target
 
@@ -39,7 +39,7 @@ class Spec:
     misfire: Misfire = Misfire()
     breaker: Breaker = Breaker()
     limits: Limits = Limits()
-    depends_when: When = When.ALL
+    depends_when: JoinRule = JoinRule.ALL
     target: Target | None = None  # None: whichever worker serves its queue
     read_only: bool = False  # on a host, several that only look go at once
 
@@ -115,8 +115,8 @@ class Rules:
         return not (is_bounded or is_gated or self.is_seeded or self.is_chained)
 
     @cached_property
-    def steps(self) -> dict[datetime, Step | None]:
-        """What `ordinary.py` has worked out for these rules, by cursor."""
+    def steps(self) -> dict[datetime, SharedPlan | None]:
+        """What `fast_path.py` has worked out for these rules, by cursor."""
         return {}
 
     def on(self, schedule: Schedule) -> Rules:

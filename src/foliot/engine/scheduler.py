@@ -8,9 +8,9 @@ from random import Random, SystemRandom
 
 from foliot.engine.loop import AT_ONCE, about
 from foliot.services import Database
-from foliot.services.due import until_due, until_next_due
 from foliot.services.hints import Hint
-from foliot.services.tick import BATCH, tick
+from foliot.services.scheduling.due import until_due, until_next_due
+from foliot.services.scheduling.tick import BATCH, tick
 
 CHECK_EVERY = 5.0  # seconds; the truth, should a hint get lost
 LATE = timedelta(milliseconds=2)  # who wakes early finds nothing

@@ -7,11 +7,12 @@ from datetime import timedelta
 from random import Random, SystemRandom
 
 from foliot.engine.loop import AT_ONCE, about
-from foliot.services import Database, setup
+from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.services.job_moves import resume_due
-from foliot.services.sweep import sweep
-from foliot.services.tending import tend
+from foliot.services.identity import installation
+from foliot.services.jobs.job_status import resume_due
+from foliot.services.settlement.sweep import sweep
+from foliot.services.settlement.waiting_runs import advance_waiting_runs
 
 EVERY = 2.5  # seconds
 
@@ -25,10 +26,10 @@ class Sweeper:
         self._chance = chance or SystemRandom()
 
     async def step(self) -> timedelta:
-        if (await setup.state(self._database)).is_held:
+        if (await installation.state(self._database)).is_held:
             return about(EVERY, self._chance)  # a restored installation waits for its operator, and so do we
         swept = await sweep(self._database)
-        tended = await tend(self._database)
+        tended = await advance_waiting_runs(self._database)
         resumed = await resume_due(self._database)
         if (
             swept.lost

@@ -8,10 +8,10 @@ code/          jobs as code: what is wanted against what is there
 asking.py      a request as a value, and when it may be sent again
 reading.py     answers into shapes, tolerant of fields that a newer server adds
 keywords.py    jobs and schedules as people write them in Python
-place.py       where the server is and which key opens it
-trust.py       whose certificates it trusts
+connection.py       where the server is and which key opens it
+tls.py       whose certificates it trusts
 errors.py      what the server refuses, and what never reached it
-context.py     what a job's own code knows about its run; raising.py how it says that it wants a retry, a skip or an end
+context.py     what a job's own code knows about its run; outcomes.py how it says that it wants a retry, a skip or an end
 """
 
 from importlib import import_module
@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from foliot.sdk.app.application import Foliot
-    from foliot.sdk.app.misdefined import Misdefined
+    from foliot.sdk.app.errors import Misdefined
     from foliot.sdk.asynchronous.client import AsyncClient
-    from foliot.sdk.code.synced import Synced
     from foliot.sdk.errors import (
         Conflict,
         Denied,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
         Unreadable,
         Untrusted,
     )
+    from foliot.sdk.sync.result import Synced
     from foliot.sdk.synchronous.client import Client
 
 __all__ = [

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from foliot.domain.errors import Invalid
-from foliot.domain.finding.sorting import JobOrder, JobSort, Place
+from foliot.domain.filters.order import JobOrder, JobSort, Place
 
 _NOTHING_PLANNED = "infinity"
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, fields
 from urllib.parse import unquote
 
 from foliot.settings.bounds import Bounds
+from foliot.settings.passwords import passwords_in
 from foliot.settings.rows import Setting
-from foliot.settings.serving import Serving
-from foliot.settings.showing import passwords_in
-from foliot.settings.working import Working
+from foliot.settings.server import Serving
+from foliot.settings.worker import Working
 
 
 @dataclass(frozen=True, kw_only=True)

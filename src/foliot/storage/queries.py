@@ -1,4 +1,4 @@
-"""Named queries. `sql/<file>.sql` holds statements that begin with `-- name: take_ready`; `sql.<file>.take_ready` is one.
+"""Named queries. `<file>.sql` beside a storage module holds statements that begin with `-- name: take_ready`; `sql.<file>.take_ready` is one.
 
 They are read once, at import. A statement without a name, a name used twice or a name without a statement stops it there.
 """
@@ -28,7 +28,7 @@ class QueryFile:
         try:
             return self._queries[name]
         except KeyError:
-            raise AttributeError(f"sql/{self._name}.sql has no query named {name}") from None
+            raise AttributeError(f"{self._name}.sql has no query named {name}") from None
 
     def __iter__(self) -> Iterator[Query]:
         return iter(self._queries.values())
@@ -42,7 +42,7 @@ class Queries:
         try:
             return self._files[name]
         except KeyError:
-            raise AttributeError(f"there is no sql/{name}.sql") from None
+            raise AttributeError(f"there is no {name}.sql") from None
 
     def __iter__(self) -> Iterator[Query]:
         return (query for file in self._files.values() for query in file)
@@ -52,16 +52,16 @@ def parse(file: str, text: str) -> dict[str, Query]:
     queries: dict[str, Query] = {}
     preamble, *statements = re.split(r"^(?=-- name:)", text, flags=re.MULTILINE)
     if _without_comments(preamble):
-        raise ValueError(f"sql/{file}.sql: the first statement has no name")
+        raise ValueError(f"{file}.sql: the first statement has no name")
     for statement in statements:
         first, _, rest = statement.partition("\n")
         found = _NAME.fullmatch(first.rstrip())
         if found is None:
-            raise ValueError(f"sql/{file}.sql: {first!r} is not a name line such as '-- name: take_ready'")
+            raise ValueError(f"{file}.sql: {first!r} is not a name line such as '-- name: take_ready'")
         if found[1] in queries:
-            raise ValueError(f"sql/{file}.sql: two queries are named {found[1]}")
+            raise ValueError(f"{file}.sql: two queries are named {found[1]}")
         if not (body := _without_comments(rest)):
-            raise ValueError(f"sql/{file}.sql: {found[1]} has no statement")
+            raise ValueError(f"{file}.sql: {found[1]} has no statement")
         queries[found[1]] = Query(f"{file}.{found[1]}", body.encode())
     return queries
 
@@ -76,11 +76,19 @@ def _without_comments(text: str) -> str:
 
 
 def _packaged() -> Queries:
-    folder = files("foliot.storage") / "sql"
-    found = sorted(
-        (file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name
-    )
-    return Queries({file.name.removesuffix(".sql"): file.read_text("utf-8") for file in found})
+    """Read every .sql file of the package. A file's stem names its group of queries, so stems are unique."""
+    texts: dict[str, str] = {}
+    folders = [files("foliot.storage")]
+    for folder in folders:
+        for entry in folder.iterdir():
+            if entry.is_dir() and entry.name != "migrations":
+                folders.append(entry)
+            elif entry.name.endswith(".sql"):
+                stem = entry.name.removesuffix(".sql")
+                if stem in texts:
+                    raise ValueError(f"two files are named {entry.name}")
+                texts[stem] = entry.read_text("utf-8")
+    return Queries(texts)
 
 
 sql = _packaged()

@@ -13,16 +13,16 @@ from starlette.routing import BaseRoute
 
 from foliot import __version__
 from foliot.domain.artifacts import MOST_BYTES
-from foliot.handlers.reach import NO_REACH, Reach
+from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
 from foliot.services import Database
-from foliot.services.access import Door
 from foliot.services.hints import Announce
-from foliot.services.vault import Given, Vault
-from foliot.services.workers import LEASE
+from foliot.services.identity.authentication import Door
+from foliot.services.secrets.vault import Given, Vault
+from foliot.services.workers.workers import LEASE
 from foliot.web import errors, health, openapi
+from foliot.web.allowed_methods import Addresses, Methods
 from foliot.web.api import (
     artifacts,
-    asking,
     audit,
     bulk,
     calendars,
@@ -31,8 +31,8 @@ from foliot.web.api import (
     fleet,
     freezes,
     hosts,
+    job_actions,
     job_edits,
-    job_moves,
     jobs,
     keys,
     limits,
@@ -41,27 +41,27 @@ from foliot.web.api import (
     members,
     planned_times,
     preview,
+    reports,
     rooms,
     runs,
     secrets,
     worker,
     workspaces,
 )
-from foliot.web.bell import Bell
-from foliot.web.methods import Addresses, Methods
-from foliot.web.rates import Rates
-from foliot.web.requests import Requests
+from foliot.web.rate_limits import Rates
+from foliot.web.request_log import Requests
 from foliot.web.routes import permission_of
+from foliot.web.work_signal import Bell
 
 NOUNS = (
     jobs,
     job_edits,
-    job_moves,
+    job_actions,
     planned_times,
     bulk,
     runs,
     artifacts,
-    asking,
+    reports,
     preview,
     calendars,
     events,
@@ -92,7 +92,7 @@ def create_app(
     door: Door | None = None,
     vault: Vault | None = None,
     rates: Rates | None = None,
-    reach: Reach = NO_REACH,
+    reach: EgressPolicy = DEFAULT_EGRESS_POLICY,
     bell: Bell | None = None,
     cancel_bell: Bell | None = None,
     lease: timedelta = LEASE,

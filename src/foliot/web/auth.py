@@ -11,9 +11,9 @@ from fastapi.openapi.models import HTTPBearer
 from fastapi.security.base import SecurityBase
 
 from foliot.domain.access import Permission
-from foliot.services.access import Caller, Door, admit
+from foliot.services.identity.authentication import Caller, Door, admit
 from foliot.web.errors import Refused
-from foliot.web.rates import Rates
+from foliot.web.rate_limits import Rates
 
 HINT = "Send the header `Authorization: Bearer <key>`; `./dev serve` keeps the first key in <data dir>/admin.key."
 

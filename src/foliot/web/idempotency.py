@@ -14,11 +14,14 @@ from fastapi import Request, Response
 
 from foliot.domain.errors import DatabaseUnavailable, Invalid
 from foliot.domain.ids import JobId, RunId
-from foliot.services import history, idempotency, listing, master_key
-from foliot.services.access import Caller
-from foliot.services.idempotency import Answer, Asked, Held
-from foliot.services.vault import Vault
-from foliot.web.present import etag, job_out, run_out
+from foliot.services.identity import idempotency
+from foliot.services.identity.authentication import Caller
+from foliot.services.identity.idempotency import Answer, Asked, Held
+from foliot.services.jobs import job_search
+from foliot.services.runs import history
+from foliot.services.secrets import master_key
+from foliot.services.secrets.vault import Vault
+from foliot.web.mapping.jobs import etag, job_out, run_out
 from foliot.wire.instants import read_id
 from foliot.wire.jobs import JobOut
 from foliot.wire.runs import RunOut
@@ -111,7 +114,7 @@ async def _rebuilt(request: Request, held: Held, shape: Any) -> tuple[JobOut | R
     kind, text = held.thing or ("", "")
     found = read_id(text)
     if found is not None and kind == "job" and _may_be(shape, JobOut):
-        record = await listing.job(db, workspace_id, JobId(found))
+        record = await job_search.job(db, workspace_id, JobId(found))
         return job_out(record), {"Location": f"/api/v1/jobs/{found}", "ETag": etag(record)}
     if found is not None and kind == "run" and _may_be(shape, RunOut):
         run = await history.run(db, workspace_id, RunId(found))

@@ -9,9 +9,9 @@ from fastapi import Depends, Header, Request
 
 from foliot.domain.errors import Invalid, StaleRevision
 from foliot.domain.ids import JobId
-from foliot.services.editing import check_seen
-from foliot.services.listing import StoredJob, job
-from foliot.web.present import etag
+from foliot.services.jobs.job_edits import check_seen
+from foliot.services.jobs.job_search import StoredJob, job
+from foliot.web.mapping.jobs import etag
 from foliot.wire.instants import read_id
 
 _ONE = r'(W/)?"[!#-~]*"'

@@ -110,7 +110,8 @@ class RunOut(Shape):
         default=None, description="The newest ten, oldest first; null in lists, where they are not looked up."
     )
     input: Any = Field(
-        description="What was given for this run alone; null where the job's payload is all of it."
+        description="The job's payload, overlaid by the input given for this run. The payload is the one in force when the first "
+        "attempt started; an attempt after an edit of the job reads the new one."
     )
     output: Any = Field(description="What its handler returned.")
     error: RunErrorOut | None

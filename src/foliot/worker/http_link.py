@@ -27,14 +27,14 @@ from foliot.domain.outcomes import (
 )
 from foliot.domain.run import Trigger
 from foliot.sdk import AsyncClient, errors
-from foliot.sdk.asking import to_json
-from foliot.services.artifacts import Given
-from foliot.services.job_types import TypeTold
-from foliot.services.logs import LogChunk
-from foliot.services.progress import Progress
-from foliot.services.report import Report
-from foliot.services.work import Claimed, Work
-from foliot.services.workers import LEASE, Beat
+from foliot.sdk.request import to_json
+from foliot.services.jobs.job_types import TypeTold
+from foliot.services.runs.artifacts import Given
+from foliot.services.runs.logs import LogChunk
+from foliot.services.runs.progress import Progress
+from foliot.services.settlement.report import Report
+from foliot.services.workers.assignments import Claimed, Work
+from foliot.services.workers.workers import LEASE, Beat
 from foliot.wire import worker as wire
 
 WAIT = timedelta(seconds=20)  # for work, with one request
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Introduction:
+class WorkerIntroduction:
     """Who it says it is. Without a host it is a worker that serves queues of the workspace."""
 
     name: str
@@ -57,7 +57,7 @@ class Introduction:
 class HttpLink:
     """A client belongs to one loop: the heart, in its own thread, has a link of its own."""
 
-    def __init__(self, client: AsyncClient, introduction: Introduction) -> None:
+    def __init__(self, client: AsyncClient, introduction: WorkerIntroduction) -> None:
         self.lease = LEASE  # until the server has named another
         self.most_artifact_bytes = MOST_BYTES  # likewise
         self._worker_id: WorkerId | None = None

@@ -11,16 +11,18 @@ from typing import Protocol
 from foliot.domain.artifacts import MOST_BYTES
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import HandedBack
-from foliot.services import Database, artifacts, logs, progress, workers
-from foliot.services.artifacts import Given
-from foliot.services.claim import Claimer, Turns
-from foliot.services.job_types import TypeTold
-from foliot.services.logs import LogChunk
-from foliot.services.progress import Progress
-from foliot.services.report import Report, report
-from foliot.services.vault import Vault
-from foliot.services.work import Work, claim_work
-from foliot.services.workers import Beat
+from foliot.services import Database
+from foliot.services.jobs.job_types import TypeTold
+from foliot.services.runs import artifacts, logs, progress
+from foliot.services.runs.artifacts import Given
+from foliot.services.runs.logs import LogChunk
+from foliot.services.runs.progress import Progress
+from foliot.services.secrets.vault import Vault
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers import workers
+from foliot.services.workers.assignments import Work, claim_work
+from foliot.services.workers.claim import Claimer, Turns
+from foliot.services.workers.workers import Beat
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import psycopg
 from psycopg import AsyncConnection
 
 from foliot.domain.ids import WorkspaceId
-from foliot.services.setup import first_start
+from foliot.services.identity.installation import first_start
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from tests.race.blocked import until_blocked

@@ -15,14 +15,14 @@ from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.policy import Overlap, OverlapRule
 from foliot.domain.schedule import Cron, Weekly
-from foliot.services import calendars
-from foliot.services.dependencies import set_edges, write_edges
-from foliot.services.report import Report, report, settle_reports
-from foliot.storage import leases
-from foliot.storage.calendars import held, link
-from foliot.storage.leases import Claimed
+from foliot.services.jobs import calendars
+from foliot.services.jobs.dependency_steps import set_edges, write_edges
+from foliot.services.settlement.report import Report, report, settle_reports
+from foliot.storage.jobs.calendars import held, link
+from foliot.storage.queue import leases
+from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Role
-from foliot.testing.actors import ADA, TEST
+from foliot.testing.fixtures import ADA, TEST
 from tests.race.holding.meeting import blocked
 from tests.services.staging import MANUAL, Stage
 from tests.services.test_calendars import LUNCH

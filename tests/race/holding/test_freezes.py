@@ -9,17 +9,19 @@ from typing import Any
 import pytest
 from psycopg import AsyncConnection
 
-from foliot.domain.freezing import Running
+from foliot.domain.freeze import RunningPolicy
 from foliot.domain.schedule import ZONE_DATA_VERSION, Interval
-from foliot.services import freezes as service
-from foliot.services.freezes import NewFreeze, lift, thaw, turn_on
-from foliot.services.loading import look_around
-from foliot.services.report import Report, settle_reports
-from foliot.services.tick import _planned
-from foliot.storage import due, fires, freezes, leases
-from foliot.storage.fires import Planned
+from foliot.services.jobs.context_steps import load_job_context
+from foliot.services.scheduling import freezes as service
+from foliot.services.scheduling.freezes import NewFreeze, lift, thaw, turn_on
+from foliot.services.scheduling.tick import _planned
+from foliot.services.settlement.report import Report, settle_reports
+from foliot.storage.jobs import freezes
+from foliot.storage.queue import leases
+from foliot.storage.timers import due, fires
+from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.tx import Role
-from foliot.testing.actors import ADA
+from foliot.testing.fixtures import ADA
 from tests.race.holding.meeting import blocked
 from tests.services.staging import BROKE, Stage
 
@@ -27,14 +29,14 @@ pytestmark = pytest.mark.anyio
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
-def begin(stage: Stage, running: Running = Running.DRAIN) -> asyncio.Task[Any]:
+def begin(stage: Stage, running: RunningPolicy = RunningPolicy.DRAIN) -> asyncio.Task[Any]:
     new = NewFreeze("release", everything=True, running=running)
     return asyncio.create_task(turn_on(stage.database, stage.workspace, new, ADA))
 
 
-@pytest.mark.parametrize("running", list(Running))
+@pytest.mark.parametrize("running", list(RunningPolicy))
 async def test_a_claim_that_came_first_runs_and_is_stopped_where_the_freeze_says_so(
-    stage: Stage, watcher: AsyncConnection[Any], running: Running
+    stage: Stage, watcher: AsyncConnection[Any], running: RunningPolicy
 ) -> None:
     await stage.job("beat", Interval(HOUR))
     stage.clock.advance(HOUR)
@@ -47,7 +49,7 @@ async def test_a_claim_that_came_first_runs_and_is_stopped_where_the_freeze_says
     await freezing
     assert stage.waits() == []
     asked = stage.owner.execute("SELECT cancel_requested_at IS NOT NULL FROM foliot.leases").fetchall()
-    assert asked == [(running is Running.STOP,)]
+    assert asked == [(running is RunningPolicy.STOP,)]
 
 
 async def test_a_claim_passes_by_what_is_being_frozen(stage: Stage) -> None:
@@ -78,10 +80,10 @@ async def test_a_tick_that_did_not_see_the_freeze_is_waited_for(
     stage.clock.advance(HOUR)
     async with stage.database.tx(Role.ENGINE) as tx:
         _, rows = due.split(await due.take_due(tx, 10, ZONE_DATA_VERSION), tx.now, may_be_plain=False)
-        around = await look_around(tx, rows)
+        around = await load_job_context(tx, rows)
         freezing = begin(stage)
         async with blocked(freezing, watcher):
-            planned: list[Planned] = [_planned(row, around, tx.now) for row in rows]
+            planned: list[PlannedTimer] = [_planned(row, around, tx.now) for row in rows]
             assert await fires.fire(tx, planned) == 1
     await freezing
     assert stage.waits() == [(beat, "freeze")]

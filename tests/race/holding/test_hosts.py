@@ -10,10 +10,11 @@ from psycopg import AsyncConnection
 
 from foliot.domain.ids import RunId
 from foliot.domain.schedule import Manual
-from foliot.services import hosts, run_verbs
-from foliot.services.claim import Claimer, Turns, _claim
+from foliot.services.runs import run_control
+from foliot.services.workers import hosts
+from foliot.services.workers.claim import Claimer, Turns, _claim
 from foliot.storage.tx import Role
-from foliot.testing.actors import TEST
+from foliot.testing.fixtures import TEST
 from tests.race.holding.meeting import blocked
 from tests.services.hosting import H1, PVP, Machine, ids, machine, somebody
 from tests.services.staging import Stage
@@ -31,7 +32,7 @@ async def fill(stage: Stage, changes: int, reads: int = 0) -> set[RunId]:
     for n in range(changes + reads):
         is_read = n >= changes
         job = await stage.job(f"job {n}", Manual(), target=H1 if is_read else PVP, read_only=is_read)
-        made.add(await run_verbs.run_now(stage.database, stage.workspace, job, TEST))
+        made.add(await run_control.run_now(stage.database, stage.workspace, job, TEST))
     return made
 
 

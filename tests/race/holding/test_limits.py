@@ -11,10 +11,10 @@ from psycopg import AsyncConnection
 
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.schedule import Interval
-from foliot.services.limits import list_limits, recount, set_limit, take_within_limits
-from foliot.services.report import Report, settle_reports
+from foliot.services.settlement.report import Report, settle_reports
+from foliot.services.workers.limits import list_limits, recount, set_limit, take_within_limits
 from foliot.storage.tx import Role
-from foliot.testing.actors import TEST
+from foliot.testing.fixtures import TEST
 from tests.race.holding.meeting import blocked
 from tests.services.staging import Stage
 

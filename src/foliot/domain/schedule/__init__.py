@@ -14,7 +14,6 @@ from foliot.domain.schedule.kinds import (
     Schedule,
 )
 from foliot.domain.schedule.planned import Dst, PlannedTime, SkipReason
-from foliot.domain.schedule.stretches import Weekly
 from foliot.domain.schedule.timetable import (
     MOST_TIMES,
     Timetable,
@@ -27,6 +26,7 @@ from foliot.domain.schedule.timetable import (
     preview,
     times_between,
 )
+from foliot.domain.schedule.weekly import Weekly
 from foliot.domain.schedule.window import Otherwise, Window
 from foliot.domain.schedule.zone import ZONE_DATA_VERSION, load_zone, zone_names
 

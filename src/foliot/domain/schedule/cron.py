@@ -7,7 +7,7 @@ from datetime import date
 from functools import lru_cache
 
 from foliot.domain.errors import Mark, ScheduleInvalid
-from foliot.domain.schedule.fields import (
+from foliot.domain.schedule.cron_fields import (
     DAY,
     HOUR,
     MINUTE,
@@ -21,7 +21,7 @@ from foliot.domain.schedule.fields import (
     parse_field,
 )
 from foliot.domain.schedule.kinds import Cron, DayMatch
-from foliot.domain.schedule.walls import Days, WallTimes
+from foliot.domain.schedule.wall_times import Days, WallTimes
 
 LONGEST = 256
 ALIASES = {

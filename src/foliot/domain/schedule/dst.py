@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from foliot.domain.schedule.kinds import Gap, OverlapTime
 from foliot.domain.schedule.planned import Dst
-from foliot.domain.schedule.walls import LAST_YEAR, WallTimes
+from foliot.domain.schedule.wall_times import LAST_YEAR, WallTimes
 from foliot.domain.schedule.zone import Span, span_at
 
 TICK = timedelta(microseconds=1)

@@ -15,7 +15,7 @@ from foliot.domain.schedule.cron import wall_times
 from foliot.domain.schedule.dst import TICK, Nominal, nominal_after
 from foliot.domain.schedule.kinds import ZERO, Cron, Interval, IntervalMode, Manual, Once, Schedule
 from foliot.domain.schedule.planned import PlannedTime, SkipReason
-from foliot.domain.schedule.walls import LAST_YEAR
+from foliot.domain.schedule.wall_times import LAST_YEAR
 from foliot.domain.schedule.window import Otherwise, Window, window_closed_until
 from foliot.domain.schedule.zone import naive_utc
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, time
 from enum import StrEnum
 
-from foliot.domain.schedule.stretches import ALL_DAYS, Weekly, next_stretch, stretch_holding
+from foliot.domain.schedule.weekly import ALL_DAYS, Weekly, next_stretch, stretch_holding
 
 
 class Otherwise(StrEnum):

@@ -4,5 +4,5 @@ application.py  Foliot: the app, its decorator, and its way to a server
 job.py          a function that is a job
 options.py      what the decorator takes, and the JSON of the API made from it
 inputs.py       which input fits a function's parameters
-misdefined.py   the one error that all this raises
+errors.py   the one error that all this raises
 """

@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
+from foliot.sdk.app.errors import Misdefined
 from foliot.sdk.app.job import Job
 from foliot.sdk.app.job_type import JobType
-from foliot.sdk.app.misdefined import Misdefined
 from foliot.sdk.app.options import JobOptions
 
 if TYPE_CHECKING:
     from foliot.sdk import AsyncClient, Client
-    from foliot.sdk.code.synced import Synced
+    from foliot.sdk.sync.result import Synced
     from foliot.wire.runs import RunOut
 
 P = ParamSpec("P")
@@ -103,15 +103,15 @@ class Foliot:
 
         Raises Invalid where the server refused some of them, after the others are done.
         """
-        from foliot.sdk.code.entries import app_entries
-        from foliot.sdk.synchronous.syncing import ClientBooks, sync
+        from foliot.sdk.sync.entries import app_entries
+        from foliot.sdk.synchronous.sync import ClientBooks, sync
 
         return sync(ClientBooks(client or self.client), self.name, app_entries(self)).checked()
 
     async def sync_async(self, client: AsyncClient) -> Synced:
         """The same, for programs that run a loop."""
-        from foliot.sdk.asynchronous.syncing import AsyncClientBooks, sync
-        from foliot.sdk.code.entries import app_entries
+        from foliot.sdk.asynchronous.sync import AsyncClientBooks, sync
+        from foliot.sdk.sync.entries import app_entries
 
         return (await sync(AsyncClientBooks(client), self.name, app_entries(self))).checked()
 

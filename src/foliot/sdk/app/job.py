@@ -10,8 +10,8 @@ from functools import update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
+from foliot.sdk.app.errors import Misdefined
 from foliot.sdk.app.inputs import Inputs
-from foliot.sdk.app.misdefined import Misdefined
 from foliot.sdk.app.options import SCHEDULES, JobOptions, as_json, check_options
 
 if TYPE_CHECKING:

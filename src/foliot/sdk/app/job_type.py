@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
+from foliot.sdk.app.errors import Misdefined
 from foliot.sdk.app.job import address
-from foliot.sdk.app.misdefined import Misdefined
 from foliot.sdk.context import Context
 
 if TYPE_CHECKING:

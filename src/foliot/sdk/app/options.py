@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from foliot.sdk.app.misdefined import Misdefined
+from foliot.sdk.app.errors import Misdefined
 
 if TYPE_CHECKING:
     from foliot.sdk.app.job import Job

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from foliot.sdk.asking import Ask, Ref, post
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
 from foliot.sdk.asynchronous.shared_dry_runs import AsyncCalendarDryRuns
+from foliot.sdk.request import Ask, Ref, post
 from foliot.wire.calendars import CalendarIn, CalendarOut, CalendarUser
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from foliot.sdk.asking import Ask, Ref, post
 from foliot.sdk.asynchronous.calendars import AsyncCalendars
 from foliot.sdk.asynchronous.freezes import AsyncFreezes
 from foliot.sdk.asynchronous.hosts import AsyncHosts
@@ -19,11 +18,12 @@ from foliot.sdk.asynchronous.limits import AsyncLimits
 from foliot.sdk.asynchronous.rooms import AsyncRooms
 from foliot.sdk.asynchronous.runs import AsyncRuns
 from foliot.sdk.asynchronous.secrets import AsyncSecrets
-from foliot.sdk.asynchronous.streaming import events_of
+from foliot.sdk.asynchronous.sse import events_of
 from foliot.sdk.asynchronous.worker import AsyncWorker
+from foliot.sdk.connection import find
 from foliot.sdk.keywords import ScheduleLike, schedule_body
-from foliot.sdk.place import find
-from foliot.sdk.reading import read_text
+from foliot.sdk.request import Ask, Ref, post
+from foliot.sdk.response import read_text
 from foliot.wire.agenda import AgendaOut
 from foliot.wire.audit import AuditOut
 from foliot.wire.events import EventOut

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from foliot.sdk.asking import Ask, Ref, given, post, seen
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.keywords import job_body
+from foliot.sdk.request import Ask, Ref, given, post, seen
+from foliot.wire.dry_run import DryRunOut, RunDryRunOut
 from foliot.wire.jobs import JobIn, JobOut, SkipNextOut
-from foliot.wire.trying import DryRunOut, RunDryRunOut
 
 
 class AsyncDryRuns:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from foliot.sdk.asking import Ask, Ref, given, post
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
+from foliot.sdk.request import Ask, Ref, given, post
 from foliot.wire.hosts import HostOut, InstanceOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 

@@ -7,12 +7,12 @@ from functools import partial
 import httpx2
 
 from foliot import __version__
-from foliot.sdk.apart import async_nap
-from foliot.sdk.asking import Ask, request_of, wait_before_retry
+from foliot.sdk.connection import Place
 from foliot.sdk.errors import unreachable
-from foliot.sdk.place import Place
-from foliot.sdk.reading import Answer, check, read
-from foliot.sdk.trust import trusted_by
+from foliot.sdk.request import Ask, request_of, wait_before_retry
+from foliot.sdk.response import Answer, check, read
+from foliot.sdk.sleep import async_nap
+from foliot.sdk.tls import trusted_by
 
 CONNECT_WITHIN = 5.0  # seconds
 SILENCE = 60.0  # seconds after which a stream without so much as a sign of life counts as broken

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from foliot.sdk.asking import Ask, Ref, given, post
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.identity_dry_runs import (
     AsyncKeyDryRuns,
@@ -14,6 +13,7 @@ from foliot.sdk.asynchronous.identity_dry_runs import (
     AsyncWorkspaceDryRuns,
 )
 from foliot.sdk.asynchronous.paging import each_of
+from foliot.sdk.request import Ask, Ref, given, post
 from foliot.wire.identity import KeyOut, MadeKeyOut, MemberKind, MemberOut, RevokedKeyOut, Role, Scope
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.workspaces import Quotas, WorkspaceOut

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Unpack
 
-from foliot.sdk.asking import Ask, Ref
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
 from foliot.sdk.keywords import RunFilters
-from foliot.wire.explaining import ExplanationOut
+from foliot.sdk.request import Ask, Ref
+from foliot.wire.explain import ExplanationOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.revisions import RevisionOut
 from foliot.wire.runs import RunOut

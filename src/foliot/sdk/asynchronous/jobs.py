@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Unpack, overload
 
-from foliot.sdk.asking import Ask, Ref, given, post, seen
 from foliot.sdk.asynchronous.dry_runs import AsyncDryRuns
 from foliot.sdk.asynchronous.http import AsyncHttp
-from foliot.sdk.asynchronous.job_moves import AsyncJobMoves
+from foliot.sdk.asynchronous.job_actions import AsyncJobMoves
 from foliot.sdk.asynchronous.job_records import AsyncJobRecords
 from foliot.sdk.asynchronous.paging import each_of
 from foliot.sdk.keywords import JobFilters, JobKeywords, job_body
+from foliot.sdk.request import Ask, Ref, given, post, seen
 from foliot.wire.jobs import JobIn, JobOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, CountedPage, Page
 

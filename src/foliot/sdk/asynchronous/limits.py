@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from foliot.sdk.asking import Ask, given
 from foliot.sdk.asynchronous.http import AsyncHttp
+from foliot.sdk.request import Ask, given
 from foliot.wire.limits import LimitOut, LimitsOut
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from foliot.sdk.apart import AsyncPages
-from foliot.sdk.reading import Answer
+from foliot.sdk.response import Answer
+from foliot.sdk.sleep import AsyncPages
 
 
 async def each_of(page_at: AsyncPages[Answer]) -> AsyncIterator[Answer]:

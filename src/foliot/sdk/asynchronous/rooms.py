@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal
 
-from foliot.sdk.asking import Ask, Ref, given, post
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
-from foliot.sdk.asynchronous.streaming import events_of
-from foliot.sdk.reading import read_text
+from foliot.sdk.asynchronous.sse import events_of
+from foliot.sdk.request import Ask, Ref, given, post
+from foliot.sdk.response import read_text
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.rooms import DeliveryOut, MessageOut, MessagesOut, RedeliveredOut, RoomOut
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foliot.sdk.asking import Ask, Ref, given
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.keywords import DurationLike
+from foliot.sdk.request import Ask, Ref, given
 from foliot.wire.worker import (
     ArtifactIn,
     ChunkIn,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from foliot.sdk.asking import Ask, Ref, post
+from foliot.sdk.request import Ask, Ref, post
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
 from foliot.sdk.synchronous.shared_dry_runs import CalendarDryRuns

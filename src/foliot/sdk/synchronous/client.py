@@ -9,10 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from foliot.sdk.asking import Ask, Ref, post
+from foliot.sdk.connection import find
 from foliot.sdk.keywords import ScheduleLike, schedule_body
-from foliot.sdk.place import find
-from foliot.sdk.reading import read_text
+from foliot.sdk.request import Ask, Ref, post
+from foliot.sdk.response import read_text
 from foliot.sdk.synchronous.calendars import Calendars
 from foliot.sdk.synchronous.freezes import Freezes
 from foliot.sdk.synchronous.hosts import Hosts
@@ -23,7 +23,7 @@ from foliot.sdk.synchronous.limits import Limits
 from foliot.sdk.synchronous.rooms import Rooms
 from foliot.sdk.synchronous.runs import Runs
 from foliot.sdk.synchronous.secrets import Secrets
-from foliot.sdk.synchronous.streaming import events_of
+from foliot.sdk.synchronous.sse import events_of
 from foliot.sdk.synchronous.worker import Worker
 from foliot.wire.agenda import AgendaOut
 from foliot.wire.audit import AuditOut

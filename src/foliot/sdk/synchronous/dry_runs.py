@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from foliot.sdk.asking import Ask, Ref, given, post, seen
 from foliot.sdk.keywords import job_body
+from foliot.sdk.request import Ask, Ref, given, post, seen
 from foliot.sdk.synchronous.http import Http
+from foliot.wire.dry_run import DryRunOut, RunDryRunOut
 from foliot.wire.jobs import JobIn, JobOut, SkipNextOut
-from foliot.wire.trying import DryRunOut, RunDryRunOut
 
 
 class DryRuns:

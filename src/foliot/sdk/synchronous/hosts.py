@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from foliot.sdk.asking import Ask, Ref, given, post
+from foliot.sdk.request import Ask, Ref, given, post
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
 from foliot.wire.hosts import HostOut, InstanceOut

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from foliot.sdk.asking import Ask, Ref, given, post
+from foliot.sdk.request import Ask, Ref, given, post
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.identity_dry_runs import (
     KeyDryRuns,

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from foliot.sdk.asking import Ask, Ref, given, post
+from foliot.sdk.request import Ask, Ref, given, post
 from foliot.sdk.synchronous.http import Http
+from foliot.wire.dry_run import KeyDryRunOut, MemberDryRunOut, WorkspaceDryRunOut
 from foliot.wire.identity import MemberKind, Role, Scope
-from foliot.wire.trying import KeyDryRunOut, MemberDryRunOut, WorkspaceDryRunOut
 from foliot.wire.workspaces import Quotas
 
 

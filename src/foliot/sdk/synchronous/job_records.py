@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Unpack
 
-from foliot.sdk.asking import Ask, Ref
 from foliot.sdk.keywords import RunFilters
+from foliot.sdk.request import Ask, Ref
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
-from foliot.wire.explaining import ExplanationOut
+from foliot.wire.explain import ExplanationOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.revisions import RevisionOut
 from foliot.wire.runs import RunOut

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Unpack, overload
 
-from foliot.sdk.asking import Ask, Ref, given, post, seen
 from foliot.sdk.keywords import JobFilters, JobKeywords, job_body
+from foliot.sdk.request import Ask, Ref, given, post, seen
 from foliot.sdk.synchronous.dry_runs import DryRuns
 from foliot.sdk.synchronous.http import Http
-from foliot.sdk.synchronous.job_moves import JobMoves
+from foliot.sdk.synchronous.job_actions import JobMoves
 from foliot.sdk.synchronous.job_records import JobRecords
 from foliot.sdk.synchronous.paging import each_of
 from foliot.wire.jobs import JobIn, JobOut

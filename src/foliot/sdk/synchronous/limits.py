@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from foliot.sdk.asking import Ask, given
+from foliot.sdk.request import Ask, given
 from foliot.sdk.synchronous.http import Http
 from foliot.wire.limits import LimitOut, LimitsOut
 

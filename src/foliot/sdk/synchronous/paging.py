@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from foliot.sdk.apart import Pages
-from foliot.sdk.reading import Answer
+from foliot.sdk.response import Answer
+from foliot.sdk.sleep import Pages
 
 
 def each_of(page_at: Pages[Answer]) -> Iterator[Answer]:

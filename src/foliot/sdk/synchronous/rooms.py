@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from foliot.sdk.asking import Ask, Ref, given, post
-from foliot.sdk.reading import read_text
+from foliot.sdk.request import Ask, Ref, given, post
+from foliot.sdk.response import read_text
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
-from foliot.sdk.synchronous.streaming import events_of
+from foliot.sdk.synchronous.sse import events_of
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.rooms import DeliveryOut, MessageOut, MessagesOut, RedeliveredOut, RoomOut
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Unpack
 
-from foliot.sdk.asking import Ask, Ref, given, post
 from foliot.sdk.keywords import RunFilters
-from foliot.sdk.reading import read_text
+from foliot.sdk.request import Ask, Ref, given, post
+from foliot.sdk.response import read_text
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
 from foliot.sdk.synchronous.shared_dry_runs import RunDryRuns
-from foliot.sdk.synchronous.streaming import events_of
+from foliot.sdk.synchronous.sse import events_of
 from foliot.wire.artifacts import ArtifactsOut
-from foliot.wire.explaining import ExplanationOut
+from foliot.wire.explain import ExplanationOut
 from foliot.wire.logs import LogEndOut, LogLineOut, LogsOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.runs import AttemptsOut, RunOut

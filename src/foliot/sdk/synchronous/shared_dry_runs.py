@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foliot.sdk.asking import Ask, Ref, given, post
+from foliot.sdk.request import Ask, Ref, given, post
 from foliot.sdk.synchronous.http import Http
 from foliot.wire.calendars import CalendarIn
-from foliot.wire.freezes import FreezeIn, FreezePreviewOut
-from foliot.wire.trying import (
+from foliot.wire.dry_run import (
     CalendarDryRunOut,
     FreezeLiftOut,
     RotationDryRunOut,
     RunDryRunOut,
     SecretDryRunOut,
 )
+from foliot.wire.freezes import FreezeIn, FreezePreviewOut
 
 
 class CalendarDryRuns:

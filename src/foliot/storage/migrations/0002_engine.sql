@@ -33,7 +33,7 @@ CREATE TABLE jobs (
     CONSTRAINT jobs_status_is_known
         CHECK (status IN ('pending', 'active', 'paused', 'disabled', 'completed', 'failed', 'expired', 'archived'))
 );
-COMMENT ON COLUMN jobs.definition IS 'Everything a person wrote, in the canonical form of storage/definitions.py.';
+COMMENT ON COLUMN jobs.definition IS 'Everything a person wrote, in the canonical form of storage/jobs/definitions.py.';
 COMMENT ON COLUMN jobs.schedule_rev IS 'Rises when schedule or zone are edited: part of the identity of a planned time.';
 CREATE INDEX jobs_by_status ON jobs (workspace_id, status, id);
 CREATE INDEX jobs_paused_until ON jobs (paused_until) WHERE paused_until IS NOT NULL;

@@ -1,7 +1,7 @@
 """/runs/{id}/artifacts: what a run left behind, listed and handed out.
 
 What is handed out was made by somebody's job and is nobody's page: a browser keeps it as a file and runs nothing in it. That
-nobody may guess its type is said for all answers, in `web/requests.py`.
+nobody may guess its type is said for all answers, in `web/request_log.py`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from urllib.parse import quote
 from fastapi import Header, Path, Response
 from fastapi.responses import StreamingResponse
 
-from foliot.services import artifacts
+from foliot.services.runs import artifacts
 from foliot.web.api.params import Db, RunIdIn
 from foliot.web.auth import Viewer
-from foliot.web.present import artifact_out
+from foliot.web.mapping.jobs import artifact_out
 from foliot.web.routes import NOT_FOUND, api_router
 from foliot.wire.artifacts import ArtifactsOut
 

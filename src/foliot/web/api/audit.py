@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import Query
 
-from foliot.services import auditing
+from foliot.services.identity import audit
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit
 from foliot.web.auth import Admin
-from foliot.web.present_identity import entry_out
+from foliot.web.mapping.identity import entry_out
 from foliot.web.routes import api_router
 from foliot.wire.audit import AuditOut
 from foliot.wire.instants import Moment
@@ -56,6 +56,6 @@ async def list_audit(
 ) -> Page[AuditOut]:
     """Newest first, with what was there before and after."""
     kind, _, object_id = (object or "").partition(":")
-    wanted = auditing.TrailFilter(actor, action, kind or None, object_id or None, since, until)
-    page = await auditing.listed(db, caller, wanted, of_installation=installation, cursor=cursor, limit=limit)
+    wanted = audit.TrailFilter(actor, action, kind or None, object_id or None, since, until)
+    page = await audit.listed(db, caller, wanted, of_installation=installation, cursor=cursor, limit=limit)
     return Page[AuditOut](items=[entry_out(each) for each in page.items], next_cursor=page.next_cursor)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from foliot.domain.access import Permission
 from foliot.domain.bulk import EDITS, Action
-from foliot.domain.finding import Query
+from foliot.domain.filters import Query
 from foliot.domain.ids import JobId
-from foliot.services import Database, bulk
-from foliot.services.access import Caller, admit
+from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.web.api.finding import asker_of, reading
+from foliot.services.identity.authentication import Caller, admit
+from foliot.services.jobs import bulk
+from foliot.web.api.list_params import asker_of, reading
 from foliot.web.api.params import Db, Tell
 from foliot.web.auth import Editor, Operator
 from foliot.web.routes import CONFLICT, WITH_BODY, api_router

@@ -8,20 +8,21 @@ from typing import Annotated
 from fastapi import Depends, Query, Response
 
 from foliot.domain.ids import CalendarId
-from foliot.services import Database, calendars
-from foliot.services.access import Caller
+from foliot.services import Database
+from foliot.services.dry_run import MOST_JOBS, tried_calendar
 from foliot.services.hints import Hint
+from foliot.services.identity.authentication import Caller
+from foliot.services.jobs import calendars
 from foliot.services.paging import read_place, write_place
-from foliot.services.rehearsing import MOST_JOBS, tried_calendar
+from foliot.web.api.dry_run import DryRun, only_tried, shown
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, id_of
-from foliot.web.api.trying import DryRun, only_tried, shown
 from foliot.web.auth import SharedEditor, Viewer
-from foliot.web.holding import calendar_of, calendar_out, changes_of
+from foliot.web.mapping.calendars import calendar_of, calendar_out, changes_of
 from foliot.web.preconditions import IfMatch, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.calendars import CalendarChange, CalendarIn, CalendarOut, CalendarUser
+from foliot.wire.dry_run import CalendarDryRunOut, MovedJobOut
 from foliot.wire.pages import Page
-from foliot.wire.trying import CalendarDryRunOut, MovedJobOut
 
 routes = api_router("calendars")
 

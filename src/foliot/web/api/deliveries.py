@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from fastapi import Query
 
-from foliot.domain.delivering import Delivery, DeliveryState
+from foliot.domain.delivery import Delivery, DeliveryState
 from foliot.domain.ids import DeliveryId
-from foliot.services import webhooks
 from foliot.services.hints import Hint
+from foliot.services.messaging import webhooks
 from foliot.web.api.params import DEFAULT_LIMIT, Db, Limit, Tell
 from foliot.web.api.rooms import MOST, PLACE, RoomIdIn, read_after
 from foliot.web.auth import SharedOperator, SharedViewer

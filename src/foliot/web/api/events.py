@@ -10,12 +10,13 @@ from fastapi import Header, Query, Request
 from foliot.clock import monotonic
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId, WorkspaceId
-from foliot.services import Database, events
-from foliot.services.events import EventFilter, EventRow, Listening
+from foliot.services import Database
+from foliot.services.messaging import events
+from foliot.services.messaging.events import EventFilter, EventRow, Listening
 from foliot.web.api.params import Db
 from foliot.web.auth import Viewer
 from foliot.web.routes import api_router
-from foliot.web.streams import EventStream, Line, frame, heartbeat, streamed
+from foliot.web.sse import EventStream, Line, frame, heartbeat, streamed
 from foliot.wire.events import EventOut
 from foliot.wire.instants import Id
 

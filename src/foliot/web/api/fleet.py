@@ -8,9 +8,10 @@ from fastapi import Path
 
 from foliot.domain.errors import NotFound
 from foliot.handlers import registry
-from foliot.services import fleet, job_types
-from foliot.services.fleet import Queue, WorkerSeen
 from foliot.services.hints import Hint
+from foliot.services.jobs import job_types
+from foliot.services.workers import overview
+from foliot.services.workers.overview import Queue, WorkerSeen
 from foliot.web.api.params import Db, Tell
 from foliot.web.auth import Admin, Viewer
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
@@ -32,14 +33,14 @@ WHERE: tuple[Literal["server", "workers"], ...] = ("server", "workers")
 @routes.get("/workers")
 async def list_workers(caller: Viewer, db: Db) -> WorkersOut:
     """Those that serve this workspace: the living first, then those lost within the last day."""
-    found = await fleet.workers(db, caller.workspace_id, caller.only_owner)
+    found = await overview.workers(db, caller.workspace_id, caller.only_owner)
     return WorkersOut(items=[_worker(each) for each in found])
 
 
 @routes.get("/queues")
 async def list_queues(caller: Viewer, db: Db) -> QueuesOut:
     """Every queue that a job names or a worker serves, with what stands in it."""
-    found = await fleet.queues(db, caller.workspace_id, caller.only_owner)
+    found = await overview.queues(db, caller.workspace_id, caller.only_owner)
     return QueuesOut(items=[_queue(each) for each in found])
 
 
@@ -70,7 +71,7 @@ async def switch_job_type(
 
 def _types(seen: job_types.Seen) -> list[JobTypeOut]:
     """In the order of their names. Of what is installed here, this server speaks itself."""
-    here = registry.described()
+    here = registry.describe_types()
     found = []
     for name in sorted(here.keys() | seen.told.keys() | seen.workers.keys() | seen.off.keys()):
         known, off = here.get(name) or seen.told.get(name), seen.off.get(name)

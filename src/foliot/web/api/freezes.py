@@ -8,18 +8,19 @@ from fastapi import Depends, Query, Response
 
 from foliot.domain.errors import NotFound
 from foliot.domain.ids import FreezeId
-from foliot.services import Database, freezes, frozen
-from foliot.services.access import Caller
+from foliot.services import Database
+from foliot.services.dry_run import rehearsed
 from foliot.services.hints import Hint
-from foliot.services.rehearsing import rehearsed
+from foliot.services.identity.authentication import Caller
+from foliot.services.scheduling import freeze_search, freezes
+from foliot.web.api.dry_run import DryRun, only_tried, shown
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, id_of
-from foliot.web.api.trying import DryRun, only_tried, shown
 from foliot.web.auth import SharedOperator, Viewer
-from foliot.web.holding import freeze_of, freeze_out, freeze_preview_out
+from foliot.web.mapping.calendars import freeze_of, freeze_out, freeze_preview_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
+from foliot.wire.dry_run import FreezeLiftOut
 from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
 from foliot.wire.pages import Page
-from foliot.wire.trying import FreezeLiftOut
 
 routes = api_router("freezes")
 
@@ -43,7 +44,7 @@ async def turn_freeze_on(
     freeze_id = await freezes.turn_on(db, caller.workspace_id, freeze_of(freeze), caller.actor)
     tell(Hint.CANCELS)
     response.headers["Location"] = f"/api/v1/freezes/{freeze_id}"
-    seen = await frozen.one(db, caller.workspace_id, freeze_id)
+    seen = await freeze_search.one(db, caller.workspace_id, freeze_id)
     return freeze_out(seen.items[0], seen.at)
 
 
@@ -62,7 +63,7 @@ async def list_freezes(
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[FreezeOut]:
     """Those in force and those to come, newest first."""
-    seen = await frozen.listed(
+    seen = await freeze_search.listed(
         db, caller.workspace_id, ended=ended, cursor=cursor, limit=limit, only_owner=caller.only_owner
     )
     return Page[FreezeOut](
@@ -72,7 +73,7 @@ async def list_freezes(
 
 @routes.get("/freezes/{freeze_id}", responses=NOT_FOUND)
 async def get_freeze(freeze_id: FreezeIdIn, caller: Viewer, db: Db) -> FreezeOut:
-    seen = await frozen.one(db, caller.workspace_id, freeze_id, caller.only_owner)
+    seen = await freeze_search.one(db, caller.workspace_id, freeze_id, caller.only_owner)
     return freeze_out(seen.items[0], seen.at)
 
 
@@ -101,7 +102,7 @@ async def _tried_lift(db: Database, caller: Caller, freeze_id: FreezeId) -> Free
     async def act(stage: Database) -> FreezeLiftOut:
         let_go = await freezes.lift(stage, caller.workspace_id, freeze_id, caller.actor)
         try:
-            seen = await frozen.one(stage, caller.workspace_id, freeze_id)
+            seen = await freeze_search.one(stage, caller.workspace_id, freeze_id)
         except NotFound:  # it had not begun
             return FreezeLiftOut(freeze=None, runs=let_go.runs, jobs=let_go.timers)
         return FreezeLiftOut(freeze=freeze_out(seen.items[0], seen.at), runs=let_go.runs, jobs=let_go.timers)

@@ -7,11 +7,12 @@ from typing import Annotated
 from fastapi import Depends, Query, Response
 
 from foliot.domain.ids import HostId, InstanceId
-from foliot.services import Database, hosts
-from foliot.services.access import Caller
+from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.services.hosts import Host, InstanceRow
+from foliot.services.identity.authentication import Caller
 from foliot.services.paging import read_place, write_place
+from foliot.services.workers import hosts
+from foliot.services.workers.hosts import Host, InstanceRow
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, id_of
 from foliot.web.auth import SharedEditor, Viewer
 from foliot.web.preconditions import IfMatch, seen_revision

@@ -11,25 +11,26 @@ from fastapi import Body, Query, Response
 from foliot.domain.access import Permission
 from foliot.domain.errors import StaleRevision
 from foliot.domain.ids import JobId
-from foliot.handlers.reach import Reach
-from foliot.services import Database, editing, job_moves, listing, revisions
-from foliot.services.access import Caller, admit
+from foliot.handlers.dependencies import EgressPolicy
+from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.services.listing import StoredJob
+from foliot.services.identity.authentication import Caller, admit
+from foliot.services.jobs import job_edits, job_search, job_status, revisions
+from foliot.services.jobs.job_search import StoredJob
+from foliot.web.api.dry_run import DryRun, done_or_tried, only_tried, shown, tried
 from foliot.web.api.jobs import ETAG, must_own_upstreams
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, Tell, TheReach
-from foliot.web.api.trying import DryRun, done_or_tried, only_tried, shown, tried
 from foliot.web.auth import Editor, Viewer
-from foliot.web.configs import told_schema
-from foliot.web.merging import Written, patched, replaced
+from foliot.web.mapping.definitions import Ground, definition_of
+from foliot.web.mapping.handler_config import told_schema
+from foliot.web.mapping.job_patch import Written, patched, replaced
+from foliot.web.mapping.jobs import job_out, revision_out
 from foliot.web.preconditions import IfMatch, seen_revision
-from foliot.web.present import job_out, revision_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
-from foliot.web.translate import Ground, definition_of
+from foliot.wire.dry_run import DryRunOut
 from foliot.wire.jobs import JobOut
 from foliot.wire.pages import Page
 from foliot.wire.revisions import RevertIn, RevisionOut
-from foliot.wire.trying import DryRunOut
 
 routes = api_router("jobs")
 REFUSALS = {200: ETAG, **NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY}
@@ -122,14 +123,14 @@ async def delete_job(
     workspace_id, by, only_owner = caller.workspace_id, caller.actor, caller.only_owner
 
     async def act(db: Database) -> JobId:
-        found = await listing.job(db, workspace_id, job_id, only_owner)
+        found = await job_search.job(db, workspace_id, job_id, only_owner)
         seen = seen_revision(if_match, found.revision)
         if purge:
-            await job_moves.purge(
+            await job_status.purge(
                 db, workspace_id, job_id, by, seen, force=force, detach=detach, only_owner=only_owner
             )
         else:
-            await job_moves.archive(db, workspace_id, job_id, by, seen, detach=detach, only_owner=only_owner)
+            await job_status.archive(db, workspace_id, job_id, by, seen, detach=detach, only_owner=only_owner)
         return job_id
 
     if dry_run:
@@ -166,7 +167,7 @@ async def revert_job(
     """Put an old revision in force again, as a new one."""
 
     async def act(db: Database) -> JobId:
-        record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
+        record = await job_search.job(db, caller.workspace_id, job_id, caller.only_owner)
         await revisions.revert(
             db,
             caller.workspace_id,
@@ -195,13 +196,13 @@ class _Write:
     if_match: str | None
     note: str | None
     force: bool
-    reach: Reach
+    reach: EgressPolicy
 
     async def done(self, db: Database) -> JobId:
         """What is written was made from the job as it was read, so it must still be that; if nobody asked for this, look again."""
         caller = self.caller
         for looks in range(1, MOST_LOOKS + 1):
-            record = await listing.job(db, caller.workspace_id, self.job_id, caller.only_owner)
+            record = await job_search.job(db, caller.workspace_id, self.job_id, caller.only_owner)
             seen = seen_revision(self.if_match, record.revision)
             if seen is None and type(self.given.get("revision")) is int:
                 seen = self.given["revision"]
@@ -217,7 +218,7 @@ class _Write:
     async def _edit(self, db: Database, record: StoredJob, seen: int | None) -> None:
         caller, expected = self.caller, record.revision if seen is None else seen
         # Before anything is said about fields that its author has not seen.
-        await editing.check_seen(db, caller.workspace_id, self.job_id, expected)
+        await job_edits.check_seen(db, caller.workspace_id, self.job_id, expected)
         written = self.merge(job_out(record), self.given)
         await must_own_upstreams(db, caller, written.job, record.definition.depends_on)
         ground = Ground(
@@ -230,7 +231,7 @@ class _Write:
             self.reach,
             caller.workspace.slug,
         )
-        await editing.edit(
+        await job_edits.edit(
             db,
             caller.workspace_id,
             self.job_id,

@@ -9,22 +9,23 @@ from fastapi import Response
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.ids import JobId
-from foliot.services import Database, jobs, listing
-from foliot.services.access import Caller
+from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.web.api.finding import Count, JobQuery, Order, asker_of, page_of
+from foliot.services.identity.authentication import Caller
+from foliot.services.jobs import job_search, jobs
+from foliot.web.api.dry_run import DryRun, as_it_stands, only_tried, tried
+from foliot.web.api.list_params import Count, JobQuery, Order, asker_of, page_of
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, Tell, TheReach
-from foliot.web.api.trying import DryRun, as_it_stands, only_tried, tried
 from foliot.web.auth import Editor, Viewer
-from foliot.web.configs import told_schema
+from foliot.web.mapping.definitions import Ground, definition_of
+from foliot.web.mapping.handler_config import told_schema
+from foliot.web.mapping.jobs import etag, job_out, times_out
 from foliot.web.preconditions import IfNoneMatch, is_known
-from foliot.web.present import etag, job_out, times_out
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
-from foliot.web.translate import Ground, definition_of
+from foliot.wire.dry_run import DryRunOut
 from foliot.wire.jobs import JobIn, JobOut
 from foliot.wire.pages import CountedPage, Page
 from foliot.wire.schedules import TimesOut
-from foliot.wire.trying import DryRunOut
 
 routes = api_router("jobs")
 ETAG = {"headers": {"ETag": {"description": "The revision of the job.", "schema": {"type": "string"}}}}
@@ -76,7 +77,7 @@ async def list_jobs(
     count: Count = False,
 ) -> Page[JobOut] | CountedPage[JobOut]:
     """Jobs of the workspace, newest first. What is archived shows only where a status is named."""
-    page = await listing.jobs(
+    page = await job_search.jobs(
         db,
         caller.workspace_id,
         query,
@@ -97,7 +98,7 @@ async def list_jobs(
 async def get_job(
     job_id: JobIdIn, caller: Viewer, db: Db, response: Response, if_none_match: IfNoneMatch = None
 ) -> JobOut | Response:
-    record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
+    record = await job_search.job(db, caller.workspace_id, job_id, caller.only_owner)
     if is_known(if_none_match, record):
         return Response(status_code=304, headers={"ETag": etag(record)})
     response.headers["ETag"] = etag(record)
@@ -107,7 +108,7 @@ async def get_job(
 @routes.get("/jobs/{job_id}/next", responses=NOT_FOUND)
 async def next_times(job_id: JobIdIn, caller: Viewer, db: Db, n: HowMany = 5) -> TimesOut:
     """When it runs next. Empty while it is stopped; after a fixed delay only the first time is known."""
-    ahead = await listing.ahead(db, caller.workspace_id, job_id, n, caller.only_owner)
+    ahead = await job_search.ahead(db, caller.workspace_id, job_id, n, caller.only_owner)
     return TimesOut(items=times_out(ahead.job.definition.spec.schedule, ahead.times))
 
 
@@ -118,6 +119,6 @@ async def must_own_upstreams(db: Database, caller: Caller, job: JobIn, known: Se
         if edge.job in given:
             continue
         try:
-            await listing.job(db, caller.workspace_id, JobId(edge.job), caller.only_owner)
+            await job_search.job(db, caller.workspace_id, JobId(edge.job), caller.only_owner)
         except NotFound:
             raise Invalid("There is no such job.", pointer=f"/depends_on/{place}/job") from None

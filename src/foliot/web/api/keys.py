@@ -8,19 +8,19 @@ from typing import Annotated, TypeVar
 from fastapi import Path, Query, Response
 
 from foliot.domain.ids import KeyId, PrincipalId
-from foliot.services import Database, keys
-from foliot.services.access import Caller
-from foliot.services.rehearsing import rehearsed
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, id_of
-from foliot.web.api.params_identity import Changed
-from foliot.web.api.trying import DryRun, only_tried, shown
+from foliot.services import Database
+from foliot.services.dry_run import rehearsed
+from foliot.services.identity import keys
+from foliot.services.identity.authentication import Caller
+from foliot.web.api.dry_run import DryRun, only_tried, shown
+from foliot.web.api.params import DEFAULT_LIMIT, Changed, Cursor, Db, Limit, id_of
 from foliot.web.auth import Viewer
-from foliot.web.present_identity import key_out, made_key_out, revoked_key_out
+from foliot.web.mapping.identity import key_out, made_key_out, revoked_key_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
+from foliot.wire.dry_run import KeyDryRunOut
 from foliot.wire.identity import KeyIn, KeyOut, KeyPatch, MadeKeyOut, RevokedKeyOut
 from foliot.wire.instants import Id
 from foliot.wire.pages import Page
-from foliot.wire.trying import KeyDryRunOut
 
 routes = api_router("keys")
 KeyIdIn = Annotated[str, Path(alias="key_id", json_schema_extra={"format": "uuid"})]

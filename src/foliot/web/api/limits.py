@@ -7,12 +7,13 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from foliot.domain.access import Permission
-from foliot.services import Database, limits
-from foliot.services.access import Caller, admit
+from foliot.services import Database
+from foliot.services.dry_run import rehearsed
 from foliot.services.hints import Hint
-from foliot.services.rehearsing import rehearsed
+from foliot.services.identity.authentication import Caller, admit
+from foliot.services.workers import limits
+from foliot.web.api.dry_run import DryRun, only_tried, shown
 from foliot.web.api.params import Db, Tell
-from foliot.web.api.trying import DryRun, only_tried, shown
 from foliot.web.auth import SharedEditor, SharedViewer
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.limits import LONGEST_KEY, LimitIn, LimitOut, LimitsOut

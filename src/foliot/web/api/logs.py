@@ -8,13 +8,14 @@ from typing import Annotated
 from fastapi import Header, Query, Request
 
 from foliot.domain.ids import RunId
-from foliot.services import Database, logs
-from foliot.services.access import Caller
-from foliot.services.logs import LogPage, NumberedLine
+from foliot.services import Database
+from foliot.services.identity.authentication import Caller
+from foliot.services.runs import logs
+from foliot.services.runs.logs import LogPage, NumberedLine
 from foliot.web.api.params import Db, RunIdIn
 from foliot.web.auth import Viewer
 from foliot.web.routes import NOT_FOUND, api_router
-from foliot.web.streams import EventStream, Line, frame, heartbeat, place_after, streamed, wants_stream
+from foliot.web.sse import EventStream, Line, frame, heartbeat, place_after, streamed, wants_stream
 from foliot.wire.logs import LogEndOut, LogLineOut, LogsOut
 
 routes = api_router("runs")

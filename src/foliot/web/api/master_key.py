@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from foliot.services import master_key
+from foliot.services.secrets import master_key
+from foliot.web.api.dry_run import DryRun
 from foliot.web.api.params import Db
 from foliot.web.api.secrets import TheVault
-from foliot.web.api.trying import DryRun
 from foliot.web.auth import System
 from foliot.web.routes import CONFLICT, WITH_BODY, api_router
+from foliot.wire.dry_run import RotationDryRunOut
 from foliot.wire.secrets import MasterKeyOut, RotatedOut, RotateIn
-from foliot.wire.trying import RotationDryRunOut
 
 routes = api_router("secrets")
 

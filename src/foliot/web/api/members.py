@@ -9,18 +9,18 @@ from fastapi import Path, Query, Response
 
 from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.ids import PrincipalId
-from foliot.services import Database, members, room
-from foliot.services.access import Caller
-from foliot.services.rehearsing import rehearsed
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, id_of
-from foliot.web.api.params_identity import Changed
-from foliot.web.api.trying import DryRun, only_tried, shown
+from foliot.services import Database
+from foliot.services.dry_run import rehearsed
+from foliot.services.identity import members, quota_steps
+from foliot.services.identity.authentication import Caller
+from foliot.web.api.dry_run import DryRun, only_tried, shown
+from foliot.web.api.params import DEFAULT_LIMIT, Changed, Cursor, Db, Limit, id_of
 from foliot.web.auth import Admin, Viewer
-from foliot.web.present_identity import me_out, member_out
+from foliot.web.mapping.identity import me_out, member_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
+from foliot.wire.dry_run import MemberDryRunOut
 from foliot.wire.identity import MemberIn, MemberKind, MemberOut, MemberPatch, MeOut
 from foliot.wire.pages import Page
-from foliot.wire.trying import MemberDryRunOut
 
 routes = api_router("members")
 MemberIdIn = Annotated[str, Path(alias="member_id", json_schema_extra={"format": "uuid"})]
@@ -29,7 +29,7 @@ MemberIdIn = Annotated[str, Path(alias="member_id", json_schema_extra={"format":
 @routes.get("/me")
 async def who_am_i(caller: Viewer, db: Db) -> MeOut:
     """The principal and the key that ask, the workspace they are in, and what holds there."""
-    return me_out(caller, await room.used(db, caller.workspace_id))
+    return me_out(caller, await quota_steps.used(db, caller.workspace_id))
 
 
 @routes.post("/members", status_code=201, responses={**only_tried(MemberDryRunOut), **CONFLICT, **WITH_BODY})

@@ -7,17 +7,19 @@ from typing import Annotated
 from fastapi import Body, Response
 
 from foliot.domain.ids import JobId
-from foliot.services import Database, backfill, listing, run_verbs
+from foliot.services import Database
+from foliot.services.dry_run import rehearsed
 from foliot.services.hints import Hint
-from foliot.services.rehearsing import rehearsed
+from foliot.services.jobs import job_search
+from foliot.services.runs import backfill, run_control
+from foliot.web.api.dry_run import DryRun, done_or_tried
 from foliot.web.api.params import Db, JobIdIn, Tell
-from foliot.web.api.trying import DryRun, done_or_tried
 from foliot.web.auth import Operator
+from foliot.web.mapping.jobs import times_out
 from foliot.web.preconditions import Seen
-from foliot.web.present import times_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
+from foliot.wire.dry_run import DryRunOut
 from foliot.wire.jobs import BackfillIn, BackfillOut, JobOut, SkipNextIn, SkipNextOut
-from foliot.wire.trying import DryRunOut
 
 routes = api_router("jobs")
 JUST_ONE = SkipNextIn()
@@ -36,8 +38,8 @@ async def skip_next_times(
 ) -> SkipNextOut:
     """Let the next planned time pass, the next `n`, or all `until` an instant. Each is recorded as skipped when it comes."""
 
-    async def act(db: Database) -> run_verbs.SkipNext:
-        return await run_verbs.skip_next(
+    async def act(db: Database) -> run_control.SkipNext:
+        return await run_control.skip_next(
             db,
             caller.workspace_id,
             job_id,
@@ -50,7 +52,7 @@ async def skip_next_times(
         )
 
     found = await rehearsed(db, caller.workspace_id, act) if dry_run else await act(db)
-    record = await listing.job(db, caller.workspace_id, job_id, caller.only_owner)
+    record = await job_search.job(db, caller.workspace_id, job_id, caller.only_owner)
     return SkipNextOut(
         dry_run=dry_run,
         count=len(found.times),
@@ -67,7 +69,7 @@ async def undo_skip_next(
     """No planned time is to pass after all."""
 
     async def act(db: Database) -> JobId:
-        await run_verbs.undo_skip_next(
+        await run_control.undo_skip_next(
             db,
             caller.workspace_id,
             job_id,

@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import Body, Query
 
 from foliot.domain.errors import Invalid
-from foliot.services.previewing import previewed
+from foliot.services.jobs.preview import previewed
 from foliot.web.api.params import HowMany
 from foliot.web.auth import Viewer
-from foliot.web.present import schedule_out, times_out
+from foliot.web.mapping.definitions import schedule_of
+from foliot.web.mapping.jobs import schedule_out, times_out
 from foliot.web.routes import WITH_BODY, api_router
-from foliot.web.translate import schedule_of
 from foliot.wire.instants import Moment
 from foliot.wire.schedules import PreviewOut, ScheduleIn
 

@@ -11,16 +11,17 @@ from foliot.channels.message import message_out
 from foliot.clock import monotonic
 from foliot.domain.ids import PrincipalId, RoomId
 from foliot.domain.rooms import MessageKind, Room
-from foliot.services import Database, rooms
-from foliot.services.access import Caller
+from foliot.services import Database
 from foliot.services.hints import Hint
+from foliot.services.identity.authentication import Caller
+from foliot.services.messaging import rooms
+from foliot.services.messaging.rooms import KEEP, Changes, MessagePage, NewRoom
 from foliot.services.paging import LAST, read_place, write_place
-from foliot.services.rooms import KEEP, Changes, MessagePage, NewRoom
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, TheReach, id_of
 from foliot.web.auth import Editor, Operator, SharedEditor, Viewer
+from foliot.web.mapping.webhooks import changed_hook, hook_of, webhook_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
-from foliot.web.streams import NAP, EventStream, Line, frame, heartbeat, place_after, streamed, wants_stream
-from foliot.web.webhooks import changed_hook, hook_of, webhook_out
+from foliot.web.sse import NAP, EventStream, Line, frame, heartbeat, place_after, streamed, wants_stream
 from foliot.wire.pages import Page
 from foliot.wire.rooms import (
     LONGEST_WAIT,

@@ -7,19 +7,20 @@ from typing import Annotated
 from fastapi import Body, Response
 
 from foliot.domain.ids import RunId
-from foliot.services import Database, explain, history, run_verbs
+from foliot.services import Database
 from foliot.services.hints import Hint
+from foliot.services.runs import explain, history, run_control
+from foliot.web.api.dry_run import DryRun, only_tried, tried_run
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, RunIdIn, Tell
-from foliot.web.api.run_query import RunQuery
-from foliot.web.api.trying import DryRun, only_tried, tried_run
+from foliot.web.api.run_params import RunQuery
 from foliot.web.auth import Operator, Viewer
-from foliot.web.present import attempt_out, run_out
+from foliot.web.mapping.jobs import attempt_out, run_out
+from foliot.web.mapping.reports import explanation_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
-from foliot.web.showing import explanation_out
-from foliot.wire.explaining import ExplanationOut
+from foliot.wire.dry_run import RunDryRunOut
+from foliot.wire.explain import ExplanationOut
 from foliot.wire.pages import Page
 from foliot.wire.runs import AttemptsOut, CancelIn, RetryIn, RunOut
-from foliot.wire.trying import RunDryRunOut
 
 routes = api_router("runs")
 JUST_CANCEL, JUST_RETRY = CancelIn(), RetryIn()  # a body is not needed
@@ -86,7 +87,7 @@ async def cancel_run(
     """
 
     async def act(db: Database) -> RunId:
-        await run_verbs.cancel_run(
+        await run_control.cancel_run(
             db,
             caller.workspace_id,
             run_id,
@@ -118,7 +119,7 @@ async def retry_run(
     """Do a finished run again, for its planned time and with its input: a new run with `retry_of`. The first keeps its end."""
 
     async def act(db: Database) -> RunId:
-        return await run_verbs.retry_run(
+        return await run_control.retry_run(
             db,
             caller.workspace_id,
             run_id,

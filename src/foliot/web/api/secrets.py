@@ -8,20 +8,21 @@ from typing import Annotated
 from fastapi import Depends, Query, Request, Response
 
 from foliot.domain.ids import PrincipalId, SecretId
-from foliot.services import Database, secrets
-from foliot.services.access import Caller
+from foliot.services import Database
+from foliot.services.dry_run import tried_secret
+from foliot.services.identity.authentication import Caller
 from foliot.services.paging import read_place, write_place
-from foliot.services.rehearsing import tried_secret
-from foliot.services.secrets import SecretRow
-from foliot.services.vault import Vault
+from foliot.services.secrets import secrets
+from foliot.services.secrets.secrets import SecretRow
+from foliot.services.secrets.vault import Vault
+from foliot.web.api.dry_run import DryRun, only_tried, shown
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
-from foliot.web.api.trying import DryRun, only_tried, shown
 from foliot.web.auth import Admin, Viewer
 from foliot.web.preconditions import IfMatch, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
+from foliot.wire.dry_run import SecretDryRunOut
 from foliot.wire.pages import Page
 from foliot.wire.secrets import SecretChange, SecretIn, SecretOut, SecretUser, SecretValueIn
-from foliot.wire.trying import SecretDryRunOut
 
 routes = api_router("secrets")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import Request, Response
 
 from foliot.domain.ids import WorkerId
-from foliot.services import registering, remote
 from foliot.services.hints import Hint
+from foliot.services.workers import remote, remote_register
 from foliot.web.api.params import Db, Tell
 from foliot.web.auth import Works
-from foliot.web.remote import (
+from foliot.web.mapping.worker import (
     chunk_of,
     claim_patiently,
     given_of,
@@ -36,7 +36,7 @@ async def register_worker(
 ) -> wire.RegisterOut:
     """Under a fresh id each time. A host keeps its name; server instances that it names are where it is from now on."""
     lease = request.app.state.lease
-    made = await registering.register(db, speaker_of(caller), hello_of(hello), lease=lease)
+    made = await remote_register.register(db, speaker_of(caller), hello_of(hello), lease=lease)
     most = request.app.state.artifact_bytes
     return wire.RegisterOut(
         worker_id=made.worker_id, lease=made.lease, host_id=made.host_id, artifact_bytes=most

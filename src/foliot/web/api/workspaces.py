@@ -7,18 +7,18 @@ from typing import Annotated
 from fastapi import Path, Query, Response
 
 from foliot.domain.ids import WorkspaceId
-from foliot.services import Database, workspaces
+from foliot.services import Database
+from foliot.services.dry_run import rehearsed
 from foliot.services.hints import Hint
-from foliot.services.rehearsing import rehearsed
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, Tell
-from foliot.web.api.params_identity import Changed
-from foliot.web.api.trying import DryRun, only_tried, shown
+from foliot.services.identity import workspaces
+from foliot.web.api.dry_run import DryRun, only_tried, shown
+from foliot.web.api.params import DEFAULT_LIMIT, Changed, Cursor, Db, Limit, Tell
 from foliot.web.auth import System
-from foliot.web.present_identity import workspace_out
+from foliot.web.mapping.identity import workspace_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
+from foliot.wire.dry_run import WorkspaceDryRunOut
 from foliot.wire.instants import read_id
 from foliot.wire.pages import Page
-from foliot.wire.trying import WorkspaceDryRunOut
 from foliot.wire.workspaces import WorkspaceIn, WorkspaceOut, WorkspacePatch
 
 routes = api_router("workspaces")

@@ -1,13 +1,13 @@
-"""Words -> schedule: "every weekday at 9am" as a value. The way back, schedule -> sentence, is `saying.py`.
+"""Words -> schedule: "every weekday at 9am" as a value. The way back, schedule -> sentence, is `describe.py`.
 
     vocabulary.py   the words there are, and those refused with a reason
     tokens.py       the cutting of a text into tokens
-    pieces.py       the cursor, and the small pieces: clock times, durations, dates, ordinals
+    parts.py       the cursor, and the small pieces: clock times, durations, dates, ordinals
     days.py         which days
     phrase.py       the clauses of a phrase, noted as what was said
-    said.py         the notes
-    meaning.py      what was said -> a schedule, or why it is none
-    moments.py      one-shots: a wall time -> an instant that exists and lies ahead
+    clauses.py         the notes
+    interpret.py      what was said -> a schedule, or why it is none
+    one_shot.py      one-shots: a wall time -> an instant that exists and lies ahead
 
 Every token is read by some clause or the phrase is refused with examples: never guessed, never half-read. Only ScheduleInvalid
 is raised. `now` and the zone come in as values.
@@ -20,10 +20,10 @@ from datetime import datetime, tzinfo
 
 from foliot.domain.errors import ScheduleInvalid
 from foliot.domain.schedule.kinds import Schedule
-from foliot.domain.schedule.words.meaning import meaning_of
-from foliot.domain.schedule.words.moments import Place
+from foliot.domain.schedule.words.interpret import meaning_of
+from foliot.domain.schedule.words.one_shot import Place
+from foliot.domain.schedule.words.parts import Cursor
 from foliot.domain.schedule.words.phrase import Phrase
-from foliot.domain.schedule.words.pieces import Cursor
 from foliot.domain.schedule.words.tokens import Token, refuse
 from foliot.domain.schedule.words.vocabulary import EXAMPLES
 

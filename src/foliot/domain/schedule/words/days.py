@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from foliot.domain.schedule.words.pieces import LAST, Cursor, calendar_date, ordinal_range
-from foliot.domain.schedule.words.said import Days, Period, cron_list
+from foliot.domain.schedule.words.clauses import Days, Period, cron_list
+from foliot.domain.schedule.words.parts import LAST, Cursor, calendar_date, ordinal_range
 from foliot.domain.schedule.words.tokens import Token
 from foliot.domain.schedule.words.vocabulary import DAY_NAMES, Kind
 

@@ -1,4 +1,4 @@
-"""The clauses of a phrase, in any order, each said once. They only note what was said; `meaning.py` decides what it amounts to."""
+"""The clauses of a phrase, in any order, each said once. They only note what was said; `interpret.py` decides what it amounts to."""
 
 from __future__ import annotations
 
@@ -6,16 +6,9 @@ from collections.abc import Sequence
 from datetime import date, datetime, time
 from typing import NoReturn
 
+from foliot.domain.schedule.words.clauses import EVERY_DAY, NIGHTLY, Days, Pace, Period, Said, cron_list
 from foliot.domain.schedule.words.days import read_days, read_relative_day, weekdays_between
-from foliot.domain.schedule.words.pieces import (
-    Cursor,
-    clock_time,
-    duration,
-    is_ordinal,
-    one_clock,
-    seconds_in,
-)
-from foliot.domain.schedule.words.said import EVERY_DAY, NIGHTLY, Days, Pace, Period, Said, cron_list
+from foliot.domain.schedule.words.parts import Cursor, clock_time, duration, is_ordinal, one_clock, seconds_in
 from foliot.domain.schedule.words.vocabulary import REFUSED, Kind
 
 PERIODS = {

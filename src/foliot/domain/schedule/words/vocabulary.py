@@ -71,7 +71,7 @@ WORDS: dict[str, tuple[Kind, int]] = {
     **_same("hourly daily nightly weekly fortnightly monthly quarterly yearly annually", Kind.WORD),
     **_same(
         "s sec secs second seconds", Kind.UNIT, 1
-    ),  # before a day, `pieces.py` reads "second" as an ordinal
+    ),  # before a day, `parts.py` reads "second" as an ordinal
     **_same("m min mins minute minutes", Kind.UNIT, 60),
     **_same("h hr hrs hour hours", Kind.UNIT, 3600),
     **_same("d day days", Kind.UNIT, 86400),

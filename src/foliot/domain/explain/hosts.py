@@ -1,0 +1,89 @@
+"""Why a run that must go to one host has not started there, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from foliot.domain.explain.records import Explanation, Place, Recorded, Verdict, quote
+from foliot.domain.hosts import HostStatus, Sighting
+from foliot.domain.job import Job
+from foliot.domain.target import Target, TargetKind
+
+# Of the types that a host does, those that it must be told to do.
+ALLOWED_BY_FLAG = frozenset({"command", "python"})
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Where it must go, and what is known of the host that this means now. Without a name there is none."""
+
+    target: Target
+    host: str | None = None
+    sighting: Sighting | None = None
+    does_type: str | None = None  # the type of the job, where a live process of the host does it
+    under_way: int = 0
+    most: int = 0
+
+
+def away(job: Job, target: Target, host: tuple[str, Sighting] | None) -> str:
+    if host is None:
+        return f"there is no {target.words} now"
+    name, sighting = host
+    return f"host {name} has been offline since {quote(job, sighting.last_seen_at)}"
+
+
+def explain_bound(
+    job: Job,
+    record: Recorded,
+    bound: Bound,
+    kind: str = "",
+    now: datetime | None = None,
+    place: Place | None = None,
+) -> Explanation:
+    """`now` is needed where a host is known, to say whether it is there."""
+    waits = f"Run {record.number} waits for {bound.target.words}"
+    if bound.host is None or bound.sighting is None:
+        return Explanation(
+            Verdict.WAITING, f"{waits}, and there is none of that name.", (), _how_to_have(bound)
+        )
+    assert now is not None
+    host = f"host {bound.host}"
+    if bound.sighting.status(now) is not HostStatus.ONLINE:
+        since = away(job, bound.target, (bound.host, bound.sighting))
+        step = f"Start `foliot host` on {bound.host} again, or move the server to another host."
+        return Explanation(Verdict.WAITING, f"{waits}: {since}.", (), step)
+    if bound.does_type is None:
+        return Explanation(
+            Verdict.WAITING,
+            f"{waits}: {host} is online, but does no jobs of type {kind}.",
+            (),
+            how_to_do(kind),
+        )
+    if bound.under_way >= bound.most:
+        busy = f"{bound.under_way} of {bound.most} under way"
+        step = "It starts when one of them ends; PATCH the host to let more of them go at once."
+        return Explanation(Verdict.WAITING, f"{waits}: {host} has {busy}.", (), step, place)
+    return Explanation(
+        Verdict.WAITING,
+        f"{waits} and is about to be fetched by {host}.",
+        (),
+        "Look again in a moment.",
+        place,
+    )
+
+
+def how_to_do(kind: str) -> str:
+    if kind in ALLOWED_BY_FLAG:
+        return f"Start `foliot host` there with --allow-{kind}, or give the job another target."
+    return (
+        "Give the job no target, so that workers do it; or, where a package brings the type, install it on the host, and start"
+        " `foliot host` there again."
+    )
+
+
+def _how_to_have(bound: Bound) -> str:
+    name = bound.target.name
+    if bound.target.kind is TargetKind.HOST:
+        return f"Start `foliot host --name {name}` on it, or give the job another target."
+    return f"Start `foliot host --instance {name}` where it is, or give the job another target."

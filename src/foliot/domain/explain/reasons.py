@@ -1,0 +1,62 @@
+"""Every reason for not running, in words: why, and what to do next."""
+
+from __future__ import annotations
+
+from foliot.domain.schedule import SkipReason
+
+SENTENCES: dict[SkipReason, tuple[str, str]] = {
+    SkipReason.OVERLAP: (
+        "an earlier run of this job was still live",
+        "Make the job faster or less frequent, or set overlap to queue or concurrent.",
+    ),
+    SkipReason.BLACKOUT: (
+        "a calendar of this job forbids running at that time",
+        "Look at the job's calendars; a calendar can defer instead of skip.",
+    ),
+    SkipReason.WINDOW: (
+        "it fell outside the job's window, or gave way to a newer planned time deferred to the same opening",
+        "Widen the window, or move the schedule into it.",
+    ),
+    SkipReason.FROZEN: ("a freeze was in force", "See who froze what under freezes; a freeze can hold instead of skip."),
+    SkipReason.DEPENDENCY_FAILED: (
+        "an upstream job had not delivered: no fresh data",
+        "Look at the upstream job's last runs, then run this job by hand if its data is there.",
+    ),
+    SkipReason.DEPENDENCY_MISSING: (
+        "an upstream job has never run",
+        "Run the upstream job once, or remove the dependency.",
+    ),
+    SkipReason.MISFIRE: (
+        "Foliot was not there to start it in time, and the misfire policy lets it go",
+        "Set misfire to latest or all, or grace to a longer time; a backfill runs it now.",
+    ),
+    SkipReason.PAUSED: ("the job was paused or disabled", "Resume with catch_up to run what was missed, or backfill."),
+    SkipReason.OPERATOR: ("somebody asked to skip it", "The audit trail says who; run the job by hand if it is needed after all."),
+    SkipReason.DEADLINE: (
+        "it could not start before its start deadline",
+        "Add workers, raise the job's priority, or allow a later start.",
+    ),
+    SkipReason.HOST_OFFLINE: ("the host it must run on was offline", "Bring the host back, or let another host serve the job."),
+    # Reserved: the code is part of the API, but no path of the product records it.
+    SkipReason.QUOTA: ("the workspace had used up its quota", "Raise the quota, or spread the schedule."),
+    SkipReason.DST_GAP: (
+        "its local time did not exist: the clocks jumped over it",
+        "Set the schedule's gap to next_valid or shift to run it on such days.",
+    ),
+    SkipReason.TYPE_DISABLED: ("its job type is switched off", "Have an administrator switch the job type on."),
+    SkipReason.SCHEDULER_ERROR: (
+        "Foliot could not work out what to do with this job",
+        "Check the job's schedule with preview; the error is in the server's log under this job's id.",
+    ),
+}  # fmt: skip
+
+# The same, of a planned time that is still to come.
+AHEAD: dict[SkipReason, str] = {
+    SkipReason.WINDOW: "it falls outside the job's window, or gives way to a newer planned time put off to the same opening",
+    SkipReason.BLACKOUT: "a calendar of this job forbids running then",
+    SkipReason.DST_GAP: "its local time does not exist on that day: the clocks jump over it",
+}
+BY_ITSELF = (
+    "its own code asked for that once it ran",
+    "The run's log may say more.",
+)  # what is told of `raise Skip`

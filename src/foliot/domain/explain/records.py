@@ -1,0 +1,227 @@
+"""One record of the ledger in words. What an instant without a record means is told in `explaining.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from foliot.domain.explain.reasons import BY_ITSELF, SENTENCES
+from foliot.domain.ids import RunId
+from foliot.domain.job import Job
+from foliot.domain.lifecycle import AttemptStatus, RunStatus
+from foliot.domain.run import RunError, WaitsFor
+from foliot.domain.schedule import SkipReason
+from foliot.domain.schedule.zone import load_zone
+
+Try = tuple[int, AttemptStatus, datetime, RunError | None]  # which attempt, what came of it, when, why
+
+
+class Verdict(StrEnum):
+    RAN = "ran"
+    RUNNING = "running"
+    WAITING = "waiting"
+    SKIPPED = "skipped"
+    NOT_PLANNED = "not_planned"
+    NOT_CREATED = "not_created"
+    UNRECORDED = "unrecorded"  # it was planned, but nothing is on record (any more)
+    WILL_RUN = "will_run"
+    WILL_NOT_RUN = "will_not_run"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    verdict: Verdict
+    sentence: str
+    facts: tuple[str, ...] = ()
+    next_step: str | None = None
+    place: Place | None = None  # of a run that waits in a line
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A row of the ledger, as far as explaining reads it. A gap record has `planned_until` and, if countable, `count`."""
+
+    run_id: RunId
+    number: int
+    status: RunStatus
+    planned_for: datetime | None = None
+    planned_until: datetime | None = None
+    count: int | None = None
+    skip_reason: SkipReason | None = None
+    note: str | None = None  # who or what: the run in the way, the freeze's reason, the operator
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    attempt_count: int = 0
+    error: RunError | None = None
+    retry_at: datetime | None = None
+    tries: tuple[Try, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a waiting run stands, within its own workspace."""
+
+    waits_for: WaitsFor
+    position: int | None = None
+    of: int | None = None
+    behind: str | None = None  # the run, job, freeze or limit it waits for
+    until: datetime | None = None
+
+
+def explain_record(job: Job, record: Recorded, place: Place | None = None) -> Explanation:
+    """One record of the ledger in words."""
+    match record.status:
+        case RunStatus.SKIPPED:
+            return _skipped(job, record)
+        case RunStatus.WAITING if place is not None:
+            return _waiting(job, record, place)
+        case RunStatus.READY | RunStatus.WAITING:
+            return _ready(job, record, place)
+        case RunStatus.RUNNING:
+            since = "" if record.started_at is None else f" since {quote(job, record.started_at)}"
+            return Explanation(
+                Verdict.RUNNING,
+                f"Run {record.number} is running{since}, attempt {record.attempt_count}.",
+                _notes(record),
+            )
+        case _:
+            return _ran(job, record)
+
+
+def explain_crowded(record: Recorded, place: Place, places: int) -> Explanation:
+    """Ready, while the workers that could take it have all that they can do at once."""
+    taken = "the only place" if places == 1 else f"all {places} places"
+    return Explanation(
+        Verdict.WAITING,
+        f"Run {record.number} is ready, but {taken} of the workers that serve it {'is' if places == 1 else 'are'} taken{_where(place)}.",
+        _notes(record),
+        "It starts when one of those ends; raise the concurrency of a worker, or start another one, to do more at once.",
+        place,
+    )
+
+
+def quote(job: Job, instant: datetime) -> str:
+    """An instant on the job's own wall clock, with its zone: `2027-01-05 06:00:00 America/Bogota (UTC-05:00)`."""
+    zone = job.timetable.schedule.timezone
+    local = instant.astimezone(load_zone(zone))
+    offset = f"{local:%z}"
+    return f"{local:%Y-%m-%d %H:%M:%S} {zone}" + (
+        "" if zone == "UTC" else f" (UTC{offset[:3]}:{offset[3:5]})"
+    )
+
+
+def _skipped(job: Job, record: Recorded) -> Explanation:
+    reason, next_step = SENTENCES[record.skip_reason or SkipReason.SCHEDULER_ERROR]
+    if record.skip_reason is SkipReason.OPERATOR and record.started_at is not None:
+        reason, next_step = BY_ITSELF
+    when = "" if record.planned_for is None else f" of {quote(job, record.planned_for)}"
+    sentence = f"The planned time{when} was skipped because {reason}."
+    if record.planned_until is not None and record.planned_for is not None:
+        many = "More than 10,000" if record.count is None else f"{record.count:,}"
+        first, last = quote(job, record.planned_for), quote(job, record.planned_until)
+        sentence = f"{many} planned times from {first} to {last} did not run because {reason}."
+    return Explanation(Verdict.SKIPPED, sentence, _notes(record), next_step)
+
+
+def _ran(job: Job, record: Recorded) -> Explanation:
+    planned = "" if record.planned_for is None else f", planned for {quote(job, record.planned_for)},"
+    ended = "" if record.finished_at is None else f" at {quote(job, record.finished_at)}"
+    tries = "" if record.attempt_count <= 1 else f" after {record.attempt_count} attempts"
+    word = {
+        RunStatus.TIMED_OUT: "timed out",
+        RunStatus.CANCELLED: "was cancelled",
+        RunStatus.INTERRUPTED: "was interrupted",
+    }
+    sentence = f"Run {record.number}{planned} {word.get(record.status, record.status.value)}{ended}{tries}."
+    facts = _notes(record)
+    if record.started_at is not None:
+        facts = (f"It started at {quote(job, record.started_at)}.", *_tries(job, record), *facts)
+    return Explanation(Verdict.RAN, sentence, facts, _after_end(record))
+
+
+def _after_end(record: Recorded) -> str | None:
+    if record.status is RunStatus.SUCCEEDED:
+        return None
+    again = "Retry makes a new run of it."
+    return again if record.started_at is None else f"Read the run's log. {again}"
+
+
+def _tries(job: Job, record: Recorded) -> Iterator[str]:
+    """The attempts before the last, which is told by the end of the run."""
+    for number, status, ended_at, error in record.tries[:-1]:
+        yield what_became_of(number, status, error, f" at {quote(job, ended_at)}")
+
+
+def what_became_of(number: int, status: AttemptStatus, error: RunError | None, when: str = "") -> str:
+    """Of an attempt that was not the last."""
+    words = {
+        AttemptStatus.TIMED_OUT: "timed out",
+        AttemptStatus.LOST: "was lost",
+        AttemptStatus.CANCELLED: "was handed back",
+    }
+    why = "" if error is None else f": {error.code}: {error.message.removesuffix('.')}"
+    return f"Attempt {number} {words.get(status, status.value)}{when}{why}."
+
+
+def _ready(job: Job, record: Recorded, place: Place | None) -> Explanation:
+    if record.retry_at is not None:
+        attempt = record.attempt_count + 1
+        return Explanation(
+            Verdict.WAITING,
+            f"Run {record.number} waits for attempt {attempt} at {quote(job, record.retry_at)}.",
+            _notes(record),
+            "Cancel it to stop retrying.",
+        )
+    where = _where(place)
+    return Explanation(
+        Verdict.WAITING,
+        f"Run {record.number} is ready and waits for a worker{where}.",
+        _notes(record),
+        "If it stays here, check that a worker serves its queue and type.",
+        place,
+    )
+
+
+def _waiting(job: Job, record: Recorded, place: Place) -> Explanation:
+    behind, next_step = {
+        WaitsFor.TURN: ("an earlier run of its job to end", "Cancel the earlier run to let this one start."),
+        WaitsFor.UPSTREAM: (
+            "its upstream job to end",
+            "It is skipped if the upstream job does not end in time.",
+        ),
+        WaitsFor.FREEZE: ("a freeze to end", "Lift the freeze, or run by hand with override."),
+        WaitsFor.WINDOW: (
+            "its window or calendar to open",
+            "It starts by itself; run by hand to start at once.",
+        ),
+        WaitsFor.LIMIT: (
+            "a free place under a limit",
+            "Raise the limit, or wait for runs that hold it to end.",
+        ),
+        WaitsFor.TYPE: (
+            "its job type, which is switched off, to be switched on again",
+            "Have an administrator switch the job type on; cancel the run to give it up.",
+        ),
+    }[place.waits_for]
+    named = "" if place.behind is None else f" ({place.behind})"
+    until = "" if place.until is None else f", at the latest until {quote(job, place.until)}"
+    sentence = f"Run {record.number} waits for {behind}{named}{until}{_where(place)}."
+    return Explanation(Verdict.WAITING, sentence, _notes(record), next_step, place)
+
+
+def _where(place: Place | None) -> str:
+    if place is None or place.position is None:
+        return ""
+    of = "" if place.of is None else f" of {place.of}"
+    return f"; it is number {place.position}{of} in line"
+
+
+def _notes(record: Recorded) -> tuple[str, ...]:
+    facts = [] if record.note is None else [record.note]
+    if record.status is RunStatus.CANCELLED and record.note is not None:
+        facts = [f"The reason given: {record.note}"]
+    if record.error is not None:
+        facts.append(f"{record.error.code}: {record.error.message}")
+    return tuple(facts)

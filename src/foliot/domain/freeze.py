@@ -1,0 +1,79 @@
+"""Freezes: a temporary hold over many jobs. A freeze never edits a job; it decides what its planned times become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from foliot.domain.errors import Invalid
+from foliot.domain.ids import FreezeId
+
+
+class FreezePolicy(StrEnum):
+    """What becomes of planned times that fall into a freeze."""
+
+    SKIP = "skip"  # recorded as skipped (frozen), each at its time
+    LATEST = "latest"  # held; the newest runs when the freeze is over
+    ALL = "all"  # held; all run when the freeze is over, at a rate
+
+
+class RunningPolicy(StrEnum):
+    """What a freeze does to runs that are under way when it starts."""
+
+    DRAIN = "drain"  # they finish
+    STOP = "stop"  # they are cancelled
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """In force from `start_at` up to `end_at`; without an end, until somebody lifts it (which gives it one)."""
+
+    id: FreezeId
+    start_at: datetime
+    end_at: datetime | None = None
+    after: FreezePolicy = FreezePolicy.SKIP
+    per_minute: int = 60  # for After.ALL
+    running: RunningPolicy = RunningPolicy.DRAIN
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.end_at is not None and self.end_at <= self.start_at:
+            raise Invalid("A freeze ends after it starts.", pointer="/end_at")
+        if not 1 <= self.per_minute <= 60_000:
+            raise Invalid("Between 1 and 60,000 runs a minute.", pointer="/per_minute")
+
+    @property
+    def pace(self) -> timedelta:
+        return timedelta(minutes=1) / self.per_minute
+
+    def holds(self, instant: datetime) -> bool:
+        return self.start_at <= instant and (self.end_at is None or instant < self.end_at)
+
+
+def freeze_at(freezes: Sequence[Freeze], instant: datetime) -> Freeze | None:
+    """The freeze that decides at `instant`. Where several hold, skip beats holding; of several holds, the longest."""
+    in_force = [freeze for freeze in freezes if freeze.holds(instant)]
+    return max(in_force, key=_strictness, default=None)
+
+
+def freeze_holding(freezes: Sequence[Freeze], instant: datetime, asked_at: datetime | None) -> Freeze | None:
+    """The freeze that holds a run. One that somebody asked for while a freeze was on was asked for in spite of it."""
+    if asked_at is not None:
+        freezes = [freeze for freeze in freezes if freeze.start_at > asked_at]
+    return freeze_at(freezes, instant)
+
+
+def next_change(freezes: Sequence[Freeze], instant: datetime) -> datetime | None:
+    """The next instant after `instant` at which a freeze starts or ends."""
+    edges = (edge for freeze in freezes for edge in (freeze.start_at, freeze.end_at))
+    return min((edge for edge in edges if edge is not None and edge > instant), default=None)
+
+
+def _strictness(freeze: Freeze) -> tuple[bool, bool, float]:
+    return (
+        freeze.after is FreezePolicy.SKIP,
+        freeze.end_at is None,
+        0.0 if freeze.end_at is None else freeze.end_at.timestamp(),
+    )

@@ -1,0 +1,1 @@
+"""Turn a due job and the current time into run records, skip records and the next timer."""

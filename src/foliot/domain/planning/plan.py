@@ -1,0 +1,106 @@
+"""A due job and the time -> what to record, and where its timer goes. Every planned time ends in exactly one record.
+
+The tick calls `plan`; creating or editing a job calls `plan_start`, resuming one `plan_resume`, and a job whose planning
+itself failed goes through `plan_error`. All are total: whatever comes in, the timer moves past what was consumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from foliot.domain.job import Timer
+from foliot.domain.lifecycle import STOPPED, JobEvent, JobStatus
+from foliot.domain.planning.missed import record_dropped
+from foliot.domain.planning.walk import PlanningWalk
+from foliot.domain.run_plan import DueJob, Plan, SkippedRange, SkippedTime
+from foliot.domain.schedule import PlannedTime, SkipReason, planned_after
+
+ERROR_RETRY_DELAYS = (
+    timedelta(minutes=1),
+    timedelta(minutes=5),
+)  # after the third error in a row the job fails
+
+
+def plan(due: DueJob, now: datetime) -> Plan:
+    """What the tick records for this job now: nothing before it is due, nothing while paused, nothing twice."""
+    due_at = due.timer.due_at
+    if due_at is None or due_at > now:
+        return Plan((), due.timer)
+    if due.status is JobStatus.ACTIVE:
+        return PlanningWalk(due, now).tick()
+    if due.status is JobStatus.PENDING:
+        start_at = due.job.timetable.start_at
+        if start_at is not None and start_at > now:
+            return plan_start(due, now)
+        return PlanningWalk(due, now, (JobEvent.START,)).tick()
+    return Plan((), replace(due.timer, due_at=None, next_at=None))
+
+
+def plan_start(due: DueJob, now: datetime, events: tuple[JobEvent, ...] = ()) -> Plan:
+    """The timer of a new, edited or revived job, from its cursor on; records nothing.
+
+    The cursor says from when on planned times count: the instant of creation or of the edit.
+    """
+    timetable = due.job.timetable
+    if due.status is JobStatus.PENDING and timetable.start_at is not None and timetable.start_at > now:
+        first = planned_after(timetable, due.timer.cursor)
+        return Plan(
+            (), Timer(due.timer.cursor, timetable.start_at, None if first is None else first.due_at), events
+        )
+    return PlanningWalk(due, now, events).start()
+
+
+def plan_resume(due: DueJob, now: datetime, *, catch_up: bool = False) -> Plan:
+    """What went by while the job was paused, disabled or failed becomes one record; only `catch_up` runs any of it."""
+    start_at = due.job.timetable.start_at
+    if start_at is not None and start_at > now:
+        later = plan_start(replace(due, status=JobStatus.PENDING), now, (JobEvent.RESUME, JobEvent.POSTPONE))
+        return replace(
+            later, promotes=due.load.live == 0 and due.load.waiting > 0
+        )  # a run of before its start was moved
+    return PlanningWalk(due, now, (JobEvent.RESUME,)).resume(catch_up=catch_up)
+
+
+def plan_closing(due: DueJob, now: datetime) -> Plan:
+    """What the schedule has planned up to `now`, all of it recorded: an edit is about to put another in its place.
+
+    Planned times that were put off past `now` will not run: they belong to a schedule that is no more.
+    """
+    if due.status in STOPPED:
+        left = plan_resume(due, now)
+        done = Plan(left.records, Timer(left.timer.cursor, None, None, due.timer.ending))
+    elif due.status is JobStatus.ACTIVE:
+        done = plan(due, now)
+    else:
+        return plan(due, now)
+    made, timetable = done.counters.fires, due.job.timetable
+    is_full = due.job.max_runs is not None and due.runs_created + made >= due.job.max_runs
+    is_awaited = due.job.is_chained and (made > 0 or not due.load.is_idle)
+    record = None if is_full or is_awaited else record_dropped(timetable, done.timer.cursor, now)
+    if record is None:
+        return done
+    last = record.last if isinstance(record, SkippedRange) else record.planned
+    return replace(done, records=(*done.records, record), timer=replace(done.timer, cursor=last.planned_for))
+
+
+def plan_missed(due: DueJob, now: datetime) -> Plan:
+    """What went by while nobody ticked becomes one record, by the operator's choice to skip it."""
+    if due.status is not JobStatus.ACTIVE:
+        return plan(due, now)
+    return PlanningWalk(due, now).resume(reason=SkipReason.OPERATOR)
+
+
+def plan_error(timer: Timer, now: datetime, errors_before: int) -> Plan:
+    """A job whose planning failed: its planned time is recorded as scheduler_error and it is asked again later.
+
+    The record stands for everything up to the time the timer was set for, since what lies there cannot be computed.
+    """
+    at = timer.due_at or now
+    lost = PlannedTime(at, at.astimezone(UTC).replace(tzinfo=None), 0, at)
+    records = (SkippedTime(lost, SkipReason.SCHEDULER_ERROR),)
+    cursor = max(at, timer.cursor)
+    if errors_before >= len(ERROR_RETRY_DELAYS):
+        return Plan(records, Timer(cursor, None, None), (JobEvent.FAIL,))
+    again = now + ERROR_RETRY_DELAYS[errors_before]
+    return Plan(records, Timer(cursor, again, again))

@@ -1,0 +1,277 @@
+"""One walk over what is due, for `planning.py`. Decisions are folded: a run made for one planned time is live for the next."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from foliot.domain.admission import Skip, StartRequest, Wait, admit
+from foliot.domain.dependencies import consume
+from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at, next_change
+from foliot.domain.job import Timer
+from foliot.domain.lifecycle import JobEvent, RunStatus
+from foliot.domain.planning.missed import (
+    TICK,
+    deferral_reason,
+    find_newest_due,
+    find_newest_runnable,
+    record_unchosen,
+)
+from foliot.domain.policy import MisfireRule, OverlapRule
+from foliot.domain.run import WaitsFor
+from foliot.domain.run_plan import UPSTREAM_TOO_LATE, DueJob, EndGateWait, NewRun, Plan, PlanRecord
+from foliot.domain.run_plan import SkippedTime as SkipRecord
+from foliot.domain.schedule import Manual, PlannedTime, SkipReason, planned_after
+
+MAX_RECORDS = 500  # in one pass over one job; what is left is due at once again
+MAX_RELEASED = 1_000  # runs that a freeze releases at its end; older held times become one gap record
+NO_PACE = timedelta(0)
+
+
+class PlanningWalk:
+    """Works on the way from a due job to its plan; nobody outside `planning.py` sees one."""
+
+    __slots__ = (
+        "created", "cursor", "due", "events", "gate", "is_frozen", "job", "load", "made_live", "now", "promotes",
+        "records", "skip_next", "timetable",
+    )  # fmt: skip
+
+    def __init__(self, due: DueJob, now: datetime, events: tuple[JobEvent, ...] = ()) -> None:
+        self.due = due
+        self.now = now
+        self.events = events
+        self.job = due.job
+        self.timetable = due.job.timetable
+        self.cursor = due.timer.cursor
+        self.created = due.runs_created
+        self.load = due.load
+        self.made_live = False
+        self.skip_next = due.skip_next
+        self.gate = due.gate
+        self.promotes = False
+        self.records: list[PlanRecord] = []
+        self.is_frozen = bool(due.freezes) and freeze_at(due.freezes, now) is not None
+
+    def tick(self) -> Plan:
+        if self.due.live_until is not None and self.due.live_until <= self.now:
+            self._end_wait()
+        if self.job.is_chained:
+            return self._tick_chained()
+        now, freezes, cutoff = self.now, self.due.freezes, self.now - self.job.misfire.grace
+        upcoming = planned_after(self.timetable, self.cursor)
+        while upcoming is not None and upcoming.due_at <= now and not self._is_full():
+            if len(self.records) >= MAX_RECORDS:
+                break
+            if freezes and (freeze := freeze_at(freezes, upcoming.due_at)) is not None:
+                if _is_held(freeze, now):
+                    return self._plan(freeze.end_at)
+                self._thaw(freeze, upcoming)
+            elif upcoming.due_at < cutoff:
+                self._catch_up(upcoming, cutoff - TICK)
+            else:
+                following = planned_after(self.timetable, upcoming.planned_for)
+                if following is None or following.due_at > upcoming.due_at:
+                    self._decide(upcoming)
+                    self.cursor, upcoming = upcoming.planned_for, following
+                    continue
+                last = self._last(upcoming, upcoming.due_at)
+                self._consume(upcoming, last, 1, deferral_reason(self.timetable, upcoming))
+            upcoming = planned_after(self.timetable, self.cursor)
+        return self._rest(upcoming)
+
+    def resume(self, *, catch_up: bool = False, reason: SkipReason = SkipReason.PAUSED) -> Plan:
+        upcoming = planned_after(self.timetable, self.cursor)
+        is_expected = not self.job.is_chained or self.load.is_idle
+        if upcoming is not None and upcoming.due_at <= self.now and is_expected and not self._is_full():
+            last = upcoming if self.job.is_chained else self._last(upcoming, self.now)
+            wants_all = self.job.misfire.rule is MisfireRule.ALL
+            most = 0 if not catch_up else self.job.misfire.max_catch_up if wants_all else 1
+            self._consume(upcoming, last, most, reason, catch_up=True, patient=wants_all)
+        may_join = self.job.overlap.rule is OverlapRule.CONCURRENT
+        if self.due.load.waiting > 0 and (self.due.load.live == 0 or may_join):
+            self.promotes = True
+        if self.job.is_chained:
+            self.cursor = max(self.cursor, self.now)
+        return self.rest()
+
+    def start(self) -> Plan:
+        """As `rest`, when nothing was consumed: a chain whose next time is set keeps it, though a run by hand is live."""
+        if self.job.is_chained and self.due.timer.due_at is not None:
+            return self._rest(planned_after(self.timetable, self.cursor))
+        return self.rest()
+
+    def rest(self) -> Plan:
+        """Where the timer goes from the cursor on."""
+        if self.job.is_chained and not self.load.is_idle:
+            return self._over(JobEvent.COMPLETE) if self._is_full() else self._plan(None)
+        return self._rest(planned_after(self.timetable, self.cursor))
+
+    def _tick_chained(self) -> Plan:
+        """fixed_delay names one time only; the next is known when that run has ended, or at once when it did not run."""
+        planned = planned_after(self.timetable, self.cursor)
+        if planned is None or planned.due_at > self.now or self._is_full():
+            return self._rest(planned)
+        freeze = freeze_at(self.due.freezes, planned.due_at)
+        if freeze is not None and _is_held(freeze, self.now):
+            return self._plan(freeze.end_at)
+        is_late = planned.due_at < self.now - self.job.misfire.grace
+        made_before = self.created
+        if freeze is not None and freeze.after is FreezePolicy.SKIP:
+            self.records.append(SkipRecord(planned, SkipReason.FROZEN))
+        elif (
+            is_late and freeze is None and planned.skip is None and self.job.misfire.rule is MisfireRule.SKIP
+        ):
+            self.records.append(SkipRecord(planned, SkipReason.MISFIRE))
+        else:
+            patient = is_late and self.job.misfire.rule is MisfireRule.ALL
+            self._decide(planned, catch_up=is_late, patient=patient)
+        if self.created > made_before:
+            self.cursor = planned.planned_for
+            return self.rest()
+        self.cursor = max(self.now, planned.planned_for)
+        return self._rest(planned_after(self.timetable, self.cursor))
+
+    def _catch_up(self, upcoming: PlannedTime, by: datetime) -> None:
+        misfire = self.job.misfire
+        change = next_change(self.due.freezes, upcoming.due_at)
+        last = self._last(upcoming, by if change is None else min(by, change - TICK))
+        most = {MisfireRule.LATEST: 1, MisfireRule.ALL: misfire.max_catch_up, MisfireRule.SKIP: 0}[
+            misfire.rule
+        ]
+        patient = misfire.rule is MisfireRule.ALL
+        self._consume(upcoming, last, most, SkipReason.MISFIRE, catch_up=True, patient=patient)
+
+    def _thaw(self, freeze: Freeze, upcoming: PlannedTime) -> None:
+        """What fell into a freeze: skipped, or held until now and treated as late under the freeze's own policy."""
+        change = next_change(self.due.freezes, upcoming.due_at)
+        last = self._last(upcoming, self.now if change is None else min(self.now, change - TICK))
+        most = {FreezePolicy.SKIP: 0, FreezePolicy.LATEST: 1, FreezePolicy.ALL: MAX_RELEASED}[freeze.after]
+        is_all = freeze.after is FreezePolicy.ALL
+        pace = freeze.pace if is_all else NO_PACE
+        self._consume(upcoming, last, most, SkipReason.FROZEN, catch_up=True, patient=is_all, pace=pace)
+
+    def _last(self, first: PlannedTime, by: datetime) -> PlannedTime:
+        last = find_newest_due(self.timetable, self.cursor, by, by)
+        return first if last is None or last.planned_for < first.planned_for else last
+
+    def _consume(
+        self,
+        first: PlannedTime,
+        last: PlannedTime,
+        most: int,
+        reason: SkipReason,
+        *,
+        catch_up: bool = False,
+        patient: bool = False,
+        pace: timedelta = NO_PACE,
+    ) -> None:
+        """Everything from `first` to `last`: the newest `most` run, the rest is one record."""
+        if self.job.max_runs is not None:
+            most = min(most, self.job.max_runs - self.created)
+        if first.planned_for == last.planned_for:
+            chosen = [first] if most and first.skip is None else []
+        else:
+            chosen = find_newest_runnable(self.timetable, self.cursor, last, most)
+        left = record_unchosen(self.timetable, self.cursor, last, chosen, reason)
+        if left is not None:
+            self.records.append(left)
+        for place, planned in enumerate(chosen):
+            # What comes late stands behind what is on time.
+            not_before = self.now + pace * place if catch_up else None
+            self._decide(planned, catch_up=catch_up, patient=patient, not_before=not_before)
+        self.cursor = last.planned_for
+
+    def _decide(
+        self,
+        planned: PlannedTime,
+        *,
+        catch_up: bool = False,
+        patient: bool = False,
+        not_before: datetime | None = None,
+    ) -> None:
+        """One planned time that is due: the run or the skip it becomes."""
+        if planned.skip is not None:
+            self.records.append(SkipRecord(planned, planned.skip))
+            return
+        if self.skip_next and not self.due.is_switched_off:
+            until = self.due.skip_until or planned.planned_for
+            self.skip_next = planned.planned_for < until
+            if planned.planned_for <= until:
+                self.records.append(SkipRecord(planned, SkipReason.OPERATOR))
+                return
+        deadline = self.job.limits.start_deadline
+        request = StartRequest(
+            self.job,
+            self.now,
+            not_before=not_before,
+            expires_at=None if deadline is None else planned.due_at + deadline,
+            load=self.load,
+            is_patient=patient,
+            may_cancel_live=not self.made_live,
+            is_frozen=self.is_frozen,
+            is_type_off=self.due.is_switched_off,
+            gate=self.gate,
+            planned_for=planned.planned_for,
+        )
+        answer = admit(request)
+        if isinstance(answer, Skip):
+            self.records.append(SkipRecord(planned, answer.reason, answer.note))
+            return
+        waits_for = answer.waits_for if isinstance(answer, Wait) else None
+        if waits_for is WaitsFor.TURN:
+            self.load = self.load.queue()
+        else:
+            self.load = self.load.start()
+            self.made_live = True
+        if self.gate is not None and answer.consumes:
+            self.gate = consume(self.gate, answer.consumes)
+        self.created += 1
+        self.records.append(
+            NewRun(
+                planned,
+                RunStatus.READY if waits_for is None else RunStatus.WAITING,
+                waits_for,
+                catch_up,
+                isinstance(answer, Wait) and answer.cancels_live,
+                answer.not_before,
+                answer.expires_at,
+                answer.consumes,
+            )
+        )
+
+    def _end_wait(self) -> None:
+        self.records.append(EndGateWait(SkipReason.DEPENDENCY_FAILED, UPSTREAM_TOO_LATE))
+        self.load = self.load.end()
+        if self.load.waiting:
+            self.load = self.load.promote()
+            self.promotes = True
+
+    def _is_full(self) -> bool:
+        most = self.job.max_runs
+        return most is not None and self.created >= most
+
+    def _rest(self, upcoming: PlannedTime | None) -> Plan:
+        if self._is_full():
+            return self._over(JobEvent.COMPLETE)
+        if upcoming is not None:
+            return self._plan(upcoming.due_at)
+        end_at = self.timetable.end_at
+        if isinstance(self.timetable.schedule, Manual) and (end_at is None or end_at > self.now):
+            return self._plan(end_at)
+        has_run = self.created > 0 and (end_at is None or self.job.is_once)
+        return self._over(JobEvent.COMPLETE if has_run else JobEvent.EXPIRE)
+
+    def _over(self, ending: JobEvent) -> Plan:
+        """Nothing is planned any more: the job ends now, or with the last of its runs."""
+        if not self.load.is_idle:
+            return self._plan(None, ending)
+        self.events = (*self.events, ending)
+        return self._plan(None)
+
+    def _plan(self, due_at: datetime | None, ending: JobEvent | None = None) -> Plan:
+        timer = Timer(self.cursor, due_at, due_at, ending)
+        uses_skip_next = self.due.skip_next and not self.skip_next
+        return Plan(tuple(self.records), timer, self.events, uses_skip_next, self.promotes)
+
+
+def _is_held(freeze: Freeze, now: datetime) -> bool:
+    return freeze.after is not FreezePolicy.SKIP and freeze.holds(now)

@@ -1,0 +1,107 @@
+"""After a failed attempt: when to try again, or why not. Time and chance come in as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import assert_never
+
+from foliot.domain.policy import LONGEST_WAIT, Backoff, Retry
+
+_MOST_DOUBLINGS = 64  # past this every wait is at its limit anyway
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAt:
+    at: datetime
+
+
+class NoRetry(StrEnum):
+    """Why there will be no further attempt."""
+
+    NONE_WANTED = "none_wanted"
+    EXHAUSTED = "exhausted"
+    PAST_NEXT = "past_next"
+    PERMANENT = "permanent"
+    CLOSED = "closed"
+    ARCHIVED = "archived"
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    why: NoRetry
+
+    @property
+    def sentence(self) -> str:
+        return _SENTENCES[self.why]
+
+
+_SENTENCES = {
+    NoRetry.NONE_WANTED: "This job does not retry.",
+    NoRetry.EXHAUSTED: "All retries are used up.",
+    NoRetry.PAST_NEXT: "The next retry would not start before the next planned time, which goes on instead.",
+    NoRetry.PERMANENT: "The failure was reported as permanent, so retrying would not help.",
+    NoRetry.CLOSED: "Window or calendars leave no time for the next attempt.",
+    NoRetry.ARCHIVED: "The job was archived, so nothing of it starts any more.",
+}
+
+
+def decide_retry(
+    policy: Retry,
+    retries_used: int,
+    now: datetime,
+    jitter: float,
+    *,
+    interval: timedelta | None = None,
+    next_planned_at: datetime | None = None,
+    asked: timedelta | None = None,
+    least: timedelta | None = None,
+) -> RetryAt | GiveUp:
+    """When the next attempt starts. `jitter` is chance from 0 to 1; `asked` is a wait the handler itself named, `least` one that
+    the policy's own must not fall short of.
+
+    `next_planned_at` is the job's next planned time, if one is known: unless `past_next`, a retry must start before
+    it, so that a job that beats every 30 s is never silenced by its own backoff.
+    """
+    if not policy.may_retry:
+        return GiveUp(NoRetry.NONE_WANTED)
+    if retries_used >= policy.max:
+        return GiveUp(NoRetry.EXHAUSTED)
+    wait = retry_delay(policy, retries_used + 1, interval) if asked is None else min(asked, LONGEST_WAIT)
+    wait = wait if least is None else max(wait, min(least, LONGEST_WAIT))
+    try:
+        at = now + wait * (1 + policy.jitter * jitter)
+    except OverflowError:  # the calendar ends in 9999
+        return GiveUp(NoRetry.EXHAUSTED)
+    if next_planned_at is not None and not policy.past_next and at >= next_planned_at:
+        return GiveUp(NoRetry.PAST_NEXT)
+    return RetryAt(at)
+
+
+def retry_delay(policy: Retry, retry: int, interval: timedelta | None = None) -> timedelta:
+    """The wait before retry number `retry` (from 1), without jitter. A schedule without an interval lends its `base`."""
+    match policy.strategy:
+        case Backoff.NONE:
+            wait = timedelta(0)
+        case Backoff.FIXED:
+            wait = policy.base
+        case Backoff.LIST:
+            wait = policy.delays[min(retry, len(policy.delays)) - 1]
+        case Backoff.EXPONENTIAL:
+            wait = _doubled(policy.base, retry - 1, LONGEST_WAIT)
+        case Backoff.INTERVAL_EXPONENTIAL:
+            beat = min(interval or policy.base, LONGEST_WAIT)
+            wait = _doubled(beat, retry - 1, min(beat * 10, LONGEST_WAIT))
+        case _ as never:
+            assert_never(never)
+    return wait if policy.cap is None else min(wait, policy.cap)
+
+
+def _doubled(wait: timedelta, times: int, most: timedelta) -> timedelta:
+    """Doubles in whole microseconds, which Python never overflows, and only then becomes a duration again."""
+    doubled = (wait // _TICK) << min(times, _MOST_DOUBLINGS)
+    return min(doubled, most // _TICK) * _TICK
+
+
+_TICK = timedelta(microseconds=1)

@@ -1,0 +1,140 @@
+"""BullMQ, for workers in Node or Python: each queue has a stream of events, and one read waits on all that have our jobs.
+
+A job added under an id that the queue has is not added again, so a push may be repeated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import Any
+
+from bullmq import Queue
+
+from foliot.handlers.bridge.engine import (
+    BrokerUnreachable,
+    Handover,
+    RedisStreams,
+    broker_errors,
+    connect,
+    forgotten,
+)
+from foliot.handlers.registry import HandlerResult, failed, succeeded
+
+AT_ONCE = 500
+MOST_QUEUES = 100  # kept at hand; each holds its scripts, a quarter of a MiB
+PREFIX = "bull"
+
+
+class BullmqEngine:
+    name = "BullMQ"
+
+    def __init__(self, url: str) -> None:
+        self.redis = connect(url)
+        self._streams = RedisStreams(self.redis)
+        self._queues: dict[str, Queue] = {}  # by their base keys
+        self._read: dict[str, str] = {}  # the last event we know of each queue, by its stream
+
+    async def push(self, handover: Handover) -> None:
+        events = f"{_base(handover)}:events"
+        if events not in self._read:  # before the push, or its end might come before we listen
+            self._read[events] = await self._streams.last(events)
+        keep = {"age": handover.keep}
+        options = {"jobId": handover.id, "attempts": 1, "removeOnComplete": keep, "removeOnFail": keep}
+        with broker_errors():
+            await self._queue(handover).add(handover.config["name"], dict(handover.input), options)
+
+    async def knows(self, handover: Handover, *, is_pushed: bool) -> bool:
+        with broker_errors():
+            found: int = await self.redis.exists(_key(handover))
+        return found > 0
+
+    async def look(self, handovers: Collection[Handover]) -> Mapping[str, HandlerResult]:
+        ends: dict[str, HandlerResult] = {}
+        every = list(handovers)
+        for start in range(0, len(every), AT_ONCE):
+            some = every[start : start + AT_ONCE]
+            with broker_errors():
+                async with self.redis.pipeline(transaction=False) as pipe:
+                    for each in some:
+                        pipe.hmget(
+                            _key(each), "name", "finishedOn", "returnvalue", "failedReason", "stacktrace"
+                        )
+                    answers = await pipe.execute()
+            for each, (name, finished, value, reason, trace) in zip(some, answers, strict=True):
+                if name is None:
+                    ends[each.id] = forgotten(self.name, each)
+                elif finished is not None:
+                    ends[each.id] = _returned(value) if reason is None else _failed(reason, trace)
+        return ends
+
+    async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, HandlerResult]:
+        bases = {f"{_base(each)}:events" for each in handovers}
+        for idle in self._read.keys() - bases:
+            del self._read[idle]
+        for new in bases - self._read.keys():
+            self._read[new] = await self._streams.last(new)
+        found = await self._streams.read({each: self._read[each] for each in bases}, seconds)
+        for stream, entries in found.items():
+            self._read[stream] = entries[-1][0]
+        ended = {
+            fields.get("jobId")
+            for entries in found.values()
+            for _, fields in entries
+            if fields.get("event") in {"completed", "failed", "removed"}
+        }
+        return await self.look([each for each in handovers if each.id in ended])
+
+    async def wake(self) -> None:
+        await self._streams.wake()
+
+    async def revoke(self, handover: Handover) -> str | None:
+        with broker_errors():
+            removed = await self._queue(handover).remove(handover.id)
+        if removed == 0:
+            return (
+                f"A worker has begun {handover.id}, and BullMQ cannot stop it; its result will not be heard."
+            )
+        return None
+
+    async def close(self) -> None:
+        with suppress(BrokerUnreachable), broker_errors():
+            await self.redis.aclose()
+
+    def _queue(self, handover: Handover) -> Queue:
+        """One for each name, all over one client."""
+        base = _base(handover)
+        if base not in self._queues:
+            if len(self._queues) >= MOST_QUEUES:
+                del self._queues[next(iter(self._queues))]
+            options: Any = {"connection": self.redis, "prefix": _prefix(handover)}
+            self._queues[base] = Queue(handover.queue, options)
+        return self._queues[base]
+
+
+def _prefix(handover: Handover) -> str:
+    return str(handover.config.get("prefix", PREFIX))
+
+
+def _base(handover: Handover) -> str:
+    return f"{_prefix(handover)}:{handover.queue}"
+
+
+def _key(handover: Handover) -> str:
+    return f"{_base(handover)}:{handover.id}"
+
+
+def _returned(value: str | None) -> HandlerResult:
+    try:
+        return succeeded(None if value is None else json.loads(value))
+    except ValueError:
+        return failed(
+            "result_unreadable", "The job was done, but what it returned is not JSON.", permanent=True
+        )
+
+
+def _failed(reason: str, trace: str | None) -> HandlerResult:
+    lines = json.loads(trace) if trace else []
+    output = {"traceback": "\n".join(map(str, lines))} if lines else None
+    return failed("bullmq_failed", reason or "The job failed in BullMQ.", output)

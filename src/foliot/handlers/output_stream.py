@@ -1,0 +1,69 @@
+"""What a program says on one of its streams: lines for the log as they come, bounded, and the last of it."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+from asyncio import StreamReader
+
+from foliot.domain.logs import MOST_BYTES, MOST_LINES
+from foliot.sdk.context import Write
+
+TAIL = 8 * 1024  # bytes
+PIECE = 64 * 1024  # bytes read at once
+LONGEST_LINE = 16 * 1024  # characters; the logbook cuts sooner
+FLOOD_PAUSE = (
+    0.01  # seconds after each piece of what nobody keeps: at most 6 MiB a second are read and dropped
+)
+
+
+class OutputStream:
+    """What a program says on one stream: line by line to the log while there is room, and the last of it for the output."""
+
+    def __init__(self, stream: str, write: Write) -> None:
+        self._stream = stream
+        self._write = write
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._line = ""  # begun and not ended
+        self._tail = b""
+        self._lines_left, self._bytes_left = MOST_LINES + 1, MOST_BYTES  # one more tells that there were more
+        self.is_whole = True  # whether the tail is all there was
+
+    @property
+    def tail(self) -> str:
+        return self._tail.decode("utf-8", "replace").replace("\0", "\ufffd")
+
+    async def listen(self, reader: StreamReader) -> None:
+        """To its end."""
+        while piece := await reader.read(PIECE):
+            await self.take(piece)
+        self.end()
+
+    async def take(self, piece: bytes) -> None:
+        self._keep(piece)
+        if self._lines_left > 0:
+            self._tell(self._decoder.decode(piece))
+        else:
+            await asyncio.sleep(FLOOD_PAUSE)  # its writer waits meanwhile, and the others here do not
+
+    def end(self) -> None:
+        self._tell(self._decoder.decode(b"", final=True), is_end=True)
+
+    def _keep(self, piece: bytes) -> None:
+        whole = self._tail + piece
+        self.is_whole = self.is_whole and len(whole) <= TAIL
+        self._tail = whole[-TAIL:]
+
+    def _tell(self, text: str, *, is_end: bool = False) -> None:
+        lines = (self._line + text).split("\n")
+        self._line = lines.pop()
+        if len(self._line) > LONGEST_LINE or (is_end and self._line):
+            lines.append(self._line)
+            self._line = ""
+        for line in lines:
+            if self._lines_left > 0:
+                self._lines_left -= 1
+                self._bytes_left -= len(line)
+                if self._bytes_left < 0:
+                    self._lines_left = 0
+                self._write(self._stream, line.removesuffix("\r"))

@@ -1,0 +1,132 @@
+# Made from sdk/asynchronous by ./dev format; edit it there.
+"""What is done with a job that is there, or with many at once: a part of `client.jobs`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from foliot.sdk.request import Ask, Ref, given, post
+from foliot.sdk.synchronous.http import Http
+from foliot.wire.bulk import BulkAction, BulkArgs, BulkOut
+from foliot.wire.jobs import BackfillOut, JobOut, SkipNextOut
+from foliot.wire.runs import RunOut
+
+
+class JobMoves:
+    _http: Http
+
+    def run(
+        self,
+        job_id: Ref,
+        *,
+        input: Mapping[str, Any] | None = None,  # noqa: A002  # the name on the wire
+        override: bool = False,
+        idempotency_key: str | None = None,
+    ) -> RunOut:
+        """Run it now. `input` is laid over the job's payload; `override` runs it even while frozen."""
+        body = given(input=input, override=override)
+        ask = post("/jobs/{job_id}/run", {"job_id": job_id}, body=body, key=idempotency_key)
+        return self._http.ask(RunOut, ask)
+
+    def pause(self, job_id: Ref, *, reason: str | None = None, until: datetime | str | None = None) -> JobOut:
+        """No run starts by schedule until it is resumed, or `until` has come."""
+        ask = post("/jobs/{job_id}/pause", {"job_id": job_id}, body=given(reason=reason, until=until))
+        return self._http.ask(JobOut, ask)
+
+    def resume(self, job_id: Ref, *, catch_up: bool = False) -> JobOut:
+        """Back to work; `catch_up` runs what went by meanwhile, as the job's misfire policy says."""
+        ask = post("/jobs/{job_id}/resume", {"job_id": job_id}, body=given(catch_up=catch_up))
+        return self._http.ask(JobOut, ask)
+
+    def disable(self, job_id: Ref, *, reason: str | None = None) -> JobOut:
+        """Switch it off: a pause without an end. `resume` switches it on again."""
+        ask = post("/jobs/{job_id}/disable", {"job_id": job_id}, body=given(reason=reason))
+        return self._http.ask(JobOut, ask)
+
+    def skip_next(
+        self,
+        job_id: Ref,
+        *,
+        n: int | None = None,
+        until: datetime | str | None = None,
+        reason: str | None = None,
+    ) -> SkipNextOut:
+        """Let the next planned time pass, the next `n`, or all `until` an instant."""
+        body = given(n=n, until=until, reason=reason)
+        ask = post("/jobs/{job_id}/skip-next", {"job_id": job_id}, body=body)
+        return self._http.ask(SkipNextOut, ask)
+
+    def undo_skip_next(self, job_id: Ref) -> JobOut:
+        """No planned time is to pass after all."""
+        return self._http.ask(JobOut, Ask("DELETE", "/jobs/{job_id}/skip-next", {"job_id": job_id}))
+
+    def backfill(
+        self,
+        job_id: Ref,
+        start: datetime | str,
+        end: datetime | str,
+        *,
+        order: Literal["oldest_first", "newest_first"] | None = None,
+        max: int | None = None,  # noqa: A002  # the name on the wire
+        skipped: bool = False,
+        dry_run: bool = False,
+    ) -> BackfillOut:
+        """Runs for planned times of the past that have no record. With `dry_run` they are only counted."""
+        body = {"from": start, "to": end, "skipped": skipped, "dry_run": dry_run} | given(
+            order=order, max=max
+        )
+        ask = post("/jobs/{job_id}/backfill", {"job_id": job_id}, body=body)
+        return self._http.ask(BackfillOut, ask)
+
+    def bulk(
+        self,
+        action: BulkAction,
+        *,
+        ids: Sequence[Ref] | None = None,
+        q: str | None = None,
+        expected_count: int | None = None,
+        after: Ref | None = None,
+        dry_run: bool = False,
+        args: BulkArgs | Mapping[str, Any] | None = None,
+    ) -> BulkOut:
+        """Pause, resume, disable, enable, archive, run, tag or untag many: by ids, or by a filter and how many it should find.
+
+        Where some `remaining`, ask again with `after`: the answer's `next_after`.
+        """
+        body = given(
+            action=action,
+            ids=ids,
+            q=q,
+            expected_count=expected_count,
+            after=after,
+            dry_run=dry_run,
+            args=args,
+        )
+        return self._http.ask(BulkOut, post("/jobs/bulk", body=body))
+
+    def batch_delete(
+        self,
+        *,
+        ids: Sequence[Ref] | None = None,
+        q: str | None = None,
+        expected_count: int | None = None,
+        after: Ref | None = None,
+        dry_run: bool = False,
+        purge: bool = False,
+        detach: bool = False,
+        force: bool = False,
+    ) -> BulkOut:
+        """Archive many, or remove them with their history (`purge`)."""
+        body = given(
+            ids=ids,
+            q=q,
+            expected_count=expected_count,
+            after=after,
+            dry_run=dry_run,
+            purge=purge,
+            detach=detach,
+            force=force,
+        )
+        return self._http.ask(BulkOut, post("/jobs/batch-delete", body=body))

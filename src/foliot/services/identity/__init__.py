@@ -1,0 +1,1 @@
+"""Workspaces, members, keys, quotas, audit, idempotency."""

@@ -1,0 +1,196 @@
+"""Who comes in with a key, into which workspace, and what they may do there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from foliot.clock import monotonic
+from foliot.domain.access import Actor, KeyHolder, Permission, parse_key
+from foliot.domain.errors import Denied, NotFound
+from foliot.domain.ids import PrincipalId, WorkspaceId
+from foliot.domain.quotas import UNLIMITED, Quotas
+from foliot.services.identity.installation import DEFAULT_WORKSPACE
+from foliot.storage.identity import keys, workspaces
+from foliot.storage.identity.workspaces import Workspace
+from foliot.storage.tx import Database, Role
+
+log = logging.getLogger(__name__)
+
+FRESH = 3.0  # seconds that an admission is believed: with the time to look it up, well below the five that are promised
+MOST = 10_000  # admissions kept; past it all are looked up anew
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A key's holder in the workspace that this request works in."""
+
+    holder: KeyHolder
+    workspace: Workspace
+    at: datetime  # when it came in, by the database's clock: words such as "in 2 hours" count from here
+    quotas: Quotas = UNLIMITED
+    address: str | None = None  # the peer's
+    request_id: str | None = None
+    claim: UUID | None = None  # of the Idempotency-Key it came with
+
+    @property
+    def workspace_id(self) -> WorkspaceId:
+        return self.workspace.id
+
+    @property
+    def actor(self) -> Actor:
+        """How records and audit speak of it."""
+        name = str(self.holder.principal.id)
+        return Actor(
+            name, self.holder.key_id, self.address, self.request_id, self.claim, self.only_owner, self.quotas
+        )
+
+    @property
+    def only_owner(self) -> PrincipalId | None:
+        """An agent sees and manages its own jobs alone, whatever ids it sends."""
+        principal = self.holder.principal
+        return principal.id if principal.is_agent else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Admission:
+    caller: Caller
+    slug: str | None  # that was asked for; a key of a workspace has but one
+    read_at: float  # by the monotonic clock, before the database was asked
+
+    def answers(self, slug: str | None) -> bool:
+        return self.slug == slug or not self.caller.holder.principal.is_system
+
+
+class Door:
+    """Lets in who has a valid key, and remembers it for a moment instead of asking the database at every request.
+
+    A revoked key is refused here at once when the hint comes through, and after `FRESH` seconds when it does not: whoever
+    changes a key, a member or a workspace calls `forget` and announces it to the other nodes.
+    """
+
+    def __init__(self, database: Database, quotas: Quotas = UNLIMITED) -> None:
+        self._database = database
+        self._quotas = quotas
+        self._admitted: dict[tuple[bytes, str | None], _Admission] = {}
+        self._known: set[bytes] = set()
+        self._changes = 0
+        self._touching: dict[bytes, asyncio.Task[None]] = {}
+
+    async def enter(self, presented: str, slug: str | None) -> Caller | None:
+        """The caller with this key; None for anything that is not a valid key, whatever the reason.
+
+        A key of the installation itself chooses its workspace by `slug`; any other key belongs to one.
+        """
+        key = parse_key(presented)
+        if key is None:
+            return None
+        key_hash = key.hash
+        remembered = self._admitted.get((key_hash, slug)) or self._admitted.get((key_hash, None))
+        if remembered is None or not remembered.answers(slug):
+            return await self._look_up(key_hash, slug)
+        age = monotonic() - remembered.read_at
+        if age >= FRESH:
+            return await self._look_up(key_hash, slug)
+        caller = remembered.caller
+        at, ends = self._database.instant(caller.at, age), caller.holder.expires_at
+        if ends is not None and ends <= at:
+            return None
+        _refuse_elsewhere(caller, slug)
+        return replace(caller, at=at)
+
+    def knows(self, presented: str) -> bool:
+        """Whether this key was valid here before. It says nothing about now."""
+        key = parse_key(presented)
+        return key is not None and key.hash in self._known
+
+    def forget(self) -> None:
+        """Something about keys, members or workspaces has changed: ask again."""
+        self._changes += 1
+        self._admitted.clear()
+
+    async def close(self) -> None:
+        if self._touching:
+            await asyncio.wait(self._touching.values())
+
+    async def _look_up(self, key_hash: bytes, slug: str | None) -> Caller | None:
+        read_at, changes = monotonic(), self._changes
+        async with self._database.tx(Role.APP, key_hash=key_hash) as tx:
+            found = await keys.find_presented(tx, key_hash)
+            if found is None:
+                return None
+            own = found.holder.principal.workspace_id
+            home = None if own is None else await workspaces.by_id(tx, own)
+        if found.last_used_at is None or tx.now - found.last_used_at >= keys.TOUCH_AFTER:
+            self._touch(key_hash)
+        asked = slug if home is None else None
+        if home is None:
+            home = await _chosen(self._database, slug or DEFAULT_WORKSPACE)
+        caller = Caller(found.holder, home, tx.now, self._quotas.overlaid(home.quotas))
+        if changes == self._changes:  # else what was read may be what was just changed
+            self._remember(key_hash, _Admission(caller, asked, read_at))
+        _refuse_elsewhere(caller, slug)
+        return caller
+
+    def _remember(self, key_hash: bytes, admission: _Admission) -> None:
+        if len(self._admitted) >= MOST:
+            self._admitted.clear()
+        if len(self._known) >= MOST:
+            self._known.clear()
+        self._admitted[key_hash, admission.slug] = admission
+        self._known.add(key_hash)
+
+    def _touch(self, key_hash: bytes) -> None:
+        """Beside the request, not within it: nobody waits for a note that is for people to read some day."""
+        if key_hash not in self._touching:
+            task = self._touching[key_hash] = asyncio.create_task(self._write_use(key_hash))
+            task.add_done_callback(lambda _: self._touching.pop(key_hash, None))
+
+    async def _write_use(self, key_hash: bytes) -> None:
+        try:
+            async with self._database.tx(Role.APP, key_hash=key_hash, relaxed=True) as tx:
+                await keys.touch(tx, key_hash)
+        except Exception as error:  # noqa: BLE001  # the next use writes it
+            log.debug("key.use_not_written", extra={"reason": str(error)})
+
+
+def admit(caller: Caller, permission: Permission, *, agents: bool = True) -> None:
+    """Refuses whoever may not; `agents` is false for what is shared by a whole workspace."""
+    if caller.only_owner is not None and not agents:
+        raise Denied(
+            "An agent manages its own jobs alone; this concerns the whole workspace.",
+            hint="Ask a member of the workspace to do it.",
+        )
+    if permission is Permission.WORKER and not caller.holder.may(permission):
+        raise Denied(
+            "This is for keys of the scope worker, which belong to one workspace.",
+            hint="Make one with `foliot keys create --scope worker`, as an administrator of the workspace.",
+        )
+    if not caller.holder.may(permission):
+        has = caller.holder.role or "no role here"
+        raise Denied(
+            f"This needs the role {permission}; this key has {has}.",
+            hint="Ask an administrator of the workspace for a key with that role.",
+        )
+
+
+def _refuse_elsewhere(caller: Caller, slug: str | None) -> None:
+    home = caller.workspace.slug
+    if slug not in (None, home) and not caller.holder.principal.is_system:
+        raise Denied(
+            f'This key belongs to the workspace "{home}".',
+            hint="Leave the header Foliot-Workspace out, or use a key of the other workspace.",
+        )
+
+
+async def _chosen(database: Database, slug: str) -> Workspace:
+    async with database.tx(Role.APP, system=True) as tx:
+        found = await workspaces.by_slug(tx, slug)
+    if found is None or found.archived_at is not None:
+        raise NotFound(
+            f"There is no workspace {slug[:64]!a}.", hint="The header Foliot-Workspace takes its slug."
+        )
+    return found

@@ -1,0 +1,78 @@
+"""Requests that come twice: done once, answered the same.
+
+A key is claimed before anything is done. Whatever is done under the claim closes it in its own transaction, through the audit entry that
+every verb writes; so a process may die anywhere, and a repeat either does the thing for the first time or is told that it is done.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from foliot.domain.errors import AnswerLost, KeyInUse, KeyReused
+from foliot.domain.ids import WorkspaceId
+from foliot.storage.identity import idempotency
+from foliot.storage.identity.idempotency import Answer, Asked, Held
+from foliot.storage.tx import Database, Role
+
+__all__ = ["Answer", "Asked", "Held", "begin", "finish", "forget_old", "lost", "release"]
+
+KEPT = timedelta(hours=24)
+GIVEN_UP = timedelta(
+    minutes=1
+)  # a request that has done nothing by then has died; should it wake, it cannot commit
+WRITING = timedelta(
+    seconds=5
+)  # between a commit and its answer lie milliseconds; after so long it will not come any more
+FORGOTTEN_AT_ONCE = 5_000
+
+
+async def begin(database: Database, workspace_id: WorkspaceId, asked: Asked) -> UUID | Held:
+    """The claim to do it under; or what is known of the same request, which was done before."""
+    # Not waited for on disk: a claim that is lost with the machine has done nothing.
+    async with database.tx(Role.APP, workspace_id, relaxed=True) as tx:
+        claim_id = tx.new_id()
+        limits = {"forgotten": tx.now - KEPT, "given_up": tx.now - GIVEN_UP}
+        if await idempotency.claim(tx, asked, claim_id, **limits):
+            return claim_id
+        held = await idempotency.held(tx, asked)
+    if held is not None and held.fingerprint != asked.fingerprint:
+        raise KeyReused(
+            "This Idempotency-Key came with another request before.",
+            hint="Use a new key for a new request; the same key repeats the same one.",
+        )
+    if held is not None and held.has_ended:
+        return held
+    if held is not None and held.done_at is not None and held.done_at <= tx.now - WRITING:
+        return held
+    raise KeyInUse("A request with this Idempotency-Key is still under way.", hint="Repeat it in a moment.")
+
+
+async def finish(
+    database: Database, workspace_id: WorkspaceId, claim_id: UUID, status: int, answer: Answer | None
+) -> None:
+    """Without an `answer`, one that may not be kept was given: a repeat need not wait for it."""
+    async with database.tx(Role.APP, workspace_id, relaxed=True) as tx:
+        await idempotency.answered(tx, claim_id, status, answer)
+
+
+async def release(database: Database, workspace_id: WorkspaceId, claim_id: UUID) -> None:
+    """After a refusal or a failure: where nothing was done, the key is free again."""
+    async with database.tx(Role.APP, workspace_id, relaxed=True) as tx:
+        await idempotency.release(tx, claim_id)
+
+
+async def forget_old(database: Database, limit: int = FORGOTTEN_AT_ONCE) -> int:
+    async with database.tx(Role.ENGINE) as tx:
+        return await idempotency.forget(tx, tx.now - KEPT, limit)
+
+
+def lost(held: Held) -> AnswerLost:
+    kind, thing_id = held.thing or ("", "")
+    thing = f" ({kind} {thing_id})" if kind else ""
+    return AnswerLost(
+        f"This was done already{thing}, and is not done again; what was answered is not kept.",
+        hint="A key's secret was in that answer alone. Where it is lost, revoke the key and make another."
+        if kind == "key"
+        else "Read what it was about to see how it stands.",
+    )

@@ -1,0 +1,132 @@
+"""The things that happen around an installation's first start, a lost key and a restored backup; and who holds a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from secrets import token_bytes
+from uuid import UUID
+
+from foliot.domain.access import (
+    KEY_ENTROPY,
+    Actor,
+    ApiKey,
+    KeyHolder,
+    MemberRole,
+    Principal,
+    PrincipalKind,
+    parse_key,
+)
+from foliot.domain.errors import Conflict
+from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId, uuid7
+from foliot.storage import installation
+from foliot.storage.identity import audit, keys, workspaces
+from foliot.storage.identity.audit import AuditEntry
+from foliot.storage.installation import Installation, MissedChoice
+from foliot.storage.tx import Database, Role, Tx
+
+DEFAULT_WORKSPACE = "default"
+FIRST_ADMIN = "admin"
+OPERATOR = Actor("operator")  # at the machine itself, without a key
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key just made. The secret exists here and nowhere else."""
+
+    key_id: KeyId
+    principal_id: PrincipalId
+    prefix: str
+    secret: str = field(repr=False)
+
+
+async def first_start(
+    db: Database, *, tzdata_version: str, keep: Callable[[str], None] | None = None
+) -> NewKey | None:
+    """Make workspace `default` and the first administrator; None where somebody has already.
+
+    `keep` is handed the secret just before the commit. Writing it to a file there means that a process killed in between
+    leaves a file with a key that does not work, which the next start replaces, and never a key that nobody knows.
+    """
+    async with db.tx(Role.APP, system=True) as tx:
+        await installation.lock(
+            tx
+        )  # two nodes may start at once: the second waits here and then finds the first one's work
+        if await keys.system_principal_exists(tx):
+            return None
+        await installation.set_tzdata_version(tx, tzdata_version)
+        await workspaces.insert_missing(tx, WorkspaceId(_new_id(tx.now)), DEFAULT_WORKSPACE, "Default")
+        new = await _new_admin_key(tx, FIRST_ADMIN)
+        if keep is not None:
+            keep(new.secret)
+    return new
+
+
+async def create_admin_key(db: Database, name: str = FIRST_ADMIN) -> NewKey:
+    """For the operator who lost the key but holds the database. Other keys keep working."""
+    async with db.tx(Role.APP, system=True) as tx:
+        await installation.lock(tx)
+        return await _new_admin_key(tx, name)
+
+
+async def key_lookup(db: Database, presented: str) -> KeyHolder | None:
+    """Who presents this key; None for anything that is not a valid key, whatever the reason."""
+    key = parse_key(presented)
+    if key is None:
+        return None
+    async with db.tx(Role.APP, key_hash=key.hash) as tx:
+        found = await keys.find_presented(tx, key.hash)
+        if found is None:
+            return None
+        await keys.touch(tx, key.hash)
+        return found.holder
+
+
+async def state(db: Database) -> Installation:
+    async with db.tx(Role.APP) as tx:
+        return await installation.get(tx)
+
+
+async def hold_after_restore(db: Database, reason: str) -> None:
+    """Nothing fires from here on until an operator says what becomes of the times between backup and restore."""
+    async with db.tx(Role.APP, system=True) as tx:
+        await installation.hold(tx, reason)
+        await _note(tx, "installation.held", {"reason": reason})
+
+
+async def require_hold(db: Database) -> None:
+    if not (await state(db)).is_held:
+        raise Conflict("Nothing is held.", hint="Only a restored installation waits for this choice.")
+
+
+async def release_hold(db: Database, choice: MissedChoice) -> None:
+    async with db.tx(Role.APP, system=True) as tx:
+        if not await installation.release(tx, choice):
+            raise Conflict("Nothing is held.", hint="Only a restored installation waits for this choice.")
+        await _note(tx, "installation.released", {"missed": choice.value})
+
+
+async def _new_admin_key(tx: Tx, name: str) -> NewKey:
+    holder = await keys.revive_system_principal(tx, name)
+    if holder is None:
+        holder = Principal(PrincipalId(_new_id(tx.now)), None, PrincipalKind.SYSTEM, name, MemberRole.ADMIN)
+        await keys.insert_principal(tx, holder)
+    key, key_id = ApiKey.make(token_bytes(KEY_ENTROPY)), KeyId(_new_id(tx.now))
+    await keys.insert_key(tx, key_id, key, holder, name=name)
+    entry = AuditEntry(
+        "key.created", "key", str(key_id), OPERATOR, after={"principal": name, "prefix": key.prefix}
+    )
+    await audit.append(tx, _new_id(tx.now), entry)
+    return NewKey(key_id, holder.id, key.prefix, key.secret)
+
+
+async def _note(tx: Tx, action: str, after: dict[str, str]) -> None:
+    row = await installation.get(tx)
+    await audit.append(
+        tx, _new_id(tx.now), AuditEntry(action, "installation", str(row.id), OPERATOR, after=after)
+    )
+
+
+def _new_id(at: datetime) -> UUID:
+    return uuid7(at, token_bytes(10))

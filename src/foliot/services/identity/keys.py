@@ -1,0 +1,252 @@
+"""API keys: make one, look at them, narrow one, end one. Nobody makes a key that may more than their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from secrets import token_bytes
+from typing import Any
+from uuid import UUID
+
+from foliot.domain.access import KEY_ENTROPY, ApiKey, KeyHolder, Permission, Principal
+from foliot.domain.errors import Conflict, Denied, Invalid
+from foliot.domain.granting import (
+    check_expiry,
+    check_narrower,
+    check_scopes,
+    check_sooner,
+    is_within,
+    refuse_stronger,
+)
+from foliot.domain.ids import KeyId, PrincipalId
+from foliot.services.identity.authentication import Caller
+from foliot.services.jobs.lock_steps import append_audit, not_found
+from foliot.services.pages import read_cursor, write_cursor
+from foliot.storage.identity import key_families, keys, members
+from foliot.storage.identity.keys import Seen, StoredKey
+from foliot.storage.tx import Database, Role, Tx
+
+__all__ = [
+    "Changes",
+    "KeyPage",
+    "MadeKey",
+    "NewKey",
+    "Revoked",
+    "StoredKey",
+    "change",
+    "create",
+    "get",
+    "listed",
+    "revoke",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key to make. No principal: for oneself. No scopes: like the key that asks, or for others their whole role."""
+
+    name: str
+    principal_id: PrincipalId | None = None
+    scopes: Iterable[str] | None = None
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MadeKey:
+    """The secret exists here and nowhere else."""
+
+    key: StoredKey
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is to be different; `expires` tells whether `expires_at` was given at all."""
+
+    name: str | None = None
+    scopes: Iterable[str] | None = None
+    expires_at: datetime | None = None
+    expires: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Revoked:
+    """`made_valid` counts the keys that it made, and those made, which are valid after this; `made_too` are those that ended with it."""
+
+    key: StoredKey
+    made_valid: int = 0
+    made_too: tuple[StoredKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPage:
+    items: tuple[StoredKey, ...]
+    next_cursor: str | None
+
+
+async def create(database: Database, caller: Caller, wanted: NewKey) -> MadeKey:
+    async with _open(database, caller) as tx:
+        maker = caller.holder.key_id
+        if not await key_families.lock_maker(tx, maker):  # it may have been let in by memory alone
+            raise Denied("This key has just ended.", hint="Use another.")
+        holder = await _holder(tx, caller, wanted.principal_id)
+        is_own = holder.id == caller.holder.principal.id
+        scopes = check_scopes(holder, _asked(wanted.scopes, caller.holder.scopes if is_own else ()))
+        expires_at = wanted.expires_at
+        if expires_at is None and is_own:
+            expires_at = caller.holder.expires_at
+        check_expiry(caller.holder, holder, expires_at, tx.now)
+        key, key_id = ApiKey.make(token_bytes(KEY_ENTROPY)), KeyId(tx.new_id())
+        refuse_stronger(caller.holder, KeyHolder(holder, key_id, scopes, expires_at))
+        await keys.insert_key(
+            tx, key_id, key, holder, name=wanted.name, scopes=scopes, expires_at=expires_at, made_by=maker
+        )
+        made = StoredKey(
+            key_id, holder, True, wanted.name, key.prefix, scopes, expires_at, None, None, tx.now, maker
+        )
+        after = {**_told(made), "prefix": key.prefix, "principal": str(holder.id)}
+        await append_audit(tx, "key.created", ("key", key_id), caller.actor, after=after)
+        return MadeKey(made, key.secret)
+
+
+async def listed(
+    database: Database,
+    caller: Caller,
+    *,
+    principal_id: PrincipalId | None = None,
+    is_revoked: bool | None = None,
+    cursor: str | None = None,
+    limit: int = 50,
+) -> KeyPage:
+    """One's own; for an administrator, all of the workspace; newest first."""
+    before = read_cursor(cursor, UUID)
+    async with _open(database, caller) as tx:
+        found = await keys.page(
+            tx,
+            _seen(caller),
+            principal_id=principal_id,
+            is_revoked=is_revoked,
+            before=None if before is None else KeyId(before),
+            limit=limit + 1,
+        )
+    page = tuple(found[:limit])
+    return KeyPage(page, write_cursor(page[-1].id) if len(found) > limit else None)
+
+
+async def get(database: Database, caller: Caller, key_id: KeyId) -> StoredKey:
+    async with _open(database, caller) as tx:
+        found = await keys.page(tx, _seen(caller), key_id=key_id)
+        if not found:
+            raise not_found("key")
+        return found[0]
+
+
+async def change(database: Database, caller: Caller, key_id: KeyId, wanted: Changes) -> StoredKey:
+    """Another name, an earlier end, fewer scopes."""
+    async with _open(database, caller) as tx:
+        before = await _take(tx, caller, key_id)
+        if before.revoked_at is not None:
+            raise Conflict("This key is revoked.", hint="Make a new one.")
+        after = before
+        if wanted.name is not None:
+            after = replace(after, name=wanted.name)
+        if wanted.scopes is not None:
+            after = replace(after, scopes=check_scopes(before.holder, wanted.scopes))
+            check_narrower(before.as_presented, after.as_presented)
+        if wanted.expires:
+            check_sooner(before.expires_at, wanted.expires_at, tx.now)
+            after = replace(after, expires_at=wanted.expires_at)
+        if after != before:
+            await keys.change(tx, key_id, name=after.name, scopes=after.scopes, expires_at=after.expires_at)
+            await append_audit(
+                tx, "key.changed", ("key", key_id), caller.actor, before=_told(before), after=_told(after)
+            )
+        return after
+
+
+async def revoke(database: Database, caller: Caller, key_id: KeyId, *, made_too: bool = False) -> Revoked:
+    """For good, and everywhere within seconds; with `made_too` also every key that it made, and those made. Doing it twice
+    changes nothing.
+    """
+    async with _open(database, caller) as tx:
+        before = await _take(tx, caller, key_id)
+        family = await key_families.lock(tx, key_id) if made_too else []
+        _check_family(caller, family)
+        ended = [await _end(tx, caller, each) for each in (before, *family) if each.revoked_at is None]
+        valid = 0 if made_too else await key_families.count_valid(tx, key_id)
+        key = before if before.revoked_at is not None else ended[0]
+        return Revoked(key, valid, tuple(each for each in ended if each.id != key_id))
+
+
+async def _end(tx: Tx, caller: Caller, key: StoredKey) -> StoredKey:
+    """Its entry goes where its holder's administrators look for it."""
+    async with tx.within(key.holder.workspace_id or tx.workspace_id):
+        await keys.revoke(tx, key.id)
+        told = {**_told(key), "prefix": key.prefix, "principal": str(key.holder.id)}
+        await append_audit(tx, "key.revoked", ("key", key.id), caller.actor, before=told)
+    return replace(key, revoked_at=tx.now)
+
+
+def _check_family(caller: Caller, family: Iterable[StoredKey]) -> None:
+    """What a key made was no stronger than itself; but its holder may have been given another role since."""
+    seen = _seen(caller)
+    for each in family:
+        is_theirs = seen.is_admin or each.holder.id == seen.own
+        if not (is_theirs and is_within(caller.holder, each.as_presented)):
+            raise Denied(
+                "Among the keys that it made is one that may more than the one that you use.",
+                hint="Use a key that may at least as much, or revoke this one alone.",
+            )
+
+
+def _open(database: Database, caller: Caller) -> AbstractAsyncContextManager[Tx]:
+    """Keys of the installation belong to no workspace, and show themselves only to its own administrators."""
+    return database.tx(Role.APP, caller.workspace_id, system=caller.holder.principal.is_system)
+
+
+def _seen(caller: Caller) -> Seen:
+    holder = caller.holder
+    return Seen(holder.principal.id, holder.may(Permission.ADMIN), holder.may(Permission.SYSTEM))
+
+
+def _asked(scopes: Iterable[str] | None, otherwise: Iterable[str]) -> Iterable[str]:
+    return otherwise if scopes is None else scopes
+
+
+async def _holder(tx: Tx, caller: Caller, principal_id: PrincipalId | None) -> Principal:
+    own = caller.holder.principal
+    if principal_id is None or principal_id == own.id:
+        return own
+    if not caller.holder.may(Permission.ADMIN):
+        raise Denied(
+            "Only administrators make keys for others.", hint="Leave principal out to make one for yourself."
+        )
+    found = await members.find(tx, principal_id)
+    if found is None or (found[0].is_system and not caller.holder.may(Permission.SYSTEM)):
+        raise Invalid("There is no such member.", pointer="/principal", hint="GET /members lists them.")
+    principal, is_active = found
+    if not is_active:
+        raise Conflict("This member is not active.", pointer="/principal", hint="Activate it first.")
+    return principal
+
+
+async def _take(tx: Tx, caller: Caller, key_id: KeyId) -> StoredKey:
+    """Under its lock. A weak key of somebody must not end their strong ones, or whoever steals it could."""
+    found = await keys.lock(tx, key_id, _seen(caller))
+    if found is None:
+        raise not_found("key")
+    if found.id != caller.holder.key_id and not is_within(caller.holder, found.as_presented):
+        raise Denied(
+            "This key may more than the one that you use.", hint="Use a key that may at least as much."
+        )
+    return found
+
+
+def _told(key: StoredKey) -> Mapping[str, Any]:
+    return {
+        "name": key.name,
+        "scopes": sorted(key.scopes),
+        "expires_at": key.expires_at and key.expires_at.isoformat(),
+    }

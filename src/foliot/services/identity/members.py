@@ -1,0 +1,154 @@
+"""Members of a workspace: people, agents and services, and what they may do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from foliot.domain.access import MemberRole, Permission, Principal, PrincipalKind
+from foliot.domain.errors import Conflict, Invalid
+from foliot.domain.ids import PrincipalId
+from foliot.services.identity.authentication import Caller
+from foliot.services.jobs.lock_steps import append_audit, not_found
+from foliot.services.pages import read_cursor, write_cursor
+from foliot.storage.identity import keys, members
+from foliot.storage.identity.members import EVERYBODY, Member, MemberFilter
+from foliot.storage.tx import Database, Role
+
+__all__ = [
+    "Changed",
+    "Changes",
+    "Member",
+    "MemberFilter",
+    "MemberPage",
+    "change",
+    "create",
+    "get",
+    "listed",
+    "remove",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is to be different; `mails` tells whether `email` was given at all."""
+
+    name: str | None = None
+    role: MemberRole | None = None
+    is_active: bool | None = None
+    email: str | None = None
+    mails: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    member: Member
+    revoked_keys: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MemberPage:
+    items: tuple[Member, ...]
+    next_cursor: str | None
+
+
+async def create(
+    database: Database, caller: Caller, kind: PrincipalKind, name: str, role: MemberRole, email: str | None
+) -> Member:
+    _check_role(kind, role)
+    async with database.tx(Role.APP, caller.workspace_id) as tx:
+        principal = Principal(PrincipalId(tx.new_id()), caller.workspace_id, kind, name, role)
+        await members.insert(tx, principal, email)
+        made = Member(principal, email, True, tx.now)
+        await append_audit(tx, "member.created", ("member", principal.id), caller.actor, after=_told(made))
+        return made
+
+
+async def listed(
+    database: Database,
+    caller: Caller,
+    wanted: MemberFilter = EVERYBODY,
+    *,
+    cursor: str | None = None,
+    limit: int = 50,
+) -> MemberPage:
+    """Newest first. An agent sees itself alone."""
+    before = read_cursor(cursor, UUID)
+    if caller.only_owner is not None:
+        wanted = replace(wanted, id=caller.only_owner)
+    async with database.tx(Role.APP, caller.workspace_id) as tx:
+        last = None if before is None else PrincipalId(before)
+        found = await members.page(tx, wanted, last, limit + 1)
+    page = tuple(found[:limit])
+    return MemberPage(page, write_cursor(page[-1].principal.id) if len(found) > limit else None)
+
+
+async def get(database: Database, caller: Caller, principal_id: PrincipalId) -> Member:
+    async with database.tx(Role.APP, caller.workspace_id) as tx:
+        found = await members.get(tx, principal_id)
+    if found is None or caller.only_owner not in (None, principal_id):
+        raise not_found("member")
+    return found
+
+
+async def change(database: Database, caller: Caller, principal_id: PrincipalId, wanted: Changes) -> Changed:
+    async with database.tx(Role.APP, caller.workspace_id) as tx:
+        other_admins = await members.lock(tx, principal_id)
+        before = await members.get(tx, principal_id)
+        if before is None:
+            raise not_found("member")
+        principal = replace(
+            before.principal,
+            name=before.principal.name if wanted.name is None else wanted.name,
+            role=before.principal.role if wanted.role is None else wanted.role,
+        )
+        after = Member(
+            principal,
+            wanted.email if wanted.mails else before.email,
+            before.is_active if wanted.is_active is None else wanted.is_active,
+            before.created_at,
+        )
+        if after == before:
+            return Changed(before)
+        if wanted.role is not None:
+            _check_role(principal.kind, principal.role)
+        if _is_admin(before) and not _is_admin(after) and other_admins == 0:
+            raise Conflict("This is the last administrator of the workspace.", hint="Make another one first.")
+        await members.change(tx, after)
+        revoked = 0 if after.is_active else await keys.revoke_of_principal(tx, principal_id)
+        told = {**_told(after), "revoked_keys": revoked} if revoked else _told(after)
+        await append_audit(
+            tx, "member.changed", ("member", principal_id), caller.actor, before=_told(before), after=told
+        )
+        return Changed(after, revoked)
+
+
+async def remove(database: Database, caller: Caller, principal_id: PrincipalId) -> Changed:
+    """Deactivated, with all its keys; its name stays, for the audit and its jobs speak of it."""
+    return await change(database, caller, principal_id, Changes(is_active=False))
+
+
+def _is_admin(member: Member) -> bool:
+    return member.is_active and member.principal.role is MemberRole.ADMIN and not member.principal.is_agent
+
+
+def _check_role(kind: PrincipalKind, role: MemberRole) -> None:
+    if kind is PrincipalKind.AGENT and role.value == Permission.ADMIN.value:
+        raise Invalid(
+            "An agent is at most an editor.",
+            pointer="/role",
+            hint="It manages its own jobs alone; for more, make a service.",
+        )
+
+
+def _told(member: Member) -> Mapping[str, Any]:
+    principal = member.principal
+    return {
+        "kind": principal.kind.value,
+        "name": principal.name,
+        "email": member.email,
+        "role": principal.role.value,
+        "active": member.is_active,
+    }

@@ -1,0 +1,1 @@
+"""Define, edit, find, pause and resume jobs."""

@@ -1,0 +1,128 @@
+"""The agenda: what is planned in a stretch of time, and how long it should take."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from foliot.domain.agenda import Ahead, Entry, Fate, Line, agenda
+from foliot.domain.errors import FoliotError, Invalid
+from foliot.domain.freeze import FreezePolicy
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.schedule import Calendar, Schedule
+from foliot.storage.jobs import agenda as stored
+from foliot.storage.jobs import calendars
+from foliot.storage.jobs.agenda import ALL, JobAhead, Wanted
+from foliot.storage.jobs.freezes import Scoped
+from foliot.storage.runs import explain_queries
+from foliot.storage.tx import Database, Role
+
+__all__ = ["Fate", "Line", "Planned", "Plans", "Wanted", "plans"]
+
+A_DAY = timedelta(days=1)
+LONGEST = timedelta(days=31)
+MOST_JOBS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    job_id: JobId
+    name: str
+    schedule: Schedule
+    line: Line
+    expected: timedelta | None  # None before the first success
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """All that starts from `start` and before `complete_until` is in `items`; the rest up to `end` only in part."""
+
+    start: datetime
+    end: datetime
+    items: tuple[Planned, ...]
+    complete_until: datetime
+
+    @property
+    def truncated(self) -> bool:
+        return self.complete_until < self.end
+
+
+async def plans(
+    database: Database,
+    workspace_id: WorkspaceId,
+    wanted: Wanted = ALL,
+    *,
+    start: datetime | None = None,
+    end: datetime | None = None,
+) -> Plans:
+    """From now on, or from `start`, for a day, or up to `end`. What has gone by is history, not agenda."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        start, end = _stretch(tx.now, start, end)
+        freezes = await explain_queries.freezes(tx, workspace_id, tx.now)
+        held = any(
+            each.freeze.after is not FreezePolicy.SKIP and each.freeze.start_at <= tx.now for each in freezes
+        )
+        rows = await stored.ahead(tx, wanted, end, MOST_JOBS + 1, held=held)
+        named = {calendar for row in rows for calendar in row.rules.spec.calendars}
+        known = await calendars.by_ids(tx, named) if named else {}
+    more_since = rows[MOST_JOBS].since if len(rows) > MOST_JOBS else None
+    jobs = [
+        _ahead(
+            workspace_id, row, [known[each] for each in row.rules.spec.calendars if each in known], freezes
+        )
+        for row in rows[:MOST_JOBS]
+    ]
+    # In a thread: working out tens of thousands of times must not hold up other requests.
+    found = await asyncio.to_thread(
+        agenda, [job for job in jobs if job is not None], start, end, more_since=more_since
+    )
+    by_id = {row.id: row for row in rows}
+    async with database.tx(Role.APP, workspace_id) as tx:
+        durations = await stored.expected(tx, list({entry.job_id for entry in found.entries}))
+    items = tuple(_planned(entry, by_id[entry.job_id], durations) for entry in found.entries)
+    return Plans(start, end, items, found.complete_until)
+
+
+def _stretch(now: datetime, start: datetime | None, end: datetime | None) -> tuple[datetime, datetime]:
+    if start is not None and end is not None and end <= start:
+        raise Invalid("A stretch of time ends after it starts.", pointer="/to")
+    begin = now if start is None else max(start, now)
+    until = (start or now) + A_DAY if end is None else end
+    if until - (start or now) > LONGEST:
+        raise Invalid(f"An agenda is for at most {LONGEST.days} days.", pointer="/to")
+    if until <= now:
+        raise Invalid(
+            "This time has gone by.",
+            pointer="/to",
+            hint="What has been is history: ask /runs with since and until.",
+        )
+    return begin, until
+
+
+def _ahead(
+    workspace_id: WorkspaceId, row: JobAhead, named: Sequence[Calendar], freezes: Sequence[Scoped]
+) -> Ahead | None:
+    spec = row.rules.spec
+    try:
+        job = row.rules.job(row.id, workspace_id, row.schedule_rev, tuple(named))
+    except FoliotError:
+        return None  # its rules cannot be read; the tick fails that job, and explain says so
+    covering = tuple(
+        each.freeze for each in freezes if each.covers(workspace_id, row.id, spec.tags, spec.queue)
+    )
+    return Ahead(
+        job=job,
+        since=row.since,
+        cursor=row.cursor,
+        next_at=row.next_at,
+        resumes_at=row.paused_until,
+        runs_left=None if spec.max_runs is None else max(0, spec.max_runs - row.runs_created),
+        skip_next=row.skip_next,
+        freezes=covering,
+    )
+
+
+def _planned(entry: Entry, row: JobAhead, durations: dict[JobId, timedelta]) -> Planned:
+    return Planned(row.id, row.name, row.rules.spec.schedule, entry.line, durations.get(row.id))

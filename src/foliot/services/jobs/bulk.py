@@ -1,0 +1,183 @@
+"""One thing done to many jobs: those a query finds, or those named, in the order of their ids and in pieces, each a transaction.
+
+How far it came is kept beside its Idempotency-Key by the piece itself, so that a repeat after a crash goes on behind it. A call lasts
+some seconds at most; its answer tells how many are left, and behind which job to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from typing import Any, assert_never
+from uuid import UUID
+
+from foliot.clock import monotonic
+from foliot.domain.access import Actor
+from foliot.domain.bulk import Outcome
+from foliot.domain.errors import Invalid, UnexpectedCount
+from foliot.domain.filters import Query, Term
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.lifecycle import JobStatus
+from foliot.services.jobs.bulk_steps import EDITING, STOPS, Order, Told, do_piece, retag
+from foliot.services.jobs.lock_steps import not_found
+from foliot.services.jobs.search_steps import Asker, wanted
+from foliot.storage.identity import idempotency
+from foliot.storage.jobs import job_search
+from foliot.storage.tx import Database, Role, Tx
+
+__all__ = ["Done", "Order", "Target", "Told", "act"]
+
+MOST = 10_000
+PIECE = 50  # jobs in one transaction
+LARGE_PIECE = 500  # where one statement serves them all
+LASTS = 10.0  # seconds, after which no further piece is begun
+_FIRST = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which jobs: those named, or those a query finds, as many as the asker has seen; of them, those behind `after`."""
+
+    ids: tuple[JobId, ...] | None = None
+    query: Query = Query()
+    expected_count: int | None = None
+    after: JobId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How far it came. What is not `passed` is left."""
+
+    found: int
+    reached: JobId = JobId(_FIRST)  # the last job that was looked at
+    passed: int = 0
+    done: int = 0
+    already: int = 0
+    failed: int = 0
+
+    def stored(self) -> Mapping[str, Any]:
+        return asdict(self) | {"reached": str(self.reached)}
+
+
+@dataclass(slots=True)
+class Done:
+    tally: Tally
+    told: list[Told] = field(default_factory=list)
+
+    def add(self, told: Told) -> None:
+        tally = self.tally
+        match told.outcome:
+            case Outcome.DONE:
+                self.tally = replace(tally, done=tally.done + 1)
+                return
+            case Outcome.ALREADY:
+                self.tally = replace(tally, already=tally.already + 1)
+            case Outcome.FAILED | Outcome.NOT_FOUND:
+                self.tally = replace(tally, failed=tally.failed + 1)
+            case _ as never:
+                assert_never(never)
+        self.told.append(told)
+
+    def pass_by(self, piece: list[JobId]) -> None:
+        self.tally = replace(self.tally, reached=piece[-1], passed=self.tally.passed + len(piece))
+
+    @property
+    def remaining(self) -> int:
+        return self.tally.found - self.tally.passed
+
+
+async def act(
+    database: Database,
+    workspace_id: WorkspaceId,
+    target: Target,
+    order: Order,
+    by: Actor,
+    asker: Asker,
+    *,
+    dry_run: bool = False,
+    lasts: float = LASTS,
+) -> Done:
+    """Do it to all of them, or to as many as the time allows. A dry run looks at each as it stands now, and writes nothing."""
+    ends_by = monotonic() + lasts
+    async with database.tx(Role.APP, workspace_id) as tx:
+        _check(order, tx.now)
+        before = await _before(tx, by)
+        found = await _found(tx, target, asker)
+    ahead = [job_id for job_id in found if before is None or job_id > before.reached]
+    if target.ids is None:
+        _check_count(target, len(ahead) + (before.passed if before else 0), dry_run=dry_run)
+    done = Done(Tally(len(found)) if before is None else replace(before, found=before.passed + len(ahead)))
+    if target.ids is not None and before is None:
+        for missing in dict.fromkeys(each for each in target.ids if each not in set(found)):
+            if target.after is None or missing > target.after:
+                done.add(Told(missing, Outcome.NOT_FOUND, not_found("job")))
+    size = LARGE_PIECE if order.action in STOPS or dry_run else PIECE
+    one_by_one = order.action in EDITING and not dry_run
+    unclosing = replace(by, claim=None)  # what is done to one job is not yet what was asked for
+    for piece in (ahead[at : at + size] for at in range(0, len(ahead), size)):
+        if one_by_one:
+            for job_id in piece:
+                done.add(await retag(database, workspace_id, job_id, order, unclosing, asker))
+        async with database.tx(Role.APP, workspace_id) as tx:
+            if not one_by_one:
+                for told in await do_piece(tx, piece, order, unclosing, asker, dry_run=dry_run):
+                    done.add(told)
+            done.pass_by(piece)
+            is_over = done.remaining <= 0 or monotonic() >= ends_by
+            if not dry_run:
+                await _keep(tx, by, order, done.tally, is_over=is_over)
+        if is_over:
+            break
+    return done
+
+
+def _check(order: Order, now: datetime) -> None:
+    if order.action in EDITING and not order.tags:
+        raise Invalid("Which tags?", pointer="/args/tags", hint='Such as {"tags": ["billing"]}.')
+    if order.until is not None and order.until <= now:
+        raise Invalid(
+            "A pause ends in the future.", pointer="/args/until", hint="Leave it out to pause until resumed."
+        )
+
+
+async def _before(tx: Tx, by: Actor) -> Tally | None:
+    """How far the same request came before it died."""
+    stored = None if by.claim is None else await idempotency.progress(tx, by.claim)
+    return None if stored is None else Tally(**{**stored, "reached": JobId(UUID(stored["reached"]))})
+
+
+async def _keep(tx: Tx, by: Actor, order: Order, tally: Tally, *, is_over: bool) -> None:
+    if by.claim is None:
+        return
+    await idempotency.advance(tx, by.claim, tally.stored())
+    if is_over:
+        told = f"{tally.done} done, {tally.already} so already, {tally.failed} failed"
+        await idempotency.close(tx, by.claim, (f"{order.action.value} of many jobs:", told))
+
+
+async def _found(tx: Tx, target: Target, asker: Asker) -> list[JobId]:
+    query, most = target.query, MOST + 1
+    if target.ids is not None:
+        query, most = Query((Term("id", target.ids), Term("status", tuple(JobStatus)))), MOST
+    found = await job_search.ids(tx, await wanted(tx, query, asker), most, target.after)
+    if len(found) > MOST:
+        raise Invalid(
+            f"This filter finds more than {MOST:,} jobs.", pointer="/q", hint="Narrow it, and do it in parts."
+        )
+    return found
+
+
+def _check_count(target: Target, count: int, *, dry_run: bool) -> None:
+    if target.expected_count is None and not dry_run:
+        raise Invalid(
+            "By filter this needs expected_count.",
+            pointer="/expected_count",
+            hint=f"It finds {count:,} jobs now; dry_run shows what would become of them.",
+        )
+    if target.expected_count not in (None, count):
+        raise UnexpectedCount(
+            f"This filter finds {count:,} jobs, not {target.expected_count:,}. Nothing was done.",
+            pointer="/expected_count",
+            hint="Look at them again; if they are the ones you mean, send the new count.",
+        )

@@ -1,0 +1,177 @@
+"""A piece of what is done to many jobs: some of them in one transaction that holds few locks for a short time.
+
+Every job that is touched gets its own entry in the audit, and one that cannot stops no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import assert_never
+
+from foliot.domain.access import Actor
+from foliot.domain.bulk import Action, Outcome, check_move, is_done, tags_after
+from foliot.domain.errors import FoliotError, IllegalMove, Invalid, NotFound, StaleRevision, Unavailable
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.lifecycle import JobEvent
+from foliot.services.jobs import job_status_steps
+from foliot.services.jobs.job_edits import edit
+from foliot.services.jobs.job_status_steps import Stop
+from foliot.services.jobs.lock_steps import check_owner, not_found
+from foliot.services.jobs.search_steps import Asker
+from foliot.services.runs import run_control
+from foliot.storage.jobs import dependencies, jobs
+from foliot.storage.jobs.jobs import StoredJob
+from foliot.storage.timers import timers
+from foliot.storage.timers.timers import TimerRow
+from foliot.storage.tx import Database, Role, Tx
+
+MOST_TAGS = 50
+EDITING = frozenset((Action.TAG, Action.UNTAG))  # each an edit, and so a transaction of its own
+STOPS = {Action.PAUSE: JobEvent.PAUSE, Action.DISABLE: JobEvent.DISABLE}
+_IN_THE_GRAPH = frozenset((Action.ARCHIVE, Action.PURGE))
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be done, with what else the action takes."""
+
+    action: Action
+    reason: str | None = None
+    until: datetime | None = None
+    catch_up: bool = False
+    override: bool = False
+    tags: tuple[str, ...] = ()
+    detach: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What became of one job, where that is worth telling."""
+
+    id: JobId
+    outcome: Outcome
+    error: FoliotError | None = None
+
+
+async def do_piece(
+    tx: Tx, job_ids: Sequence[JobId], order: Order, by: Actor, asker: Asker, *, dry_run: bool
+) -> list[Told]:
+    if dry_run:
+        rows = {row.job_id: row for row in await timers.read(tx, job_ids)}
+        return [_judged(rows.get(job_id), job_id, order) for job_id in job_ids]
+    if order.action in STOPS:
+        return await _stopped(tx, job_ids, order, by, asker)
+    if order.action in _IN_THE_GRAPH:
+        await dependencies.lock_graph(tx)
+    # All at once and in the order of ids, before any of them is taken in hand by itself.
+    await timers.lock_with_dependents(tx, job_ids)
+    told = []
+    for job_id in job_ids:
+        try:
+            async with tx.part():
+                told.append(await _one(tx, job_id, order, by, asker))
+        except Unavailable:
+            raise
+        except FoliotError as error:
+            told.append(refused(job_id, error))
+    return told
+
+
+async def _stopped(tx: Tx, job_ids: Sequence[JobId], order: Order, by: Actor, asker: Asker) -> list[Told]:
+    rows = await timers.lock(tx, job_ids)
+    if asker.only_owner is not None:  # what was its own when it was found may have been given away since
+        owned = await jobs.owned(tx, job_ids, asker.only_owner)
+        rows = {job_id: row for job_id, row in rows.items() if job_id in owned}
+    told = [_judged(rows.get(job_id), job_id, order) for job_id in job_ids]
+    stopping = [rows[each.id] for each in told if each.outcome is Outcome.DONE]
+    if stopping:
+        await job_status_steps.stop(tx, stopping, Stop(STOPS[order.action], order.reason, order.until), by)
+    return told
+
+
+def _judged(row: TimerRow | None, job_id: JobId, order: Order) -> Told:
+    """What the job's status says to it."""
+    if row is None:
+        return refused(job_id, not_found("job"))
+    if is_done(order.action, row.status, row.rules.spec.tags, frozenset(order.tags)):
+        return Told(job_id, Outcome.ALREADY)
+    try:
+        check_move(order.action, row.status)
+    except IllegalMove as error:
+        return refused(job_id, error)
+    return Told(job_id, Outcome.DONE)
+
+
+async def _one(tx: Tx, job_id: JobId, order: Order, by: Actor, asker: Asker) -> Told:
+    if _has_it(await _seen(tx, job_id, asker), order):
+        return Told(job_id, Outcome.ALREADY)
+    match order.action:
+        case Action.RESUME | Action.ENABLE:
+            await job_status_steps.resume_in(
+                tx, job_id, by, catch_up=order.catch_up, only_owner=asker.only_owner
+            )
+        case Action.RUN:
+            await run_control.run_in(tx, job_id, by, override=order.override, only_owner=asker.only_owner)
+        case Action.ARCHIVE:
+            await job_status_steps.archive_in(
+                tx, job_id, by, detach=order.detach, only_owner=asker.only_owner
+            )
+        case Action.PURGE:
+            await job_status_steps.purge_in(
+                tx, job_id, by, force=order.force, detach=order.detach, only_owner=asker.only_owner
+            )
+        case Action.PAUSE | Action.DISABLE | Action.TAG | Action.UNTAG:
+            raise AssertionError("stops go together, and tags are edits, each a transaction of its own")
+        case _ as never:
+            assert_never(never)
+    return Told(job_id, Outcome.DONE)
+
+
+async def retag(
+    database: Database, workspace_id: WorkspaceId, job_id: JobId, order: Order, by: Actor, asker: Asker
+) -> Told:
+    """An edit like any other, repeated where somebody else's came between."""
+    try:
+        for is_last in (False,) * (_TRIES - 1) + (True,):
+            async with database.tx(Role.APP, workspace_id) as tx:
+                job = await _seen(tx, job_id, asker)
+            if _has_it(job, order):
+                return Told(job_id, Outcome.ALREADY)
+            spec = job.definition.spec
+            tags = tags_after(order.action, spec.tags, order.tags)
+            if len(tags) > MOST_TAGS:
+                raise Invalid(f"A job has at most {MOST_TAGS} tags.", pointer="/args/tags")
+            changed = replace(job.definition, spec=replace(spec, tags=tags))
+            try:
+                await edit(
+                    database, workspace_id, job_id, changed, by, job.revision, only_owner=asker.only_owner
+                )
+                break
+            except StaleRevision:
+                if is_last:
+                    raise
+    except Unavailable:
+        raise
+    except FoliotError as error:
+        return refused(job_id, error)
+    return Told(job_id, Outcome.DONE)
+
+
+async def _seen(tx: Tx, job_id: JobId, asker: Asker) -> StoredJob:
+    await check_owner(tx, job_id, asker.only_owner)
+    job = await jobs.get(tx, job_id)
+    if job is None:
+        raise not_found("job")
+    return job
+
+
+def _has_it(job: StoredJob, order: Order) -> bool:
+    return is_done(order.action, job.status, job.definition.spec.tags, frozenset(order.tags))
+
+
+def refused(job_id: JobId, error: FoliotError) -> Told:
+    return Told(job_id, Outcome.NOT_FOUND if isinstance(error, NotFound) else Outcome.FAILED, error)

@@ -1,0 +1,193 @@
+"""What can be done to calendars. An edit counts at once for every job that uses one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from foliot.domain.access import Actor
+from foliot.domain.errors import Conflict, StaleRevision
+from foliot.domain.ids import CalendarId, JobId, PrincipalId, WorkspaceId
+from foliot.domain.schedule import Calendar, check_calendar
+from foliot.services.jobs.lock_steps import not_found
+from foliot.services.scheduling.replan_steps import replan_timers
+from foliot.storage.identity import audit
+from foliot.storage.identity.audit import AuditEntry
+from foliot.storage.jobs import calendars, jobs
+from foliot.storage.jobs.calendars import CalendarRow
+from foliot.storage.jobs.jobs import Author
+from foliot.storage.queue.leases import FIRST
+from foliot.storage.timers import timers
+from foliot.storage.tx import Database, Role, Tx
+
+__all__ = ["CalendarRow", "change", "create", "delete", "edit", "get", "page", "replan_users", "users"]
+
+BATCH = 200  # timers locked by one transaction
+NAMED = 5  # users told in a refusal
+
+
+async def create(database: Database, workspace_id: WorkspaceId, calendar: Calendar, by: Actor) -> CalendarId:
+    check_calendar(calendar)
+    async with database.tx(Role.APP, workspace_id) as tx:
+        calendar_id = CalendarId(tx.new_id())
+        await calendars.insert(tx, calendar_id, calendar)
+        await _note(tx, "calendar.created", calendar_id, by, calendar.name)
+    return calendar_id
+
+
+async def edit(
+    database: Database,
+    workspace_id: WorkspaceId,
+    calendar_id: CalendarId,
+    calendar: Calendar,
+    by: Actor,
+    expected_revision: int | None = None,
+    *,
+    most: int | None = None,
+) -> int:
+    """Answers with how many timers moved."""
+    changes = {name: getattr(calendar, name) for name in ("name", "kind", "rules", "timezone", "otherwise")}
+    return await change(database, workspace_id, calendar_id, changes, by, expected_revision, most=most)
+
+
+async def change(
+    database: Database,
+    workspace_id: WorkspaceId,
+    calendar_id: CalendarId,
+    changes: Mapping[str, Any],
+    by: Actor,
+    expected_revision: int | None = None,
+    *,
+    most: int | None = None,
+) -> int:
+    """Give some of its fields another value; answers with how many timers moved. `most`: for a rehearsal, which must not hold them all."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        found = await calendars.lock(tx, calendar_id)
+        if found is None:
+            raise not_found("calendar")
+        _check_revision(found, expected_revision)
+        calendar = replace(found.calendar, **changes)
+        check_calendar(calendar)
+        await calendars.update(tx, calendar_id, calendar)
+        await _note(tx, "calendar.edited", calendar_id, by, calendar.name)
+    return await replan_users(database, workspace_id, calendar_id, most)
+
+
+async def replan_users(
+    database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, most: int | None = None
+) -> int:
+    """Set the timers of all jobs that use a calendar, a batch at a time. May be repeated: what is right stays."""
+    moved, seen, after = 0, 0, FIRST
+    while True:
+        async with database.tx(Role.APP, workspace_id) as tx:
+            job_ids = [job_id for job_id, _ in await calendars.users(tx, calendar_id, after, BATCH)]
+            moved += await replan_timers(tx, (await timers.lock(tx, job_ids)).values())
+        seen += len(job_ids)
+        if len(job_ids) < BATCH or (most is not None and seen >= most):
+            return moved
+        after = job_ids[-1]
+
+
+async def delete(
+    database: Database,
+    workspace_id: WorkspaceId,
+    calendar_id: CalendarId,
+    by: Actor,
+    expected_revision: int | None = None,
+    *,
+    detach: bool = False,
+    most: int | None = None,
+) -> None:
+    """Refused while jobs use it; with `detach` it is taken out of their definitions first, of `most` of them in a rehearsal."""
+    detached = 0
+    while True:
+        async with database.tx(Role.APP, workspace_id) as tx:
+            found = await calendars.get(tx, calendar_id)
+            if found is None:
+                raise not_found("calendar")
+            _check_revision(found, expected_revision)
+            users = await calendars.users(tx, calendar_id, FIRST, BATCH)
+            if users and not detach:
+                raise _in_use(found, [name for _, name in users])
+            if users:
+                await _detach(tx, found, [job_id for job_id, _ in users], by)
+                detached += len(users)
+                if most is not None and detached >= most:
+                    return
+                continue
+            # From here on no job can begin to use it. Not before: who edits a job locks its timer first.
+            if (found := await calendars.lock(tx, calendar_id)) is None:
+                raise not_found("calendar")
+            _check_revision(found, expected_revision)
+            if not await calendars.users(tx, calendar_id, FIRST, 1):
+                await calendars.delete(tx, calendar_id)
+                await _note(tx, "calendar.deleted", calendar_id, by, found.calendar.name)
+                return
+
+
+async def get(database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId) -> CalendarRow:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        found = await calendars.get(tx, calendar_id)
+    if found is None:
+        raise not_found("calendar")
+    return found
+
+
+async def page(
+    database: Database, workspace_id: WorkspaceId, after: tuple[str, UUID] = ("", FIRST), limit: int = 50
+) -> list[CalendarRow]:
+    """In the order of their names, those behind `after` (the name and id of the last one seen)."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await calendars.page(tx, after, limit)
+
+
+async def users(
+    database: Database,
+    workspace_id: WorkspaceId,
+    calendar_id: CalendarId,
+    after: UUID = FIRST,
+    limit: int = 50,
+    only_owner: PrincipalId | None = None,
+) -> list[tuple[JobId, str]]:
+    """The jobs that use it, by id and name, in the order of their ids."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        if await calendars.get(tx, calendar_id) is None:
+            raise not_found("calendar")
+        return await calendars.users(tx, calendar_id, after, limit, only_owner)
+
+
+async def _detach(tx: Tx, found: CalendarRow, job_ids: list[JobId], by: Actor) -> None:
+    author = Author(by.name, f'The calendar "{found.calendar.name}" was deleted.')
+    for job_id in sorted(await timers.lock(tx, job_ids)):
+        definition = await jobs.definition(tx, job_id)
+        assert definition is not None, "a linked job exists"
+        left = tuple(each for each in definition.spec.calendars if each != found.id)
+        changed = replace(definition, spec=replace(definition.spec, calendars=left))
+        await jobs.redefine(tx, job_id, changed, author)
+        await calendars.link(tx, job_id, left)
+    await replan_timers(tx, (await timers.lock(tx, job_ids)).values())
+
+
+def _check_revision(found: CalendarRow, expected: int | None) -> None:
+    if expected not in (None, found.revision):
+        raise StaleRevision(
+            f"This calendar is at revision {found.revision} by now.",
+            hint="Read it again, and repeat the change on what you find.",
+            revision=found.revision,
+        )
+
+
+def _in_use(found: CalendarRow, names: list[str]) -> Conflict:
+    shown = ", ".join(f'"{name}"' for name in names[:NAMED])
+    more = f" and {found.users - NAMED:,} more" if found.users > NAMED else ""
+    return Conflict(
+        f'The calendar "{found.calendar.name}" is used by {shown}{more}.',
+        hint="Delete it with force=true to take it out of these jobs.",
+    )
+
+
+async def _note(tx: Tx, action: str, calendar_id: CalendarId, by: Actor, name: str) -> None:
+    entry = AuditEntry(action, "calendar", str(calendar_id), by, after={"name": name})
+    await audit.append(tx, tx.new_id(), entry)

@@ -1,0 +1,126 @@
+"""What can be done to the edges between jobs. Two edits at once never make a cycle together: a workspace's edges have one editor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from foliot.domain.access import Actor
+from foliot.domain.dependencies import Edge, JoinRule, check_edges, find_cycle
+from foliot.domain.errors import Conflict, Invalid, NotFound
+from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
+from foliot.domain.lifecycle import JobStatus
+from foliot.domain.schedule import Schedule
+from foliot.services.jobs.context_steps import load_job_context
+from foliot.services.jobs.lock_steps import check_owner
+from foliot.services.settlement.dependent_steps import judge_gates_of
+from foliot.services.settlement.settle_steps import SettlementWriter
+from foliot.storage.identity import audit
+from foliot.storage.identity.audit import AuditEntry
+from foliot.storage.jobs import dependencies, jobs
+from foliot.storage.jobs.jobs import Author
+from foliot.storage.timers import timers
+from foliot.storage.tx import Database, Role, Tx
+
+MOST_EDGES = 100
+NAMED = 5  # dependents told in a refusal
+
+
+async def set_edges(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    edges: Sequence[Edge],
+    by: Actor,
+    *,
+    when: JoinRule | None = None,
+) -> None:
+    """Replace all that a job depends on, and `depends_when` where given."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        await dependencies.lock_graph(tx)
+        definition = await jobs.definition(tx, job_id)
+        if definition is None:
+            raise NotFound("There is no such job.")
+        spec = definition.spec if when is None else replace(definition.spec, depends_when=when)
+        await write_edges(tx, job_id, spec.schedule, edges)
+        await jobs.redefine(
+            tx, job_id, replace(definition, spec=spec, depends_on=tuple(edges)), Author(by.name)
+        )
+        await _ask_again(tx, job_id)
+        entry = AuditEntry(
+            "job.dependencies_set",
+            "job",
+            str(job_id),
+            by,
+            before={"depends_on": [str(edge.upstream) for edge in definition.depends_on]},
+            after={"depends_on": [str(edge.upstream) for edge in edges]},
+        )
+        await audit.append(tx, tx.new_id(), entry)
+
+
+async def write_edges(tx: Tx, job_id: JobId, schedule: Schedule, edges: Sequence[Edge]) -> None:
+    """The edges of a job that is being made or edited, checked and written. To be called before any timer is locked.
+
+    Locks the job's timer and those of its upstreams, old and new, and of its dependents, in the order of ids.
+    """
+    check_edges(job_id, schedule, edges)
+    if len(edges) > MOST_EDGES:
+        raise Invalid(f"A job depends on at most {MOST_EDGES} others.", pointer="/depends_on")
+    await dependencies.lock_graph(tx)
+    before, wanted = await dependencies.upstreams(tx, job_id), {edge.upstream for edge in edges}
+    if not before and not wanted:
+        return
+    touched = {job_id, *before, *wanted}
+    await timers.lock(tx, touched | (await dependencies.dependents(tx, job_id)).keys())
+    known = await dependencies.names(tx, wanted)
+    for place, edge in enumerate(edges):
+        _, status = known.get(edge.upstream, (None, JobStatus.ARCHIVED))
+        if status is JobStatus.ARCHIVED:
+            raise Invalid("There is no such job.", pointer=f"/depends_on/{place}/job")
+    graph = await dependencies.graph(tx)
+    graph[job_id] = [edge.upstream for edge in edges]
+    if cycle := find_cycle(graph):
+        raise await _circular(tx, cycle)
+    await dependencies.replace_edges(tx, job_id, edges, touched)
+
+
+async def release_upstream(
+    tx: Tx, job_id: JobId, by: Actor, *, detach: bool, only_owner: PrincipalId | None = None
+) -> None:
+    """Before a job is deleted: refused while others depend on it; with `detach` they depend on it no more.
+
+    To be called before any timer is locked. A dependent that waits at this gate is judged without it.
+    """
+    await check_owner(tx, job_id, only_owner)
+    await dependencies.lock_graph(tx)
+    dependents = await dependencies.dependents(tx, job_id)
+    if not dependents:
+        return
+    if only_owner is not None and any([await jobs.owner(tx, each) != only_owner for each in dependents]):
+        raise Conflict("Jobs of others depend on this one.", hint="Pause or disable it instead.")
+    if not detach:
+        shown = ", ".join(f'"{name}"' for name in list(dependents.values())[:NAMED])
+        more = f" and {len(dependents) - NAMED:,} more" if len(dependents) > NAMED else ""
+        raise Conflict(f"Other jobs depend on this one: {shown}{more}.", hint="Delete it with detach.")
+    await timers.lock(tx, [job_id, *dependents])
+    author = Author(by.name, "A job it depended on was deleted.")
+    for dependent in sorted(dependents):
+        definition = await jobs.definition(tx, dependent)
+        assert definition is not None, "a dependent exists"
+        left = tuple(edge for edge in definition.depends_on if edge.upstream != job_id)
+        await dependencies.replace_edges(tx, dependent, left, [job_id, dependent])
+        await jobs.redefine(tx, dependent, replace(definition, depends_on=left), author)
+        await _ask_again(tx, dependent)
+
+
+async def _ask_again(tx: Tx, job_id: JobId) -> None:
+    rows = await timers.lock(tx, [job_id])
+    settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
+    await judge_gates_of(settling, [job_id])
+    await settling.write()
+
+
+async def _circular(tx: Tx, cycle: Sequence[JobId]) -> Invalid:
+    known = await dependencies.names(tx, cycle)
+    shown = " → ".join(f'"{known[job_id][0]}"' for job_id in cycle)
+    return Invalid(f"These jobs would wait for each other: {shown}.", pointer="/depends_on")

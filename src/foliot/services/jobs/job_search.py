@@ -1,0 +1,100 @@
+"""Looking at jobs: one, many by page, and the times ahead of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from foliot.domain.definition import Rules
+from foliot.domain.filters import Query
+from foliot.domain.filters.order import NEWEST_FIRST, JobOrder
+from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
+from foliot.domain.lifecycle import JobStatus
+from foliot.domain.schedule import PlannedTime, is_chained, preview
+from foliot.services.cursors import read_cursor, write_cursor
+from foliot.services.jobs.lock_steps import not_found
+from foliot.services.jobs.search_steps import NOBODY, Asker, wanted
+from foliot.storage.jobs import calendars, job_search
+from foliot.storage.jobs import jobs as stored
+from foliot.storage.jobs.jobs import StoredJob
+from foliot.storage.runs.ledger import RunRecord
+from foliot.storage.tx import Database, Role, Tx
+
+__all__ = ["Ahead", "Jobs", "RunRecord", "StoredJob", "ahead", "job", "jobs"]
+
+COUNTED_TO = 10_000
+EVERYTHING = Query()
+FIRING = frozenset({JobStatus.PENDING, JobStatus.ACTIVE})
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """A page. `total` is counted where it was asked for; past COUNTED_TO there are `more`."""
+
+    items: tuple[StoredJob, ...]
+    next_cursor: str | None
+    total: int | None = None
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """The times a job will fire at, as far as they are known."""
+
+    job: StoredJob
+    times: tuple[PlannedTime, ...]
+
+
+async def job(
+    database: Database, workspace_id: WorkspaceId, job_id: JobId, only_owner: PrincipalId | None = None
+) -> StoredJob:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await _visible(tx, job_id, only_owner)
+
+
+async def jobs(
+    database: Database,
+    workspace_id: WorkspaceId,
+    query: Query = EVERYTHING,
+    asker: Asker = NOBODY,
+    *,
+    order: JobOrder = NEWEST_FIRST,
+    cursor: str | None = None,
+    limit: int = 50,
+    count: bool = False,
+) -> Jobs:
+    """Archived ones only where the query names a status."""
+    after = None if cursor is None else read_cursor(cursor, order)
+    async with database.tx(Role.APP, workspace_id) as tx:
+        these = await wanted(tx, query, asker)
+        page = await job_search.jobs(tx, these, order, after, limit)
+        found = await job_search.count(tx, these, COUNTED_TO + 1) if count else None
+    following = None if page.next is None else write_cursor(page.next, order)
+    total = None if found is None else min(found, COUNTED_TO)
+    return Jobs(page.items, following, total, found is not None and found > COUNTED_TO)
+
+
+async def ahead(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    n: int,
+    only_owner: PrincipalId | None = None,
+) -> Ahead:
+    """Empty while the job is stopped. After a fixed delay only the time already set is known."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        found = await _visible(tx, job_id, only_owner)
+        spec = found.definition.spec
+        named = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
+    if found.status not in FIRING or (is_chained(spec.schedule) and found.next_at is None):
+        return Ahead(found, ())
+    most = n if spec.max_runs is None else min(n, spec.max_runs - found.runs_created)
+    timetable = Rules(spec).job(job_id, workspace_id, found.schedule_rev, tuple(named.values())).timetable
+    after = found.cursor_at if is_chained(spec.schedule) else tx.now
+    return Ahead(found, preview(timetable, after, most))
+
+
+async def _visible(tx: Tx, job_id: JobId, only_owner: PrincipalId | None) -> StoredJob:
+    found = await stored.get(tx, job_id)
+    if found is None or only_owner not in (None, found.definition.owner_id):
+        raise not_found("job")
+    return found

@@ -1,0 +1,165 @@
+"""Stopping and starting jobs: pause, resume, disable, archive, purge. Each verb is a transaction of its own."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from foliot.domain.access import Actor
+from foliot.domain.errors import DatabaseUnavailable, NotFound
+from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
+from foliot.services.jobs.job_status_steps import (
+    PURGED_AT_ONCE,
+    Moved,
+    archive_in,
+    disable_in,
+    pause_in,
+    purge_in,
+    resume_hand,
+    resume_in,
+)
+from foliot.services.jobs.lock_steps import lock_job
+from foliot.services.settlement.settle_steps import ENGINE_ACTOR
+from foliot.storage.jobs import jobs
+from foliot.storage.tx import Database, Role
+
+__all__ = ["Moved", "archive", "disable", "finish_purges", "pause", "purge", "resume", "resume_due"]
+
+log = logging.getLogger(__name__)
+
+RESUMED_AT_ONCE = 100  # jobs whose pause is over, in one pass of the sweeper
+
+
+async def pause(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    reason: str | None = None,
+    until: datetime | None = None,
+    only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
+) -> Moved:
+    """No run starts by schedule until somebody resumes it, or `until` has come. What runs now runs on."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await pause_in(
+            tx,
+            job_id,
+            by,
+            reason=reason,
+            until=until,
+            only_owner=only_owner,
+            expected_revision=expected_revision,
+        )
+
+
+async def disable(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    reason: str | None = None,
+    only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
+) -> Moved:
+    """As a pause without an end: switched off until somebody resumes it."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await disable_in(
+            tx, job_id, by, reason=reason, only_owner=only_owner, expected_revision=expected_revision
+        )
+
+
+async def resume(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    catch_up: bool = False,
+    only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
+) -> Moved:
+    """Back to work: what went by meanwhile becomes one record, and only `catch_up` runs any of it."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await resume_in(
+            tx, job_id, by, catch_up=catch_up, only_owner=only_owner, expected_revision=expected_revision
+        )
+
+
+async def archive(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    expected_revision: int | None = None,
+    *,
+    detach: bool = False,
+    only_owner: PrincipalId | None = None,
+) -> Moved:
+    """Put it away with its history. What runs now runs on to its end; what has not started is cancelled."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await archive_in(tx, job_id, by, expected_revision, detach=detach, only_owner=only_owner)
+
+
+async def purge(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    expected_revision: int | None = None,
+    *,
+    force: bool = False,
+    detach: bool = False,
+    only_owner: PrincipalId | None = None,
+) -> int:
+    """Remove it with its history; answers with how many run records went at once: of a long history the janitor takes the rest.
+
+    Only `force` takes runs out of workers' hands.
+    """
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await purge_in(
+            tx, job_id, by, expected_revision, force=force, detach=detach, only_owner=only_owner
+        )
+
+
+async def resume_due(database: Database, limit: int = RESUMED_AT_ONCE) -> int:
+    """Resume the jobs whose pause is over; answers with how many there were to look at. One that cannot stops no other."""
+    async with database.tx(Role.ENGINE) as tx:
+        found = await jobs.due_to_resume(tx, limit)
+    for workspace_id, job_id in found:
+        try:
+            await _resume_if_due(database, workspace_id, job_id)
+        except NotFound:
+            continue  # purged since it was found
+        except DatabaseUnavailable:
+            raise
+        except Exception:  # it stays paused until somebody looks at it, and is not found again
+            log.exception("job.not_resumed", extra={"workspace": str(workspace_id), "job": str(job_id)})
+            async with database.tx(Role.APP, workspace_id) as tx:
+                await jobs.set_paused_until(tx, None, job_id)
+    return len(found)
+
+
+async def finish_purges(database: Database, most: int = PURGED_AT_ONCE) -> bool:
+    """One bounded piece of a purge that was too long for one transaction; answers with whether there may be more.
+
+    It touches only records of jobs that have no timer any more, so firing never waits for it.
+    """
+    async with database.tx(Role.ENGINE) as tx:
+        job_id = await jobs.next_purged(tx)
+        if job_id is None:
+            return False
+        gone = await jobs.purge(tx, job_id, most)
+    log.info("job.history_purged", extra={"job": str(job_id), "runs": gone})
+    return True
+
+
+async def _resume_if_due(database: Database, workspace_id: WorkspaceId, job_id: JobId) -> None:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        hand = await lock_job(tx, job_id, dependents=True)
+        stored = await jobs.get(tx, job_id)
+        # Somebody may have resumed it, or paused it anew, since it was found.
+        if stored is not None and stored.paused_until is not None and stored.paused_until <= tx.now:
+            await resume_hand(tx, hand, Actor(ENGINE_ACTOR), catch_up=False)

@@ -1,0 +1,206 @@
+"""Stopping and starting one job within a transaction: the verbs of `job_moves.py`, and those that act on many or only try."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from foliot.domain.access import Actor
+from foliot.domain.errors import Conflict, Invalid
+from foliot.domain.ids import JobId, PrincipalId
+from foliot.domain.job import JobLoad
+from foliot.domain.lifecycle import JobEvent, JobStatus, advance
+from foliot.domain.outcomes import Cancelled
+from foliot.domain.planning.plan import plan_resume
+from foliot.domain.run_end import TimerDelta
+from foliot.services.jobs.context_steps import load_job_context
+from foliot.services.jobs.dependency_steps import release_upstream
+from foliot.services.jobs.lock_steps import LockedJob, append_audit, lock_job
+from foliot.services.scheduling.fire_steps import status_after, write_plan
+from foliot.services.settlement.settle_steps import SettlementWriter
+from foliot.storage.identity import audit
+from foliot.storage.identity.audit import AuditEntry
+from foliot.storage.jobs import jobs
+from foliot.storage.jobs.jobs import Move
+from foliot.storage.queue import unclaimed
+from foliot.storage.timers import timers
+from foliot.storage.timers.fires import PlannedTimer
+from foliot.storage.timers.timers import TimerRow
+from foliot.storage.tx import Tx
+
+PURGED_AT_ONCE = 2_000  # run records, in one transaction
+MOST_LOOKS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    status: JobStatus
+    next_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A pause, with its end where it has one, or a switching off."""
+
+    event: JobEvent
+    reason: str | None = None
+    until: datetime | None = None
+
+    def check(self, now: datetime) -> None:
+        if self.until is not None and self.until <= now:
+            raise Invalid(
+                "A pause ends in the future.", pointer="/until", hint="Leave it out to pause until resumed."
+            )
+
+
+async def pause_in(
+    tx: Tx,
+    job_id: JobId,
+    by: Actor,
+    *,
+    reason: str | None = None,
+    until: datetime | None = None,
+    only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
+) -> Moved:
+    hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    await stop(tx, [hand.row], Stop(JobEvent.PAUSE, reason, until), by)
+    return Moved(JobStatus.PAUSED)
+
+
+async def disable_in(
+    tx: Tx,
+    job_id: JobId,
+    by: Actor,
+    *,
+    reason: str | None = None,
+    only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
+) -> Moved:
+    hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    await stop(tx, [hand.row], Stop(JobEvent.DISABLE, reason), by)
+    return Moved(JobStatus.DISABLED)
+
+
+async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None:
+    """Jobs whose timers are locked, all of them or, where one cannot, none. As many statements for a thousand as for one."""
+    order.check(tx.now)
+    job_ids = [row.job_id for row in rows]
+    moves = [Move(row.job_id, advance(row.status, order.event), order.reason) for row in rows]
+    await timers.halt(tx, *job_ids)
+    await jobs.move(tx, moves, by.name)
+    held = {row.job_id: await unclaimed.hold_back(tx, row) for row in rows if row.live}
+    held = {job_id: count for job_id, count in held.items() if count}
+    await timers.settle(tx, {job_id: TimerDelta(JobLoad().requeue(count)) for job_id, count in held.items()})
+    await _let_pass(tx, [row for row in rows if row.job_id in held and row.waiting], held)
+    after: dict[str, Any] = {"reason": order.reason}
+    if order.event is JobEvent.PAUSE:
+        after["until"] = order.until and order.until.isoformat()
+        await jobs.set_paused_until(tx, order.until, *job_ids)
+    action = "job.paused" if order.event is JobEvent.PAUSE else "job.disabled"
+    entries = [
+        AuditEntry(action, "job", str(row.job_id), by, before={"status": row.status.value}, after=after)
+        for row in rows
+    ]
+    await audit.append_many(tx, tx.new_ids(len(entries)), entries)
+
+
+async def _let_pass(tx: Tx, rows: Sequence[TimerRow], held: Mapping[JobId, int]) -> None:
+    """What people asked for stood behind runs that now wait for the resume; it need not."""
+    if not rows:
+        return
+    after = {
+        row.job_id: row.with_load(row.load.requeue(held[row.job_id]))._replace(status=JobStatus.PAUSED)
+        for row in rows
+    }
+    settling = SettlementWriter(tx, after, await load_job_context(tx, rows))
+    for job_id in after:
+        settling.job(job_id).promote_manual()
+    await settling.write()
+
+
+async def resume_in(
+    tx: Tx,
+    job_id: JobId,
+    by: Actor,
+    *,
+    catch_up: bool = False,
+    only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
+) -> Moved:
+    hand = await lock_job(
+        tx, job_id, dependents=True, only_owner=only_owner, expected_revision=expected_revision
+    )
+    return await resume_hand(tx, hand, by, catch_up=catch_up)
+
+
+async def archive_in(
+    tx: Tx,
+    job_id: JobId,
+    by: Actor,
+    expected_revision: int | None = None,
+    *,
+    detach: bool = False,
+    only_owner: PrincipalId | None = None,
+) -> Moved:
+    await release_upstream(tx, job_id, by, detach=detach, only_owner=only_owner)
+    hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    row = hand.row
+    status = advance(row.status, JobEvent.ARCHIVE)
+    await timers.halt(tx, job_id)
+    await jobs.move(tx, [Move(job_id, status)], by.name)
+    # Archived first: the ends of its runs then neither promote nor complete anything.
+    gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
+    settling = hand.settling(tx, gone)
+    cancelled = 0
+    for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
+        if not (found := await unclaimed.of_job(tx, row)):
+            break
+        cancelled += len(await settling.end_standing(found, Cancelled()))
+    await settling.write()
+    after = {"cancelled_runs": cancelled, "detached": detach}
+    await append_audit(
+        tx, "job.archived", ("job", job_id), by, before={"status": row.status.value}, after=after
+    )
+    return Moved(status)
+
+
+async def purge_in(
+    tx: Tx,
+    job_id: JobId,
+    by: Actor,
+    expected_revision: int | None = None,
+    *,
+    force: bool = False,
+    detach: bool = False,
+    only_owner: PrincipalId | None = None,
+) -> int:
+    await release_upstream(tx, job_id, by, detach=detach, only_owner=only_owner)
+    hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    leased = await unclaimed.leased(tx, hand.row)
+    if leased and not force:
+        raise Conflict(
+            f"{len(leased)} of its runs are under way.",
+            hint="Cancel them first, or purge with force: their results are then refused.",
+        )
+    stored = await jobs.get(tx, job_id)
+    await jobs.mark_purged(tx, job_id, hand.row.rules.spec)
+    gone = await jobs.purge(tx, job_id, PURGED_AT_ONCE)
+    before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
+    await append_audit(tx, "job.purged", ("job", job_id), by, before=before)
+    return gone
+
+
+async def resume_hand(tx: Tx, hand: LockedJob, by: Actor, *, catch_up: bool) -> Moved:
+    row = hand.row
+    advance(row.status, JobEvent.RESUME)  # refused here, with what can be done instead
+    plan = plan_resume(hand.around.due(row), tx.now, catch_up=catch_up)
+    await write_plan(tx, hand.around, PlannedTimer(row, plan), by.name, hand.rows)
+    await timers.forgive(tx, row.job_id)
+    before = {"status": row.status.value}
+    await append_audit(
+        tx, "job.resumed", ("job", row.job_id), by, before=before, after={"catch_up": catch_up}
+    )
+    return Moved(status_after(row.status, plan.events), plan.timer.next_at)

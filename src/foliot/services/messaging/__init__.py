@@ -1,0 +1,1 @@
+"""Chat rooms, their messages and webhooks, and the outbox courier."""

@@ -1,0 +1,157 @@
+"""What couriers do with the outbox: take what is due, with all it takes to send it; say what came of each.
+
+Between the two nothing is held but a lease. Whoever dies there is repeated when it ends, under the same id; whoever wakes after it
+finds the fence raised, and what it says is not recorded.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from foliot.domain.delivery import Again, Came, Dead, Delivered, Taken, Unanswered, Void, after
+from foliot.domain.ids import RoomId, WorkspaceId
+from foliot.domain.rooms import Message
+from foliot.domain.run import RunError
+from foliot.domain.secret_references import KEY
+from foliot.services.secrets.reference_steps import resolve
+from foliot.services.secrets.vault import Vault
+from foliot.storage.content import rooms
+from foliot.storage.identity import workspaces
+from foliot.storage.outbox import outbox, webhooks
+from foliot.storage.outbox.outbox import CourierCapacity
+from foliot.storage.outbox.webhooks import Loaded
+from foliot.storage.tx import Database, Role, Tx
+
+__all__ = ["KEPT", "LEASE", "CourierCapacity", "Parcel", "Round", "prune", "record", "take"]
+
+log = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=20)  # longer than a sending may take
+KEPT = timedelta(days=7)  # what has ended, for people to look at
+PRUNED = 5_000  # in one step
+STOPPED = "Given up, since the receiver said that it is gone."
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A message on its way. `secrets` are the values to sign with; none for one that goes unsigned."""
+
+    taken: Taken
+    url: str = field(repr=False)  # often holds a token of its own
+    secrets: tuple[str, ...] = field(repr=False)
+    room_key: str | None
+    room_name: str
+    message: Message = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """`until_next` is how long nothing else becomes due; None where nothing waits for its time."""
+
+    parcels: Sequence[Parcel]
+    taken: int
+    until_next: timedelta | None
+
+
+async def take(
+    database: Database, hands: CourierCapacity, vault: Vault | None, lease: timedelta = LEASE
+) -> Round:
+    """What cannot even be packed is recorded here."""
+    async with database.tx(Role.ENGINE) as tx:
+        taken = await outbox.take(tx, hands, lease) if hands.free > 0 else []
+        due = await outbox.next_due(tx)
+        left = None if due is None else due - tx.now
+    parcels: list[Parcel] = []
+    for workspace_id in dict.fromkeys(each.workspace_id for each in taken):
+        mine = [each for each in taken if each.workspace_id == workspace_id]
+        for each, packed in zip(mine, await _packed(database, vault, workspace_id, mine), strict=True):
+            if isinstance(packed, Parcel):
+                parcels.append(packed)
+            else:
+                await record(database, each, packed)
+    return Round(parcels, len(taken), left)
+
+
+async def record(database: Database, taken: Taken, came: Came) -> None:
+    async with database.tx(Role.APP, taken.workspace_id) as tx:
+        room_id = RoomId(taken.lane)
+        await webhooks.lock(tx, room_id)  # before the lane is touched; see send_on
+        goes_on = after(came, taken, tx.now, tx.chance.random())
+        is_ours = await outbox.record(tx, taken, goes_on)
+        if is_ours and not isinstance(came, Void):  # else it was not the receiver that failed
+            await _tell_webhook(tx, room_id, taken, goes_on)
+    _log(taken, goes_on, is_ours=is_ours)
+
+
+async def prune(database: Database, limit: int = PRUNED) -> int:
+    """For the janitor: what ended long ago."""
+    async with database.tx(Role.ENGINE) as tx:
+        return await outbox.prune(tx, tx.now - KEPT, limit)
+
+
+async def _tell_webhook(tx: Tx, room_id: RoomId, taken: Taken, goes_on: Delivered | Again | Dead) -> None:
+    match goes_on:
+        case Delivered():
+            await webhooks.went_well(tx, room_id, taken.place)
+        case Again(why=why) | Dead(why=why, stops=False):
+            await webhooks.went_wrong(tx, room_id, why)
+        case Dead(why=why):
+            await webhooks.went_wrong(tx, room_id, why, stops=True)
+            await outbox.end_lane(tx, taken.lane, STOPPED)
+
+
+async def _packed(
+    database: Database, vault: Vault | None, workspace_id: WorkspaceId, taken: Sequence[Taken]
+) -> list[Parcel | Came]:
+    """In their own workspace, which alone shows what they say, where they go, and the secrets they are signed with."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        home = await workspaces.by_id(tx, workspace_id)
+        loaded = await webhooks.load(tx, [(RoomId(each.lane), each.place) for each in taken])
+    if home is None or home.archived_at is not None:
+        return [Void("The workspace is archived.")] * len(taken)
+    found = [loaded.get((RoomId(each.lane), each.place)) for each in taken]
+    named = [each.hook.secret for each in found if each is not None and each.hook.secret is not None]
+    values: dict[str, str | RunError] = {}
+    if named:
+        answers = await resolve(database, vault, workspace_id, [{"sign": {KEY: name}} for name in named])
+        for name, answer in zip(named, answers, strict=True):
+            values[name] = answer if isinstance(answer, RunError) else str(answer.config["sign"])
+    return [_parcel(each, its, values) for each, its in zip(taken, found, strict=True)]
+
+
+def _parcel(taken: Taken, loaded: Loaded | None, values: dict[str, str | RunError]) -> Parcel | Came:
+    if loaded is None:
+        return Void("The room has no webhook any more.")
+    if loaded.row["id"] is None:
+        return Void("The message is no longer kept.")
+    value = None if loaded.hook.secret is None else values[loaded.hook.secret]
+    if isinstance(value, RunError):
+        return Unanswered(value.message)
+    secrets = () if value is None else (value,)
+    message = rooms.message_in(loaded.row)
+    return Parcel(taken, loaded.hook.url, secrets, loaded.room_key, loaded.room_name, message)
+
+
+def _log(taken: Taken, goes_on: Delivered | Again | Dead, *, is_ours: bool) -> None:
+    facts = {
+        "workspace": str(taken.workspace_id),
+        "delivery": str(taken.id),
+        "attempt": taken.attempts,
+        "receiver": taken.receiver,
+        "status": goes_on.status,
+    }
+    if not is_ours:
+        log.info("delivery.overtaken", extra=facts)
+    elif isinstance(goes_on, Delivered):
+        log.debug("delivery.made", extra=facts)
+    elif isinstance(goes_on, Again):
+        log.warning("delivery.failed", extra={**facts, "reason": goes_on.why, "again_at": _text(goes_on.at)})
+    else:
+        log.warning("delivery.given_up", extra={**facts, "reason": goes_on.why})
+
+
+def _text(at: datetime) -> str:
+    return at.isoformat(timespec="seconds")

@@ -1,0 +1,100 @@
+"""Events: what happens in a workspace, for whoever listens, in one order and without a gap.
+
+They are written in the transaction that does the thing, and only for workspaces that somebody listens to or did a while ago: a run
+without listeners costs nothing. A reader stays below the lowest transaction still running, so what commits late is never passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from foliot.domain.errors import Invalid
+from foliot.domain.ids import WorkspaceId
+from foliot.storage.outbox import events
+from foliot.storage.outbox.events import EventFilter, EventRow, Place
+from foliot.storage.tx import Database, Role
+
+__all__ = [
+    "Batch",
+    "EventFilter",
+    "EventRow",
+    "Listening",
+    "Place",
+    "after",
+    "listen",
+    "prune",
+    "read_place",
+    "write_place",
+]
+
+KEPT = timedelta(hours=1)
+SURE = timedelta(
+    minutes=1
+)  # a watch with less left than this may lapse for some writer before we have renewed it
+BATCH = 200
+PRUNED = 5_000  # of one workspace in one step
+_PLACE = re.compile(r"(\d{1,19})-(\d{1,19})", re.ASCII)
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where a listener begins. With `is_gap`, not where it wanted: what lies between is not kept, and it must look for itself."""
+
+    place: Place
+    is_gap: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    events: Sequence[EventRow]
+    place: Place  # everything up to here has been looked at
+    is_full: bool
+
+
+async def listen(database: Database, workspace_id: WorkspaceId, last: Place | None = None) -> Listening:
+    """Begin to listen, or go on: to be repeated within the hour. Without `last`, from now on."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        since = await events.watch(tx, tx.now + KEPT, tx.now + SURE)
+    # In a transaction of its own: whoever begins after this look knows that somebody listens.
+    async with database.tx(Role.APP, workspace_id) as tx:
+        now = Place((await events.ends(tx)).next)
+    if last is None:
+        return Listening(now, is_gap=False)
+    is_gap = last.xid < since or last.xid > now.xid
+    return Listening(now if is_gap else last, is_gap)
+
+
+async def after(
+    database: Database, workspace_id: WorkspaceId, place: Place, wanted: EventFilter, limit: int = BATCH
+) -> Batch:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        safe = (await events.ends(tx)).safe
+        found = await events.after(tx, place, safe, wanted, limit)
+    if len(found) == limit:
+        return Batch(found, found[-1].place, is_full=True)
+    return Batch(found, max(place, Place(safe)), is_full=False)
+
+
+async def prune(database: Database, limit: int = PRUNED) -> int:
+    """For the janitor: what is older than an hour goes, and watches that nobody came back to."""
+    async with database.tx(Role.ENGINE) as tx:
+        return await events.prune(tx, tx.now - KEPT, limit)
+
+
+def write_place(place: Place) -> str:
+    return f"{place.xid}-{place.seq}"
+
+
+def read_place(text: str) -> Place:
+    found = _PLACE.fullmatch(text.strip())
+    if found is None or max(int(found[1]), int(found[2])) > _LARGEST:
+        raise Invalid(
+            "This Last-Event-ID is not one that Foliot gave out.",
+            pointer="/Last-Event-ID",
+            hint="Send the id of the last event you got, or leave it out to begin now.",
+        )
+    return Place(int(found[1]), int(found[2]))

@@ -1,0 +1,223 @@
+"""What can be done with rooms: make them, give them to agents, send them on, read them, write in them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+from foliot.domain.errors import Conflict, Denied, Invalid
+from foliot.domain.ids import PrincipalId, RoomId
+from foliot.domain.rooms import Hook, Message, MessageKind, Room, sender_of
+from foliot.services.identity.authentication import Caller
+from foliot.services.identity.quota_steps import check_room_for_messages, check_room_for_rooms
+from foliot.services.jobs.lock_steps import append_audit, not_found
+from foliot.services.messaging import webhooks
+from foliot.services.paging import LAST
+from foliot.storage.content import rooms
+from foliot.storage.content.rooms import NewMessage, NewRoom
+from foliot.storage.outbox import outbox
+from foliot.storage.tx import Database, Role, Tx
+
+__all__ = [
+    "KEEP",
+    "Changes",
+    "Keep",
+    "MessagePage",
+    "NewRoom",
+    "Posted",
+    "change",
+    "create",
+    "delete",
+    "get",
+    "listed",
+    "post",
+    "prune",
+    "read",
+]
+
+log = logging.getLogger(__name__)
+PRUNED = 2_000  # messages in one step
+
+
+class Keep(Enum):
+    """As it was: of what can be taken away, None says that it is."""
+
+    KEEP = "keep"
+
+
+KEEP = Keep.KEEP
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """`webhook` makes the new hook of the one that there is; None takes it away."""
+
+    name: str | None = None
+    agents: tuple[PrincipalId, ...] | None = None
+    webhook: Callable[[Hook | None], Hook] | Keep | None = KEEP
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    message: Message
+    is_sent_on: bool  # by the webhook of the room
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePage:
+    items: Sequence[Message]
+    is_more: bool
+
+
+async def create(database: Database, caller: Caller, wanted: NewRoom, hook: Hook | None = None) -> Room:
+    """A room that an agent makes is its own, and it may give it to nobody else, nor send it elsewhere."""
+    async with database.tx(Role.APP, caller.workspace_id) as tx:
+        if caller.only_owner is not None:
+            _only(caller.only_owner, wanted.agents)
+            if hook is not None:
+                raise Denied(
+                    "An agent cannot have a room sent elsewhere.",
+                    hint="An editor sets the webhook of a room.",
+                )
+            wanted = replace(wanted, agents=(caller.only_owner,))
+        else:
+            await _check_agents(tx, wanted.agents)
+        room_id = await rooms.insert(tx, wanted)
+        if room_id is None:
+            raise Conflict(
+                f'There is a room with the key "{wanted.key}" already.', hint="Choose another key."
+            )
+        await check_room_for_rooms(tx, caller.quotas)
+        if hook is not None:
+            await webhooks.set_hook(tx, caller, room_id, hook, None)
+        room = await rooms.get(tx, room_id)
+        assert room is not None
+        await append_audit(tx, "room.created", ("room", room_id), caller.actor, after=_told(room))
+        return room
+
+
+async def listed(
+    database: Database, caller: Caller, before: UUID = LAST, limit: int = 50, key: str | None = None
+) -> list[Room]:
+    """Newest first; to an agent, those that it was given."""
+    async with database.tx(Role.APP, caller.workspace_id) as tx:
+        return await rooms.page(tx, before, limit, caller.only_owner, key)
+
+
+async def get(database: Database, caller: Caller, room_id: RoomId) -> Room:
+    async with database.tx(Role.APP, caller.workspace_id) as tx:
+        return await _found(tx, caller, room_id)
+
+
+async def change(database: Database, caller: Caller, room_id: RoomId, wanted: Changes) -> Room:
+    async with database.tx(Role.APP, caller.workspace_id) as tx:
+        before = await rooms.lock(tx, room_id)
+        if before is None:
+            raise not_found("room")
+        agents = before.agents if wanted.agents is None else wanted.agents
+        await _check_agents(tx, [each for each in agents if each not in before.agents])
+        name = before.name if wanted.name is None else wanted.name
+        await rooms.change(tx, replace(before, name=name, agents=tuple(agents)))
+        await _change_webhook(tx, caller, before, wanted)
+        after = await rooms.get(tx, room_id)
+        assert after is not None
+        if _told(after) != _told(before) or wanted.webhook is not KEEP:
+            thing = ("room", room_id)
+            await append_audit(
+                tx, "room.changed", thing, caller.actor, before=_told(before), after=_told(after)
+            )
+        return after
+
+
+async def delete(database: Database, caller: Caller, room_id: RoomId) -> None:
+    """With everything that was written in it."""
+    async with database.tx(Role.APP, caller.workspace_id) as tx:
+        room = await rooms.lock(tx, room_id)
+        if room is None:
+            raise not_found("room")
+        await rooms.delete(tx, room_id)
+        await outbox.forget_lane(tx, room_id)
+        told = {**_told(room), "last_seq": room.last_seq}
+        await append_audit(tx, "room.deleted", ("room", room_id), caller.actor, before=told)
+
+
+async def post(
+    database: Database, caller: Caller, room_id: RoomId, text: str, kind: MessageKind = MessageKind.MESSAGE
+) -> Posted:
+    async with database.tx(Role.APP, caller.workspace_id) as tx:
+        await _found(tx, caller, room_id)
+        new = NewMessage(room_id, kind, sender_of(caller.holder.principal), text)
+        sent = await rooms.append(tx, new)
+        if sent is None:
+            raise not_found("room")
+        await check_room_for_messages(tx, caller.quotas, sent)
+        is_sent_on = await webhooks.send_on(tx, sent)
+        told = {"room_id": str(room_id), "seq": sent.seq, "kind": kind.value}
+        await append_audit(tx, "message.posted", ("message", sent.id), caller.actor, after=told)
+        return Posted(sent, is_sent_on)
+
+
+async def read(
+    database: Database, caller: Caller, room_id: RoomId, *, after: int = 0, limit: int = 50
+) -> MessagePage:
+    """The messages behind number `after`, in order."""
+    async with database.tx(Role.APP, caller.workspace_id) as tx:
+        await _found(tx, caller, room_id)
+        found = await rooms.messages_after(tx, room_id, after, limit + 1)
+    return MessagePage(found[:limit], len(found) > limit)
+
+
+async def prune(database: Database, keep: timedelta, limit: int = PRUNED) -> int:
+    """For the janitor: messages older than that go, and rooms made for one run that are left empty. How many of both."""
+    async with database.tx(Role.ENGINE) as tx:
+        messages, empty = await rooms.prune(tx, tx.now - keep, limit)
+    if messages or empty:
+        log.info("messages.pruned", extra={"messages": messages, "rooms": empty})
+    return max(messages, empty)
+
+
+async def _change_webhook(tx: Tx, caller: Caller, before: Room, wanted: Changes) -> None:
+    if wanted.webhook is None:
+        await webhooks.remove(tx, before.id)
+    elif not isinstance(wanted.webhook, Keep):
+        old = None if before.webhook is None else before.webhook.hook
+        await webhooks.set_hook(tx, caller, before.id, wanted.webhook(old), before.webhook)
+
+
+async def _found(tx: Tx, caller: Caller, room_id: RoomId) -> Room:
+    room = await rooms.get(tx, room_id, caller.only_owner)
+    if room is None:
+        raise not_found("room")
+    return room
+
+
+async def _check_agents(tx: Tx, agents: Sequence[PrincipalId]) -> None:
+    known = await rooms.agents_among(tx, agents) if agents else frozenset()
+    for place, each in enumerate(agents):
+        if each not in known:
+            raise _no_agent(place)
+
+
+def _only(agent: PrincipalId, wanted: Sequence[PrincipalId]) -> None:
+    """To an agent, others are not there."""
+    for place, each in enumerate(wanted):
+        if each != agent:
+            raise _no_agent(place)
+
+
+def _no_agent(place: int) -> Invalid:
+    return Invalid(
+        "There is no such agent.",
+        pointer=f"/agents/{place}",
+        hint="Rooms are given to agents by their id; people and services see every room.",
+    )
+
+
+def _told(room: Room) -> Mapping[str, Any]:
+    agents = [str(each) for each in room.agents]
+    return {"name": room.name, "key": room.key, "agents": agents, "webhook": webhooks.told(room.webhook)}

@@ -1,0 +1,1 @@
+"""Start, cancel, find and explain runs; their logs, artifacts and statistics."""

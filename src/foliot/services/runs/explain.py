@@ -1,0 +1,97 @@
+"""Why: of a job at any instant, past or future, and of one run. Loads what is known; `domain/explain/instants.py` says it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from foliot.domain.errors import Invalid
+from foliot.domain.explain.instants import CLOSE_ENOUGH, Question, explain, nearest
+from foliot.domain.explain.records import Recorded, explain_record
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
+from foliot.domain.lifecycle import RunStatus
+from foliot.services.jobs.visibility_steps import see_job, see_run
+from foliot.services.runs.explain_steps import Answer, Asked, ask_about
+from foliot.services.runs.open_run_steps import explain_open, recorded
+from foliot.storage.runs import ledger
+from foliot.storage.runs.explain_queries import MOST_NAMED
+from foliot.storage.runs.ledger import Entry
+from foliot.storage.tx import Database, Role, Tx
+
+__all__ = ["Answer", "explain_instant", "explain_run"]
+
+_OPEN = frozenset({RunStatus.READY, RunStatus.WAITING, RunStatus.RUNNING})
+
+
+async def explain_instant(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    at: datetime | None = None,
+    only_owner: PrincipalId | None = None,
+) -> Answer:
+    """What happened to this job at `at`, or what will; without an instant, at its last planned time, or its first."""
+    if at is not None and at.tzinfo is None:
+        raise Invalid("An instant needs its offset from UTC, such as 2027-01-02T18:00:00Z.", pointer="/at")
+    async with database.tx(Role.APP, workspace_id) as tx:
+        await see_job(tx, job_id, only_owner)
+        if at is None:
+            asked = await ask_about(tx, job_id)
+            at = asked.last_planned()
+            if at >= tx.now and (newest := await ledger.newest(tx, job_id)) is not None:
+                return await _answer_about(tx, asked, newest)
+        asked = await ask_about(tx, job_id, at)
+        subject = asked.subject
+        entry = await ledger.near(tx, job_id, at, CLOSE_ENOUGH) if at >= subject.created_at else None
+        if entry is not None and entry.run.status in _OPEN:
+            told = await explain_open(tx, asked, entry)
+        else:
+            told = explain(
+                Question(
+                    job=asked.job,
+                    status=subject.status,
+                    created_at=subject.created_at,
+                    at=at,
+                    now=tx.now,
+                    record=None if entry is None else await _ended(tx, entry),
+                    runs_created=subject.runs_created,
+                    skip_next=subject.skip_next,
+                    skip_until=subject.skip_until,
+                    next_at=subject.next_at,
+                    status_reason=subject.status_reason,
+                    paused_until=subject.paused_until,
+                    freezes=await asked.freezes(min(at, tx.now)),
+                    switched_off=await asked.switched_off(),
+                    waits_for=await asked.hangs_on(),
+                )
+            )
+        before, after = nearest(asked.job, subject.created_at, at)
+        return asked.answer(asked.with_revision(told, entry), entry, at, before, after)
+
+
+async def explain_run(
+    database: Database, workspace_id: WorkspaceId, run_id: RunId, only_owner: PrincipalId | None = None
+) -> Answer:
+    """What became of this run, or what it waits for and where it stands."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        entry = await see_run(tx, run_id, only_owner)
+        return await _answer_about(tx, await ask_about(tx, entry.run.job_id), entry)
+
+
+async def _answer_about(tx: Tx, asked: Asked, entry: Entry) -> Answer:
+    if entry.run.status in _OPEN:
+        return asked.answer(await explain_open(tx, asked, entry), entry)
+    told = explain_record(asked.job, await _ended(tx, entry))
+    return asked.answer(asked.with_revision(told, entry), entry)
+
+
+async def _ended(tx: Tx, entry: Entry) -> Recorded:
+    """With what became of each attempt, where there was more than one."""
+    record = recorded(entry)
+    if entry.run.attempt_count <= 1:
+        return record
+    tried = (await ledger.attempts(tx, entry.run.id))[-MOST_NAMED:]
+    tries = tuple(
+        (each.number, each.status, each.ended_at, each.error) for each in tried if each.ended_at is not None
+    )
+    return replace(record, tries=tries)

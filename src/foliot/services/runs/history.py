@@ -1,0 +1,181 @@
+"""Reading the ledger: one run, its attempts, a job's history, what a workspace did last."""
+
+from __future__ import annotations
+
+import struct
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from foliot.domain.errors import Invalid
+from foliot.domain.explain.records import what_became_of
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
+from foliot.domain.lifecycle import RunStatus
+from foliot.domain.run import effective_input
+from foliot.services.jobs.visibility_steps import see_job, see_run
+from foliot.storage.content import artifacts, progress
+from foliot.storage.identity import members
+from foliot.storage.runs import ledger, run_search
+from foliot.storage.runs.ledger import AttemptRecord, NextTry, RunRecord
+from foliot.storage.runs.run_search import Bookmark, Page, Wanted
+from foliot.storage.tx import Database, Role, Tx
+from foliot.storage.workers import workers
+
+PAGE = 50
+LONGEST_PAGE = 200
+OF_THE_INSTALLATION = "an administrator of the installation"  # who alone is no member of the workspace
+MOST_ATTEMPTS = 10  # that a run is shown with; all of them are listed apart
+EVERYTHING = Wanted()
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_PACKED = struct.Struct(">q16s")
+
+__all__ = [
+    "AttemptRecord",
+    "History",
+    "NextTry",
+    "RunRecord",
+    "Wanted",
+    "attempts_of",
+    "of_job",
+    "of_workspace",
+    "run",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    items: tuple[RunRecord, ...]
+    next_cursor: str | None
+
+
+async def run(
+    database: Database, workspace_id: WorkspaceId, run_id: RunId, only_owner: PrincipalId | None = None
+) -> RunRecord:
+    """With its newest attempts, what it has kept, when it is tried again, and the names of all who have to do with it."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        found = (await see_run(tx, run_id, only_owner)).run
+        tried = await ledger.attempts(tx, run_id) if found.attempt_count else ()
+        [shown] = await with_inputs(tx, await with_progress(tx, [found]))
+        tried = await _with_names(tx, tried[-MOST_ATTEMPTS:])
+        return replace(
+            shown,
+            attempts=tried,
+            called=next((each.called for each in tried if each.worker == found.worker), None),
+            triggered_by_name=found.triggered_by
+            and (await members.name_of(tx, found.triggered_by) or OF_THE_INSTALLATION),
+            artifacts=tuple(await artifacts.of_run(tx, run_id)) if tried else (),
+            next_try=await _next_try(tx, found, tried),
+        )
+
+
+async def attempts_of(
+    database: Database, workspace_id: WorkspaceId, run_id: RunId, only_owner: PrincipalId | None = None
+) -> tuple[AttemptRecord, ...]:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        await see_run(tx, run_id, only_owner)
+        return await _with_names(tx, await ledger.attempts(tx, run_id))
+
+
+async def of_job(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    wanted: Wanted = EVERYTHING,
+    *,
+    cursor: str | None = None,
+    limit: int = PAGE,
+) -> History:
+    """By planned time, newest first."""
+    after = read_cursor(cursor)
+    async with database.tx(Role.APP, workspace_id) as tx:
+        await see_job(tx, job_id, wanted.only_owner)
+        # That its owner may see it is settled: walking on with the owner as a filter would only cost.
+        mine = replace(wanted, only_owner=None)
+        return await _history(tx, await run_search.of_job(tx, job_id, mine, after, _fitting(limit)))
+
+
+async def of_workspace(
+    database: Database,
+    workspace_id: WorkspaceId,
+    wanted: Wanted = EVERYTHING,
+    *,
+    cursor: str | None = None,
+    limit: int = PAGE,
+) -> History:
+    """By when they were recorded, newest first; those of one job, where only one is asked for, by planned time."""
+    after = read_cursor(cursor)
+    async with database.tx(Role.APP, workspace_id) as tx:
+        if (job_id := wanted.job_id) is not None:
+            return await _history(tx, await run_search.of_job(tx, job_id, wanted, after, _fitting(limit)))
+        return await _history(tx, await run_search.of_workspace(tx, wanted, after, _fitting(limit)))
+
+
+async def with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
+    """The same runs with what they work on. A run keeps only what it was given; the payload is its job's, as it was when it started."""
+    payloads = await ledger.payloads(tx, {run.job_id for run in runs})
+    return tuple(
+        replace(
+            run, input=effective_input(payloads[run.job_id].at(run.started_at or run.finished_at), run.input)
+        )
+        if run.job_id in payloads
+        else run
+        for run in runs
+    )
+
+
+async def with_progress(tx: Tx, runs: Sequence[RunRecord]) -> Sequence[RunRecord]:
+    """The same runs; those under way with how far they are."""
+    running = [run.id for run in runs if run.status is RunStatus.RUNNING]
+    found = await progress.of_runs(tx, running) if running else {}
+    return (
+        [replace(run, progress=found[run.id]) if run.id in found else run for run in runs] if found else runs
+    )
+
+
+async def _with_names(tx: Tx, tried: Sequence[AttemptRecord]) -> tuple[AttemptRecord, ...]:
+    names = await workers.names(tx, {each.worker for each in tried})
+    return tuple(replace(each, called=names.get(each.worker)) for each in tried)
+
+
+async def _next_try(tx: Tx, run: RunRecord, tried: Sequence[AttemptRecord]) -> NextTry | None:
+    if run.status not in (RunStatus.READY, RunStatus.WAITING) or not tried:
+        return None
+    at, last = await ledger.startable_at(tx, run.id), tried[-1]
+    if at is None:  # a worker took it at this moment
+        return None
+    return NextTry(run.attempt_count + 1, at, what_became_of(last.number, last.status, last.error))
+
+
+def write_cursor(place: Bookmark) -> str:
+    """URL-safe and opaque: eight bytes of microseconds, sixteen of the id."""
+    microseconds = (place.planned_for - _EPOCH) // _MICROSECOND
+    return urlsafe_b64encode(_PACKED.pack(microseconds, place.id.bytes)).decode()
+
+
+def read_cursor(text: str | None) -> Bookmark | None:
+    if text is None:
+        return None
+    try:
+        microseconds, run_id = _PACKED.unpack(urlsafe_b64decode(text.encode("ascii")))
+        planned_for = _EPOCH + _MICROSECOND * microseconds
+    except (ValueError, OverflowError, struct.error) as error:
+        raise Invalid(
+            "This cursor is not one that Foliot gave out.",
+            pointer="/cursor",
+            hint="Use next_cursor of the page before, or leave it out to begin.",
+        ) from error
+    return Bookmark(planned_for, RunId(UUID(bytes=run_id)))
+
+
+def _fitting(limit: int) -> int:
+    if not 1 <= limit <= LONGEST_PAGE:
+        raise Invalid(f"A page has 1 to {LONGEST_PAGE} items.", pointer="/limit")
+    return limit
+
+
+async def _history(tx: Tx, page: Page) -> History:
+    shown = await with_inputs(tx, await with_progress(tx, page.runs))
+    return History(shown, None if page.next is None else write_cursor(page.next))

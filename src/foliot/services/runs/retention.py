@@ -1,0 +1,50 @@
+"""Prune: rounds over all jobs, two thousand at a time, that take away what lies beyond each job's retention.
+
+Its statistics stay: a record goes only when `daily` has counted it. How often is the janitor's affair.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from foliot.storage import scans
+from foliot.storage.runs import pruning
+from foliot.storage.scans import START, Round
+from foliot.storage.tx import Database, Role
+
+log = logging.getLogger(__name__)
+
+JOBS = 2_000  # looked at in one step
+MOST = 2_000  # runs deleted in one step
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """`is_complete` is True when the round has come past the last job."""
+
+    runs: int = 0
+    attempts: int = 0
+    is_complete: bool = True
+
+    @property
+    def is_more(self) -> bool:
+        """Worth going on at once. A round that finds nothing takes its time."""
+        return self.runs > 0 and not self.is_complete
+
+
+async def prune(database: Database, jobs: int = JOBS, most: int = MOST) -> Pruned:
+    """One bounded step, in one transaction. It touches only ended runs and waits for no lock, so firing never waits for it."""
+    async with database.tx(Role.ENGINE) as tx:
+        reached = await scans.take(tx, Round.PRUNE)
+        if reached is None:
+            return Pruned()
+        found = await pruning.next_jobs(tx, reached.position, jobs)
+        rich = [job for job in found if job.may_have_too_much]
+        runs, attempts = await pruning.prune(tx, rich, most) if rich else (0, 0)
+        is_complete = len(found) < jobs
+        if runs < most:  # else the same jobs have more to lose: look at them again
+            await scans.leave(tx, Round.PRUNE, START if is_complete else found[-1].job_id)
+    if runs:
+        log.info("runs.pruned", extra={"runs": runs, "attempts": attempts})
+    return Pruned(runs, attempts, is_complete=is_complete and runs < most)

@@ -1,0 +1,293 @@
+"""What people do with runs: start one now, cancel one, make one again, let the next planned one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from foliot.domain.access import Actor
+from foliot.domain.errors import Conflict, Invalid, NotFound
+from foliot.domain.freeze import freeze_at
+from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
+from foliot.domain.lifecycle import JobStatus, RunEvent, RunStatus, advance
+from foliot.domain.outcomes import Cancelled
+from foliot.domain.quotas import check_size
+from foliot.domain.run import Trigger
+from foliot.domain.schedule import PlannedTime, preview
+from foliot.services.jobs.lock_steps import (
+    LockedJob,
+    append_audit,
+    lock_job,
+    not_found,
+    require_not_archived,
+    require_type_on,
+)
+from foliot.services.runs.new_run_steps import RunRequest, create_runs
+from foliot.services.settlement.dependent_steps import wake_dependents
+from foliot.storage.jobs import jobs
+from foliot.storage.queue import leases, new_runs
+from foliot.storage.queue.new_runs import RunRecord
+from foliot.storage.timers import timers
+from foliot.storage.tx import Database, Role, Tx
+
+MOST_SKIPPED = 1_000
+MOST_LOOKS = 3
+
+
+class Cancelling(StrEnum):
+    ENDED = "ended"  # no worker had it
+    REQUESTED = "requested"  # its worker is asked to stop
+
+
+@dataclass(frozen=True, slots=True)
+class SkipNext:
+    """The planned times that will pass, and why; `following` is the first that will not."""
+
+    planned_at: datetime
+    reason: str
+    times: tuple[PlannedTime, ...] = ()
+    following: PlannedTime | None = None
+
+
+async def run_now(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
+    override: bool = False,
+    only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
+) -> RunId:
+    """A run whatever the schedule says; the job keeps its status and its next time. Given `input` overlays the payload."""
+    check_size(by.quotas, "input", input)
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await run_in(
+            tx,
+            job_id,
+            by,
+            input=input,
+            override=override,
+            only_owner=only_owner,
+            expected_revision=expected_revision,
+        )
+
+
+async def run_in(
+    tx: Tx,
+    job_id: JobId,
+    by: Actor,
+    *,
+    input: Mapping[str, Any] | None = None,  # noqa: A002
+    override: bool = False,
+    only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
+) -> RunId:
+    hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    _check_may_run(tx, hand, override=override)
+    given = None
+    if input is not None:
+        stored = await jobs.get(tx, job_id)
+        assert stored is not None, "a timer has its job"
+        given = {**stored.definition.payload, **input}
+    asked = RunRequest(Trigger.MANUAL, tx.now, by.name, given, override=override)
+    [run_id] = await create_runs(tx, hand, [asked])
+    await append_audit(
+        tx, "run.requested", ("run", run_id), by, after={"job": str(job_id), "override": override}
+    )
+    return run_id
+
+
+async def retry_run(
+    database: Database,
+    workspace_id: WorkspaceId,
+    run_id: RunId,
+    by: Actor,
+    *,
+    input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
+    override: bool = False,
+    only_owner: PrincipalId | None = None,
+) -> RunId:
+    """Do a finished run again, for its planned time and with its input, overlaid by what is given, as a run of its own."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        hand, run = await _take_run(tx, run_id, only_owner)
+        if run.status is None:
+            raise Conflict("This run has not ended yet.", hint="Cancel it first, or wait for its end.")
+        if run.planned_until is not None:
+            raise Conflict(
+                "This record stands for several planned times that did not run.",
+                hint="Backfill their range, skipped times included.",
+            )
+        _check_may_run(tx, hand, override=override)
+        given = run.input
+        if input is not None:
+            stored = await jobs.get(tx, run.job_id)
+            assert stored is not None, "a timer has its job"
+            given = {**(run.input or stored.definition.payload), **input}
+        asked = RunRequest(
+            Trigger.RETRY,
+            run.planned_for,
+            by.name,
+            given,
+            run_id,
+            run.planned_local,
+            run.fold,
+            run.schedule_rev,
+            override,
+        )
+        [new_id] = await create_runs(tx, hand, [asked])
+        after = {"retry_of": str(run_id), "override": override, "input": input is not None}
+        await append_audit(tx, "run.retried", ("run", new_id), by, after=after)
+        return new_id
+
+
+async def cancel_run(
+    database: Database,
+    workspace_id: WorkspaceId,
+    run_id: RunId,
+    by: Actor,
+    *,
+    reason: str | None = None,
+    force: bool = False,
+    only_owner: PrincipalId | None = None,
+) -> Cancelling:
+    """A run that no worker has ends at once; one that is under way is asked to stop, or taken from its worker by `force`."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        hand, run = await _take_run(tx, run_id, only_owner, dependents=True)
+        settling, outcome, held = hand.settling(tx), Cancelled(reason or ""), None
+        for _ in range(
+            MOST_LOOKS
+        ):  # between two looks a claim may put it in line at a cap, or a cap let it go
+            ended = await settling.end_standing([run_id], outcome)
+            held = None if ended else await leases.of_run(tx, run_id)
+            if ended or held is not None or run.status is not None:
+                break
+        if ended:
+            answer = Cancelling.ENDED
+        elif held is None:
+            advance(run.status or RunStatus.RUNNING, RunEvent.CANCEL)
+            raise Conflict("This run is on no list and has no end; the sweeper will look after it.")
+        elif force:
+            settling.end_leased((await leases.lock(tx, [held]))[run_id], outcome, None)
+            answer = Cancelling.ENDED
+        else:
+            await new_runs.request_cancel(tx, [run_id])
+            await new_runs.set_note(tx, run_id, reason)
+            answer = Cancelling.REQUESTED
+        await settling.write()
+        await wake_dependents(settling)
+        await settling.give_back()
+        after = {"cancelling": answer.value, "reason": reason, "force": force}
+        await append_audit(tx, "run.cancelled", ("run", run_id), by, after=after)
+        return answer
+
+
+async def skip_next(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    reason: str,
+    n: int = 1,
+    until: datetime | None = None,
+    only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
+) -> SkipNext:
+    """The next `n` planned times, or those up to `until`, are recorded as skipped (operator) instead of running."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+        row = hand.row
+        if row.timer.next_at is None or row.status not in (JobStatus.ACTIVE, JobStatus.PENDING):
+            raise Conflict(
+                "Nothing is planned for this job.", hint="Only the next planned time can be skipped."
+            )
+        times, following = _to_pass(hand, n, until)
+        last = times[-1].planned_for if len(times) > 1 else None
+        await timers.set_skip_next(tx, job_id, reason, last)
+        after = {
+            "reason": reason,
+            "planned_at": row.timer.next_at.isoformat(),
+            "count": len(times),
+            "until": last and last.isoformat(),
+        }
+        await append_audit(
+            tx, "job.skip_next_set", ("job", job_id), by, before={"reason": row.skip_next}, after=after
+        )
+        return SkipNext(row.timer.next_at, reason, times, following)
+
+
+async def undo_skip_next(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    by: Actor,
+    *,
+    only_owner: PrincipalId | None = None,
+    expected_revision: int | None = None,
+) -> None:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        row = (await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)).row
+        if row.skip_next is None:
+            raise Conflict(
+                "No planned time of this job is to be skipped.", hint="It may have passed already."
+            )
+        await timers.set_skip_next(tx, job_id, None)
+        await append_audit(tx, "job.skip_next_undone", ("job", job_id), by, before={"reason": row.skip_next})
+
+
+async def _take_run(
+    tx: Tx, run_id: RunId, only_owner: PrincipalId | None, *, dependents: bool = False
+) -> tuple[LockedJob, RunRecord]:
+    """The run, read again once its job's timer is locked: what it was before that may have changed."""
+    known = await new_runs.find(tx, run_id)
+    if known is None or known.workspace_id != tx.workspace_id:
+        raise not_found("run")
+    try:
+        hand = await lock_job(tx, known.job_id, dependents=dependents, only_owner=only_owner)
+    except NotFound:
+        raise not_found("run") from None
+    run = await new_runs.find(tx, run_id)
+    if run is None:
+        raise not_found("run")
+    return hand, run
+
+
+def _to_pass(
+    hand: LockedJob, n: int, until: datetime | None
+) -> tuple[tuple[PlannedTime, ...], PlannedTime | None]:
+    """The planned times that are to pass, and the one after them."""
+    job, after = hand.job, hand.row.timer.cursor
+    if job.is_chained and (n > 1 or until is not None):
+        raise Conflict(
+            "After a fixed delay only the next time is known.", hint="Skip one, or pause the job until then."
+        )
+    times = preview(job.timetable, after, (n if until is None else MOST_SKIPPED) + 1)
+    if until is not None:
+        n = sum(each.planned_for <= until for each in times)
+    if n == 0:
+        raise Invalid("Nothing is planned until then.", pointer="/until")
+    if n > MOST_SKIPPED:
+        raise Invalid(
+            f"More than {MOST_SKIPPED:,} planned times lie before that.",
+            pointer="/until",
+            hint="Pause the job until then.",
+        )
+    return times[:n], times[n] if len(times) > n else None
+
+
+def _check_may_run(tx: Tx, hand: LockedJob, *, override: bool) -> None:
+    require_not_archived(hand.row, "run")
+    require_type_on(hand)
+    freeze = freeze_at(hand.around.freezes_of(hand.row), tx.now)
+    if freeze is not None and not override:
+        until = "until it is lifted" if freeze.end_at is None else f"until {freeze.end_at.isoformat()}"
+        why = f" ({freeze.reason})" if freeze.reason else ""
+        raise Conflict(
+            f"Freeze {freeze.id}{why} holds this job {until}.",
+            hint="Run it with override to start it anyway.",
+        )

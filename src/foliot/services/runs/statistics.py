@@ -1,0 +1,146 @@
+"""Statistics: rates and averages from days added up, percentiles from the newest runs; and the roll-up that adds the days up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from foliot.domain.errors import Invalid
+from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
+from foliot.domain.lifecycle import JobStatus, RunStatus
+from foliot.services.jobs.visibility_steps import see_job
+from foliot.storage import scans
+from foliot.storage.runs import statistics
+from foliot.storage.runs.statistics import Day, Now, Percentiles, Spread
+from foliot.storage.scans import Round
+from foliot.storage.tx import Database, Role
+
+__all__ = [
+    "Day",
+    "JobStats",
+    "Now",
+    "Percentiles",
+    "RolledUp",
+    "Spread",
+    "Totals",
+    "WorkspaceStats",
+    "job_stats",
+    "roll_up",
+    "totals",
+    "workspace_stats",
+]
+
+DAYS = 30
+WEEK = 7
+MOST_DAYS = 3_660
+NEWEST = 1_000  # runs that percentiles speak of
+BATCH = 5_000
+LATE = timedelta(minutes=2)
+# A record is made in a transaction that may commit a little after midnight: a day is complete when none of them can be left.
+SETTLED = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """`success_rate` is a whole percentage of the runs that succeeded or failed, rounded down: 100 means every one."""
+
+    records: int
+    runs: int
+    successes: int
+    failures: int
+    skips: int
+    success_rate: int | None
+    average_duration: timedelta | None
+    average_lag: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceStats:
+    """`newest` are the runs recorded last. Late timers should have gone off LATE ago: a scheduler is missing or behind."""
+
+    totals: Totals
+    days: tuple[Day, ...]  # oldest first; days without records are left out
+    jobs: Mapping[JobStatus, int]
+    newest: Spread
+    now: Now
+    as_of: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class JobStats:
+    totals: Totals
+    days: tuple[Day, ...]
+    newest: Spread
+    last_run_at: datetime | None
+    last_run_status: RunStatus | None
+
+
+@dataclass(frozen=True, slots=True)
+class RolledUp:
+    counted: int = 0
+    is_more: bool = False  # to do at once
+
+
+async def job_stats(
+    database: Database,
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    days: int = DAYS,
+    only_owner: PrincipalId | None = None,
+) -> JobStats:
+    """The last `days` UTC days, today included."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        await see_job(tx, job_id, only_owner)
+        found = await statistics.days_of_job(tx, job_id, _since(tx.now, days))
+        last = await statistics.last_run(tx, job_id)
+        newest = await statistics.spread(tx, job_id, NEWEST)
+    return JobStats(totals(found), found, newest, *(last or (None, None)))
+
+
+async def workspace_stats(
+    database: Database, workspace_id: WorkspaceId, days: int = DAYS, only_owner: PrincipalId | None = None
+) -> WorkspaceStats:
+    """Of the whole workspace; for an agent, of its own jobs."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        found = await statistics.days_of_workspace(tx, _since(tx.now, days), only_owner)
+        jobs = await statistics.jobs_by_status(tx, only_owner)
+        newest = await statistics.spread_of_workspace(tx, NEWEST, only_owner)
+        now = await statistics.now(tx, tx.now - LATE, only_owner)
+        return WorkspaceStats(totals(found), found, jobs, newest, now, tx.now)
+
+
+async def roll_up(database: Database, limit: int = BATCH) -> RolledUp:
+    """One bounded step, in one transaction. Where another node is at it, there is nothing to do."""
+    async with database.tx(Role.ENGINE) as tx:
+        reached = await scans.take(tx, Round.ROLL_UP)
+        if reached is None:
+            return RolledUp()
+        late = await statistics.roll_up_uncounted(tx, limit)
+        today = datetime.combine((tx.now - SETTLED).date(), time.min, UTC)
+        passed = await statistics.roll_up(tx, reached.position, today, limit)
+        if passed.last is not None:
+            await scans.leave(tx, Round.ROLL_UP, passed.last)
+        return RolledUp(late + passed.count, is_more=limit in (late, passed.count))
+
+
+def totals(days: Sequence[Day]) -> Totals:
+    runs = sum(day.runs for day in days)
+    successes, failures = sum(day.successes for day in days), sum(day.failures for day in days)
+    judged = successes + failures
+    return Totals(
+        records=sum(day.records for day in days),
+        runs=runs,
+        successes=successes,
+        failures=failures,
+        skips=sum(day.skips for day in days),
+        success_rate=successes * 100 // judged if judged else None,
+        average_duration=timedelta(seconds=sum(day.seconds for day in days)) / runs if runs else None,
+        average_lag=timedelta(seconds=sum(day.lag_seconds for day in days)) / runs if runs else None,
+    )
+
+
+def _since(now: datetime, days: int) -> date:
+    if not 1 <= days <= MOST_DAYS:
+        raise Invalid(f"Between 1 and {MOST_DAYS:,} days.", pointer="/days")
+    return now.date() - timedelta(days=days - 1)

@@ -1,0 +1,1 @@
+"""Fire due timers, freeze and repair them."""

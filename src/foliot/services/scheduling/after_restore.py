@@ -1,0 +1,59 @@
+"""After a restore: jobs wait until the operator has said what becomes of the times that went by."""
+
+from __future__ import annotations
+
+import logging
+
+from foliot.domain.errors import Unavailable
+from foliot.domain.planning.plan import plan_missed
+from foliot.services.identity import installation
+from foliot.services.jobs.context_steps import load_job_context
+from foliot.services.scheduling.fire_steps import write_plans
+from foliot.services.scheduling.single_job import fire_one_by_one
+from foliot.services.scheduling.tick import BATCH
+from foliot.storage.installation import MissedChoice
+from foliot.storage.timers import fires, timers
+from foliot.storage.timers.fires import PlannedTimer
+from foliot.storage.tx import Database, Role
+
+log = logging.getLogger(__name__)
+
+
+async def release(database: Database, choice: MissedChoice) -> None:
+    """Let jobs run again. `catch_up` leaves the missed times to each job's misfire policy; `skip` records them as skipped first."""
+    await installation.require_hold(database)
+    if choice is MissedChoice.SKIP:
+        while await _skip_some(database):
+            pass
+    await installation.release_hold(database, choice)
+
+
+async def _skip_some(database: Database) -> int:
+    """Answers with how many it has dealt with. A job that can neither be skipped nor set aside is no secret: the release fails."""
+    try:
+        return await _skip_together(database)
+    except Unavailable:
+        raise
+    except Exception:
+        log.exception("skip.failed")
+        if helped := await _skip_one_by_one(database):
+            return helped
+        raise
+
+
+async def _skip_one_by_one(database: Database) -> int:
+    async with database.tx(Role.ENGINE) as tx:
+        job_ids = await timers.missed(tx, BATCH)
+    await fire_one_by_one(database, job_ids, plan_missed)
+    async with database.tx(Role.ENGINE) as tx:
+        return len(set(job_ids).difference(await timers.missed(tx, BATCH)))
+
+
+async def _skip_together(database: Database) -> int:
+    async with database.tx(Role.ENGINE) as tx:
+        rows = await timers.take_missed(tx, BATCH)
+        if rows:
+            around = await load_job_context(tx, rows, gates=True)
+            planned = [PlannedTimer(row, plan_missed(around.due(row), tx.now)) for row in rows]
+            await write_plans(tx, around, await fires.without_recorded(tx, planned))
+        return len(rows)

@@ -1,0 +1,272 @@
+"""Freezes: turning one on, lifting it, and what the sweeper does at its edges.
+
+A freeze never edits a job. Planned times are decided by the tick, which loads the freezes in force. Here are the runs that exist
+already: those that could start are put in line while it is on, and let go at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from foliot.domain.access import Actor
+from foliot.domain.errors import Conflict, Invalid
+from foliot.domain.freeze import Freeze, FreezePolicy, RunningPolicy
+from foliot.domain.ids import FreezeId, JobId, WorkspaceId
+from foliot.domain.run import WaitsFor
+from foliot.domain.schedule import MOST_TIMES, count_between
+from foliot.services.jobs.context_steps import load_job_context
+from foliot.services.jobs.lock_steps import not_found
+from foliot.services.scheduling.replan_steps import replan_timers
+from foliot.services.settlement.dependent_steps import wake_dependents
+from foliot.services.settlement.settle_steps import SettlementWriter
+from foliot.storage.identity import audit
+from foliot.storage.identity.audit import AuditEntry
+from foliot.storage.jobs import freezes
+from foliot.storage.jobs.freezes import FreezeRow, Released, Scoped
+from foliot.storage.queue import new_runs as runs
+from foliot.storage.queue import waiting
+from foliot.storage.queue.leases import FIRST
+from foliot.storage.queue.waiting import WaitingRun
+from foliot.storage.runs import explain_queries
+from foliot.storage.timers import timers
+from foliot.storage.tx import Database, Role, Tx
+
+BATCH = 200
+MOST_BATCHES = 50  # a caller waits for; the sweeper does the rest
+MOST_LOOKS = 3
+MOST_JOBS = 1_000  # walked for a preview
+A_DAY = timedelta(days=1)
+TICK = timedelta(microseconds=1)
+LAST = UUID(int=2**128 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class NewFreeze:
+    """What is to be frozen: the whole workspace, or the jobs, tags and queues that are named."""
+
+    reason: str
+    everything: bool = False
+    jobs: frozenset[JobId] = frozenset()
+    tags: frozenset[str] = frozenset()
+    queues: frozenset[str] = frozenset()
+    start_at: datetime | None = None  # None: now
+    end_at: datetime | None = None  # None: until somebody lifts it
+    after: FreezePolicy = FreezePolicy.SKIP
+    per_minute: int = 60
+    running: RunningPolicy = RunningPolicy.DRAIN
+
+
+@dataclass(frozen=True, slots=True)
+class FreezePreview:
+    """What a freeze would hold. Planned times are counted up to its end, or for a day."""
+
+    jobs: int
+    planned_times: int
+    is_exact: bool  # False: at least so many planned times
+    ready: int
+    running: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ThawResult:
+    runs: int = 0
+    timers: int = 0
+    is_full: bool = False  # a batch was full: there may be more
+
+
+async def turn_on(database: Database, workspace_id: WorkspaceId, new: NewFreeze, by: Actor) -> FreezeId:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        frozen = await _scoped(tx, workspace_id, new)
+        await freezes.insert(tx, frozen, by.name)
+        await _note(tx, "freeze.turned_on", frozen.freeze, by)
+    # Committed first: whoever makes a run from here on sees the freeze, and whoever did not has a timer that we wait for below.
+    freeze, after = frozen.freeze, FIRST
+    while freeze.start_at <= tx.now:
+        async with database.tx(Role.APP, workspace_id) as tx:
+            job_ids = await freezes.covered_with_work(tx, freeze.id, after, BATCH)
+            await _hold(tx, job_ids)
+        if len(job_ids) < BATCH:
+            async with database.tx(Role.APP, workspace_id) as tx:
+                await _stop(tx)
+            break
+        after = job_ids[-1]
+    return freeze.id
+
+
+async def lift(database: Database, workspace_id: WorkspaceId, freeze_id: FreezeId, by: Actor) -> ThawResult:
+    """It ends now; answers with what it lets go. One that has not begun yet is taken back as if it had never been."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        found = await freezes.lock(tx, freeze_id)
+        if found is None:
+            raise not_found("freeze")
+        freeze = found.scoped.freeze
+        if freeze.end_at is not None and freeze.end_at <= tx.now:
+            raise Conflict("This freeze is over already.")
+        if freeze.start_at > tx.now:
+            await freezes.delete(tx, freeze_id)
+            await _note(tx, "freeze.taken_back", freeze, by)
+        else:
+            await freezes.lift(tx, freeze_id, max(tx.now, freeze.start_at + TICK), by.name)
+            await _note(tx, "freeze.lifted", freeze, by)
+    let_go = ThawResult()
+    for _ in range(MOST_BATCHES):
+        some = await _thaw(database, Role.APP, workspace_id, BATCH)
+        let_go = ThawResult(let_go.runs + some.runs, let_go.timers + some.timers, some.is_full)
+        if not some.is_full:
+            break
+    return let_go
+
+
+async def page(
+    database: Database,
+    workspace_id: WorkspaceId,
+    before: UUID = LAST,
+    limit: int = 50,
+    *,
+    ended: bool = False,
+) -> list[FreezeRow]:
+    """The newest first: those in force and those to come; with `ended`, also those that are over."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await freezes.page(tx, before, limit, ended=ended)
+
+
+async def preview(database: Database, workspace_id: WorkspaceId, new: NewFreeze) -> FreezePreview:
+    """What turning this freeze on would hold."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        frozen = await _scoped(tx, workspace_id, new)
+        start = frozen.freeze.start_at
+        until = frozen.freeze.end_at or start + A_DAY
+        job_ids, total = await freezes.covered(tx, frozen, MOST_JOBS)
+        rows = await timers.read(tx, job_ids)
+        around = await load_job_context(tx, rows)
+        ready, running = await freezes.standing(tx, frozen)
+    planned, is_exact = 0, len(job_ids) == total
+    for row in rows:
+        room = MOST_TIMES - planned
+        found = count_between(around.job(row).timetable, start - TICK, until - TICK, room)
+        if found is None:
+            planned, is_exact = MOST_TIMES, False
+            break
+        planned += found
+    return FreezePreview(total, planned, is_exact, ready, running, until)
+
+
+async def hold(database: Database, limit: int = BATCH) -> int:
+    """For the sweeper: put in line what could start though a freeze is on, which may have begun just now; stop what it wants stopped."""
+    async with database.tx(Role.ENGINE) as tx:
+        job_ids = await freezes.startable_while_frozen(tx, limit)
+        held = await _hold(tx, job_ids)
+        if len(job_ids) < limit:
+            await freezes.begin(tx)
+    async with database.tx(Role.ENGINE) as tx:
+        return held + await _stop(tx)
+
+
+async def thaw(database: Database, limit: int = BATCH) -> ThawResult:
+    """For the sweeper: let go what no freeze holds any more. Repeating it changes nothing."""
+    return await _thaw(database, Role.ENGINE, None, limit)
+
+
+async def _hold(tx: Tx, job_ids: Sequence[JobId]) -> int:
+    if not job_ids:
+        return 0
+    rows = await timers.lock(tx, job_ids)
+    around = await load_job_context(tx, rows.values())
+    moved = 0
+    for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
+        frozen = [
+            run
+            for run in await freezes.startable_of(tx, rows)
+            if around.is_frozen(rows[run.job_id], run.run_id, run.trigger, tx.now)
+        ]
+        if not frozen:
+            break
+        at_a_cap = [run.run_id for run in frozen if not run.is_ready]
+        await waiting.hold(tx, at_a_cap, WaitsFor.FREEZE)
+        ready = [run.run_id for run in frozen if run.is_ready]
+        moved += len(at_a_cap) + await waiting.hold_ready(tx, ready, WaitsFor.FREEZE)
+    return moved
+
+
+async def _stop(tx: Tx) -> int:
+    return len(await runs.request_cancel(tx, await freezes.to_stop(tx, BATCH)))
+
+
+async def _thaw(database: Database, role: Role, workspace_id: WorkspaceId | None, limit: int) -> ThawResult:
+    async with database.tx(role, workspace_id) as tx:
+        found = await freezes.to_release(tx, limit)
+        released = await _release(tx, found) if found else 0
+    async with database.tx(role, workspace_id) as tx:
+        reset, is_full = await _reset_timers(tx, limit)
+    return ThawResult(released, reset, is_full or len(found) == limit)
+
+
+async def _release(tx: Tx, found: Sequence[Released]) -> int:
+    rows = await timers.lock_with_dependents(tx, {run.job_id for run in found})
+    settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
+    still = await waiting.still(tx, [run.run_id for run in found], WaitsFor.FREEZE)
+    count = await settling.release(await _paced(tx, still, found))
+    await settling.write()
+    await wake_dependents(settling)
+    return count
+
+
+async def _paced(tx: Tx, still: Sequence[WaitingRun], found: Sequence[Released]) -> list[WaitingRun]:
+    """Those of a freeze with a rate start one after the other, behind the ones it has let go before."""
+    asked = {run.run_id: run for run in found}
+    lines: dict[FreezeId, list[WaitingRun]] = {}
+    paced = []
+    for run in still:
+        last = asked[run.run_id]
+        if last.freeze_id is not None and last.per_minute is not None:
+            lines.setdefault(last.freeze_id, []).append(run)
+        else:
+            paced.append(run)
+    for freeze_id in sorted(lines):
+        line = lines[freeze_id]
+        pace = timedelta(minutes=1) / (asked[line[0].run_id].per_minute or 1)
+        start = await freezes.take_pace(tx, freeze_id, pace * len(line))
+        paced += [
+            replace(run, available_at=max(run.available_at, start + pace * place))
+            for place, run in enumerate(line)
+        ]
+    return paced
+
+
+async def _reset_timers(tx: Tx, limit: int) -> tuple[int, bool]:
+    """Timers wait for the end a freeze had when they were planned; where it was lifted before that, they are planned anew."""
+    lifted = await freezes.to_thaw(tx)
+    if lifted is None:
+        return 0, False
+    job_ids = await freezes.held_timers(tx, lifted, limit)
+    moved = await replan_timers(tx, (await timers.lock(tx, job_ids)).values())
+    is_full = len(job_ids) == limit
+    await freezes.thawed(tx, lifted, job_ids[-1] if job_ids else lifted.thawed_to, done=not is_full)
+    return moved, is_full
+
+
+async def _scoped(tx: Tx, workspace_id: WorkspaceId, new: NewFreeze) -> Scoped:
+    if new.everything == bool(new.jobs or new.tags or new.queues):
+        raise Invalid(
+            "A freeze covers everything, or the jobs, tags and queues it names.",
+            pointer="/scope",
+            hint="Name at least one, or ask for everything.",
+        )
+    if missing := new.jobs - (await explain_queries.names(tx, sorted(new.jobs))).keys():
+        raise Invalid(f"There is no job {min(missing)}.", pointer="/scope/jobs")
+    start_at = new.start_at or tx.now
+    if start_at < tx.now:
+        raise Invalid("A freeze begins now or later.", pointer="/start_at")
+    freeze = Freeze(
+        FreezeId(tx.new_id()), start_at, new.end_at, new.after, new.per_minute, new.running, new.reason
+    )
+    return Scoped(freeze, workspace_id, frozenset(map(str, new.jobs)), new.tags, new.queues)
+
+
+async def _note(tx: Tx, action: str, freeze: Freeze, by: Actor) -> None:
+    after = {"reason": freeze.reason, "end_at": freeze.end_at and freeze.end_at.isoformat()}
+    await audit.append(tx, tx.new_id(), AuditEntry(action, "freeze", str(freeze.id), by, after=after))

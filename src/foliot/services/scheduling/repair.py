@@ -1,0 +1,280 @@
+"""Repair: what should never be wrong is looked at all the same, a stretch at a time, and put right under the timer's lock.
+
+A timer that looks too early costs one look of the tick; one that looks too late, or never, loses planned times. Everything here
+leads back to the tick and to settling: the repair sets timers and counts, and they decide.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from foliot.domain.freeze import FreezePolicy
+from foliot.domain.ids import JobId, RunId
+from foliot.domain.job import JobLoad, Timer
+from foliot.domain.lifecycle import JobStatus
+from foliot.domain.planning.plan import plan_start
+from foliot.domain.schedule import ZONE_DATA_VERSION, planned_after
+from foliot.services.jobs.context_steps import JobContext, load_job_context
+from foliot.services.settlement.settle_steps import ENGINE_ACTOR, SettlementWriter
+from foliot.storage import installation, scans
+from foliot.storage.jobs import jobs
+from foliot.storage.jobs.jobs import Move
+from foliot.storage.scans import START, Round
+from foliot.storage.timers import repair, timers
+from foliot.storage.timers.repair import InLine, Rescheduled, Seen
+from foliot.storage.timers.timers import TimerRow
+from foliot.storage.tx import Database, Role, Tx
+
+log = logging.getLogger(__name__)
+
+BATCH = 2_000  # timers or open runs looked at in one step
+LATE = timedelta(minutes=2)  # a timer this far behind has been left lying by every tick
+MOST_DUE = 500  # as many as a tick takes: what cannot be read among them would stop it
+MOST_RECORDED = 50  # planned times in a row that have their record already
+_RUNNING = (JobStatus.ACTIVE, JobStatus.PENDING)
+_UNREADABLE = "Its definition cannot be read; save it again to bring it back."
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """`late` counts timers that no tick has taken for a while (as far as it looked); `is_complete` ends a round."""
+
+    looked_at: int = 0
+    repaired: int = 0
+    late: int = 0
+    is_complete: bool = True
+
+    @property
+    def is_more(self) -> bool:
+        """Worth going on at once: where one thing was wrong there may be more. A quiet round takes its time."""
+        return self.repaired > 0 and not self.is_complete
+
+
+async def repair_timers(database: Database, limit: int = BATCH) -> Repaired:
+    """One bounded step over the timers of active and pending jobs."""
+    async with database.tx(Role.ENGINE) as tx:
+        reached = await scans.take(tx, Round.TIMERS)
+        if reached is None or (await installation.get(tx)).is_held:
+            return Repaired()
+        late, unreadable = await repair.due(tx, tx.now - LATE, MOST_DUE)
+        seen = await repair.timers_after(tx, reached.position, limit)
+        unreadable += [each.job_id for each in seen if each.row is None]
+        mended = await _mend(tx, await _suspects(tx, seen))
+        is_complete = len(seen) < limit
+        await scans.leave(tx, Round.TIMERS, START if is_complete else seen[-1].job_id)
+    if late:
+        log.warning("timers.late", extra={"count": late, "by_seconds": LATE.total_seconds()})
+    rebuilt = await _rebuild(database, set(unreadable))
+    return Repaired(len(seen), len(mended) + rebuilt, late, is_complete)
+
+
+async def repair_runs(database: Database, limit: int = BATCH) -> Repaired:
+    """One bounded step over the open runs: each is known to its timer, and none is over."""
+    async with database.tx(Role.ENGINE) as tx:
+        reached = await scans.take(tx, Round.RUNS)
+        if reached is None:
+            return Repaired()
+        seen = await repair.runs_after(tx, reached.position, limit)
+        over = [each for each in seen if each.is_over]
+        unknown = {each.job_id for each in seen if not each.is_known or each.is_over}
+        rows = await timers.lock(tx, sorted(unknown)) if over else {}
+        discarded = await repair.discard(tx, [each.run_id for each in over]) if over else []
+        mended = await _mend(tx, unknown, locked=rows)
+        is_complete = len(seen) < limit
+        await scans.leave(tx, Round.RUNS, START if is_complete else seen[-1].run_id)
+    for run_id in discarded:
+        log.warning("run.discarded", extra={"run": str(run_id), "why": "it was in line though it is over"})
+    return Repaired(len(seen), len(mended) + len(discarded), is_complete=is_complete)
+
+
+async def refresh_zone_data(
+    database: Database, version: str = ZONE_DATA_VERSION, limit: int = BATCH
+) -> int | None:
+    """Move every timer that this node's zone data puts elsewhere; answers with how many. None where there is nothing to do.
+
+    The version is stored first: from then on nodes with older data do not tick, so none of them undoes a timer that is done.
+    The round is marked when it is complete; a node that dies on the way leaves the mark to the next.
+    """
+    async with database.tx(Role.ENGINE) as tx:
+        stored = (await installation.get(tx)).tzdata_version or ""
+        reached = await scans.take(tx, Round.ZONE_DATA)
+        if stored > version:
+            log.warning("zone_data.outdated", extra={"ours": version, "stored": stored})
+            return None
+        if reached is None or (stored == version and reached.mark == version):
+            return None
+        await installation.set_tzdata_version(tx, version)
+    moved, position, is_complete = 0, START, False
+    while not is_complete:
+        async with database.tx(Role.ENGINE) as tx:
+            await installation.lock(
+                tx
+            )  # a node with still newer data stores its version before or after this step
+            if (await installation.get(tx)).tzdata_version != version:
+                return moved
+            seen = await repair.timers_after(tx, position, limit)
+            mended = await _mend(tx, await _suspects(tx, seen))
+            changed = [each for each in mended if each.before != each.after]
+            await repair.note_rescheduled(tx, changed, f"zone data {version}")
+            is_complete = len(seen) < limit
+            position = START if is_complete else seen[-1].job_id
+            if is_complete:
+                await scans.leave(tx, Round.ZONE_DATA, START, mark=version)
+            moved += len(changed)
+    log.info("zone_data.refreshed", extra={"from": stored, "to": version, "timers": moved})
+    return moved
+
+
+async def _suspects(tx: Tx, seen: Sequence[Seen]) -> set[JobId]:
+    around = await load_job_context(tx, [each.row for each in seen if each.row is not None])
+    return {
+        each.job_id for each in seen if each.row is not None and _is_suspect(each, each.row, around, tx.now)
+    }
+
+
+def _is_suspect(seen: Seen, row: TimerRow, around: JobContext, now: datetime) -> bool:
+    miscounts = (
+        not seen.finds_its_run
+        or (row.live > 0) != (row.live_run_id is not None)
+        or seen.behind != row.waiting
+        or _is_stuck(row)
+    )
+    return miscounts or _is_misset(row, _should_be(row, around, now), around, now)
+
+
+async def _mend(
+    tx: Tx, job_ids: Collection[JobId], locked: Mapping[JobId, TimerRow] | None = None
+) -> list[Rescheduled]:
+    """Look at the suspects again under their locks, and put right what is wrong."""
+    if not job_ids:
+        return []
+    rows = locked or await timers.lock(tx, sorted(job_ids))
+    rows = {job_id: row for job_id, row in rows.items() if row.status in _RUNNING}
+    around = await load_job_context(tx, rows.values())
+    counted = _counted(rows, await repair.standing(tx, rows))
+    short = [job_id for job_id, row in counted.items() if row.live + row.waiting < _total(rows[job_id])]
+    for run_id, job_id in await repair.end_orphans(tx, short) if short else []:
+        log.warning("run.interrupted", extra={"run": str(run_id), "job": str(job_id), "why": "nobody had it"})
+    placed = await _placed(tx, counted, around)
+    wrong = {job_id: row for job_id, row in placed.items() if row != rows[job_id]}
+    await repair.set_timers(tx, list(wrong.values()))
+    settling = SettlementWriter(tx, wrong, around)
+    for row in wrong.values():
+        if _is_stuck(row):
+            settling.job(row.job_id).promote_oldest()
+    await settling.write()
+    for job_id, row in wrong.items():
+        _tell(rows[job_id], row)
+    return [Rescheduled(row, rows[job_id].timer.next_at, row.timer.next_at) for job_id, row in wrong.items()]
+
+
+def _counted(rows: Mapping[JobId, TimerRow], lines: Iterable[InLine]) -> dict[JobId, TimerRow]:
+    """The same timers with the counts that ready, leases and waiting give."""
+    live: dict[JobId, list[RunId]] = defaultdict(list)
+    behind: dict[JobId, int] = defaultdict(int)
+    for each in lines:
+        if each.is_behind:
+            behind[each.job_id] += 1
+        else:
+            live[each.job_id].append(each.run_id)
+    counted = {}
+    for job_id, row in rows.items():
+        mine, current = live[job_id], row.live_run_id
+        if not mine:
+            current = None
+        elif current is None or (current not in mine and row.rules.is_exclusive):
+            current = mine[0]
+        counted[job_id] = row.with_load(JobLoad(len(mine), behind[job_id]))._replace(live_run_id=current)
+    return counted
+
+
+async def _placed(tx: Tx, rows: Mapping[JobId, TimerRow], around: JobContext) -> dict[JobId, TimerRow]:
+    """The same timers where they should stand. A planned time that has its record already is passed over."""
+    placed, unsure = dict(rows), list(rows)
+    for _ in range(MOST_RECORDED):
+        moved = []
+        for job_id in unsure:
+            row = placed[job_id]
+            should = _should_be(row, around, tx.now)
+            if row.timer != rows[job_id].timer or _is_misset(row, should, around, tx.now):
+                placed[job_id] = row._replace(timer=should)
+                moved.append(job_id)
+        upcoming = (
+            (placed[job_id], planned_after(around.job(placed[job_id]).timetable, placed[job_id].timer.cursor))
+            for job_id in moved
+            if placed[job_id].timer.due_at is not None
+        )
+        asked = {row.job_id: (row, planned) for row, planned in upcoming if planned is not None}
+        unsure = list(await repair.recorded(tx, asked.values())) if asked else []
+        for job_id in unsure:
+            row, planned = asked[job_id]
+            placed[job_id] = row._replace(timer=replace(row.timer, cursor=planned.planned_for))
+        if not unsure:
+            break
+    return placed
+
+
+def _should_be(row: TimerRow, around: JobContext, now: datetime) -> Timer:
+    timer = row.timer
+    try:
+        plan = plan_start(around.due(row), now)
+    except Exception:  # noqa: BLE001  # the tick meets the same error and records it
+        return replace(timer, due_at=timer.due_at or now)
+    if plan.events:  # its time is over and nobody noticed: the tick makes the move
+        return replace(timer, due_at=min(timer.due_at or now, now))
+    is_told = plan.timer.ending is not None or plan.timer.due_at is not None
+    return plan.timer if is_told else replace(plan.timer, ending=timer.ending)
+
+
+def _is_misset(row: TimerRow, should: Timer, around: JobContext, now: datetime) -> bool:
+    """Whether the tick would look at another time than it should. What is due already, it is about to look at."""
+    timer = row.timer
+    if (timer.due_at is not None and timer.due_at <= now) or row.errors:
+        return False
+    if any(freeze.after is not FreezePolicy.SKIP and freeze.holds(now) for freeze in around.freezes_of(row)):
+        return False  # held: it is looked at when the freeze ends
+    return (timer.due_at, timer.ending) != (should.due_at, should.ending)
+
+
+def _is_stuck(row: TimerRow) -> bool:
+    """Runs wait for their turn behind nobody."""
+    return row.live == 0 and row.waiting > 0
+
+
+def _total(row: TimerRow) -> int:
+    return row.live + row.waiting
+
+
+def _tell(before: TimerRow, after: TimerRow) -> None:
+    fields = {"workspace": str(after.workspace_id), "job": str(after.job_id)}
+    log.warning("timer.repaired", extra={**fields, "before": _said(before), "after": _said(after)})
+
+
+def _said(row: TimerRow) -> dict[str, Any]:
+    return {
+        "due_at": row.timer.due_at and row.timer.due_at.isoformat(),
+        "cursor": row.timer.cursor.isoformat(),
+        "live": row.live,
+        "waiting": row.waiting,
+        "live_run": row.live_run_id and str(row.live_run_id),
+    }
+
+
+async def _rebuild(database: Database, job_ids: Collection[JobId]) -> int:
+    """Specs that cannot be read are written anew from their definitions; where that fails too, the job fails alone."""
+    if not job_ids:
+        return 0
+    async with database.tx(Role.ENGINE) as tx:
+        told = await repair.rebuild_specs(tx, sorted(job_ids))
+        lost = [
+            Move(job_id, JobStatus.FAILED, _UNREADABLE) for job_id, is_whole in told.items() if not is_whole
+        ]
+        await jobs.move(tx, lost, ENGINE_ACTOR)
+    for job_id, is_whole in told.items():
+        log.error("timer.unreadable", extra={"job": str(job_id), "rebuilt": is_whole})
+    return len(told)

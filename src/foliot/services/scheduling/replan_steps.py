@@ -1,0 +1,43 @@
+"""Planning anew from where jobs stand, because something around them has changed. Records nothing; the tick does that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from foliot.domain.job import Timer
+from foliot.domain.lifecycle import JobStatus
+from foliot.domain.planning.plan import plan_start
+from foliot.domain.run_plan import DueJob
+from foliot.services.jobs.context_steps import load_job_context
+from foliot.storage.timers import timers
+from foliot.storage.timers.timers import TimerRow
+from foliot.storage.tx import Tx
+
+_PLANNED = frozenset({JobStatus.ACTIVE, JobStatus.PENDING})
+
+
+async def replan_timers(tx: Tx, rows: Iterable[TimerRow]) -> int:
+    """Give these timers, which are locked, the time they should have; answers with how many had another.
+
+    A time that has come already is due at once, and the tick decides what it becomes.
+    """
+    rows = [row for row in rows if row.status in _PLANNED and row.timer.ending is None]
+    around = await load_job_context(tx, rows)
+    changed = {}
+    for row in rows:
+        due = DueJob(
+            job=around.job(row),
+            status=row.status,
+            timer=row.timer,
+            runs_created=row.runs_created,
+            load=row.load,
+        )
+        plan = plan_start(due, tx.now)
+        if not plan.events and _differs(row.timer, plan.timer):
+            changed[row.job_id] = plan.timer
+    await timers.reset(tx, changed)
+    return len(changed)
+
+
+def _differs(now: Timer, then: Timer) -> bool:
+    return (now.due_at, now.next_at, now.ending) != (then.due_at, then.next_at, then.ending)

@@ -1,0 +1,1 @@
+"""Store secrets encrypted and resolve references to them."""

@@ -1,0 +1,114 @@
+"""Jobs that name secrets: may they, when they are written; and with values in the places of names, when they run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from foliot.domain.access import Actor
+from foliot.domain.definition import Definition
+from foliot.domain.errors import Invalid
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.run import RunError
+from foliot.domain.secret_references import Reference, names, references, resolved
+from foliot.services.secrets.vault import Sealed, UnreadableError, Vault, purpose
+from foliot.storage.content import secrets
+from foliot.storage.content.secrets import Box
+from foliot.storage.tx import Database, Role, Tx
+from foliot.wire.shape import did_you_mean
+
+MOST_KNOWN = 1_000  # names among which to look for the one that was meant
+Config = Mapping[str, Any]
+
+
+class Resolved(NamedTuple):
+    config: dict[str, Any]
+    masks: tuple[str, ...]  # the values in it, which may be shown nowhere
+
+
+async def write_references(
+    tx: Tx, job_id: JobId, definition: Definition, by: Actor, before: Definition | None = None
+) -> None:
+    """After the job itself. Refuses the names of secrets that are not there, or that were not given to the agent who writes.
+
+    A job that stays as it was is not asked about again: what became of its secrets shows when it runs. One that goes elsewhere with
+    them, to another type, host or queue, is.
+    """
+    if before is not None and _sends(before) == _sends(definition):
+        return
+    found = list(references(definition.config))
+    if found:
+        await check_named(tx, found, by, "/config")
+    if found or (before is not None and names(before.config)):
+        await secrets.link(tx, job_id, {each.name for each in found})
+
+
+async def check_named(tx: Tx, found: Sequence[Reference], by: Actor, root: str) -> None:
+    """Refuses the names of secrets that are not there, or not for this agent. `root` is where the references count from."""
+    there = await secrets.held(tx, {each.name for each in found})
+    usable = {name for name, agents in there.items() if by.agent is None or by.agent in agents}
+    missing = [each for each in found if each.name not in usable]
+    if not missing:
+        return
+    known = await secrets.names(tx, by.agent, MOST_KNOWN)
+    faults = [_no_such(each, known, root) for each in missing]
+    if len(faults) == 1:
+        raise faults[0]
+    raise Invalid(f"{len(faults)} secrets are not there.", parts=tuple(faults))
+
+
+async def resolve(
+    database: Database, vault: Vault | None, workspace_id: WorkspaceId, configs: Sequence[Config]
+) -> list[Resolved | RunError]:
+    """Each with the values of its secrets, or why that cannot be."""
+    wanted = [names(config) for config in configs]
+    async with database.tx(Role.APP, workspace_id) as tx:
+        boxes = await secrets.sealed(tx, frozenset().union(*wanted))
+    values = {name: _opened(vault, name, boxes.get(name)) for name in frozenset().union(*wanted)}
+    return [
+        _resolved(config, {name: values[name] for name in mine})
+        for config, mine in zip(configs, wanted, strict=True)
+    ]
+
+
+def _sends(definition: Definition) -> tuple[object, ...]:
+    """What goes out when it runs, and to whom."""
+    spec = definition.spec
+    return definition.config, spec.type, spec.target, spec.queue
+
+
+def _no_such(wanted: Reference, known: list[str], root: str) -> Invalid:
+    shown = wanted.name if len(wanted.name) <= 100 else wanted.name[:97] + "..."
+    return Invalid(
+        f'There is no secret "{shown}" in this workspace.',
+        pointer=f"{root}{wanted.pointer}",
+        hint=did_you_mean(wanted.name, known) or "An administrator makes it first: `foliot secrets set`.",
+    )
+
+
+def _opened(vault: Vault | None, name: str, box: Box | None) -> str | RunError:
+    if box is None:
+        return RunError("secret_missing", f'There is no secret "{name}" in this workspace.')
+    if vault is None:
+        return RunError(
+            "secret_unreadable", f'The secret "{name}" cannot be read: this worker has no master key.'
+        )
+    try:
+        bound = purpose(box.workspace_id, box.id, box.version)
+        return vault.open(bound, Sealed(box.key_id, box.box)).decode()
+    except UnreadableError as error:
+        why = (
+            "what is stored is not what was sealed; set it anew"
+            if error.is_known
+            else f"the master key {error.key_id}, which sealed it, is not known to this worker"
+        )
+        return RunError("secret_unreadable", f'The secret "{name}" cannot be read: {why}.')
+
+
+def _resolved(config: Config, values: Mapping[str, str | RunError]) -> Resolved | RunError:
+    plain = {}
+    for name, value in sorted(values.items()):
+        if isinstance(value, RunError):
+            return value
+        plain[name] = value
+    return Resolved(resolved(config, plain), tuple(dict.fromkeys(plain.values())))

@@ -1,0 +1,1 @@
+"""End runs: reports, lost leases, expired deadlines, and the effects on dependents."""

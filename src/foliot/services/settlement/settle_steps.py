@@ -1,0 +1,219 @@
+"""Write the ends of runs and all that follows from them: counters, retries, promotions, moves of the job.
+
+Everything that ends a run uses this: reports, lost leases, cancels, expired deadlines. `domain.settlement` decides; this collects the
+decisions of one transaction and writes them together. The caller has locked the timers of the jobs and of their dependents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, assert_never
+
+from foliot.domain.admission import Skip, Stage, Start, StartRequest, Wait, admit
+from foliot.domain.dependencies import Dependencies, consume
+from foliot.domain.ids import JobId, RunId
+from foliot.domain.lifecycle import STOPPED, advance
+from foliot.domain.outcomes import AskedSkip, Expired, Outcome
+from foliot.domain.run import RunFacts, Trigger, WaitsFor
+from foliot.domain.run_end import Promotion, Settlement
+from foliot.domain.schedule import SkipReason
+from foliot.domain.settlement.settle import JobSettlement
+from foliot.services.jobs.context_steps import JobContext
+from foliot.services.workers.limits import give_back
+from foliot.storage.jobs import dependencies, jobs
+from foliot.storage.jobs.jobs import Move
+from foliot.storage.queue import leases, new_runs, waiting
+from foliot.storage.queue import unclaimed as standing
+from foliot.storage.queue.leases import Lease, SettledAttempt
+from foliot.storage.queue.limits import Permit
+from foliot.storage.queue.new_runs import UnclaimedRun
+from foliot.storage.queue.waiting import WaitingRun
+from foliot.storage.timers import timers
+from foliot.storage.timers.timers import TimerRow
+from foliot.storage.tx import Tx
+
+ENGINE_ACTOR = jobs.ENGINE
+_GATE_CLOSED = frozenset({SkipReason.DEPENDENCY_FAILED, SkipReason.DEPENDENCY_MISSING})
+
+
+@dataclass(slots=True)
+class _Pending:
+    """Decisions that are not written yet."""
+
+    leased: list[SettledAttempt] = field(default_factory=list)
+    standing: list[tuple[UnclaimedRun, Settlement]] = field(default_factory=list)
+    frozen: list[RunId] = field(default_factory=list)
+    requeued: list[RunId] = field(default_factory=list)
+    stopped: set[JobId] = field(default_factory=set)
+    moves: list[Move] = field(default_factory=list)
+
+
+class SettlementWriter:
+    """A transaction has one. It may be written more than once, and always knows the state of its jobs after the last decision."""
+
+    def __init__(self, tx: Tx, rows: Mapping[JobId, TimerRow], around: JobContext) -> None:
+        self.tx = tx
+        self.rows = rows
+        self.around = around
+        self.ended: list[tuple[RunFacts, Settlement]] = []  # the final ones, for dependents
+        self._jobs: dict[JobId, JobSettlement] = {}
+        self._pending = _Pending()
+        self._permits: list[Permit] = []
+
+    def job(self, job_id: JobId) -> JobSettlement:
+        found = self._jobs.get(job_id)
+        if found is None:
+            row = self.rows[job_id]
+            found = self._jobs[job_id] = JobSettlement(
+                self.around.facts(row), row.load, row.live_run_id, row.number
+            )
+        return found
+
+    def end_leased(self, lease: Lease, outcome: Outcome, output: Any) -> None:
+        """End the attempt of a run that a worker has."""
+        run = lease.facts
+        settlement = self._settle(run, outcome)
+        row = self.rows[run.job_id]
+        self._pending.leased.append(
+            SettledAttempt(settlement, output, None if settlement.is_final else row.rules.spec)
+        )
+        if lease.is_limited:
+            self._permits.append(Permit(lease.workspace_id, lease.concurrency_key))
+        if settlement.is_final:
+            return
+        job = self.job(run.job_id)
+        if run.trigger is Trigger.SCHEDULE and job.state.status in STOPPED:
+            # The next attempt waits for the resume, as runs do that were ready when the job was stopped.
+            job.requeue()
+            job.promote_manual()
+            self._pending.requeued.append(run.id)
+        elif self.around.is_frozen(row, run.id, run.trigger, self.tx.now):
+            self._pending.frozen.append(run.id)
+
+    async def end_standing(self, run_ids: Sequence[RunId], outcome: Outcome) -> frozenset[RunId]:
+        """End runs that no worker has, and return those. The others have been claimed or ended in the meantime."""
+        taken = await new_runs.take_standing(self.tx, run_ids)
+        for each in taken:
+            self._pending.standing.append((each, self._settle(each.facts, outcome)))
+        return frozenset(each.facts.id for each in taken)
+
+    def hold_back(self, job_id: JobId) -> None:
+        """Make the runs of a stopped job that no worker has wait for its resume."""
+        self._pending.stopped.add(job_id)
+
+    async def release(
+        self, released: Sequence[WaitingRun], gates: Mapping[JobId, Dependencies] | None = None
+    ) -> int:
+        """Decide again about runs whose turn, gate, window, type or freeze has come; return how many may start now."""
+        gates = dict(gates or {})
+        started: list[WaitingRun] = []
+        consumed = []
+        for run in released:
+            gate = gates.get(run.job_id)
+            answer = admit(self._request(run, gate))
+            if run.waits_for is WaitsFor.UPSTREAM:
+                if isinstance(answer, Wait) and answer.waits_for is WaitsFor.UPSTREAM:
+                    continue
+                if not (isinstance(answer, Skip) and answer.reason in _GATE_CLOSED):
+                    self.job(run.job_id).set_live(run.run_id)
+            match answer:
+                case Start(not_before=at, expires_at=until):
+                    started.append(replace(run, available_at=at or run.available_at, expires_at=until))
+                case Wait(waits_for=waits_for, expires_at=until):
+                    await waiting.hold_until(self.tx, run.run_id, waits_for, until)
+                case Skip():
+                    await self._end_released(run, answer)
+                    continue
+                case _ as never:
+                    assert_never(never)
+            if gate is not None and answer.consumes:
+                consumed += [(run.job_id, mark) for mark in answer.consumes]
+                gates[run.job_id] = consume(gate, answer.consumes)
+        await dependencies.consume(self.tx, consumed)
+        await waiting.promote(self.tx, started)
+        return len(started)
+
+    async def release_line(self, job_id: JobId) -> None:
+        """Release all runs that wait for their turn: the job allows overlap, or does so from now on."""
+        line = await waiting.in_line(self.tx, job_id)
+        for run in line:
+            self.job(job_id).promoted(Promotion.MANUAL, run.run_id)
+        await self.release(line)
+
+    async def write(self) -> None:
+        while promotions := {job_id: job.promotion for job_id, job in self._jobs.items() if job.promotion}:
+            await self._promote(promotions)
+        pending, self._pending = self._pending, _Pending()
+        if pending.leased:
+            await leases.settle(self.tx, pending.leased)
+        await waiting.hold_ready(self.tx, pending.frozen, WaitsFor.FREEZE)
+        await standing.put_back(self.tx, pending.requeued)
+        for job_id in pending.stopped:  # only a job that allows overlap has others
+            job = self.job(job_id)
+            if job.state.load.live > 0:
+                job.requeue(await standing.hold_back(self.tx, self.rows[job_id]))
+        await new_runs.end_standing(self.tx, pending.standing)
+        deltas = {job_id: delta for job_id, job in self._jobs.items() if (delta := job.take_delta())}
+        await timers.settle(self.tx, deltas)
+        await jobs.move(self.tx, pending.moves, ENGINE_ACTOR)
+
+    async def give_back(self) -> None:
+        """Give the permits of ended leases back. The caller does it last: a claim holds runs while it waits for the limits, so
+        whoever locks the limits must need no more runs.
+        """
+        permits, self._permits = self._permits, []
+        await give_back(self.tx, permits)
+
+    def _settle(self, run: RunFacts, outcome: Outcome) -> Settlement:
+        job = self.job(run.job_id)
+        status = job.state.status
+        settlement = job.settle(run, outcome, self.tx.now, self.tx.chance.random())
+        if settlement.is_final:
+            self.ended.append((run, settlement))
+        if settlement.event is not None:
+            reason = settlement.notices[-1].text if settlement.notices else None
+            status = advance(status, settlement.event)
+            self._pending.moves.append(Move(run.job_id, status, reason))
+            if status in STOPPED:
+                self.hold_back(run.job_id)
+        return settlement
+
+    async def _promote(self, promotions: Mapping[JobId, Promotion]) -> None:
+        """Make the next waiting run of each job live. Its gate is asked now: while it waited for its turn, nobody asked."""
+        line = {run.job_id: run for run in await waiting.next_in_line(self.tx, promotions)}
+        for job_id, promotion in promotions.items():
+            run = line.get(job_id)
+            job = self.job(job_id)
+            job.promotion = None
+            job.promoted(promotion, None if run is None else run.run_id)
+        gated = {
+            job_id: self.rows[job_id].rules.spec.depends_when
+            for job_id, run in line.items()
+            if run.trigger is Trigger.SCHEDULE and self.rows[job_id].has_gate
+        }
+        await self.release(list(line.values()), await dependencies.facts(self.tx, gated))
+
+    def _request(self, run: WaitingRun, gate: Dependencies | None) -> StartRequest:
+        job, row, now = self.job(run.job_id).state.job, self.rows[run.job_id], self.tx.now
+        expires_at, deadline = run.expires_at, job.limits.start_deadline
+        if run.waits_for is WaitsFor.UPSTREAM:  # until now it expired when the gate's patience ended
+            expires_at = None if deadline is None else run.available_at + deadline
+        return StartRequest(
+            job,
+            now,
+            run.trigger,
+            Stage.QUEUED,
+            not_before=max(now, run.available_at),
+            expires_at=expires_at,
+            is_frozen=self.around.is_frozen(row, run.run_id, run.trigger, now),
+            gate=gate,
+            planned_for=run.available_at,
+        )
+
+    async def _end_released(self, run: WaitingRun, skip: Skip) -> None:
+        is_closed = skip.reason in _GATE_CLOSED
+        outcome = AskedSkip(skip.reason, skip.note or "") if is_closed else Expired(skip.reason)
+        for each in await new_runs.take_standing(self.tx, [run.run_id]):
+            live = replace(each, facts=replace(each.facts, is_live=True))  # a promoted run is counted as live
+            self._pending.standing.append((live, self._settle(live.facts, outcome)))

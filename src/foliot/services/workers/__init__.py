@@ -1,0 +1,1 @@
+"""Register workers and hosts, and lease runs to them."""

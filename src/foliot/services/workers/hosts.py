@@ -1,0 +1,297 @@
+"""Hosts and their server instances, as people see and change them. A host comes by itself, by registering."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from foliot.domain.access import Actor
+from foliot.domain.errors import Conflict, Invalid, StaleRevision
+from foliot.domain.hosts import HostStatus
+from foliot.domain.ids import HostId, InstanceId, JobId, PrincipalId, WorkspaceId
+from foliot.domain.quotas import Quotas, check_hosts, check_servers
+from foliot.domain.target import TargetKind
+from foliot.services.jobs.lock_steps import append_audit, not_found
+from foliot.storage.identity import workspaces
+from foliot.storage.queue.leases import FIRST
+from foliot.storage.tx import Database, Role, Tx
+from foliot.storage.workers import hosts
+from foliot.storage.workers.hosts import HostRow, InstanceRow
+
+__all__ = [
+    "Host",
+    "InstanceRow",
+    "add_instance",
+    "change",
+    "change_instance",
+    "delete",
+    "forget_unseen",
+    "get",
+    "page",
+    "remove_instance",
+]
+
+log = logging.getLogger(__name__)
+
+NAMED = 5  # jobs told in a refusal
+SHOWN = 50  # jobs on the page of a host
+FORGOTTEN_AT_ONCE = 100
+JANITOR = Actor("engine")
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    row: HostRow
+    instances: Sequence[InstanceRow]
+    seen_from: datetime  # the moment it was looked at
+    bound: Sequence[tuple[JobId, str]] | None = (
+        None  # jobs that must run there; None where they were not looked up
+    )
+
+    @property
+    def status(self) -> HostStatus:
+        return self.row.sighting.status(self.seen_from)
+
+
+async def page(
+    database: Database, workspace_id: WorkspaceId, after: tuple[str, UUID] = ("", FIRST), limit: int = 50
+) -> list[Host]:
+    """In the order of their names."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return await _with_instances(tx, await hosts.page(tx, after, limit))
+
+
+async def get(
+    database: Database, workspace_id: WorkspaceId, host_id: HostId, only_owner: PrincipalId | None = None
+) -> Host:
+    """With the jobs that must run there; those of `only_owner` alone, where nobody else's are there for who asks."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        host = await _shown(tx, host_id)
+        bound = await _bound(tx, workspace_id, host.row, host.instances, SHOWN, only_owner)
+        return replace(host, bound=bound[:SHOWN])
+
+
+async def change(
+    database: Database,
+    workspace_id: WorkspaceId,
+    host_id: HostId,
+    changes: Mapping[str, Any],
+    by: Actor,
+    expected_revision: int | None = None,
+) -> Host:
+    """Labels and how much it takes on at once. What runs already runs on; the next claim keeps to it."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        before = await _locked(tx, host_id)
+        _check_revision(before, expected_revision)
+        after = replace(before, **changes)
+        await hosts.change(tx, after)
+        await append_audit(tx, "host.edited", ("host", host_id), by, before=_told(before), after=_told(after))
+        return await _shown(tx, host_id)
+
+
+async def delete(
+    database: Database,
+    workspace_id: WorkspaceId,
+    host_id: HostId,
+    by: Actor,
+    expected_revision: int | None = None,
+    *,
+    force: bool = False,
+) -> None:
+    """With its instances. Refused while it is online, and while jobs must run there unless `force` leaves them to wait."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        host = await _locked(tx, host_id)
+        _check_revision(host, expected_revision)
+        if host.sighting.status(tx.now) is HostStatus.ONLINE:
+            raise Conflict(
+                f'The host "{host.name}" is online; it would register again at once.',
+                hint="Stop `foliot host` on it first, or revoke its key.",
+            )
+        instances = await hosts.instances(tx, [host_id])
+        if not force:
+            _refuse_bound(f'The host "{host.name}"', await _bound(tx, workspace_id, host, instances))
+        await _remove(tx, host, instances, "host.deleted", by)
+
+
+async def forget_unseen(database: Database, silent_for: timedelta, most: int = FORGOTTEN_AT_ONCE) -> int:
+    """Hosts that nobody has heard of for so long, with their instances. One that jobs are bound to stays, however long it is away:
+    the reason that their runs give would be gone with it. Answers with how many went.
+    """
+    forgotten = 0
+    async with database.tx(Role.ENGINE) as tx:
+        before = tx.now - silent_for
+        found = await hosts.unseen(tx, before, most)
+    for workspace_id, host_id in found:
+        async with database.tx(Role.APP, workspace_id) as tx:
+            host = await hosts.lock(tx, host_id)
+            if host is None or host.sighting.last_seen_at >= before:
+                continue  # it came back, or somebody was faster
+            instances = await hosts.instances(tx, [host_id])
+            if await _bound(tx, workspace_id, host, instances):
+                continue
+            await _remove(tx, host, instances, "host.forgotten", JANITOR)
+        forgotten += 1
+        log.info("host.forgotten", extra={"host": host.name, "last_seen": host.sighting.last_seen_at})
+    return forgotten
+
+
+async def add_instance(
+    database: Database,
+    workspace_id: WorkspaceId,
+    host_id: HostId,
+    name: str,
+    labels: Mapping[str, str],
+    by: Actor,
+) -> InstanceRow:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        host = await _locked(tx, host_id)
+        instance_id = await hosts.insert_instance(tx, workspace_id, host_id, name, labels)
+        await check_room(tx, workspace_id, replace(by.quotas, hosts=None))
+        if instance_id is None:
+            raise Conflict(
+                f'There is a server instance "{name}" already.',
+                hint="Move it here with PATCH, or choose another name.",
+            )
+        made = await _instance(tx, host_id, instance_id)
+        after = {"name": name, "host": host.name}
+        await append_audit(tx, "instance.created", ("instance", instance_id), by, after=after)
+        return made
+
+
+async def change_instance(
+    database: Database,
+    workspace_id: WorkspaceId,
+    host_id: HostId,
+    instance_id: InstanceId,
+    by: Actor,
+    *,
+    labels: Mapping[str, str] | None = None,
+    to: HostId | None = None,
+) -> InstanceRow:
+    """Runs that wait for it go where it goes; one that is under way stays where it is."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        for each in sorted({host_id, to or host_id}):
+            if await hosts.lock(tx, each) is None:
+                if each == to:
+                    raise Invalid("There is no such host.", pointer="/host_id")
+                raise not_found("host")
+        before = await _instance(tx, host_id, instance_id)
+        after = replace(before, host_id=to or host_id, labels=before.labels if labels is None else labels)
+        await hosts.change_instance(tx, after)
+        action = "instance.moved" if after.host_id != before.host_id else "instance.edited"
+        shown = [{"host": str(each.host_id), "labels": dict(each.labels)} for each in (before, after)]
+        await append_audit(tx, action, ("instance", instance_id), by, before=shown[0], after=shown[1])
+        return await _instance(tx, after.host_id, instance_id)
+
+
+async def remove_instance(
+    database: Database,
+    workspace_id: WorkspaceId,
+    host_id: HostId,
+    instance_id: InstanceId,
+    by: Actor,
+    *,
+    force: bool = False,
+) -> None:
+    async with database.tx(Role.APP, workspace_id) as tx:
+        await _locked(tx, host_id)
+        found = await _instance(tx, host_id, instance_id)
+        if not force:
+            bound = await hosts.jobs_bound(tx, workspace_id, TargetKind.SERVER, [found.name], NAMED + 1)
+            _refuse_bound(f'The server "{found.name}"', bound)
+        await hosts.delete_instance(tx, instance_id)
+        await append_audit(tx, "instance.deleted", ("instance", instance_id), by, before={"name": found.name})
+
+
+async def check_room(tx: Tx, workspace_id: WorkspaceId, quotas: Quotas) -> None:
+    """After they are inserted and count; `quotas` of what has not grown are to be left out. Who makes some waits for the others who do,
+    so that two cannot share the last place.
+    """
+    if quotas.hosts is None and quotas.servers is None:
+        return
+    await workspaces.lock_room(tx)
+    machines, servers = await hosts.count(tx, workspace_id)
+    check_hosts(quotas, machines)
+    check_servers(quotas, servers)
+
+
+async def _bound(
+    tx: Tx,
+    workspace_id: WorkspaceId,
+    host: HostRow,
+    instances: Sequence[InstanceRow],
+    most: int = NAMED + 1,
+    owner: PrincipalId | None = None,
+) -> list[tuple[JobId, str]]:
+    """Jobs that must run there; some of them, where there are many."""
+    bound = await hosts.jobs_bound(tx, workspace_id, TargetKind.HOST, [host.name], most, owner)
+    names = [each.name for each in instances]
+    return bound + await hosts.jobs_bound(tx, workspace_id, TargetKind.SERVER, names, most, owner)
+
+
+async def _remove(tx: Tx, host: HostRow, instances: Sequence[InstanceRow], action: str, by: Actor) -> None:
+    for each in instances:
+        await hosts.delete_instance(tx, each.id)
+    await hosts.delete(tx, host.id)
+    before = {**_told(host), "servers": [each.name for each in instances]}
+    await append_audit(tx, action, ("host", host.id), by, before=before)
+
+
+async def _with_instances(tx: Tx, rows: Sequence[HostRow]) -> list[Host]:
+    found = await hosts.instances(tx, [row.id for row in rows]) if rows else []
+    return [Host(row, [each for each in found if each.host_id == row.id], tx.now) for row in rows]
+
+
+async def _shown(tx: Tx, host_id: HostId) -> Host:
+    row = await hosts.get(tx, host_id)
+    if row is None:
+        raise not_found("host")
+    [host] = await _with_instances(tx, [row])
+    return host
+
+
+async def _locked(tx: Tx, host_id: HostId) -> HostRow:
+    row = await hosts.lock(tx, host_id)
+    if row is None:
+        raise not_found("host")
+    return row
+
+
+async def _instance(tx: Tx, host_id: HostId, instance_id: InstanceId) -> InstanceRow:
+    row = await hosts.instance(tx, host_id, instance_id)
+    if row is None:
+        raise not_found("server instance")
+    return row
+
+
+def _told(host: HostRow) -> dict[str, Any]:
+    return {
+        "name": host.name,
+        "labels": dict(host.labels),
+        "max_mutations": host.max_mutations,
+        "max_reads": host.max_reads,
+    }
+
+
+def _check_revision(host: HostRow, expected: int | None) -> None:
+    if expected not in (None, host.revision):
+        raise StaleRevision(
+            f"This host is at revision {host.revision} by now.",
+            hint="Read it again, and repeat the change on what you find.",
+            revision=host.revision,
+        )
+
+
+def _refuse_bound(what: str, bound: Sequence[tuple[JobId, str]]) -> None:
+    if not bound:
+        return
+    shown = ", ".join(f'"{name}"' for _, name in bound[:NAMED])
+    more = " and more" if len(bound) > NAMED else ""
+    raise Conflict(
+        f"{what} is the target of {shown}{more}.",
+        hint="Give these jobs another target first. With force=true it goes, and their runs wait until it is there again.",
+    )

@@ -1,0 +1,252 @@
+"""Workers that speak HTTP: hosts, and workers elsewhere that serve the queues of one workspace.
+
+Each belongs to the principal whose key registered it. To anybody else it is not there, and it sees no run but those leased to it:
+what it claims and reports goes through row-level security like everything that people ask for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from foliot.domain.errors import WorkerGone
+from foliot.domain.ids import RunId, WorkerId
+from foliot.domain.outcomes import (
+    AskedSkip,
+    Cancelled,
+    Failed,
+    HandedBack,
+    Outcome,
+    Succeeded,
+    TimedOut,
+)
+from foliot.domain.progress import Progress
+from foliot.services.jobs.lock_steps import append_audit
+from foliot.services.runs import artifacts
+from foliot.services.runs.artifacts import Given
+from foliot.services.runs.logs import LogChunk
+from foliot.services.secrets.vault import Vault
+from foliot.services.settlement.report import Report, settle_reports
+from foliot.services.workers.assignments import Found, Work, claim_work
+from foliot.services.workers.claim import Claimer, Turns
+from foliot.services.workers.remote_register import Speaker
+from foliot.services.workers.workers import LEASE, Beat
+from foliot.storage.content import logs, progress
+from foliot.storage.queue import leases, new_runs
+from foliot.storage.tx import Database, Role, Tx
+from foliot.storage.workers import hosts, workers
+from foliot.storage.workers.workers import HeldLease, Remote
+
+log = logging.getLogger(__name__)
+
+UNHEARD = timedelta(seconds=15)  # after a claim its answer has come, or never will
+
+
+class Told(NamedTuple):
+    """What a worker says of one attempt. Whose run it is, the lease knows."""
+
+    run_id: RunId
+    fence: int
+    outcome: Outcome
+    output: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What was claimed; and where that is nothing, how long until the next of what is meant for this host may start."""
+
+    work: Sequence[Work] = ()
+    next_in: timedelta | None = None
+
+
+async def beat(
+    database: Database,
+    speaker: Speaker,
+    worker_id: WorkerId,
+    working_on: Collection[tuple[RunId, int]],
+    *,
+    draining: bool = False,
+    lease: timedelta = LEASE,
+) -> Beat:
+    """`working_on` is all it knows of, what it has still to report included: the rest of what it holds goes to others."""
+    async with database.tx(Role.ENGINE, relaxed=True) as tx:
+        found = await _found(tx, speaker, worker_id)
+        if found is None or not await workers.beat(
+            tx, worker_id, tx.now + lease, is_draining=draining, in_hand=len(working_on)
+        ):
+            return Beat(is_alive=False)
+        await hosts.seen(tx, worker_id, tx.now + lease)
+        cancels = await workers.cancels(tx, worker_id)
+        gone = await workers.gone(tx, worker_id, working_on)
+        unheard_of = await workers.unheard_of(tx, worker_id, working_on, tx.now - UNHEARD)
+    if unheard_of:
+        log.warning("claim.unheard", extra={"worker": str(worker_id), "runs": len(unheard_of)})
+        async with database.tx(Role.APP, speaker.workspace_id) as tx:
+            await settle_reports(tx, [_handed_back(each) for each in unheard_of])
+    return Beat(is_alive=True, cancels=cancels, gone=gone)
+
+
+async def stops(
+    database: Database,
+    speaker: Speaker,
+    worker_id: WorkerId,
+    working_on: Collection[tuple[RunId, int]],
+    stopping: Collection[tuple[RunId, int]],
+) -> Beat:
+    """What is to be stopped, beside what it has been told of; a heartbeat in all but the renewal."""
+    async with database.tx(Role.ENGINE, relaxed=True) as tx:
+        if await _found(tx, speaker, worker_id) is None:
+            raise gone()
+        told = frozenset(stopping)
+        cancels = [each for each in await workers.cancels(tx, worker_id) if each not in told]
+        lost = [each for each in await workers.gone(tx, worker_id, working_on) if each not in told]
+    return Beat(is_alive=True, cancels=cancels, gone=lost)
+
+
+async def claim(
+    database: Database,
+    speaker: Speaker,
+    worker_id: WorkerId,
+    types: Sequence[str],
+    permits: int,
+    vault: Vault | None = None,
+) -> Offer:
+    """With the values of the secrets that its jobs name, which `vault` opens: the worker has no key to them."""
+    async with database.tx(Role.ENGINE) as tx:
+        found = await _found(tx, speaker, worker_id)
+    if found is None:
+        raise gone()
+    claimer = Claimer(worker_id, "", types, permits, Turns(), speaker.workspace_id, found.host_id)
+    taken = await _claimed(database, claimer, found, vault)
+    for each in taken.orphans:  # its lease is swept at its deadline
+        log.error("run.orphaned", extra={"run": str(each.run_id), "job": str(each.job_id)})
+    if taken.work or found.host_id is None:
+        return Offer(taken.work)
+    async with database.tx(Role.APP, speaker.workspace_id) as tx:
+        next_at = await hosts.next_at(tx, found.host_id, speaker.workspace_id)
+        return Offer(next_in=None if next_at is None else next_at - tx.now)
+
+
+async def report(
+    database: Database, speaker: Speaker, worker_id: WorkerId, told: Sequence[Told]
+) -> frozenset[RunId]:
+    """Settle what it says, as far as the leases are its own; the runs of the others are somebody else's by now.
+
+    What is refused stands in the audit. A report that was taken before is taken again, and changes nothing.
+    """
+    async with database.tx(Role.APP, speaker.workspace_id) as tx:
+        found = await _found(tx, speaker, worker_id)
+        mine = {each.run_id: each for each in await workers.held(tx, worker_id)} if found else {}
+        reports = [
+            Report(each.run_id, held.job_id, each.fence, worker_id, each.outcome, each.output)
+            for each in told
+            if (held := mine.get(each.run_id)) is not None and held.fence == each.fence
+        ]
+        accepted = await settle_reports(tx, reports) if reports else frozenset()
+        late = [each for each in told if each.run_id not in accepted]
+        repeated = await leases.told_already(
+            tx, worker_id, [(each.run_id, each.fence, word) for each in late if (word := _word(each.outcome))]
+        )
+        refused = {each.run_id: each for each in late if each.run_id not in repeated}
+        # What never was is nobody's loss, and the audit is for ever: whoever makes up ids cannot fill it.
+        for run_id in await new_runs.known(tx, refused) if refused else ():
+            await _note_refusal(tx, speaker, worker_id, refused[run_id])
+    return accepted | repeated
+
+
+async def write(
+    database: Database,
+    speaker: Speaker,
+    worker_id: WorkerId,
+    chunks: Sequence[LogChunk],
+    how_far: Mapping[tuple[RunId, int], Progress] | None = None,
+) -> int:
+    """Lines of runs that it has, and how far they are. What others say of them is dropped; answers with how many chunks were its own."""
+    async with database.tx(Role.ENGINE, relaxed=True) as tx:
+        if await _found(tx, speaker, worker_id) is None:
+            return 0
+        mine = {(each.run_id, each.fence) for each in await workers.held(tx, worker_id)}
+        own = [chunk for chunk in chunks if (chunk.run_id, chunk.fence) in mine]
+        if own:
+            await logs.append(tx, own)
+        if told := {key: said for key, said in (how_far or {}).items() if key in mine}:
+            await progress.tell(tx, told)
+    return len(own)
+
+
+async def keep(
+    database: Database, speaker: Speaker, given: Given, *, most_bytes: int, room: int | None = None
+) -> None:
+    """A file of a run that it has."""
+    async with database.tx(Role.ENGINE) as tx:
+        if await _found(tx, speaker, given.worker_id) is None:
+            raise gone()
+    await artifacts.keep(database, given, most_bytes=most_bytes, room=room)
+
+
+def gone() -> WorkerGone:
+    return WorkerGone(
+        "This worker is not registered, or was silent for so long that its runs went to others.",
+        hint="Register again and go on under the new id.",
+    )
+
+
+async def leave(database: Database, speaker: Speaker, worker_id: WorkerId) -> None:
+    """In good order: what it still holds goes back to be done by others, and nothing is spent."""
+    async with database.tx(Role.APP, speaker.workspace_id) as tx:
+        found = await _found(tx, speaker, worker_id)
+        if found is None:
+            return
+        held = await workers.held(tx, worker_id)
+        if held:
+            await settle_reports(tx, [_handed_back(each) for each in held])
+    async with database.tx(Role.ENGINE) as tx:
+        await workers.leave(tx, worker_id)
+        if found.host_id is not None:
+            await hosts.left(tx, found.host_id)
+
+
+def _handed_back(lease: HeldLease) -> Report:
+    return Report(lease.run_id, lease.job_id, lease.fence, lease.worker_id, HandedBack())
+
+
+async def _found(tx: Tx, speaker: Speaker, worker_id: WorkerId) -> Remote | None:
+    return await workers.remote(tx, worker_id, speaker.workspace_id, speaker.principal_id)
+
+
+async def _claimed(database: Database, claimer: Claimer, found: Remote, vault: Vault | None) -> Found:
+    if found.host_id is not None:
+        return await claim_work(database, claimer, vault)
+    taken = Found([], [])
+    for queue in found.queues:
+        left = claimer.permits - len(taken.work) - len(taken.orphans)
+        if left > 0:
+            more = await claim_work(database, replace(claimer, queue=queue, permits=left), vault)
+            taken = Found(taken.work + more.work, taken.orphans + more.orphans)
+    return taken
+
+
+def _word(outcome: Outcome) -> str | None:
+    """How the ledger tells of such an end; None for what leaves no trace of its own."""
+    match outcome:
+        case Succeeded():
+            return "succeeded"
+        case Failed():
+            return "failed"
+        case TimedOut():
+            return "timed_out"
+        case Cancelled():
+            return "cancelled"
+        case AskedSkip():
+            return "skipped"
+        case _:
+            return None
+
+
+async def _note_refusal(tx: Tx, speaker: Speaker, worker_id: WorkerId, told: Told) -> None:
+    log.warning("report.refused", extra={"run": str(told.run_id), "fence": told.fence})
+    after = {"worker": str(worker_id), "fence": told.fence, "outcome": _word(told.outcome)}
+    await append_audit(tx, "report.refused", ("run", told.run_id), speaker.by, after=after)

@@ -1,0 +1,142 @@
+"""Workers and hosts that come over HTTP: who they are, what is on them, what they know. What they do then is in `remote.py`.
+
+Each belongs to the principal whose key registered it first; keys of others cannot speak for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from foliot.domain import schemas
+from foliot.domain.access import Actor
+from foliot.domain.errors import Conflict, Invalid
+from foliot.domain.ids import HostId, PrincipalId, WorkerId, WorkspaceId
+from foliot.services.jobs.lock_steps import append_audit
+from foliot.services.workers.hosts import check_room
+from foliot.services.workers.workers import LEASE
+from foliot.storage.jobs import job_types
+from foliot.storage.jobs.job_types import TypeTold
+from foliot.storage.tx import Database, Role, Tx
+from foliot.storage.workers import hosts, workers
+from foliot.storage.workers.hosts import Registering
+from foliot.storage.workers.workers import ANY_QUEUE, WorkerRow
+
+MOST_NAMES = 20_000  # of workers of one workspace, gone ones included
+MOST_TYPES = 500  # that a workspace's own workers have told of; the oldest make room
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Whose key it is, and where."""
+
+    workspace_id: WorkspaceId
+    principal_id: PrincipalId
+    by: Actor
+
+
+@dataclass(frozen=True, slots=True)
+class HostHello:
+    """A host introduces itself, with the server instances that it has."""
+
+    name: str
+    labels: Mapping[str, str] | None = None
+    instances: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """A worker introduces itself. One with a host serves no queue."""
+
+    name: str
+    types: Sequence[str]
+    capacity: int
+    version: str = ""
+    queues: Sequence[str] = (ANY_QUEUE,)
+    host: HostHello | None = None
+    described: Sequence[TypeTold] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    worker_id: WorkerId
+    lease: timedelta
+    host_id: HostId | None
+
+
+async def register(
+    database: Database, speaker: Speaker, hello: Hello, *, lease: timedelta = LEASE
+) -> Registered:
+    """A fresh id each time, as for every worker; a host keeps its name. What it tells of its types counts in its workspace alone."""
+    for place, each in enumerate(hello.described):
+        if (problem := schemas.problem_of(each.config_schema)) is not None:
+            pointer = f"/described/{place}/config_schema"
+            raise Invalid(
+                problem, pointer=pointer, hint="Leave it out: the worker itself checks its configs."
+            )
+    host_id = None
+    if hello.host is not None:
+        async with database.tx(Role.APP, speaker.workspace_id) as tx:
+            host_id = await _register_host(tx, speaker, hello, lease)
+    async with database.tx(Role.ENGINE) as tx:
+        worker_id = WorkerId(tx.new_id())
+        row = WorkerRow(
+            hello.name,
+            () if host_id else hello.queues,
+            hello.types,
+            hello.capacity,
+            hello.version,
+            speaker.workspace_id,
+            speaker.principal_id,
+            host_id,
+        )
+        await workers.register(tx, worker_id, row, tx.now + lease)
+        await workers.forget_names_beyond(tx, speaker.workspace_id, MOST_NAMES)
+        if hello.described:
+            told = {each.name: each for each in hello.described}
+            await job_types.describe(tx, speaker.workspace_id, list(told.values()))
+            await job_types.forget_beyond(tx, speaker.workspace_id, MOST_TYPES)
+    return Registered(worker_id, lease, host_id)
+
+
+async def _register_host(tx: Tx, speaker: Speaker, hello: Hello, lease: timedelta) -> HostId:
+    assert hello.host is not None
+    told = hello.host
+    registering = Registering(told.name, speaker.principal_id, told.labels, hello.version)
+    found = await hosts.register(tx, speaker.workspace_id, registering, tx.now + lease)
+    if found is None:
+        raise Conflict(
+            f'There is a host "{told.name}" already, and it was registered with a key of somebody else.',
+            hint="Choose another name, use a key of the same member, or delete that host first.",
+        )
+    host_id, is_new = found
+    has_new_servers = False
+    if is_new:
+        await append_audit(tx, "host.registered", ("host", host_id), speaker.by, after={"name": told.name})
+    held = await hosts.held_by_others(tx, speaker.workspace_id, told.instances, speaker.principal_id)
+    if held is not None:
+        raise Conflict(
+            f'The server "{held[0]}" is on the host "{held[1]}", which is online and speaks with a key of somebody else.',
+            hint="Move it there by `foliot hosts move-server`, or stop that host first.",
+        )
+    # In one order: two hosts that take over from each other must not wait in a ring.
+    for name in sorted(set(told.instances)):
+        put = await hosts.put_instance(tx, speaker.workspace_id, host_id, name)
+        if put is not None:
+            instance_id, was = put
+            action = "instance.registered" if was is None else "instance.moved"
+            after = {"name": name, "host": told.name}
+            await append_audit(tx, action, ("instance", instance_id), speaker.by, after=after)
+            has_new_servers |= was is None
+    quotas = speaker.by.quotas
+    await check_room(
+        tx,
+        speaker.workspace_id,
+        replace(
+            quotas,
+            hosts=quotas.hosts if is_new else None,
+            servers=quotas.servers if has_new_servers else None,
+        ),
+    )
+    return host_id

@@ -1,0 +1,1 @@
+"""What runs and users store: logs, artifacts, progress, chat rooms, secrets."""

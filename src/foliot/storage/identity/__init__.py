@@ -1,0 +1,1 @@
+"""Workspaces, members, keys, audit and idempotency keys."""

@@ -1,0 +1,65 @@
+"""The audit: entries are appended in the transaction that does the thing, and never change. An entry closes the claim it is made under."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from foliot.domain.access import Actor
+from foliot.storage.identity import idempotency
+from foliot.storage.queries import sql
+from foliot.storage.tx import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    action: str  # noun.past_verb
+    object_kind: str
+    object_id: str
+    by: Actor
+    before: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] | None = None
+
+
+async def append(tx: Tx, entry_id: UUID, entry: AuditEntry) -> None:
+    before = None if entry.before is None else Jsonb(entry.before)
+    params = _params(tx, entry) | {"id": entry_id, "object_id": entry.object_id, "before": before}
+    await tx.execute(sql.audit.append, params)
+    await _close(tx, entry)
+
+
+async def append_many(tx: Tx, ids: Sequence[UUID], entries: Sequence[AuditEntry]) -> None:
+    """The same thing done to many by one actor: entries that differ in their object and in what it was before."""
+    if entries:
+        differing = {
+            "ids": list(ids),
+            "object_ids": [entry.object_id for entry in entries],
+            "before": [None if entry.before is None else json.dumps(entry.before) for entry in entries],
+        }
+        await tx.execute(sql.audit.append_many, _params(tx, entries[0]) | differing)
+        await _close(tx, entries[0])
+
+
+async def _close(tx: Tx, entry: AuditEntry) -> None:
+    """What was asked for under an Idempotency-Key is done from here on."""
+    if entry.by.claim is not None:
+        await idempotency.close(tx, entry.by.claim, (entry.object_kind, entry.object_id))
+
+
+def _params(tx: Tx, entry: AuditEntry) -> dict[str, Any]:
+    return {
+        "workspace_id": tx.workspace_id,
+        "now": tx.now,
+        "actor": entry.by.name,
+        "key_id": entry.by.key_id,
+        "address": entry.by.address,
+        "action": entry.action,
+        "object_kind": entry.object_kind,
+        "after": None if entry.after is None else Jsonb(entry.after),
+        "request_id": entry.by.request_id,
+    }

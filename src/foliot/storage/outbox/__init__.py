@@ -1,0 +1,1 @@
+"""Everything that leaves the service: deliveries, webhooks, events."""

@@ -1,0 +1,1 @@
+"""Runs that are not finished: ready, waiting, leased, and the limits on them."""

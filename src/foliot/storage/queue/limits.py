@@ -1,0 +1,145 @@
+"""Limits: caps of a workspace (the empty key) and of concurrency keys, and the runs that wait for room under them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from foliot.domain.ids import HostId, RunId, WorkerId, WorkspaceId
+from foliot.storage.queries import sql
+from foliot.storage.queue.leases import FIRST, Claimed, claimed_run
+from foliot.storage.tx import Row, Tx
+
+Name = tuple[WorkspaceId, str]
+WHOLE = ""  # the key of a workspace as a whole
+MOST_COUNTED = 10_000  # runs in line; beyond that a number is no news
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """What a run that is under way uses: one place in its workspace, one under its key."""
+
+    workspace_id: WorkspaceId
+    concurrency_key: str | None
+    is_off: bool = False  # the type of the run that asks for it is switched off
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        whole = (self.workspace_id, WHOLE)
+        return (
+            (whole,) if self.concurrency_key is None else (whole, (self.workspace_id, self.concurrency_key))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    workspace_id: WorkspaceId
+    key: str
+    cap: int
+    in_use: int
+    waiting: int = 0  # runs in line for it; counted where people ask
+
+    @property
+    def name(self) -> Name:
+        return self.workspace_id, self.key
+
+
+async def lock(tx: Tx, permits: Iterable[Permit]) -> dict[Name, Limit]:
+    names = {name for permit in permits for name in permit.names}
+    params = {
+        "workspace_ids": list({workspace_id for workspace_id, _ in names}),
+        "keys": list({key for _, key in names}),
+    }
+    return {limit.name: limit for limit in _limits(await tx.fetch(sql.limits.lock, params))}
+
+
+async def lock_from(tx: Tx, after: Name | None, limit: int) -> list[Limit]:
+    """The next limits after `after`, in their order."""
+    workspace_id, key = after or (FIRST, WHOLE)
+    params = {"workspace_id": workspace_id, "key": key, "limit": limit}
+    return _limits(await tx.fetch(sql.limits.lock_from, params))
+
+
+async def all_of(tx: Tx, workspace_id: WorkspaceId) -> list[Limit]:
+    return await _shown(tx, workspace_id, None)
+
+
+async def get(tx: Tx, key: str) -> Limit | None:
+    return next(iter(await _shown(tx, tx.workspace_id, key)), None)
+
+
+async def ask(
+    tx: Tx, queue: str, types: Sequence[str], workspaces: Sequence[WorkspaceId], share: int
+) -> dict[RunId, Permit]:
+    """Ready runs under our lock, in the order in which they should start."""
+    params = {
+        "queue": queue,
+        "types": list(types),
+        "workspace_ids": list(workspaces),
+        "share": share,
+        "now": tx.now,
+    }
+    rows = await tx.fetch(sql.limits.ask, params)
+    return {row["run_id"]: Permit(row["workspace_id"], row["concurrency_key"], row["is_off"]) for row in rows}
+
+
+async def take(
+    tx: Tx, worker_id: WorkerId, run_ids: Sequence[RunId], host_id: HostId | None = None
+) -> list[Claimed]:
+    if not run_ids:
+        return []
+    params = {"worker_id": worker_id, "run_ids": list(run_ids), "host_id": host_id, "now": tx.now}
+    return [claimed_run(*row) for row in await tx.fetch_tuples(sql.limits.take, params)]
+
+
+async def use(tx: Tx, counts: Mapping[Name, int]) -> None:
+    """Count up what was taken, or down what was given back. Needs the rows' locks."""
+    if counts:
+        await tx.execute(sql.limits.use, {**_names(counts), "counts": list(counts.values())})
+
+
+async def promote(tx: Tx, most: Mapping[Name, int]) -> int:
+    """To `ready`, of those that wait under each limit, the most urgent and oldest: at most so many, and no more than have room."""
+    if not most:
+        return 0
+    return await tx.execute(sql.limits.promote, {**_names(most), "most": list(most.values())})
+
+
+async def promote_uncapped(tx: Tx, limit: int) -> int:
+    return await tx.execute(sql.limits.promote_uncapped, {"limit": limit})
+
+
+async def put(tx: Tx, workspace_id: WorkspaceId, key: str, cap: int) -> None:
+    await tx.execute(sql.limits.set, {"workspace_id": workspace_id, "key": key, "cap": cap})
+
+
+async def remove(tx: Tx, workspace_id: WorkspaceId, key: str) -> bool:
+    return await tx.execute(sql.limits.remove, {"workspace_id": workspace_id, "key": key}) == 1
+
+
+async def recount(tx: Tx, names: Sequence[Name]) -> int:
+    """Set `in_use` to the leases there are; answers with how many were wrong. Needs the rows' locks."""
+    return await tx.execute(sql.limits.recount, _names(names)) if names else 0
+
+
+async def room(tx: Tx, names: Sequence[Name]) -> dict[Name, int]:
+    """How many more could start, where any could and some wait for it."""
+    rows = await tx.fetch(sql.limits.room, _names(names)) if names else []
+    return {(row["workspace_id"], row["key"]): row["room"] for row in rows}
+
+
+async def _shown(tx: Tx, workspace_id: WorkspaceId | None, key: str | None) -> list[Limit]:
+    params = {"workspace_id": workspace_id, "key": key, "most": MOST_COUNTED}
+    return [Limit(**row) for row in await tx.fetch(sql.limits.shown, params)]
+
+
+def _names(names: Iterable[Name]) -> dict[str, list[object]]:
+    names = list(names)
+    return {
+        "workspace_ids": [workspace_id for workspace_id, _ in names],
+        "keys": [key for _, key in names],
+    }
+
+
+def _limits(rows: Sequence[Row]) -> list[Limit]:
+    return [Limit(row["workspace_id"], row["key"], row["cap"], row["in_use"]) for row in rows]

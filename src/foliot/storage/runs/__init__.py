@@ -1,0 +1,1 @@
+"""The run history: records, search, statistics, pruning."""

@@ -1,0 +1,1 @@
+"""One timer row per job: when it is due, what is live, and the statement that fires it."""

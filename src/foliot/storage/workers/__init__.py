@@ -1,0 +1,1 @@
+"""Workers, hosts and their server instances."""

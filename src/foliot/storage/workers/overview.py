@@ -1,0 +1,88 @@
+"""Workers and queues as people look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from foliot.domain.ids import PrincipalId, WorkerId
+from foliot.domain.target import Target, target_of
+from foliot.storage.queries import sql
+from foliot.storage.tx import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSeen:
+    id: WorkerId
+    name: str
+    queues: Sequence[str]
+    types: Sequence[str]
+    capacity: int
+    running: int  # of the workspace that asks
+    started_at: datetime
+    beat_at: datetime
+    version: str
+    is_alive: bool
+    is_draining: bool
+    host: str | None  # that it works for
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSeen:
+    name: str
+    ready: int
+    waiting: int
+    running: int
+    oldest: datetime | None  # since when the longest ready of them could have started
+    workers: int
+
+
+async def workers(
+    tx: Tx, lost_since: datetime, limit: int, only_owner: PrincipalId | None
+) -> list[WorkerSeen]:
+    params = {"now": tx.now, "lost_since": lost_since, "limit": limit, "owner_id": only_owner}
+    return [
+        WorkerSeen(
+            row["id"],
+            row["name"],
+            row["queues"],
+            row["types"],
+            row["capacity"],
+            row["running"],
+            row["started_at"],
+            row["beat_at"],
+            row["version"],
+            row["is_alive"],
+            row["is_draining"],
+            row["host"],
+        )
+        for row in await tx.fetch(sql.fleet.workers, params)
+    ]
+
+
+async def queues(tx: Tx, limit: int, only_owner: PrincipalId | None) -> list[QueueSeen]:
+    params = {"workspace_id": tx.workspace_id, "now": tx.now, "limit": limit, "owner_id": only_owner}
+    return [
+        QueueSeen(row["queue"], row["ready"], row["waiting"], row["running"], row["oldest"], row["workers"])
+        for row in await tx.fetch(sql.fleet.queues, params)
+    ]
+
+
+async def types(tx: Tx) -> dict[str, int]:
+    """How many live workers know each type."""
+    return {row["type"]: row["workers"] for row in await tx.fetch(sql.fleet.types, {"now": tx.now})}
+
+
+async def forget_lost(tx: Tx, before: datetime) -> int:
+    return await tx.execute(sql.fleet.forget_lost, {"before": before})
+
+
+async def groups(tx: Tx, by: datetime, limit: int) -> list[tuple[str, str, int, datetime, Target | None]]:
+    """Queue, type, how many runs could have started by then, since when the oldest could, and where they must go."""
+    params = {"workspace_id": tx.workspace_id, "by": by, "now": tx.now, "limit": limit}
+    rows = await tx.fetch(sql.ready.unserved, params)
+    return [
+        (row["queue"], row["type"], row["runs"], row["since"], row["target"] and target_of(row["target"]))
+        for row in rows
+    ]

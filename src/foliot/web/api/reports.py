@@ -1,0 +1,77 @@
+"""What people ask about time: why, how it went, what is planned."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query
+
+from foliot.domain.ids import JobId
+from foliot.services.jobs import agenda
+from foliot.services.jobs.agenda import Wanted
+from foliot.services.runs import explain, statistics
+from foliot.web.api.params import Db, JobIdIn
+from foliot.web.auth import Viewer
+from foliot.web.mapping.reports import agenda_out, explanation_out, job_stats_out, stats_out
+from foliot.web.routes import NOT_FOUND, api_router
+from foliot.wire.agenda import AgendaOut
+from foliot.wire.explain import ExplanationOut
+from foliot.wire.instants import Id, Moment
+from foliot.wire.stats import JobStatsOut, StatsOut
+
+routes = api_router("time")
+Days = Annotated[
+    int,
+    Query(
+        ge=1, le=statistics.MOST_DAYS, description="The last so many UTC days, today included.", examples=[7]
+    ),
+]
+
+
+@routes.get("/jobs/{job_id}/explain", tags=["jobs"], responses=NOT_FOUND)
+async def explain_job(
+    job_id: JobIdIn,
+    caller: Viewer,
+    db: Db,
+    at: Annotated[
+        Moment | None,
+        Query(description="The instant to explain, past or future; its last planned time where left out."),
+    ] = None,
+) -> ExplanationOut:
+    """Why it ran, did not run, or will not run at an instant, by the definition in force then."""
+    answer = await explain.explain_instant(db, caller.workspace_id, job_id, at, caller.only_owner)
+    return explanation_out(answer)
+
+
+@routes.get("/jobs/{job_id}/stats", tags=["jobs"], responses=NOT_FOUND)
+async def job_stats(job_id: JobIdIn, caller: Viewer, db: Db, days: Days = statistics.DAYS) -> JobStatsOut:
+    """How its runs went: by day, in all, and how long the newest took."""
+    return job_stats_out(await statistics.job_stats(db, caller.workspace_id, job_id, days, caller.only_owner))
+
+
+@routes.get("/stats")
+async def workspace_stats(caller: Viewer, db: Db, days: Days = statistics.WEEK) -> StatsOut:
+    """How the workspace stands: its jobs, what is open now, what is due next, and how runs went by day. An agent's are of its own jobs."""
+    return stats_out(await statistics.workspace_stats(db, caller.workspace_id, days, caller.only_owner))
+
+
+@routes.get("/agenda")
+async def list_agenda(
+    caller: Viewer,
+    db: Db,
+    start: Annotated[
+        Moment | None, Query(alias="from", description="Now where left out, or where it has gone by.")
+    ] = None,
+    end: Annotated[
+        Moment | None,
+        Query(alias="to", description="A day after `from` where left out; at most 31 days after it."),
+    ] = None,
+    job: Annotated[Id | None, Query(description="Only this job.")] = None,
+    queue: Annotated[str | None, Query(max_length=64, description="Only jobs of this queue.")] = None,
+    tag: Annotated[str | None, Query(max_length=64, description="Only jobs with this tag.")] = None,
+) -> AgendaOut:
+    """What is planned, in the order it starts, with what becomes of it as things stand and how long it should take. Times of one job that
+    follow each other in less than an hour are one line.
+    """
+    wanted = Wanted(None if job is None else JobId(job), queue, tag, caller.only_owner)
+    return agenda_out(await agenda.plans(db, caller.workspace_id, wanted, start=start, end=end))

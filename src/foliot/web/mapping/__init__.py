@@ -1,0 +1,1 @@
+"""Translate between JSON shapes and domain values, in both directions."""

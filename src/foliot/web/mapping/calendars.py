@@ -1,0 +1,136 @@
+"""Calendars and freezes between the wire and the domain, both ways."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, assert_never
+from uuid import UUID
+
+from foliot.domain.freeze import FreezePolicy, RunningPolicy
+from foliot.domain.ids import JobId
+from foliot.domain.schedule import Absolute, Calendar, CalendarKind, CronStretch, Otherwise, Weekly
+from foliot.domain.schedule.calendar import Rule
+from foliot.services.jobs.calendars import CalendarRow
+from foliot.services.scheduling.freeze_search import FreezeRow
+from foliot.services.scheduling.freezes import FreezePreview, NewFreeze
+from foliot.wire import calendars as wire
+from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut, FreezeScope
+from foliot.wire.jobs import WEEK
+
+
+def calendar_of(given: wire.CalendarIn, timezone: str) -> Calendar:
+    """`timezone` is the workspace's, for a calendar that names none."""
+    return Calendar(
+        given.name.strip(),
+        CalendarKind(given.kind),
+        _rules(given.rules),
+        given.timezone or timezone,
+        Otherwise(given.otherwise),
+    )
+
+
+def changes_of(given: wire.CalendarChange) -> dict[str, Any]:
+    """The fields of a calendar that this names, as the domain has them."""
+    fields = {
+        "name": given.name.strip(),
+        "kind": CalendarKind(given.kind),
+        "timezone": given.timezone,
+        "otherwise": Otherwise(given.otherwise),
+        "rules": _rules(given.rules),
+    }
+    return {name: fields[name] for name in given.model_fields_set}
+
+
+def calendar_out(row: CalendarRow) -> wire.CalendarOut:
+    calendar = row.calendar
+    return wire.CalendarOut(
+        id=row.id,
+        name=calendar.name,
+        kind=calendar.kind.value,
+        timezone=calendar.timezone,
+        otherwise=calendar.otherwise.value,
+        rules=[_rule_out(rule) for rule in calendar.rules],
+        job_count=row.users,
+        revision=row.revision,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def freeze_of(given: FreezeIn) -> NewFreeze:
+    return NewFreeze(
+        reason=given.reason,
+        everything=given.scope.everything,
+        jobs=frozenset(JobId(each) for each in given.scope.jobs),
+        tags=frozenset(given.scope.tags),
+        queues=frozenset(given.scope.queues),
+        start_at=given.start_at,
+        end_at=given.end_at,
+        after=FreezePolicy(given.after),
+        per_minute=given.per_minute,
+        running=RunningPolicy(given.running),
+    )
+
+
+def freeze_out(row: FreezeRow, now: datetime) -> FreezeOut:
+    scoped, freeze = row.scoped, row.scoped.freeze
+    return FreezeOut(
+        id=freeze.id,
+        status="in_force" if freeze.holds(now) else "planned" if freeze.start_at > now else "over",
+        scope=FreezeScope(
+            everything=not (scoped.jobs or scoped.tags or scoped.queues),
+            jobs=sorted(UUID(each) for each in scoped.jobs),
+            tags=sorted(scoped.tags),
+            queues=sorted(scoped.queues),
+        ),
+        reason=freeze.reason,
+        start_at=freeze.start_at,
+        end_at=freeze.end_at,
+        after=freeze.after.value,
+        per_minute=freeze.per_minute,
+        running=freeze.running.value,
+        created_by=row.created_by,
+        created_at=row.created_at,
+        lifted_by=row.lifted_by,
+        lifted_at=row.lifted_at,
+    )
+
+
+def freeze_preview_out(found: FreezePreview) -> FreezePreviewOut:
+    return FreezePreviewOut(
+        jobs=found.jobs,
+        planned_times=found.planned_times,
+        is_exact=found.is_exact,
+        ready=found.ready,
+        running=found.running,
+        until=found.until,
+    )
+
+
+def _rules(given: list[wire.Rule]) -> tuple[Rule, ...]:
+    return tuple(_rule(rule) for rule in given)
+
+
+def _rule(given: wire.Rule) -> Rule:
+    match given:
+        case wire.WeeklyRule():
+            return Weekly(given.start, given.end, frozenset(WEEK.index(day) for day in given.days))
+        case wire.AbsoluteRule():
+            return Absolute(given.start, given.end)
+        case wire.CronRule():
+            return CronStretch(given.expr.strip(), given.duration)
+        case _:
+            assert_never(given)
+
+
+def _rule_out(rule: Rule) -> wire.Rule:
+    match rule:
+        case Weekly():
+            days = [WEEK[day] for day in sorted(rule.days)]
+            return wire.WeeklyRule(kind="weekly", start=rule.start, end=rule.end, days=days)
+        case Absolute():
+            return wire.AbsoluteRule(kind="absolute", start=rule.start, end=rule.end)
+        case CronStretch():
+            return wire.CronRule(kind="cron", expr=rule.expr, duration=rule.duration)
+        case _:
+            assert_never(rule)

@@ -1,0 +1,268 @@
+"""From the wire to the domain: a job as JSON becomes a definition, or all that is wrong with it is told at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, NoReturn, TypeVar, assert_never
+
+from foliot.domain.definition import Definition, Spec
+from foliot.domain.dependencies import Edge, EdgeCondition, EdgeMode, JoinRule
+from foliot.domain.errors import FoliotError, Invalid, ScheduleInvalid
+from foliot.domain.ids import CalendarId, JobId, PrincipalId
+from foliot.domain.policy import (
+    Backoff,
+    Breaker,
+    BreakerAction,
+    Limits,
+    Misfire,
+    MisfireRule,
+    OnLost,
+    Overlap,
+    OverlapRule,
+    Retention,
+    RetentionMode,
+    Retry,
+)
+from foliot.domain.schedule import (
+    Cron,
+    DayMatch,
+    Gap,
+    Interval,
+    IntervalMode,
+    Manual,
+    Once,
+    Otherwise,
+    OverlapTime,
+    Schedule,
+    Window,
+    load_zone,
+)
+from foliot.domain.schedule.describe import say
+from foliot.domain.schedule.parse import Reading, read_schedule, settled
+from foliot.domain.target import Target, TargetKind
+from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
+from foliot.web.mapping.handler_config import check_config
+from foliot.web.validation import summary
+from foliot.wire import jobs as wire
+from foliot.wire.schedules import CronIn, IntervalIn, ManualIn, OnceIn, ScheduleIn, WordsIn
+
+LARGEST_OBJECT = 256 * 1024  # bytes of JSON, for payload and config each
+FLAT = {"/misfire/grace": "/grace", "/misfire/max_catch_up": "/max_catch_up"}
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a definition is read upon: when, in whose zone if it names none, for whom; and what it takes the place of."""
+
+    now: datetime
+    timezone: str
+    owner_id: PrincipalId | None
+    before: Definition | None = None
+    keeps_schedule: bool = (
+        False  # the schedule came back as it is: times that have passed since are no fault now
+    )
+    schema: Mapping[str, Any] | None = None  # of its config, where only workers know its type
+    reach: EgressPolicy = DEFAULT_EGRESS_POLICY  # beside the internet
+    workspace: str = ""  # its slug
+
+
+def definition_of(job: wire.JobIn, ground: Ground) -> Definition:
+    now, before = ground.now, ground.before
+    faults = Faults()
+    schedule = faults.take(lambda: _schedule(job.schedule, ground))
+    retry = faults.take(lambda: _retry(job.retry))
+    overlap = faults.take(lambda: Overlap(OverlapRule(job.overlap), job.max_queued))
+    misfire = faults.take(lambda: Misfire(MisfireRule(job.misfire), job.grace, job.max_catch_up))
+    breaker = faults.take(lambda: Breaker(job.breaker.after, BreakerAction(job.breaker.action)))
+    limits = faults.take(lambda: Limits(job.timeout, job.start_deadline, OnLost(job.on_lost)))
+    retention = faults.take(lambda: _retention(job.retention))
+    if before is None or (before.spec.start_at, before.spec.end_at) != (job.start_at, job.end_at):
+        faults.take(lambda: _check_span(job, now))
+    # Where a host may go, the host itself says.
+    reach = ground.reach if job.target is None else None
+    faults.found += check_config(job.type, job.config, ground.schema, reach, ground.workspace)
+    faults.take(lambda: _check_size("config", job.config))
+    faults.take(lambda: _check_size("payload", job.payload))
+    faults.take(lambda: _check_size("external_ref", job.external_ref))
+    if (
+        schedule is None
+        or retry is None
+        or overlap is None
+        or misfire is None
+        or breaker is None
+        or limits is None
+        or retention is None
+        or faults.found
+    ):
+        faults.tell()
+    if isinstance(schedule, Interval) and schedule.anchor == now:
+        schedule = replace(schedule, anchor=None)  # it counts from creation, which has its own instant
+    spec = Spec(
+        schedule=schedule,
+        type=job.type,
+        queue=job.queue,
+        priority=job.priority,
+        concurrency_key=job.concurrency_key,
+        tags=tuple(dict.fromkeys(job.tags)),
+        start_at=job.start_at,
+        end_at=job.end_at,
+        max_runs=job.max_runs,
+        window=_window(job.window),
+        calendars=tuple(CalendarId(each) for each in job.calendars),
+        depends_when=JoinRule(job.depends_when),
+        target=_target(job.target),
+        read_only=job.read_only,
+        retry=retry,
+        overlap=overlap,
+        misfire=misfire,
+        breaker=breaker,
+        limits=limits,
+    )
+    return Definition(
+        name=job.name.strip(),
+        spec=spec,
+        description=job.description,
+        config=job.config,
+        payload=job.payload,
+        retention=retention,
+        depends_on=tuple(_edge(each) for each in job.depends_on),
+        owner_id=ground.owner_id,
+        external_ref=job.external_ref,
+    )
+
+
+def _schedule(given: ScheduleIn, ground: Ground) -> Schedule:
+    if ground.keeps_schedule and ground.before is not None:
+        return ground.before.spec.schedule
+    return schedule_of(given, ground.now, ground.timezone)
+
+
+def schedule_of(given: ScheduleIn, now: datetime, timezone: str) -> Schedule:
+    """Checked, anchored at `now`, and sure to fire some day."""
+    zone = given.timezone or timezone
+    match given:
+        case WordsIn():
+            return _read(given, zone, now)
+        case CronIn():
+            schedule: Schedule = Cron(
+                given.expr.strip(),
+                zone,
+                given.seconds,
+                DayMatch(given.day_match),
+                given.every_n_weeks,
+                given.anchor,
+                Gap(given.gap),
+                OverlapTime(given.overlap_time),
+                given.spread,
+            )
+        case IntervalIn():
+            schedule = Interval(given.every, given.anchor, IntervalMode(given.mode), zone, given.spread)
+        case OnceIn():
+            schedule = Once(given.at, zone)
+        case ManualIn():
+            schedule = Manual(zone)
+        case _:
+            assert_never(given)
+    schedule = settled(schedule, now)
+    _check_sentence(given.words, schedule)
+    return schedule
+
+
+class Faults:
+    """Gathers refusals instead of stopping at the first."""
+
+    def __init__(self) -> None:
+        self.found: list[FoliotError] = []
+
+    def take(self, make: Callable[[], T]) -> T | None:
+        try:
+            return make()
+        except Invalid as error:
+            error.pointer = FLAT.get(error.pointer or "", error.pointer)
+            self.found.append(error)
+            return None
+
+    def tell(self) -> NoReturn:
+        if len(self.found) == 1:
+            raise self.found[0]
+        raise Invalid(summary(len(self.found)), parts=tuple(self.found))
+
+
+def _read(given: WordsIn, zone: str, now: datetime) -> Schedule:
+    reading = Reading(
+        zone, given.seconds, DayMatch(given.day_match), Gap(given.gap), OverlapTime(given.overlap_time)
+    )
+    try:
+        return read_schedule(given.words, now, reading)
+    except Invalid as error:
+        if error.pointer != "/schedule/timezone":  # whatever else is wrong stands in the words
+            error.pointer = "/schedule/words"
+        raise
+
+
+def _check_sentence(words: str | None, schedule: Schedule) -> None:
+    """An answer's own sentence may come back with its fields; other words beside fields would say two things at once."""
+    if words is not None and words != say(schedule, load_zone(schedule.timezone)):
+        raise ScheduleInvalid(
+            "These words say something else than the fields beside them.",
+            pointer="/schedule/words",
+            hint="Send words alone, or the fields alone.",
+        )
+
+
+def _check_span(job: wire.JobIn, now: datetime) -> None:
+    if job.end_at is not None and job.end_at <= max(now, job.start_at or now):
+        raise Invalid(
+            "end_at has passed." if job.end_at <= now else "end_at lies before start_at.",
+            pointer="/end_at",
+            hint="A job ends after it starts, and in the future.",
+        )
+
+
+def _check_size(name: str, value: Any) -> None:
+    size = len(json.dumps(value, ensure_ascii=False).encode())
+    if size > LARGEST_OBJECT:
+        raise Invalid(
+            f"{name} has {size:,} bytes as JSON; the most is {LARGEST_OBJECT:,}.",
+            pointer=f"/{name}",
+            hint="Keep large data elsewhere and send its address.",
+        )
+
+
+def _retry(given: wire.Retry) -> Retry:
+    return Retry(
+        given.max,
+        Backoff(given.strategy),
+        tuple(given.delays),
+        given.base,
+        given.cap,
+        given.jitter,
+        given.past_next,
+    )
+
+
+def _retention(given: wire.Retention) -> Retention:
+    return Retention(given.keep, given.keep_last, RetentionMode(given.mode))
+
+
+def _edge(given: wire.Dependency) -> Edge:
+    return Edge(JobId(given.job), EdgeCondition(given.on), EdgeMode(given.mode), given.delay, given.max_age)
+
+
+def _target(given: wire.Target | None) -> Target | None:
+    if given is None:
+        return None
+    if isinstance(given, wire.HostTarget):
+        return Target(TargetKind.HOST, given.host)
+    return Target(TargetKind.SERVER, given.server)
+
+
+def _window(given: wire.Window | None) -> Window | None:
+    if given is None:
+        return None
+    days = frozenset(wire.WEEK.index(day) for day in given.days)
+    return Window(given.start, given.end, days, Otherwise(given.otherwise))

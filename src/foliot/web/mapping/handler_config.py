@@ -1,0 +1,106 @@
+"""Is this the configuration that a handler of this type takes? A type that is not known here may be known to a worker elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import jsonschema_rs
+from pydantic import ValidationError
+
+from foliot.domain import schemas
+from foliot.domain.errors import Invalid
+from foliot.domain.ids import WorkspaceId
+from foliot.handlers.config_fields import HANDING
+from foliot.handlers.dependencies import EgressPolicy
+from foliot.handlers.http import EGRESS_ALLOW
+from foliot.handlers.registry import describe_types, type_refusal
+from foliot.services import Database
+from foliot.services.jobs import job_types
+from foliot.web.validation import field_problems
+from foliot.wire.shape import pointer
+
+MOST_TOLD = 20
+# Characters of a config, times parts of a schema: each may be compared with each, while everybody waits. What is more is left to the
+# worker; of what is less, but not little, only the first misfit is looked for, since all that there are would be gathered first.
+MOST_COMPARED, MOST_GATHERED = 20_000_000, 50_000
+_LINEAR = jsonschema_rs.RegexOptions(size_limit=1 << 20)  # patterns come from afar: none may take for ever
+
+
+def check_config(
+    kind: str,
+    config: Mapping[str, Any],
+    schema: Mapping[str, Any] | None = None,
+    reach: EgressPolicy | None = None,
+    workspace: str = "",
+) -> list[Invalid]:
+    """All that is wrong with it, with pointers under /config. `schema` is what a worker has told of a type that is not known here;
+    `reach` is what jobs of this workspace may reach, where that is known here.
+    """
+    if (why := type_refusal(kind)) is not None:
+        return [Invalid(why.message, pointer="/type", hint=why.hint)]
+    known = describe_types().get(kind)
+    if known is None:
+        return [] if schema is None else _misfits(config, schema)
+    if known.config_shape is None:
+        return []
+    context: dict[str, Any] = {}
+    if reach is not None:
+        context = {EGRESS_ALLOW: reach.egress_allow, HANDING: (reach.handing, workspace)}
+    try:
+        known.config_shape.model_validate(dict(config), context=context)
+    except ValidationError as error:
+        told = [{**each, "loc": ("body", "config", *each["loc"])} for each in error.errors(include_url=False)]
+        return [
+            Invalid(each["message"], pointer=each["pointer"], hint=each["hint"])
+            for each in field_problems(told)
+        ]
+    return []
+
+
+async def told_schema(database: Database, workspace_id: WorkspaceId, kind: str) -> Mapping[str, Any] | None:
+    """What a config of this type must look like, as a worker has told it; None for those that this server knows itself."""
+    if kind in describe_types():
+        return None
+    told = await job_types.told(database, workspace_id, kind)
+    return None if told is None else told.config_schema
+
+
+def _misfits(config: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Invalid]:
+    """A secret may stand in the place of any value, and is known only when the job runs."""
+    try:
+        compared = schemas.weight_of(schema) * len(json.dumps(config))
+        if compared > MOST_COMPARED:
+            return []
+        validator = jsonschema_rs.validator_for(dict(schema), offline=True, pattern_options=_LINEAR)
+    except (schemas.TooHeavy, ValueError, jsonschema_rs.ReferencingError):
+        return []  # what a worker cannot say right is judged by the worker
+    errors = validator.iter_errors(dict(config)) if compared <= MOST_GATHERED else _first(validator, config)
+    found: list[Invalid] = []
+    for error in errors:
+        if len(found) == MOST_TOLD:
+            break
+        if not _is_secret(_at(config, error.instance_path)):
+            place = pointer(("config", *error.instance_path))
+            found.append(
+                Invalid(f"{error.message[:300]}.", pointer=place, hint="GET /job-types shows what it takes.")
+            )
+    return found
+
+
+def _first(validator: Any, config: Mapping[str, Any]) -> Iterator[jsonschema_rs.ValidationError]:
+    try:
+        validator.validate(dict(config))
+    except jsonschema_rs.ValidationError as error:
+        yield error
+
+
+def _at(config: Any, path: Sequence[str | int]) -> Any:
+    """A name that is written in digits comes back as a number."""
+    return reduce(lambda value, part: value[str(part) if isinstance(value, dict) else part], path, config)
+
+
+def _is_secret(value: Any) -> bool:
+    return isinstance(value, dict) and list(value) == ["secret"]

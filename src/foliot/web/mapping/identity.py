@@ -1,0 +1,119 @@
+"""From the domain to the wire: keys, members, workspaces and the audit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, cast
+
+from foliot.domain.access import Permission, Principal
+from foliot.services.identity.audit import Entry
+from foliot.services.identity.authentication import Caller
+from foliot.services.identity.keys import MadeKey, Revoked, StoredKey
+from foliot.services.identity.members import Member
+from foliot.services.identity.workspaces import Workspace
+from foliot.wire import identity as wire
+from foliot.wire.audit import ActorOut, AuditOut, ObjectOut
+from foliot.wire.workspaces import Quotas, QuotasOut, WorkspaceOut
+
+
+def key_out(key: StoredKey) -> wire.KeyOut:
+    return wire.KeyOut(**_key(key))
+
+
+def made_key_out(made: MadeKey) -> wire.MadeKeyOut:
+    return wire.MadeKeyOut(**_key(made.key), secret=made.secret)
+
+
+def revoked_key_out(revoked: Revoked) -> wire.RevokedKeyOut:
+    return wire.RevokedKeyOut(
+        **_key(revoked.key), made_valid=revoked.made_valid, made_revoked=len(revoked.made_too)
+    )
+
+
+def member_out(member: Member) -> wire.MemberOut:
+    principal = member.principal
+    return wire.MemberOut(
+        id=principal.id,
+        kind=cast("wire.MemberKind", principal.kind.value),
+        name=principal.name,
+        email=member.email,
+        role=principal.role.value,
+        active=member.is_active,
+        created_at=member.created_at,
+    )
+
+
+def me_out(caller: Caller, jobs: int) -> wire.MeOut:
+    holder, home = caller.holder, caller.workspace
+    assert holder.role is not None, "who has no role is not let in"
+    return wire.MeOut(
+        principal=_principal(holder.principal),
+        role=holder.role.value,
+        is_system=holder.may(Permission.SYSTEM),
+        sees_only_own_jobs=caller.only_owner is not None,
+        key=wire.OwnKeyOut(
+            id=holder.key_id,
+            prefix=holder.prefix,
+            scopes=_scopes(holder.scopes),
+            expires_at=holder.expires_at,
+        ),
+        workspace=wire.OwnWorkspaceOut(
+            id=home.id, slug=home.slug, name=home.name, default_timezone=home.default_timezone
+        ),
+        limits=QuotasOut(**asdict(caller.quotas)),
+        jobs=jobs,
+    )
+
+
+def workspace_out(workspace: Workspace) -> WorkspaceOut:
+    return WorkspaceOut(
+        id=workspace.id,
+        slug=workspace.slug,
+        name=workspace.name,
+        default_timezone=workspace.default_timezone,
+        quotas=Quotas(**workspace.quotas),
+        created_at=workspace.created_at,
+        archived_at=workspace.archived_at,
+    )
+
+
+def entry_out(entry: Entry) -> AuditOut:
+    return AuditOut(
+        id=entry.id,
+        at=entry.at,
+        actor=ActorOut(id=entry.actor, name=entry.actor_name, kind=entry.actor_kind),
+        key=entry.key_id,
+        address=entry.address,
+        action=entry.action,
+        object=ObjectOut(kind=entry.object_kind, id=entry.object_id),
+        before=None if entry.before is None else dict(entry.before),
+        after=None if entry.after is None else dict(entry.after),
+        request_id=entry.request_id,
+    )
+
+
+def _key(key: StoredKey) -> dict[str, Any]:
+    role = key.as_presented.role
+    return {
+        "id": key.id,
+        "name": key.name,
+        "prefix": key.prefix,
+        "principal": _principal(key.holder),
+        "role": role and role.value,
+        "scopes": _scopes(key.scopes),
+        "expires_at": key.expires_at,
+        "last_used_at": key.last_used_at,
+        "revoked_at": key.revoked_at,
+        "created_at": key.created_at,
+        "made_by": key.made_by,
+    }
+
+
+def _principal(principal: Principal) -> wire.PrincipalOut:
+    return wire.PrincipalOut(
+        id=principal.id, kind=principal.kind.value, name=principal.name, role=principal.role.value
+    )
+
+
+def _scopes(scopes: frozenset[str]) -> list[wire.Scope]:
+    return cast("list[wire.Scope]", sorted(scopes))

@@ -1,0 +1,131 @@
+"""Writing a job that exists: what is sent takes the place of what there is (PUT), or is laid over it (PATCH, RFC 7396).
+
+Both speak of the JSON that a GET answers with. Its read-only fields may come along, as long as they say what is so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+
+from foliot.domain.errors import Invalid
+from foliot.web.mapping.definitions import Faults
+from foliot.wire.jobs import JobIn, JobOut
+
+WRITABLE = frozenset(JobIn.model_fields) - {"enabled"}
+READ_ONLY = frozenset(JobOut.model_fields) - WRITABLE
+# Foliot itself moves these between somebody's GET and PUT; in a whole job that comes back they say nothing.
+MOVING = frozenset(
+    {"next_run_at", "status_at", "status_reason", "paused_until", "updated_at", "warnings"}
+) | {name for name in READ_ONLY if name.startswith(("last_", "consecutive_")) or name.endswith("_count")}
+HINTS = {
+    "status": "Jobs are moved by pause, resume, disable and DELETE.",
+    "enabled": "Jobs are switched off by disable, and on by resume.",
+    "next_run_at": "It follows from the schedule.",
+    "paused_until": "Pause takes it as until.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The job as it is to be; and whether its schedule is the one it has."""
+
+    job: JobIn
+    keeps_schedule: bool
+
+
+def replaced(current: JobOut, given: Mapping[str, Any]) -> Written:
+    """PUT: what is left out is its default."""
+    now = current.model_dump(mode="json")
+    _refuse_read_only(now, {name: value for name, value in given.items() if name not in MOVING})
+    return _written(now, {name: value for name, value in given.items() if name not in READ_ONLY})
+
+
+def patched(current: JobOut, patch: Mapping[str, Any]) -> Written:
+    """PATCH: what is left out stays; null takes a field away, which leaves its default."""
+    now = current.model_dump(mode="json")
+    _refuse_read_only(now, {name: value for name, value in patch.items() if name != "warnings"})
+    stays = {name: value for name, value in now.items() if name in WRITABLE}
+    wanted = {name: value for name, value in patch.items() if name not in READ_ONLY}
+    if isinstance(wanted.get("target"), dict):
+        stays.pop("target")  # it is a host or a server: the new one takes the place of the old
+    schedule = _patched_schedule(now["schedule"], wanted.pop("schedule", {}))
+    after = _merged({**stays, "schedule": {}}, wanted)
+    return _written(now, after if schedule is None else {**after, "schedule": schedule})
+
+
+def _refuse_read_only(now: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    is_so = {**now, "enabled": now["status"] != "disabled"}
+    faults = Faults()
+    if (
+        type(given.get("revision", 0)) is not int
+    ):  # it says what its author has seen: not to be passed over, nor true for 1
+        faults.found.append(
+            Invalid(
+                "revision is a whole number.",
+                pointer="/revision",
+                hint="As a GET answers with it, or left out.",
+            )
+        )
+    faults.found += [
+        Invalid(
+            f"{name} is read-only, and is {_shown(is_so[name])} now.",
+            pointer=f"/{name}",
+            hint=HINTS.get(name, "Leave it out."),
+        )
+        for name, value in given.items()
+        if name in READ_ONLY | {"enabled"} and name != "revision" and value != is_so[name]
+    ]
+    if faults.found:
+        faults.tell()
+
+
+def _patched_schedule(now: Mapping[str, Any], patch: Any) -> Any:
+    """A schedule in other words, or of another kind, takes the place of the old one in its zone: no field of that would fit it."""
+    if not isinstance(patch, dict):
+        return patch
+    is_new_words = "kind" not in patch and patch.get("words", now["words"]) != now["words"]
+    if is_new_words or patch.get("kind", now["kind"]) != now["kind"]:
+        return _merged({"timezone": now["timezone"]}, patch)
+    return _merged(now, patch)
+
+
+def _written(now: Mapping[str, Any], fields: dict[str, Any]) -> Written:
+    fields.pop("enabled", None)
+    schedule = fields.get("schedule")
+    keeps_schedule = schedule == now["schedule"]
+    if (
+        isinstance(schedule, dict)
+        and not keeps_schedule
+        and schedule.get("words") == now["schedule"]["words"]
+    ):
+        # The old sentence came along with new fields: it spoke of the old ones.
+        fields = {**fields, "schedule": {name: schedule[name] for name in schedule if name != "words"}}
+    try:
+        return Written(JobIn.model_validate(fields), keeps_schedule)
+    except ValidationError as error:
+        found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors(include_url=False)]
+        raise RequestValidationError(found) from None
+
+
+def _merged(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """RFC 7396, section 2."""
+    after = dict(target)
+    for name, value in patch.items():
+        if value is None:
+            after.pop(name, None)
+        elif isinstance(value, dict):
+            old = after.get(name)
+            after[name] = _merged(old if isinstance(old, dict) else {}, value)
+        else:
+            after[name] = value
+    return after
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

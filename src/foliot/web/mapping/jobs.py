@@ -1,0 +1,314 @@
+"""From the domain to the wire: what records look like as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, assert_never
+from zlib import crc32
+
+from foliot.domain.artifacts import Artifact
+from foliot.domain.definition import Definition
+from foliot.domain.dependencies import Edge
+from foliot.domain.field_changes import differences
+from foliot.domain.progress import Progress
+from foliot.domain.run import RunError
+from foliot.domain.schedule import (
+    Cron,
+    Interval,
+    Manual,
+    Once,
+    PlannedTime,
+    Schedule,
+    Window,
+    is_chained,
+    load_zone,
+)
+from foliot.domain.schedule.describe import say
+from foliot.domain.schedule.notes import dst_note
+from foliot.domain.target import Target, TargetKind
+from foliot.services.jobs.job_search import StoredJob
+from foliot.services.jobs.revisions import Change
+from foliot.services.runs.history import AttemptRecord, NextTry, RunRecord
+from foliot.wire import jobs as wire
+from foliot.wire.artifacts import ArtifactOut
+from foliot.wire.durations import write_duration
+from foliot.wire.instants import write_instant
+from foliot.wire.revisions import FieldChange, RevisionOut
+from foliot.wire.runs import AttemptOut, NextAttemptOut, ProgressOut, RunErrorOut, RunOut
+from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut
+
+
+def definition_out(definition: Definition) -> wire.JobDefinition:
+    return wire.JobDefinition(**_fields(definition))
+
+
+def job_out(record: StoredJob, warnings: Sequence[str] = ()) -> wire.JobOut:
+    return wire.JobOut(
+        **_fields(record.definition),
+        id=record.id,
+        status=record.status.value,
+        status_reason=record.status_reason,
+        status_at=record.status_at,
+        paused_until=record.paused_until,
+        managed_by=record.definition.managed_by,
+        next_run_at=record.next_at,
+        fire_count=record.fire_count,
+        run_count=record.run_count,
+        success_count=record.success_count,
+        failure_count=record.failure_count,
+        skip_count=record.skip_count,
+        consecutive_failures=record.failures_in_a_row,
+        last_fire_at=record.last_fire_at,
+        last_run_at=record.last_run_at,
+        last_run_id=record.last_run_id,
+        last_run_status=record.last_run_status and record.last_run_status.value,
+        last_error=record.last_error,
+        revision=record.revision,
+        created_by=record.created_by,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+        warnings=list(warnings),
+    )
+
+
+def revision_out(change: Change) -> RevisionOut:
+    revision = change.revision
+    definition = definition_out(revision.definition)
+    changes = []
+    if change.before is not None:
+        before, after = (each.model_dump(mode="json") for each in (definition_out(change.before), definition))
+        changes = [
+            FieldChange(path=each.path, before=each.before, after=each.after)
+            for each in differences(before, after)
+        ]
+    return RevisionOut(
+        revision=revision.revision,
+        at=revision.at,
+        actor=revision.actor,
+        note=revision.note,
+        changes=changes,
+        definition=definition,
+    )
+
+
+def etag(record: StoredJob) -> str:
+    """The revision, which If-Match asks for, and a trace of everything else that a job's JSON shows, for If-None-Match."""
+    rest = [getattr(record, name) for name in StoredJob.__slots__ if name != "definition"]
+    return f'"{record.revision}-{crc32(repr(rest).encode()):08x}"'
+
+
+def schedule_out(schedule: Schedule) -> ScheduleOut:
+    zone, words = schedule.timezone, say(schedule, load_zone(schedule.timezone))
+    match schedule:
+        case Cron():
+            return CronOut(
+                kind="cron",
+                expr=schedule.expr,
+                seconds=schedule.seconds,
+                day_match=schedule.day_match.value,
+                every_n_weeks=schedule.every_n_weeks,
+                anchor=schedule.anchor,
+                gap=schedule.gap.value,
+                overlap_time=schedule.overlap_time.value,
+                spread=schedule.spread,
+                timezone=zone,
+                words=words,
+            )
+        case Interval():
+            return IntervalOut(
+                kind="interval",
+                every=schedule.every,
+                mode=schedule.mode.value,
+                anchor=schedule.anchor,
+                spread=schedule.spread,
+                timezone=zone,
+                words=words,
+            )
+        case Once():
+            return OnceOut(kind="once", at=schedule.at, timezone=zone, words=words)
+        case Manual():
+            return ManualOut(kind="manual", timezone=zone, words=words)
+        case _:
+            assert_never(schedule)
+
+
+def times_out(schedule: Schedule, times: Iterable[PlannedTime]) -> list[PlannedOut]:
+    return [
+        PlannedOut(
+            planned_for=time.planned_for,
+            planned_local=local_of(schedule, time),
+            notes=list(notes_of(schedule, time)),
+        )
+        for time in times
+    ]
+
+
+def run_out(record: RunRecord) -> RunOut:
+    attempts = record.attempts
+    return RunOut(
+        id=record.id,
+        job_id=record.job_id,
+        job_name=record.job_name,
+        number=record.number,
+        status=record.status.value,
+        skip_reason=record.skip_reason and record.skip_reason.value,
+        note=record.note,
+        trigger=record.trigger.value,
+        triggered_by=record.triggered_by,
+        retry_of=record.retry_of,
+        upstream_run_id=record.upstream_run_id,
+        planned_for=record.planned_for,
+        planned_local=record.planned_local,
+        planned_until=record.planned_until,
+        count=record.count,
+        created_at=record.created_at,
+        started_at=record.started_at,
+        finished_at=record.finished_at,
+        duration_ms=record.duration_ms,
+        lag_ms=record.lag_ms,
+        cancel_requested_at=record.cancel_requested_at,
+        attempt_count=record.attempt_count,
+        attempts=None if attempts is None else [attempt_out(each) for each in attempts],
+        input=record.input,
+        output=record.output,
+        error=_error(record.error),
+        worker=record.worker,
+        worker_name=None if record.called is None else record.called.name,
+        host=None if record.called is None else record.called.host,
+        triggered_by_name=record.triggered_by_name,
+        next_attempt=None if record.next_try is None else _next_attempt(record.next_try),
+        artifacts=None if record.artifacts is None else [artifact_out(each) for each in record.artifacts],
+        progress=None if record.progress is None else _progress(record.progress),
+    )
+
+
+def artifact_out(artifact: Artifact) -> ArtifactOut:
+    return ArtifactOut(
+        name=artifact.name,
+        media_type=artifact.media_type,
+        size=artifact.size,
+        sha256=artifact.sha256.hex(),
+        attempt=artifact.attempt,
+        created_at=artifact.created_at,
+    )
+
+
+def _next_attempt(planned: NextTry) -> NextAttemptOut:
+    return NextAttemptOut(number=planned.number, at=planned.at, why=planned.why)
+
+
+def _progress(told: Progress) -> ProgressOut:
+    return ProgressOut(done=told.done, total=told.total, share=told.share, note=told.note, at=told.at)
+
+
+def attempt_out(record: AttemptRecord) -> AttemptOut:
+    return AttemptOut(
+        number=record.number,
+        status=record.status.value,
+        worker=record.worker,
+        worker_name=None if record.called is None else record.called.name,
+        host=None if record.called is None else record.called.host,
+        fence=record.fence,
+        started_at=record.leased_at,
+        finished_at=record.ended_at,
+        duration_ms=None if record.ended_at is None else milliseconds(record.ended_at - record.leased_at),
+        error=_error(record.error),
+        external_id=record.external_id,
+    )
+
+
+def milliseconds(length: timedelta) -> int:
+    return length // timedelta(milliseconds=1)
+
+
+def _error(error: RunError | None) -> RunErrorOut | None:
+    return None if error is None else RunErrorOut(code=error.code, message=error.message)
+
+
+def local_of(schedule: Schedule, time: PlannedTime) -> datetime:
+    """What the clock on the wall shows; for a calendar schedule, what it names, even where the clocks jump over it."""
+    if isinstance(schedule, Cron):
+        return time.local
+    return time.planned_for.astimezone(load_zone(schedule.timezone)).replace(tzinfo=None)
+
+
+def notes_of(schedule: Schedule, time: PlannedTime) -> Iterable[str]:
+    if (dst := dst_note(schedule, time)) is not None:
+        yield dst
+    if time.skip is None and time.due_at > time.planned_for:
+        yield f"It starts at {write_instant(time.due_at)}: spread, window or calendar put it off."
+    if isinstance(schedule, Interval) and is_chained(schedule):
+        yield f"The next one comes {write_duration(schedule.every)} after that run ends."
+
+
+def _edge(edge: Edge) -> wire.Dependency:
+    return wire.Dependency(
+        job=edge.upstream, on=edge.on.value, mode=edge.mode.value, delay=edge.delay, max_age=edge.max_age
+    )
+
+
+def _target(target: Target | None) -> wire.Target | None:
+    if target is None:
+        return None
+    if target.kind is TargetKind.HOST:
+        return wire.HostTarget(host=target.name)
+    return wire.ServerTarget(server=target.name)
+
+
+def _window(window: Window | None) -> wire.Window | None:
+    if window is None:
+        return None
+    days = [wire.WEEK[day] for day in sorted(window.days)]
+    return wire.Window(start=window.start, end=window.end, days=days, otherwise=window.otherwise.value)
+
+
+def _fields(definition: Definition) -> dict[str, Any]:
+    """What a person wrote, for a shape that may show more."""
+    spec = definition.spec
+    return {
+        "name": definition.name,
+        "description": definition.description,
+        "type": spec.type,
+        "config": dict(definition.config),
+        "payload": dict(definition.payload),
+        "schedule": schedule_out(spec.schedule),
+        "start_at": spec.start_at,
+        "end_at": spec.end_at,
+        "max_runs": spec.max_runs,
+        "window": _window(spec.window),
+        "calendars": list(spec.calendars),
+        "depends_on": [_edge(edge) for edge in definition.depends_on],
+        "depends_when": spec.depends_when.value,
+        "retry": wire.Retry(
+            max=spec.retry.max,
+            strategy=spec.retry.strategy.value,
+            delays=list(spec.retry.delays),
+            base=spec.retry.base,
+            cap=spec.retry.cap,
+            jitter=spec.retry.jitter,
+            past_next=spec.retry.past_next,
+        ),
+        "overlap": spec.overlap.rule.value,
+        "max_queued": spec.overlap.max_queued,
+        "misfire": spec.misfire.rule.value,
+        "grace": spec.misfire.grace,
+        "max_catch_up": spec.misfire.max_catch_up,
+        "breaker": wire.Breaker(after=spec.breaker.after, action=spec.breaker.action.value),
+        "timeout": spec.limits.timeout,
+        "start_deadline": spec.limits.start_deadline,
+        "on_lost": spec.limits.on_lost.value,
+        "priority": spec.priority,
+        "queue": spec.queue,
+        "concurrency_key": spec.concurrency_key,
+        "target": _target(spec.target),
+        "read_only": spec.read_only,
+        "retention": wire.Retention(
+            keep=definition.retention.keep,
+            keep_last=definition.retention.keep_last,
+            mode=definition.retention.mode.value,
+        ),
+        "tags": list(spec.tags),
+        "external_ref": None if definition.external_ref is None else dict(definition.external_ref),
+        "owner": definition.owner_id,
+    }

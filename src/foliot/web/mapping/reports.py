@@ -1,0 +1,188 @@
+"""From the domain to the wire, continued: explanations, figures, the agenda."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import chain
+
+from foliot.domain.explain.records import Place
+from foliot.domain.run import WaitsFor
+from foliot.domain.schedule import PlannedTime, Schedule
+from foliot.services.jobs.agenda import Fate, Line, Planned, Plans
+from foliot.services.runs.explain import Answer
+from foliot.services.runs.statistics import Day, JobStats, Percentiles, Spread, Totals, WorkspaceStats, totals
+from foliot.web.mapping.jobs import local_of, milliseconds, notes_of, run_out, times_out
+from foliot.wire.agenda import AgendaItemOut, AgendaOut
+from foliot.wire.explain import ExplanationOut, NearestOut, PlaceOut
+from foliot.wire.instants import write_instant
+from foliot.wire.runs import RunOut
+from foliot.wire.schedules import PlannedOut
+from foliot.wire.stats import (
+    DayOut,
+    JobCountsOut,
+    JobStatsOut,
+    NewestOut,
+    NowOut,
+    PercentilesOut,
+    StatsOut,
+    TotalsOut,
+)
+
+API = "/api/v1"
+OPEN = frozenset({"ready", "waiting", "running"})
+AWAKE = frozenset({"pending", "active", "completed", "expired", "archived"})
+
+
+def explanation_out(answer: Answer) -> ExplanationOut:
+    told, run = answer.told, None if answer.run is None else run_out(answer.run)
+    nearest = None
+    if answer.at is not None:
+        nearest = NearestOut(
+            before=_time(answer.schedule, answer.before), after=_time(answer.schedule, answer.after)
+        )
+    return ExplanationOut(
+        verdict=told.verdict.value,
+        sentence=told.sentence,
+        facts=list(told.facts),
+        what_next=[] if told.next_step is None else [told.next_step],
+        job_id=answer.job_id,
+        job_status=answer.status.value,
+        at=answer.at,
+        run=run,
+        place=None if told.place is None else _place(told.place, run),
+        nearest=nearest,
+        links=_links(answer, run),
+    )
+
+
+def job_stats_out(stats: JobStats) -> JobStatsOut:
+    return JobStatsOut(
+        days=[_day(day) for day in stats.days],
+        totals=_totals(stats.totals),
+        newest=_newest(stats.newest),
+        last_run_at=stats.last_run_at,
+        last_run_status=None if stats.last_run_status is None else stats.last_run_status.value,
+    )
+
+
+def stats_out(stats: WorkspaceStats) -> StatsOut:
+    now = stats.now
+    return StatsOut(
+        as_of=stats.as_of,
+        jobs=JobCountsOut(**{status.value: jobs for status, jobs in stats.jobs.items()}),
+        now=NowOut(
+            ready=now.ready,
+            waiting=now.waiting,
+            running=now.running,
+            late=now.late,
+            next_due_at=now.next_due_at,
+        ),
+        days=[_day(day) for day in stats.days],
+        totals=_totals(stats.totals),
+        newest=_newest(stats.newest),
+    )
+
+
+def agenda_out(plans: Plans) -> AgendaOut:
+    return AgendaOut(
+        start=plans.start,
+        end=plans.end,
+        items=[_item(each) for each in plans.items],
+        truncated=plans.truncated,
+        complete_until=plans.complete_until,
+    )
+
+
+def _item(planned: Planned) -> AgendaItemOut:
+    line, expected = planned.line, planned.expected
+    first = line.first
+    ends = line.fate is Fate.RUNS and line.last is None and expected is not None
+    return AgendaItemOut(
+        job_id=planned.job_id,
+        job_name=planned.name,
+        planned_for=first.planned_for,
+        planned_local=local_of(planned.schedule, first),
+        starts_at=first.due_at,
+        count=line.count,
+        last_for=None if line.last is None else line.last.planned_for,
+        fate=line.fate.value,
+        reason=line.reason and line.reason.value,
+        expected_duration_ms=None if expected is None else milliseconds(expected),
+        expected_end_at=first.due_at + (expected or timedelta(0)) if ends else None,
+        notes=list(dict.fromkeys(chain(notes_of(planned.schedule, first), _held(line)))),
+    )
+
+
+def _held(line: Line) -> list[str]:
+    if line.freeze is None:
+        return []
+    why = f" ({line.freeze.reason})" if line.freeze.reason else ""
+    end = line.freeze.end_at
+    until = "until it is lifted" if end is None else f"until {write_instant(end)}"
+    return [f"A freeze{why} is in force {until}; after it: {line.freeze.after.value}."]
+
+
+def _time(schedule: Schedule, time: PlannedTime | None) -> PlannedOut | None:
+    return None if time is None else times_out(schedule, [time])[0]
+
+
+def _place(place: Place, run: RunOut | None) -> PlaceOut:
+    # A run that is ready stands in the line of its queue, and waits for nothing but a worker.
+    is_ready = run is not None and run.status == "ready" and place.waits_for is WaitsFor.TURN
+    return PlaceOut(
+        waits_for="worker" if is_ready else place.waits_for.value,
+        position=place.position,
+        of=place.of,
+        behind=place.behind,
+        until=place.until,
+    )
+
+
+def _links(answer: Answer, run: RunOut | None) -> dict[str, str]:
+    job = f"{API}/jobs/{answer.job_id}"
+    links = {"job": job, "next": f"{job}/next", "runs": f"{job}/runs"}
+    if answer.status.value not in AWAKE:
+        links["resume"] = f"{job}/resume"
+    if run is not None:
+        own = f"{API}/runs/{run.id}"
+        links |= {"run": own, "attempts": f"{own}/attempts"}
+        if run.status in OPEN:
+            links["cancel"] = f"{own}/cancel"
+        elif run.status != "succeeded" and run.planned_until is None:
+            links["retry"] = f"{own}/retry"
+    return links
+
+
+def _totals(sums: Totals) -> TotalsOut:
+    return TotalsOut(
+        records=sums.records,
+        runs=sums.runs,
+        successes=sums.successes,
+        failures=sums.failures,
+        skips=sums.skips,
+        success_rate=sums.success_rate,
+        average_duration_ms=_average(sums.average_duration),
+        average_lag_ms=_average(sums.average_lag),
+    )
+
+
+def _day(day: Day) -> DayOut:
+    return DayOut(day=day.day, **_totals(totals([day])).model_dump())
+
+
+def _newest(spread: Spread) -> NewestOut:
+    return NewestOut(
+        runs=spread.runs, duration_ms=_percentiles(spread.duration), lag_ms=_percentiles(spread.lag)
+    )
+
+
+def _percentiles(found: Percentiles | None) -> PercentilesOut | None:
+    if found is None:
+        return None
+    return PercentilesOut(
+        p50=milliseconds(found.p50), p95=milliseconds(found.p95), p99=milliseconds(found.p99)
+    )
+
+
+def _average(length: timedelta | None) -> int | None:
+    return None if length is None else milliseconds(length)

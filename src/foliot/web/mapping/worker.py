@@ -1,0 +1,228 @@
+"""Between the wire and the services, for workers that speak HTTP; and the wait for work, which holds no connection to the database."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import timedelta
+from random import SystemRandom
+from typing import TypeVar, assert_never
+
+from fastapi import Request
+
+from foliot.clock import monotonic
+from foliot.domain.access import Permission
+from foliot.domain.errors import Invalid, Unavailable
+from foliot.domain.ids import RunId, WorkerId, WorkspaceId
+from foliot.domain.logs import LogLine, LogStream, lines_of
+from foliot.domain.outcomes import (
+    AskedRetry,
+    AskedSkip,
+    Cancelled,
+    Failed,
+    HandedBack,
+    Outcome,
+    Succeeded,
+    TimedOut,
+)
+from foliot.domain.run import RunError
+from foliot.domain.schedule import SkipReason
+from foliot.services.identity.authentication import Caller, Door
+from foliot.services.jobs.job_types import TypeTold
+from foliot.services.runs.artifacts import Given
+from foliot.services.runs.logs import LogChunk
+from foliot.services.runs.progress import Progress
+from foliot.services.workers import remote
+from foliot.services.workers.assignments import Work
+from foliot.services.workers.remote import Told
+from foliot.services.workers.remote_register import Hello, HostHello, Speaker
+from foliot.services.workers.workers import Beat
+from foliot.web.work_signal import Bell
+from foliot.wire import worker as wire
+
+LOOK_EVERY = 3.0  # seconds at most between looks, where no bell rings
+MOST_WAITING, MOST_OF_A_WORKSPACE = 5_000, 1_000  # at once in one process
+MOST_OUTPUT = 4 << 20  # bytes of ASCII JSON; workers keep to less
+_UNSAID = RunError("failed", "The attempt failed.")
+_chance = SystemRandom()
+Found = TypeVar("Found")
+
+
+async def claim_patiently(request: Request, caller: Caller, asked: wire.ClaimIn) -> Sequence[Work]:
+    """Looks at once, and again when the bell rings, when the next run may start, and every few seconds; for as long as the key counts."""
+    state, speaker = request.app.state, speaker_of(caller)
+
+    async def look() -> tuple[Sequence[Work], timedelta | None]:
+        worker_id = WorkerId(asked.worker_id)
+        offer = await remote.claim(
+            state.database, speaker, worker_id, asked.types, asked.permits, state.vault
+        )
+        return offer.work, offer.next_in
+
+    return await _patiently(request, caller, state.bell, asked.wait, look) or ()
+
+
+async def stops_patiently(request: Request, caller: Caller, asked: wire.StopsIn) -> Beat:
+    """In the same manner, by the bell that cancels ring."""
+    state, speaker = request.app.state, speaker_of(caller)
+    working_on, stopping = held_of(asked.working_on), held_of(asked.stopping)
+
+    async def look() -> tuple[Beat | None, None]:
+        beat = await remote.stops(state.database, speaker, WorkerId(asked.worker_id), working_on, stopping)
+        return beat if beat.cancels or beat.gone else None, None
+
+    found = await _patiently(request, caller, state.cancel_bell, asked.wait, look)
+    return found or Beat(is_alive=True)
+
+
+async def _patiently(
+    request: Request,
+    caller: Caller,
+    bell: Bell,
+    wait: timedelta,
+    look: Callable[[], Awaitable[tuple[Found | None, timedelta | None]]],
+) -> Found | None:
+    """What a look finds, or nothing when the time is up. A look also says when the next is worth while, where it knows."""
+    state = request.app.state
+    stopping: asyncio.Event = state.stopping
+    until = monotonic() + min(wait, wire.LONGEST_WAIT).total_seconds()
+    waiting: Counter[WorkspaceId] = state.waiting
+    if waiting.total() >= MOST_WAITING or waiting[caller.workspace_id] >= MOST_OF_A_WORKSPACE:
+        raise Unavailable("Too many workers wait here.", hint="Try again in a moment.")
+    waiting[caller.workspace_id] += 1
+    try:
+        while True:
+            mark = bell.mark()
+            found, next_in = await look()
+            left = until - monotonic()
+            if found or left <= 0 or stopping.is_set():
+                return found
+            naps = [left, LOOK_EVERY * _chance.uniform(0.5, 1)]
+            if next_in is not None:
+                naps.append(next_in.total_seconds())
+            await bell.wait(mark, stopping, min(naps))
+            if await request.is_disconnected() or not await _still_counts(request, caller):
+                return None
+    finally:
+        waiting[caller.workspace_id] -= 1
+
+
+def speaker_of(caller: Caller) -> Speaker:
+    return Speaker(caller.workspace_id, caller.holder.principal.id, caller.actor)
+
+
+def hello_of(given: wire.RegisterIn) -> Hello:
+    host = given.host
+    told = None if host is None else HostHello(host.name, host.labels, host.instances)
+    types = [TypeTold(each.name, each.description, each.config_schema) for each in given.described]
+    return Hello(given.name, given.types, given.capacity, given.version, given.queues, told, types)
+
+
+def held_of(given: Iterable[wire.RunHeld]) -> list[tuple[RunId, int]]:
+    return [(RunId(each.run_id), each.fence) for each in given]
+
+
+def heartbeat_out(beat: Beat) -> wire.HeartbeatOut:
+    return wire.HeartbeatOut(alive=beat.is_alive, cancels=_held(beat.cancels), gone=_held(beat.gone))
+
+
+def stops_out(beat: Beat) -> wire.StopsOut:
+    return wire.StopsOut(cancels=_held(beat.cancels), gone=_held(beat.gone))
+
+
+def work_out(work: Work) -> wire.WorkOut:
+    claimed = work.claimed
+    return wire.WorkOut(
+        run_id=claimed.run_id,
+        job_id=claimed.job_id,
+        workspace_id=claimed.workspace_id,
+        job=work.job,
+        type=claimed.type,
+        fence=claimed.fence,
+        attempt=claimed.attempt,
+        trigger=claimed.trigger.value,
+        planned_for=claimed.planned_for,
+        deadline_at=claimed.deadline_at,
+        left=max(work.left, timedelta(0)),
+        config=work.config,
+        input=work.input,
+        masks=list(work.masks),
+    )
+
+
+def chunk_of(given: wire.ChunkIn) -> LogChunk:
+    """A line that holds a line break would be counted as one and read as two."""
+    lines = [LogLine(line.at, LogStream(line.stream), " ".join(lines_of(line.text))) for line in given.lines]
+    return LogChunk(RunId(given.run_id), given.attempt, given.fence, given.first, lines)
+
+
+def progress_of(told: Sequence[wire.ProgressIn]) -> dict[tuple[RunId, int], Progress]:
+    return {
+        (RunId(each.run_id), each.fence): Progress(each.done, each.total, each.note, each.at) for each in told
+    }
+
+
+def given_of(given: wire.ArtifactIn) -> Given:
+    try:
+        data = b64decode(given.content, validate=True)
+    except ValueError:
+        raise Invalid("This is not base64.", pointer="/content") from None
+    return Given(
+        RunId(given.run_id),
+        given.fence,
+        WorkerId(given.worker_id),
+        given.attempt,
+        given.name,
+        given.media_type,
+        data,
+    )
+
+
+def told_of(place: int, given: wire.ReportItem) -> Told:
+    if len(json.dumps(given.output)) > MOST_OUTPUT:
+        raise Invalid(
+            f"The output is larger than {MOST_OUTPUT // 1024} KiB as JSON.",
+            pointer=f"/reports/{place}/output",
+            hint="Keep large results elsewhere and report their address.",
+        )
+    return Told(RunId(given.run_id), given.fence, _outcome(given), given.output)
+
+
+def _held(keys: Iterable[tuple[RunId, int]]) -> list[wire.RunHeld]:
+    return [wire.RunHeld(run_id=run_id, fence=fence) for run_id, fence in keys]
+
+
+def _outcome(given: wire.ReportItem) -> Outcome:
+    match given.outcome:
+        case "succeeded":
+            return Succeeded()
+        case "failed":
+            error = _UNSAID if given.error is None else RunError(given.error.code, given.error.message)
+            return Failed(error, given.permanent, given.after)
+        case "timed_out":
+            return TimedOut()
+        case "cancelled":
+            return Cancelled()
+        case "handed_back":
+            return HandedBack()
+        case "retry":
+            return AskedRetry(given.after or timedelta(0))
+        case "skipped":
+            return AskedSkip(SkipReason.OPERATOR, given.note)
+        case _:
+            assert_never(given.outcome)
+
+
+async def _still_counts(request: Request, caller: Caller) -> bool:
+    """A key that was revoked while it waited gets nothing more."""
+    door: Door = request.app.state.door
+    presented = request.headers.get("authorization", "").partition(" ")[2].strip()
+    found = await door.enter(presented, None)
+    return (
+        found is not None
+        and found.holder.may(Permission.WORKER)
+        and found.workspace_id == caller.workspace_id
+    )

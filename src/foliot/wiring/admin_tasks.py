@@ -1,0 +1,79 @@
+"""What the command line does to a database and is done: migrate, dump, restore, release, make a key."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from foliot.embedded import dump as dumps
+from foliot.services.identity import installation
+from foliot.services.scheduling import after_restore
+from foliot.settings import Settings
+from foliot.storage.installation import MissedChoice
+from foliot.storage.roles import ensure_login
+from foliot.storage.tx import Database
+from foliot.wiring.database import (
+    DatabaseHandle,
+    configure_logging,
+    lock_data_dir,
+    migrate_and_inspect,
+    open_database,
+    require_database,
+)
+
+T = TypeVar("T")
+
+
+def migrate(settings: Settings) -> tuple[str, ...]:
+    configure_logging(settings, least="warning")
+    with lock_data_dir(settings), open_database(settings) as here:
+        applied, _ = migrate_and_inspect(here)
+    return applied
+
+
+def dump(settings: Settings, target: Path) -> None:
+    configure_logging(settings, least="warning")
+    require_database(settings)
+    with lock_data_dir(settings), open_database(settings) as here:
+        dumps.dump(_bindir(settings, here), here.owner_url, target)
+
+
+def restore(settings: Settings, source: Path, *, replace: bool) -> None:
+    """Put a dump back, bring it to this version, and hold all jobs until the operator has chosen."""
+    configure_logging(settings, least="warning")
+    with lock_data_dir(settings), open_database(settings) as here:
+        if here.login is not None:
+            ensure_login(here.owner_url, here.login)  # a dump names roles, and a new server has none yet
+        dumps.restore(_bindir(settings, here), here.owner_url, source, replace=replace)
+        migrate_and_inspect(here)
+        _errand(here, lambda db: installation.hold_after_restore(db, f"restored from {source.name}"))
+
+
+def release(settings: Settings, missed: str) -> None:
+    configure_logging(settings, least="warning")
+    require_database(settings)
+    with lock_data_dir(settings), open_database(settings) as here:
+        migrate_and_inspect(here)
+        _errand(here, lambda db: after_restore.release(db, MissedChoice(missed)))
+
+
+def create_admin_key(settings: Settings, name: str) -> str:
+    configure_logging(settings, least="warning")
+    require_database(settings)
+    with lock_data_dir(settings), open_database(settings) as here:
+        migrate_and_inspect(here)
+        return _errand(here, lambda db: installation.create_admin_key(db, name)).secret
+
+
+def _bindir(settings: Settings, here: DatabaseHandle) -> Path | None:
+    return here.server.bindir if here.server else settings.pg_bindir
+
+
+def _errand(here: DatabaseHandle, do: Callable[[Database], Awaitable[T]]) -> T:
+    async def run() -> T:
+        async with Database(here.url) as db:
+            return await do(db)
+
+    return asyncio.run(run())

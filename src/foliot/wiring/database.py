@@ -1,0 +1,193 @@
+"""Which database the settings mean: ours, started here and stopped last, or the user's own."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from foliot import telemetry
+from foliot.clock import monotonic
+from foliot.domain.errors import DatabaseUnavailable, NotFound
+from foliot.embedded.config import EmbeddedConfig
+from foliot.embedded.failures import cannot_write
+from foliot.embedded.locations import has_database
+from foliot.embedded.locks import make_data_dir, serve_lock
+from foliot.embedded.server import EmbeddedServer
+from foliot.embedded.server import start as start_postgres
+from foliot.settings import Settings
+from foliot.storage.migrate import is_current
+from foliot.storage.migrate import migrate as migrate_database
+from foliot.storage.roles import Login
+from foliot.storage.server import ServerFacts, inspect
+
+log = logging.getLogger(__name__)
+SERVICE_LOGIN = "foliot_service"
+# What libpq takes from the environment wherever an address is silent. Meant for the user's other servers, it would keep us
+# from ours. Host, user, password and database stay for jobs to use: our addresses name their own.
+LIBPQ = frozenset(
+    [
+        "PGHOSTADDR",
+        "PGSERVICE",
+        "PGSERVICEFILE",
+        "PGOPTIONS",
+        "PGTARGETSESSIONATTRS",
+        "PGLOADBALANCEHOSTS",
+        "PGSSLMODE",
+        "PGREQUIRESSL",
+        "PGSSLNEGOTIATION",
+        "PGSSLCERTMODE",
+        "PGGSSENCMODE",
+        "PGREQUIREAUTH",
+        "PGREQUIREPEER",
+        "PGCHANNELBINDING",
+        "PGCLIENTENCODING",
+        "PGMINPROTOCOLVERSION",
+        "PGMAXPROTOCOLVERSION",
+        "PGDATESTYLE",
+        "PGTZ",
+        "PGGEQO",
+    ]
+)
+STOP_POSTGRES_WITHIN, STOP_POSTGRES_AT_LEAST = 5.0, 1.0  # seconds of the 15 that a stop may take
+
+
+@dataclass(slots=True)
+class DatabaseHandle:
+    """The database these settings mean. `server` is ours when we run it ourselves."""
+
+    owner_url: str
+    url: str
+    login: Login | None
+    server: EmbeddedServer | None = None
+    stop_by: float | None = None  # on the monotonic clock, once the node has been told to stop
+
+    @property
+    def where(self) -> str:
+        return f"private, in {self.server.cluster}" if self.server else "given by FOLIOT_DATABASE_URL"
+
+
+@contextmanager
+def lock_data_dir(settings: Settings) -> Iterator[None]:
+    """One Foliot per data directory; a second is refused by name, before it touches anything else."""
+    if settings.database_url is not None:
+        yield
+        return
+    with serve_lock(settings.data_dir):
+        yield
+
+
+def require_database(settings: Settings) -> None:
+    """For errands on a database that is there: a mistyped directory would else become a new, empty one."""
+    if settings.database_url is None and not has_database(settings.data_dir):
+        raise NotFound(
+            f"There is no database in {settings.data_dir}.",
+            hint="Check FOLIOT_DATA_DIR or --data-dir; it is relative to the current folder. `foliot serve` makes a new one.",
+        )
+
+
+@contextmanager
+def open_database(settings: Settings) -> Iterator[DatabaseHandle]:
+    """Start the private PostgreSQL, unless the user has one, and stop it at the end. Needs `lock_data_dir` around it."""
+    if settings.database_url is not None:
+        # With an owner of its own, the service's login needs no right but that to act as Foliot's two roles.
+        login = Login(inspect(settings.database_url).login) if settings.migrate_url else None
+        yield DatabaseHandle(settings.migrate_url or settings.database_url, settings.database_url, login)
+        return
+    _forget_other_servers()
+    server = start_postgres(_embedded(settings))
+    log.info("postgres.started", extra={"version": server.version, "pid": server.pid, "port": server.port})
+    for note in server.notes:
+        log.info("postgres.noted", extra={"note": note})
+    # A new password at every start: it lives in memory and in the database's verifier, never in a file.
+    login = Login(SERVICE_LOGIN, secrets.token_urlsafe(32))
+    here = DatabaseHandle(server.owner_url, server.url(SERVICE_LOGIN, login.password or ""), login, server)
+    try:
+        yield here
+    finally:
+        assert here.server is not None
+        left = STOP_POSTGRES_WITHIN if here.stop_by is None else here.stop_by - monotonic()
+        here.server.stop(max(STOP_POSTGRES_AT_LEAST, min(STOP_POSTGRES_WITHIN, left)))
+        log.info("postgres.stopped")
+
+
+def restart_postgres(settings: Settings, here: DatabaseHandle) -> EmbeddedServer:
+    """Start our dead PostgreSQL again on its old port, so that every address handed out stays true."""
+    dead = here.server
+    assert dead is not None
+    dead.stop(STOP_POSTGRES_WITHIN)
+    here.server = start_postgres(_embedded(settings, dead.port))
+    if here.server.port != dead.port:
+        raise DatabaseUnavailable(
+            f"PostgreSQL died and its port {dead.port} has been taken meanwhile.", hint="Start Foliot again."
+        )
+    log.warning("postgres.restarted", extra={"pid": here.server.pid, "port": here.server.port})
+    return here.server
+
+
+def migrate_and_inspect(here: DatabaseHandle) -> tuple[tuple[str, ...], ServerFacts]:
+    """Migrate, then look at the server as the service will see it. Returns what was applied and what was seen."""
+    applied: tuple[str, ...] = ()
+    # With one address it may be the service's own: it then needs no owner as long as there is nothing to do.
+    if here.login is not None or not is_current(here.url):
+        applied = migrate_database(here.owner_url, login=here.login).applied
+    for name in applied:
+        log.info("migration.applied", extra={"migration": name})
+    facts = inspect(here.url)
+    for warning in facts.warnings:
+        log.warning("database.warned", extra={"warning": warning})
+    return applied, facts
+
+
+def configure_logging(settings: Settings, *, least: str | None = None) -> None:
+    """`least` is the level of a short errand, unless the user has asked for another."""
+    asked = settings.log_level if least is None or settings.origins["log_level"] != "default" else least
+    telemetry.configure(
+        style=settings.log_format,
+        level=asked,
+        stream=sys.stderr,
+        environ=os.environ,
+        secrets=settings.secrets(),
+    )
+
+
+def write_admin_key(data_dir: Path, key: str) -> Path:
+    """Write `admin.key`, alone on one line, ours alone to read. One that is there already opens some other database
+    or none, since this one has no administrator yet; it is kept as `admin.key.old`.
+    """
+    make_data_dir(data_dir)
+    path = data_dir / "admin.key"
+    try:
+        if os.path.lexists(path):  # a link that leads nowhere is in the way too
+            path.replace(data_dir / "admin.key.old")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(key + "\n")
+            file.flush()
+            os.fsync(descriptor)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    return path
+
+
+def _forget_other_servers() -> None:
+    """In this process, and so in the worker and the client programs that it starts."""
+    if found := sorted(LIBPQ & os.environ.keys()):
+        log.info("environment.ignored", extra={"names": found})
+    for name in found:
+        del os.environ[name]
+
+
+def _embedded(settings: Settings, port: int | None = None) -> EmbeddedConfig:
+    elsewhere = os.environ.get("XDG_STATE_HOME")
+    return EmbeddedConfig(
+        settings.data_dir,
+        bindir=settings.pg_bindir,
+        port=port,
+        state_home=Path(elsewhere) if elsewhere else None,
+    )

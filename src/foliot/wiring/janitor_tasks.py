@@ -1,0 +1,87 @@
+"""What the janitor does: add up days, prune what lies beyond retention, repair what is not as it should be, forget old idempotency keys and hosts
+that nobody has heard of for long.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from foliot.engine.janitor import JanitorTask
+from foliot.services.identity import workspace_closing
+from foliot.services.identity.idempotency import FORGOTTEN_AT_ONCE, forget_old
+from foliot.services.jobs.job_status import finish_purges
+from foliot.services.messaging import courier, events, rooms
+from foliot.services.runs.retention import prune
+from foliot.services.runs.statistics import roll_up
+from foliot.services.scheduling.repair import refresh_zone_data, repair_runs, repair_timers
+from foliot.services.workers import hosts
+from foliot.services.workers.overview import forget_lost
+from foliot.storage.tx import Database
+
+
+def janitor_tasks(
+    database: Database, keep_messages: int = 0, host_retention: int = 0
+) -> tuple[JanitorTask, ...]:
+    """Messages are kept for so many days, and hosts that nobody has heard of; 0 keeps them for ever."""
+
+    async def move_timers_to_new_zone_data() -> bool:
+        await refresh_zone_data(database)
+        return False
+
+    async def add_up_days() -> bool:
+        return (await roll_up(database)).is_more
+
+    async def prune_history() -> bool:
+        return (await prune(database)).is_more
+
+    async def finish_long_purges() -> bool:
+        return await finish_purges(database)
+
+    async def repair_all_timers() -> bool:
+        await repair_timers(database)
+        return False  # one step a minute is a round in its time; going on at once would read every timer without end
+
+    async def repair_open_runs() -> bool:
+        await repair_runs(database)
+        return False
+
+    async def empty_archived_workspaces() -> bool:
+        return await workspace_closing.finish(database)
+
+    async def forget_idempotency_keys() -> bool:
+        return await forget_old(database) == FORGOTTEN_AT_ONCE
+
+    async def forget_lost_workers() -> bool:
+        await forget_lost(database)
+        return False
+
+    async def forget_hosts() -> bool:
+        if host_retention == 0:
+            return False
+        silent_for = timedelta(days=host_retention)
+        return await hosts.forget_unseen(database, silent_for) == hosts.FORGOTTEN_AT_ONCE
+
+    async def prune_events() -> bool:
+        return await events.prune(database) > 0
+
+    async def prune_messages() -> bool:
+        return keep_messages > 0 and await rooms.prune(database, timedelta(days=keep_messages)) > 0
+
+    async def prune_outbox() -> bool:
+        return await courier.prune(database) > 0
+
+    return (
+        move_timers_to_new_zone_data,
+        add_up_days,
+        prune_history,
+        finish_long_purges,
+        repair_all_timers,
+        repair_open_runs,
+        empty_archived_workspaces,
+        forget_idempotency_keys,
+        forget_lost_workers,
+        forget_hosts,
+        prune_events,
+        prune_messages,
+        prune_outbox,
+    )

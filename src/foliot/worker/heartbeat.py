@@ -1,0 +1,138 @@
+"""The heart: renews the worker's lease from a thread of its own, so that blocking code cannot delay it.
+
+It also watches the thread that works. A worker that cannot renew stops its work at two thirds of the lease; one whose loop is
+stuck, so that it cannot be told to stop, ends as a process before anybody else may begin the same run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from datetime import timedelta
+from typing import Protocol
+
+from foliot.clock import monotonic
+from foliot.domain.errors import FoliotError, WorkerGone
+from foliot.domain.ids import RunId, WorkerId
+from foliot.services.workers.workers import BEATS_PER_LEASE, Beat
+from foliot.worker.link import Link
+from foliot.worker.worker import Worker
+
+log = logging.getLogger(__name__)
+
+STUCK = 70  # exit code (EX_SOFTWARE)
+BEAT_WITHIN = 10.0  # seconds
+SLACK = 5.0  # seconds an attempt may outlast its deadline on a stuck loop; the sweeper waits longer
+
+
+class Heartbeat:
+    """Lives in the heart's thread, apart from `follow` and `beat_soon`, which others call. Its step is run by a loop there."""
+
+    def __init__(self, link: Link, worker: Worker, body: asyncio.AbstractEventLoop, lease: timedelta) -> None:
+        self._link = link
+        self._worker = worker
+        self._body = body  # the loop of the thread that works
+        self._lease = lease.total_seconds()
+        self._worker_id: WorkerId | None = None
+        self._renewed_at = 0.0
+        self._beat_at = 0.0
+        self._is_hurried = False
+        self._asked_at: float | None = None  # since when the body owes us a sign of life
+
+    def follow(self, worker_id: WorkerId, registered_at: float, lease: timedelta | None = None) -> None:
+        """`lease` where it is known only now: a server elsewhere has told it."""
+        if lease is not None:
+            self._lease = lease.total_seconds()
+        self._renewed_at = registered_at
+        self._beat_at = registered_at + self._lease / BEATS_PER_LEASE
+        self._worker_id = worker_id
+
+    def beat_soon(self) -> None:
+        """Some worker's run was cancelled or taken away; it may be one of ours."""
+        self._is_hurried = True
+
+    async def step(self) -> timedelta:
+        if (worker_id := self._worker_id) is not None:
+            if self._is_hurried or monotonic() >= self._beat_at:
+                self._is_hurried = False
+                await self._beat(worker_id)
+            if monotonic() - self._renewed_at > self._lease * 2 / 3 and self._worker_id == worker_id:
+                self._tell(lambda: self._worker.stop_all("cannot renew"))
+                self._worker_id = None
+        self._watch()
+        return timedelta(seconds=min(1.0, self._lease / 20))
+
+    async def _beat(self, worker_id: WorkerId) -> None:
+        began = monotonic()
+        try:
+            async with asyncio.timeout(min(BEAT_WITHIN, self._lease / BEATS_PER_LEASE)):
+                working_on = self._worker.working_on()
+                beat = await self._link.beat(worker_id, working_on, draining=self._worker.is_draining)
+        except (FoliotError, TimeoutError) as error:
+            self._beat_at = monotonic() + self._lease / 20
+            log.warning("heartbeat.missed", extra={"worker": str(worker_id), "reason": str(error)})
+            return
+        if self._worker_id != worker_id:
+            return
+        self._renewed_at, self._beat_at = began, began + self._lease / BEATS_PER_LEASE
+        if not beat.is_alive:
+            self._worker_id = None
+        if beat.cancels or beat.gone or not beat.is_alive:
+            self._tell(lambda: self._worker.heard(beat))
+
+    def _tell(self, what: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is over: the worker has gone
+            self._body.call_soon_threadsafe(what)
+
+    def _watch(self) -> None:
+        """Ask the body for a sign of life, and end the process where it gives none and work may not go on."""
+        now = monotonic()
+        if self._asked_at is None:
+            self._asked_at = now
+            self._tell(self._answer)
+            return
+        silent, first_due = now - self._asked_at, self._worker.first_due()
+        if first_due is None or silent < 1:
+            return
+        is_overdue = silent > SLACK and now > first_due + SLACK
+        if is_overdue or now - self._renewed_at > self._lease * 0.9:
+            log.critical("worker.stuck", extra={"seconds": round(silent, 1)})
+            os._exit(STUCK)
+
+    def _answer(self) -> None:
+        self._asked_at = None
+
+
+AT_ONCE, IDLE = timedelta(0), timedelta(seconds=30)
+BREATH = timedelta(seconds=0.25)  # after nothing new: a server that stops answers all who wait at once
+Key = tuple[RunId, int]  # a run under its fence
+
+
+class CancelSource(Protocol):
+    async def stops(
+        self, worker_id: WorkerId, working_on: Collection[Key], stopping: Collection[Key]
+    ) -> Beat: ...
+
+
+class CancelPoll:
+    """Its step is run by a loop, which is woken when work begins."""
+
+    def __init__(self, line: CancelSource, worker: Worker) -> None:
+        self._line = line
+        self._worker = worker
+
+    async def step(self) -> timedelta:
+        worker_id = self._worker.id
+        going, stopping = self._worker.under_way()
+        if worker_id is None or not going:
+            return IDLE
+        try:
+            found = await self._line.stops(worker_id, going, stopping)
+        except WorkerGone:  # the heart hears of it too, and ends what there is to end
+            return IDLE
+        if self._worker.id == worker_id:
+            self._worker.heard(found)
+        return AT_ONCE if {*found.cancels, *found.gone} & set(going) else BREATH

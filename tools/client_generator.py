@@ -1,0 +1,91 @@
+"""Makes `foliot.sdk.synchronous` from `foliot.sdk.asynchronous`, word by word: `python -m tools.client_generator`.
+
+Two clients by hand would drift apart, and one that wraps the other would cost a thread or its types. So the asynchronous
+client is the source; what is no word of WORDS and carries no `async` or `await` is the same in both.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import tokenize
+from pathlib import Path
+
+SDK = Path(__file__).resolve().parents[1] / "sdk"
+SOURCE, TWIN = SDK / "asynchronous", SDK / "synchronous"
+RUFF = Path(sys.executable).with_name("ruff")
+MADE = "# Made from sdk/asynchronous by ./dev format; edit it there.\n"
+WORDS = {
+    "__aenter__": "__enter__",
+    "__aexit__": "__exit__",
+    "aclose": "close",
+    "aread": "read",
+    "asynchronous": "synchronous",
+    "async_nap": "nap",
+}
+PREFIX = "Async"  # the twin of a class goes without it: AsyncClient, AsyncIterator
+
+
+def main() -> None:
+    wanted = twins()
+    for path in TWIN.glob("*.py"):
+        if path.name not in wanted:
+            path.unlink()
+    for name, text in wanted.items():
+        (TWIN / name).write_text(text, encoding="utf-8")
+
+
+def twins() -> dict[str, str]:
+    """File name -> text, as it should be."""
+    return {
+        path.name: twin_of(path.read_text(encoding="utf-8"), path.name)
+        for path in sorted(SOURCE.glob("*.py"))
+    }
+
+
+def twin_of(text: str, name: str) -> str:
+    at = TWIN / name
+    known = 'lint.isort.known-first-party=["foliot"]'  # also what is not written yet
+    imports = (
+        "check",
+        "--fix-only",
+        "--quiet",
+        "--select",
+        "I",
+        "--config",
+        known,
+        "--stdin-filename",
+        at,
+        "-",
+    )
+    return _ruff(_ruff(MADE + _translated(text), *imports), "format", "--stdin-filename", at, "-")
+
+
+def _translated(text: str) -> str:
+    """Only names are touched: what stands in strings and comments is the same for both."""
+    lines = text.splitlines(keepends=True)
+    names = (
+        each for each in tokenize.generate_tokens(io.StringIO(text).readline) if each.type == tokenize.NAME
+    )
+    for token in reversed(list(names)):  # from the end, so that the places before stay right
+        row, start = token.start
+        line, end = lines[row - 1], token.end[1]
+        if token.string in {"async", "await"}:
+            lines[row - 1] = line[:start] + line[end:].removeprefix(" ")
+        else:
+            lines[row - 1] = line[:start] + _twin_word(token.string) + line[end:]
+    return "".join(lines)
+
+
+def _twin_word(word: str) -> str:
+    return WORDS.get(word) or (word.removeprefix(PREFIX) if word.startswith(PREFIX) else word)
+
+
+def _ruff(text: str, *args: str | Path) -> str:
+    done = subprocess.run((RUFF, *args), input=text, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+"""A logical node: a scheduler, a worker and a sweeper over one database pool, calling the product's own services step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from heapq import heappop, heappush
+from random import Random
+
+from foliot.domain.errors import DatabaseUnavailable
+from foliot.domain.ids import JobId, RunId, WorkerId
+from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, TimedOut
+from foliot.services.scheduling import freezes
+from foliot.services.scheduling.repair import refresh_zone_data
+from foliot.services.scheduling.tick import tick
+from foliot.services.settlement.expiry import expire_runs, judge_gates, open_windows
+from foliot.services.settlement.report import Report, report
+from foliot.services.settlement.sweep import sweep
+from foliot.services.workers import limits, workers
+from foliot.services.workers.claim import Turns, claim
+from foliot.storage.queue.leases import Claimed
+from foliot.storage.tx import PoolSize
+from foliot.testing.clock import ManualClock
+from tools.simulation.faults import FaultyDatabase
+from tools.simulation.handlers import act
+from tools.simulation.world import MINUTE, TYPE, Behaviour
+
+QUEUE = "default"
+MOST_CLAIMS = 20
+ALL_DUE = 20_000  # at once, so that which of them make a batch hangs on no order
+FEW = 50  # with fewer in its hands, a claim has found nearly all there was
+# Every instant costs transactions, so what need not have its own shares one: workers look up and beat on the whole grain.
+# Leases are longer than in life for it; nothing that is checked hangs on their length.
+GRAIN = 10 * MINUTE
+LEASE = 25 * MINUTE
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    name: str
+    behaviour: Behaviour
+
+
+@dataclass(slots=True)
+class Stage:
+    """What all nodes share."""
+
+    url: str
+    clock: ManualClock
+    lot: str
+    capacity: int
+    handlers: dict[JobId, Handler] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def count(self, what: str, by: int = 1) -> None:
+        self.counts[what] = self.counts.get(what, 0) + by
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    claimed: Claimed
+    ends_at: datetime
+    outcome: Outcome
+
+
+class Node:
+    def __init__(self, stage: Stage, name: str) -> None:
+        self.stage = stage
+        self.name = name
+        self.is_up = False
+        self.is_frozen = False
+        self.held: dict[RunId, Holding] = {}
+        self._ends: list[tuple[datetime, RunId]] = []
+        self._lives = 0
+        self._turns = Turns()
+        self.database: FaultyDatabase
+        self.worker_id: WorkerId
+
+    @property
+    def is_awake(self) -> bool:
+        return self.is_up and not self.is_frozen
+
+    @property
+    def next_end(self) -> datetime | None:
+        """When it will have something to report."""
+        while self._ends and self._ends[0][1] not in self.held:
+            heappop(self._ends)
+        return self._ends[0][0] if self._ends else None
+
+    async def start(self) -> None:
+        self._lives += 1
+        chance = Random(f"{self.stage.lot}/{self.name}/{self._lives}")
+        self.database = FaultyDatabase(
+            self.stage.url, clock=self.stage.clock, size=PoolSize(most=1), chance=chance
+        )
+        self.is_up, self.is_frozen = True, False
+        await self.database.open()
+        await self._register()
+
+    async def die(self) -> None:
+        """Whatever it held is remembered by the leases alone."""
+        was_up, self.is_up, self.is_frozen = self.is_up, False, False
+        self._forget()
+        if was_up:
+            await self.database.close()
+
+    async def drain(self) -> None:
+        await self._report({run_id: HandedBack() for run_id in self.held})
+        await workers.leave(self.database, self.worker_id)
+        self.stage.count("drained")
+        await self.die()
+
+    async def tick(self) -> bool:
+        """Whether nothing that was due is left."""
+        while True:
+            self.stage.count("ticks")
+            ticked = await tick(self.database, ALL_DUE)
+            if ticked.looked_at < ALL_DUE:
+                return True
+
+    async def claim(self) -> list[Claimed]:
+        """As many batches as it has room for: one serves some of the workspaces only."""
+        taken: list[Claimed] = []
+        for _ in range(MOST_CLAIMS):
+            permits = self.stage.capacity - len(self.held)
+            if permits <= 0:
+                break
+            self.stage.count("claims")
+            try:
+                claimed = await claim(self.database, self.worker_id, QUEUE, [TYPE], permits, self._turns)
+            except DatabaseUnavailable:
+                await self._hand_back_unknown()
+                break
+            for each in claimed:
+                self._take(each)
+            taken += claimed
+            if len(claimed) < FEW:
+                break
+        return taken
+
+    async def report(self) -> None:
+        now = self.stage.clock.now()
+        ended = {}
+        while (at := self.next_end) is not None and at <= now:
+            _, run_id = heappop(self._ends)
+            ended[run_id] = self.held[run_id].outcome
+        try:
+            await self._report(ended)
+        except DatabaseUnavailable:  # kept or not? the fence will tell: say it again
+            for run_id in ended:
+                heappush(self._ends, (now, run_id))
+
+    async def beat(self) -> None:
+        beat = await workers.beat(self.database, self.worker_id, lease=LEASE)
+        if not beat.is_alive:  # given up for lost: the runs are somebody else's now
+            self.stage.count("struck_off")
+            self._forget()
+            await self._register()
+            return
+        await self._report({run_id: Cancelled() for run_id, _ in beat.cancels if run_id in self.held})
+
+    async def sweep(self) -> None:
+        swept = await sweep(self.database)
+        self.stage.count("swept lost", swept.lost)
+        self.stage.count("swept timed out", swept.timed_out)
+        self.stage.count("swept cancelled", swept.cancelled)
+
+    async def keep_house(self) -> None:
+        self.stage.count("expired", await expire_runs(self.database))
+        self.stage.count("windows opened", await open_windows(self.database))
+
+    async def answer_gates(self) -> None:
+        self.stage.count("gates answered", await judge_gates(self.database))
+
+    async def renew_zone_data(self) -> None:
+        """As after an upgrade: every timer is looked at again, and none has another time."""
+        moved = await refresh_zone_data(self.database)
+        self.stage.count("zone data renewed", moved is not None)
+        self.stage.count("moved by zone data", moved or 0)
+
+    async def recount(self) -> None:
+        self.stage.count("caps miscounted", await limits.recount(self.database))
+
+    async def mind_freezes(self) -> None:
+        self.stage.count("held by a freeze", await freezes.hold(self.database))
+        thawed = await freezes.thaw(self.database)
+        self.stage.count("thawed", thawed.runs)
+
+    async def report_all(self) -> tuple[frozenset[RunId], frozenset[RunId]]:
+        """Everything it believes to hold, at once: what a process does that was frozen. What was said, and what was accepted."""
+        said = {run_id: holding.outcome for run_id, holding in self.held.items()}
+        return frozenset(said), await self._report(said)
+
+    async def _register(self) -> None:
+        self.worker_id = await workers.register(
+            self.database, self.name, [QUEUE], [TYPE], self.stage.capacity, lease=LEASE
+        )
+
+    def _take(self, claimed: Claimed) -> None:
+        handler = self.stage.handlers[claimed.job_id]
+        acted = act(self.stage.lot, handler.name, handler.behaviour, claimed.planned_for, claimed.attempt)
+        now, outcome = self.stage.clock.now(), acted.outcome
+        ends_at = now + acted.takes
+        if ends_at > claimed.deadline_at:
+            ends_at, outcome = claimed.deadline_at, TimedOut()
+        ends_at = whole(ends_at, GRAIN if handler.behaviour.typical > MINUTE else MINUTE)
+        self.held[claimed.run_id] = Holding(claimed, ends_at, outcome)
+        heappush(self._ends, (ends_at, claimed.run_id))
+
+    async def _report(self, outcomes: dict[RunId, Outcome]) -> frozenset[RunId]:
+        if not outcomes:
+            return frozenset()
+        # By name and time: the order of a batch draws the lots for its retries, and ids must have no part in that.
+        ordered = sorted(outcomes, key=lambda run_id: self._order(self.held[run_id].claimed))
+        claims = [self.held[run_id].claimed for run_id in ordered]
+        reports = [
+            Report(each.run_id, each.job_id, each.fence, self.worker_id, outcomes[each.run_id])
+            for each in claims
+        ]
+        self.stage.count("reports")
+        accepted = await report(self.database, reports)
+        self.stage.count("refused", len(reports) - len(accepted))
+        for run_id in outcomes:
+            self.held.pop(run_id)
+        return accepted
+
+    def _order(self, claimed: Claimed) -> tuple[str, datetime, int]:
+        return self.stage.handlers[claimed.job_id].name, claimed.planned_for, claimed.fence
+
+    async def _hand_back_unknown(self) -> None:
+        """After a claim whose commit nobody confirmed: the books say what became of it."""
+        for lease in await workers.held(self.database, self.worker_id):
+            if lease.run_id not in self.held:
+                gone = Report(lease.run_id, lease.job_id, lease.fence, self.worker_id, HandedBack())
+                await report(self.database, [gone])
+                self.stage.count("handed back")
+
+    def _forget(self) -> None:
+        self.held.clear()
+        self._ends.clear()
+
+
+def whole(at: datetime, grain: timedelta = GRAIN) -> datetime:
+    """The next instant on the grain."""
+    return at + (-(at - _EPOCH) % grain)

@@ -1,0 +1,60 @@
+"""A whole simulation: the world, the drive through its time, the judge at the end of each day and over everything at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import psycopg
+
+from foliot.clock import monotonic
+from foliot.storage.queue.leases import Claimed
+from tools.simulation.drive import Drive
+from tools.simulation.figures import Figures, figures, so_far
+from tools.simulation.invariants import DAY, EVER, Judge
+from tools.simulation.world import Size
+
+OnDay = Callable[[int, int], None]  # the day that is over, and how many occurrences there have been
+WEEK = 7  # days between looks at everything; the others look at what is new
+HOT = "foliot.timers, foliot.ready, foliot.waiting, foliot.leases, foliot.workers"
+
+
+class Run:
+    """`live` raises `Broken` where an invariant does not hold, and leaves the database as it was at that moment."""
+
+    def __init__(self, size: Size, owner_url: str, owner: psycopg.Connection[Any]) -> None:
+        self.owner = owner
+        self.drive = Drive(size, owner_url, owner, self._end_of_day, self._claimed)
+        self.judge = Judge(owner, self.drive.chronicle)
+        self.on_day: OnDay | None = None
+
+    @property
+    def now(self) -> datetime:
+        return self.drive.clock.now()
+
+    async def live(self) -> Figures:
+        began = monotonic()
+        await self.drive.run()
+        self.judge.look_at_everything(self.now)
+        drive = self.drive
+        return figures(self.owner, drive.size, drive.stage.counts, self.judge.checked, monotonic() - began)
+
+    async def _end_of_day(self) -> None:
+        # Throw-away servers have no autovacuum, and a month of dead rows would slow the nodes down.
+        self.owner.execute(f"VACUUM {HOT}")
+        self.owner.execute("ANALYZE foliot.runs, foliot.attempts")
+        day = (self.now - self.drive.size.start).days
+        self.judge.look(self.now, EVER if day % WEEK == 0 else self.now - 2 * DAY)
+        if self.on_day is not None:
+            self.on_day(day, so_far(self.owner))
+
+    def _claimed(self, claimed: Sequence[Claimed]) -> None:
+        self.judge.look_at_claims(claimed, self.now)
+
+
+async def simulate(size: Size, owner_url: str, on_day: OnDay | None = None) -> Figures:
+    with psycopg.connect(owner_url, autocommit=True) as owner:
+        run = Run(size, owner_url, owner)
+        run.on_day = on_day
+        return await run.live()
