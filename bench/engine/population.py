@@ -25,8 +25,8 @@ from foliot.domain.definition import Definition, Rules, Spec
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.plan import plan_start
-from foliot.domain.run_plan import DueJob
 from foliot.domain.schedule import Cron, Interval
 from foliot.domain.schedule.parse import anchored
 from foliot.domain.schedule.zone import load_zone

@@ -16,10 +16,11 @@ from foliot.services.jobs.job_types import switch
 from foliot.services.runs.backfill import backfill
 from foliot.services.runs.explain import Answer, explain_instant
 from foliot.services.runs.run_control import retry_run, run_now
+from foliot.services.scheduling.fast_path import split_due
 from foliot.services.settlement.waiting_runs import advance_waiting_runs
 from foliot.services.workers.limits import set_limit
 from foliot.storage.jobs import job_types
-from foliot.storage.timers import due
+from foliot.storage.timers import fires
 from foliot.storage.tx import Role
 from foliot.testing.fixtures import TEST
 from tests.services.staging import BROKE, MANUAL, Stage
@@ -118,17 +119,17 @@ async def test_explain_names_it_for_times_to_come_and_for_jobs_without_a_schedul
     assert (await why(stage, hourly)).told.verdict is Verdict.WILL_RUN
 
 
-async def test_only_jobs_of_that_type_in_that_workspace_leave_the_plain_way(stage: Stage) -> None:
+async def test_only_jobs_of_that_type_in_that_workspace_leave_the_fast_path(stage: Stage) -> None:
     mine = await stage.job("mine", Interval(HOUR))
     await turn(stage, on=False, kind="http")
     stage.clock.advance(HOUR)
     async with stage.database.tx(Role.ENGINE) as tx:
-        taken = await due.take_due(tx, 10, ZONE_DATA_VERSION)
-        off = await job_types.off_among(tx, due.workspaces_of(taken))
-        plain, others = due.split(taken, tx.now, off=off)
-        assert (len(off), len(plain), others) == (1, 1, [])
-        plain, others = due.split(taken, tx.now, off=frozenset({(stage.workspace, "python")}))
-        assert (plain, [row.job_id for row in others]) == ([], [mine])
+        taken = await fires.take_due(tx, 10, ZONE_DATA_VERSION)
+        off = await job_types.off_among(tx, fires.workspace_ids_of(taken))
+        fast, others = split_due(taken, tx.now, off=off)
+        assert (len(off), len(fast), others) == (1, 1, [])
+        fast, others = split_due(taken, tx.now, off=frozenset({(stage.workspace, "python")}))
+        assert (fast, fires.job_ids_of(others)) == ([], [mine])
 
 
 async def test_caps_hold_beside_it_and_other_types_pass(stage: Stage) -> None:

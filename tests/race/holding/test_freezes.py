@@ -14,11 +14,11 @@ from foliot.domain.schedule import ZONE_DATA_VERSION, Interval
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.scheduling import freezes as service
 from foliot.services.scheduling.freezes import NewFreeze, lift, thaw, turn_on
-from foliot.services.scheduling.tick import _planned
+from foliot.services.scheduling.tick import _plan
 from foliot.services.settlement.report import Report, settle_reports
 from foliot.storage.jobs import freezes
 from foliot.storage.queue import leases
-from foliot.storage.timers import due, fires
+from foliot.storage.timers import fires
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.tx import Role
 from foliot.testing.fixtures import ADA
@@ -79,11 +79,11 @@ async def test_a_tick_that_did_not_see_the_freeze_is_waited_for(
     beat = await stage.job("beat", Interval(HOUR))
     stage.clock.advance(HOUR)
     async with stage.database.tx(Role.ENGINE) as tx:
-        _, rows = due.split(await due.take_due(tx, 10, ZONE_DATA_VERSION), tx.now, may_be_plain=False)
+        rows = [timer.read() for timer in await fires.take_due(tx, 10, ZONE_DATA_VERSION)]
         around = await load_job_context(tx, rows)
         freezing = begin(stage)
         async with blocked(freezing, watcher):
-            planned: list[PlannedTimer] = [_planned(row, around, tx.now) for row in rows]
+            planned: list[PlannedTimer] = [_plan(row, around, tx.now) for row in rows]
             assert await fires.fire(tx, planned) == 1
     await freezing
     assert stage.waits() == [(beat, "freeze")]

@@ -14,10 +14,10 @@ from foliot.domain.freeze import FreezePolicy
 from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import STOPPED, JobEvent, JobStatus
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.edit import edited_schedule, moves_of_edit
 from foliot.domain.planning.plan import plan_closing, plan_start
 from foliot.domain.quotas import check_definition
-from foliot.domain.run_plan import DueJob
 from foliot.domain.schedule import Manual
 from foliot.domain.schedule.parse import check_schedule
 from foliot.services.jobs.context_steps import load_job_context

@@ -11,10 +11,10 @@ from foliot.domain.errors import ManagedByCode, ScheduleInvalid
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.missed import TICK
 from foliot.domain.planning.plan import plan_start
 from foliot.domain.quotas import check_definition
-from foliot.domain.run_plan import DueJob
 from foliot.domain.schedule import Once
 from foliot.domain.schedule.parse import anchored, check_schedule
 from foliot.services.identity.quota_steps import check_room
