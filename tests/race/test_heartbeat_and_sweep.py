@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkerId, WorkspaceId
 from foliot.domain.outcomes import Succeeded
@@ -51,7 +52,7 @@ async def held(
     await first_start(database, tzdata_version="2026a")
     [found] = owner.execute("SELECT id FROM foliot.workspaces").fetchall()
     definition = Definition("daily", Spec(Interval(DAY), "python"))
-    await jobs.create(database, WorkspaceId(found[0]), definition, TEST)
+    await jobs.create(database, Scope(WorkspaceId(found[0]), TEST), definition)
     clock.advance(DAY)
     await tick(database)
     owner.execute("UPDATE foliot.workers SET alive_until = %s", [clock.now() + workers.LEASE])

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from foliot.domain.access import MemberRole, Principal, PrincipalKind
+from foliot.domain.access import MemberRole, Principal, PrincipalKind, Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import JobId, PrincipalId, RoomId, WorkspaceId
 from foliot.domain.outcomes import Failed, Succeeded
@@ -42,7 +42,7 @@ class Post:
 
     async def job(self, owner_id: PrincipalId | None = None) -> JobId:
         definition = Definition("remind", Spec(Manual(), "message"), owner_id=owner_id)
-        return (await jobs.create(self.database, self.workspace, definition, TEST)).id
+        return (await jobs.create(self.database, Scope(self.workspace, TEST), definition)).id
 
     async def run(self, job_id: JobId, run_id: str, **config: Any) -> HandlerResult:
         ctx = Context(

@@ -76,8 +76,8 @@ async def listed(
 ) -> MemberPage:
     """Newest first. An agent sees itself alone."""
     before = read_cursor(cursor, UUID)
-    if caller.only_owner is not None:
-        wanted = replace(wanted, id=caller.only_owner)
+    if caller.visible_owner is not None:
+        wanted = replace(wanted, id=caller.visible_owner)
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         last = None if before is None else PrincipalId(before)
         found = await members.page(tx, wanted, last, limit + 1)
@@ -88,7 +88,7 @@ async def listed(
 async def get(database: Database, caller: Caller, principal_id: PrincipalId) -> Member:
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         found = await members.get(tx, principal_id)
-    if found is None or caller.only_owner not in (None, principal_id):
+    if found is None or caller.visible_owner not in (None, principal_id):
         raise not_found("member")
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, NotFound
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.schedule import load_zone
@@ -137,7 +137,7 @@ async def archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> N
     await _shut(database, by, workspace_id)
     async with database.tx(Role.APP, workspace_id) as tx:
         await keys.revoke_of_workspace(tx, workspace_id)
-    await empty(database, workspace_id, by)
+    await empty(database, Scope(workspace_id, by))
 
 
 async def would_archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> Archiving:

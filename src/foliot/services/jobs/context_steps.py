@@ -10,8 +10,8 @@ from foliot.domain.dependencies import Dependencies
 from foliot.domain.freeze import Freeze, freeze_holding
 from foliot.domain.ids import CalendarId, JobId, RunId
 from foliot.domain.job import Job
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.run import Trigger, asked_at
-from foliot.domain.run_plan import DueJob
 from foliot.domain.schedule import Calendar
 from foliot.domain.settlement.attempt_end import JobState
 from foliot.storage.jobs import calendars, dependencies, freezes, job_types
@@ -72,7 +72,8 @@ class JobContext:
             skip_until=row.skip_until,
             freezes=self.freezes_of(row),
             gate=self.gates.get(row.job_id),
-            is_switched_off=self.is_off(row),
+            is_type_off=self.is_off(row),
+            rules=row.rules if row.is_fast_path else None,
         )
 
 

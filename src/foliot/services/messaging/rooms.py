@@ -77,14 +77,14 @@ class MessagePage:
 async def create(database: Database, caller: Caller, wanted: NewRoom, hook: Hook | None = None) -> Room:
     """A room that an agent makes is its own, and it may give it to nobody else, nor send it elsewhere."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
-        if caller.only_owner is not None:
-            _only(caller.only_owner, wanted.agents)
+        if caller.visible_owner is not None:
+            _only(caller.visible_owner, wanted.agents)
             if hook is not None:
                 raise Denied(
                     "An agent cannot have a room sent elsewhere.",
                     hint="An editor sets the webhook of a room.",
                 )
-            wanted = replace(wanted, agents=(caller.only_owner,))
+            wanted = replace(wanted, agents=(caller.visible_owner,))
         else:
             await _check_agents(tx, wanted.agents)
         room_id = await rooms.insert(tx, wanted)
@@ -106,7 +106,7 @@ async def listed(
 ) -> list[Room]:
     """Newest first; to an agent, those that it was given."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
-        return await rooms.page(tx, before, limit, caller.only_owner, key)
+        return await rooms.page(tx, before, limit, caller.visible_owner, key)
 
 
 async def get(database: Database, caller: Caller, room_id: RoomId) -> Room:
@@ -190,7 +190,7 @@ async def _change_webhook(tx: Tx, caller: Caller, before: Room, wanted: Changes)
 
 
 async def _found(tx: Tx, caller: Caller, room_id: RoomId) -> Room:
-    room = await rooms.get(tx, room_id, caller.only_owner)
+    room = await rooms.get(tx, room_id, caller.visible_owner)
     if room is None:
         raise not_found("room")
     return room

@@ -127,7 +127,7 @@ async def recorded(tx: Tx, asked: Iterable[tuple[TimerRow, PlannedTime]]) -> fro
     """The jobs whose planned time has its record already."""
     asked = list(asked)
     rows = await tx.fetch(
-        sql.timers.recorded_already,
+        sql.fires.recorded_already,
         {
             "job_ids": [row.job_id for row, _ in asked],
             "planned_keys": [planned.local for _, planned in asked],

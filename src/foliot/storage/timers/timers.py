@@ -171,6 +171,7 @@ class TimerRow(NamedTuple):
     number: int
     failures_in_a_row: int = 0
     has_dependents: bool = False
+    is_fast_path: bool = False  # known of due timers alone
 
     @property
     def load(self) -> JobLoad:

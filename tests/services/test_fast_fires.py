@@ -1,4 +1,4 @@
-"""Timers that are free and plan one run are fired by a statement of their own: it leaves behind what the whole way does."""
+"""The fast path of firing writes what the general path writes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 from foliot.domain.ids import JobId
 from foliot.domain.policy import Limits, Overlap, OverlapRule
 from foliot.domain.schedule import ZONE_DATA_VERSION, Cron, Interval, Once, Schedule
+from foliot.services.scheduling.fast_path import split_due
 from foliot.services.scheduling.tick import _tick, tick
-from foliot.storage.timers import due
+from foliot.storage.timers import fires
 from foliot.storage.timers.fires import AlreadyRecordedError
 from foliot.storage.tx import Role
 from tests.services.shop import MINUTE, Shop
@@ -38,7 +39,7 @@ def everything(shop: Shop, job_id: JobId) -> list[list[Any]]:
         {"queue": "slow", "priority": 9, "concurrency_key": "printer"},
     ],
 )
-async def test_a_plain_fire_leaves_what_the_whole_way_leaves(
+async def test_the_fast_path_writes_what_the_general_path_writes(
     shop: Shop, schedule: Schedule, spec: dict[str, Any]
 ) -> None:
     jobs = [await shop.job(schedule, **spec) for _ in range(2)]
@@ -53,26 +54,26 @@ async def test_a_plain_fire_leaves_what_the_whole_way_leaves(
     shop.balance()
 
 
-async def test_what_is_not_plain_is_planned_by_itself(shop: Shop) -> None:
+async def test_a_timer_off_the_fast_path_is_planned_by_itself(shop: Shop) -> None:
     hourly = await shop.job(Interval(60 * MINUTE))
     bounded = await shop.job(Interval(60 * MINUTE), max_runs=5)
     once = await shop.job(Once(shop.clock.now() + 60 * MINUTE))
     shop.clock.advance(60 * MINUTE)
     async with shop.database.tx(Role.ENGINE) as tx:
-        taken = await due.take_due(tx, 10, ZONE_DATA_VERSION)
-        plain, others = due.split(taken, tx.now)
-        assert [UUID(bytes=each.job_id) for each in plain] == [hourly]
-        assert {each.job_id for each in others} == {bounded, once}
-        _, late = due.split(taken, tx.now + 2 * MINUTE)
+        taken = await fires.take_due(tx, 10, ZONE_DATA_VERSION)
+        fast, others = split_due(taken, tx.now)
+        assert [UUID(bytes=each.job_id) for each in fast] == [hourly]
+        assert set(fires.job_ids_of(others)) == {bounded, once}
+        _, late = split_due(taken, tx.now + 2 * MINUTE)
         assert len(late) == 3, "what is late leaves a gap or is caught up"
     assert (await tick(shop.database)).recorded == 3
     shop.clock.advance(60 * MINUTE)
     async with shop.database.tx(Role.ENGINE) as tx:
-        plain, _ = due.split(await due.take_due(tx, 10, ZONE_DATA_VERSION), tx.now)
-        assert plain == [], "the run before is still live"
+        fast, _ = split_due(await fires.take_due(tx, 10, ZONE_DATA_VERSION), tx.now)
+        assert fast == [], "the run before is still live"
 
 
-async def test_a_plain_fire_of_a_recorded_time_records_nothing(shop: Shop) -> None:
+async def test_a_fast_fire_of_a_recorded_time_records_nothing(shop: Shop) -> None:
     await shop.job(Interval(60 * MINUTE))
     shop.clock.advance(60 * MINUTE)
     [before] = shop.sql("SELECT cursor_at, due_at FROM foliot.timers")

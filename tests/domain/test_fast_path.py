@@ -1,4 +1,4 @@
-"""The short way of planning says what the long way says, or nothing."""
+"""A shared plan equals the plan of a walk."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from foliot.domain.ids import WorkspaceId
 from foliot.domain.planning.fast_path import find_shared_plan
 from foliot.domain.planning.plan import plan
 from foliot.domain.policy import Limits, Misfire, MisfireRule, Overlap, OverlapRule
+from foliot.domain.run_plan import Plan
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Manual, Once, Schedule
 from tests.domain.given import DAY, HOUR, MINUTE, at, due, every, ident, job_id
 
@@ -50,28 +51,29 @@ moments = st.one_of(
 )
 
 
+def shared_plan(rules: Rules, cursor: datetime, now: datetime) -> Plan | None:
+    asked = due(rules.job(job_id(1), WorkspaceId(ident(9)), 1), cursor, rules=rules)
+    return find_shared_plan(asked, now)
+
+
 @given(specs, moments, st.lists(moments, min_size=1, max_size=8))
-def test_what_is_ordinary_is_planned_as_if_it_were_not(
-    spec: Spec, cursor: datetime, nows: list[datetime]
-) -> None:
+def test_a_shared_plan_equals_the_plan_of_a_walk(spec: Spec, cursor: datetime, nows: list[datetime]) -> None:
     rules = Rules(spec)
     asked = due(rules.job(job_id(1), WorkspaceId(ident(9)), 1), cursor)
     for now in nows:
         is_due = asked.timer.due_at is not None and asked.timer.due_at <= now
-        if is_due and (short := find_shared_plan(rules, cursor, now)):
-            assert short == plan(asked, now)
+        if is_due and (shared := shared_plan(rules, cursor, now)):
+            assert shared == plan(asked, now)
 
 
 @pytest.mark.parametrize("schedule", [Cron("0 8 * * *"), every(3600)])
-def test_a_time_that_is_due_alone_and_in_time_is_ordinary(schedule: Schedule) -> None:
+def test_a_time_that_is_due_alone_and_not_late_takes_the_fast_path(schedule: Schedule) -> None:
     rules = Rules(Spec(schedule, "http"))
-    assert find_shared_plan(rules, at("07:30"), at("08:00:30")) is not None
-    assert find_shared_plan(rules, at("07:30"), at("07:59:59")) is None
-    assert find_shared_plan(rules, at("07:30"), at("08:01:01")) is None, "late"
+    assert shared_plan(rules, at("07:30"), at("08:00:30")) is not None
+    assert shared_plan(rules, at("07:30"), at("07:59:59")) is None
+    assert shared_plan(rules, at("07:30"), at("08:01:01")) is None, "late"
 
 
 def test_jobs_with_the_same_rules_and_cursor_share_one_plan() -> None:
     rules = Rules(Spec(Interval(HOUR, at("00:00")), "http"))
-    assert find_shared_plan(rules, at("07:00"), at("08:00")) is find_shared_plan(
-        rules, at("07:00"), at("08:00:01")
-    )
+    assert shared_plan(rules, at("07:00"), at("08:00")) is shared_plan(rules, at("07:00"), at("08:00:01"))

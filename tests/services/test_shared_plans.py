@@ -1,4 +1,4 @@
-"""What plain fires share is what each of them would work out by itself."""
+"""The packed plan that jobs share equals the plan that each would make by itself."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from foliot.domain.definition import Spec
 from foliot.domain.policy import Misfire
 from foliot.domain.schedule import Interval, IntervalMode, Schedule
+from foliot.services.scheduling.fast_path import find_packed_plan, make_packed_plan
 from foliot.storage.arrays import raw_instant
 from foliot.storage.jobs.definitions import spec_text
-from foliot.storage.timers.shared_fires import shared_by, worked_out
 from tests.domain.given import HOUR, MINUTE, at
 
 START = at("2027-03-13 00:00")
@@ -40,4 +40,4 @@ def test_intervals_of_one_rhythm_write_what_each_would_alone(
         schedule: Schedule = Interval(every, anchor, mode, spread=spread)  # type: ignore[arg-type]
         spec = spec_text(Spec(schedule, "http", end_at=end_at, misfire=Misfire(grace=grace)))  # type: ignore[arg-type]
         cursor = raw_instant(moment if beats is None else anchor + beats * every)  # type: ignore[arg-type,operator]
-        assert shared_by(spec, cursor) == worked_out(spec, cursor)
+        assert find_packed_plan(spec, cursor) == make_packed_plan(spec, cursor)
