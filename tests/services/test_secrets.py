@@ -255,7 +255,8 @@ async def test_a_secret_in_use_is_deleted_only_by_force_and_its_users_are_named(
     secret_id = await kept(database, vault, workspace, "crm")
     made = (await jobs.create(database, Scope(workspace, TEST), naming("crm", name="nightly"))).id
     assert (await secrets.get(database, Scope(workspace), secret_id)).users == 1
-    assert await secrets.users(database, Scope(workspace), secret_id) == [(made, "nightly")]
+    users = await secrets.users(database, Scope(workspace), secret_id)
+    assert users.items == ((made, "nightly"),)
     with pytest.raises(Conflict, match='used by "nightly"'):
         await secrets.delete(database, Scope(workspace, TEST), secret_id)
     await secrets.delete(database, Scope(workspace, TEST), secret_id, force=True)
@@ -297,9 +298,9 @@ async def test_an_agent_uses_what_it_was_given_and_finds_nothing_else(
             await jobs.create(database, by, naming(name))
         assert refused.value.hint is not None
         assert "prod-db" not in refused.value.hint
-    assert [each.name for each in await secrets.page(database, Scope(workspace, visible_owner=agent))] == [
-        "crm"
-    ]
+    assert [
+        each.name for each in (await secrets.page(database, Scope(workspace, visible_owner=agent))).items
+    ] == ["crm"]
     with pytest.raises(NotFound):
         await secrets.get(database, Scope(workspace, visible_owner=stranger), secret_id)
     await secrets.give(database, Scope(workspace, TEST), secret_id, [stranger])
