@@ -24,7 +24,7 @@ SELECT id, name, queues, host_id FROM workers
 
 -- name: beat
 -- A worker that was already given up for lost must not come back to life under its old id: its runs have gone to others.
-UPDATE workers SET alive_until = %(alive_until)s, is_draining = %(is_draining)s, running_count = %(in_hand)s, heartbeat_at = %(now)s
+UPDATE workers SET alive_until = %(alive_until)s, is_draining = %(is_draining)s, running_count = %(running_count)s, heartbeat_at = %(now)s
  WHERE id = %(id)s AND alive_until >= %(now)s;
 
 -- name: leave
