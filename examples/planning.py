@@ -12,9 +12,10 @@ from foliot.domain.explain.records import quote
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Job, Timer
 from foliot.domain.lifecycle import JobStatus
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.plan import plan
-from foliot.domain.planning.records import DueJob, EndWait, Gap, NewRun, Record, Skip
 from foliot.domain.policy import Misfire, MisfireRule
+from foliot.domain.run_plan import EndGateWait, NewRun, PlanRecord, SkippedRange, SkippedTime
 from foliot.domain.schedule import Cron, Timetable, planned_after
 
 STOPPED = datetime(2027, 1, 4, 22, 5, tzinfo=UTC)
@@ -37,17 +38,17 @@ def main() -> None:
             print(f"  next: {quote(job, made.timer.due_at)}\n")
 
 
-def in_words(job: Job, record: Record) -> str:
+def in_words(job: Job, record: PlanRecord) -> str:
     match record:
         case NewRun():
             state = "ready" if record.waits_for is None else f"waits for its {record.waits_for.value}"
             return f"run for {quote(job, record.planned.planned_for)}, {state}"
-        case Skip():
+        case SkippedTime():
             return f"skipped {quote(job, record.planned.planned_for)} ({record.reason.value})"
-        case Gap():
+        case SkippedRange():
             first, last = (quote(job, end.planned_for) for end in (record.first, record.last))
             return f"one record for {record.count} times from {first} to {last} ({record.reason.value})"
-        case EndWait():
+        case EndGateWait():
             return f"the waiting run ends skipped ({record.reason.value})"
 
 

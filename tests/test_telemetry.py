@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from foliot.telemetry import HIDDEN, Hide, configure, hidden
+from foliot.telemetry import HIDDEN, SecretFilter, configure, hide_secrets
 
 log = logging.getLogger("foliot.tests")
 
@@ -122,9 +122,9 @@ def test_libraries_go_through_the_same_pipe_under_their_own_name() -> None:
 
 
 def test_what_a_run_uses_is_hidden_as_long_as_some_run_uses_it() -> None:
-    hide = Hide(())
-    with hidden(["s3cret"]):
-        with hidden(["s3cret", "s3cret-and-more"]):
+    hide = SecretFilter(())
+    with hide_secrets(["s3cret"]):
+        with hide_secrets(["s3cret", "s3cret-and-more"]):
             assert hide.text("s3cret-and-more, s3cret") == f"{HIDDEN}, {HIDDEN}"
         assert hide.text("a s3cret") == f"a {HIDDEN}"
     assert hide.text("a s3cret") == "a s3cret"

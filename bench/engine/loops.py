@@ -13,14 +13,14 @@ from typing import Any
 from bench.engine.clock import ShiftedClock
 from bench.engine.population import TYPE
 from bench.engine.processes import Signal
-from foliot.engine.hints import Listening
+from foliot.engine.hints import HintListener
 from foliot.engine.loop import Loop
 from foliot.engine.scheduler import Scheduler
 from foliot.handlers.python import PythonHandler
-from foliot.handlers.registry import Assignment, Done, succeeded
+from foliot.handlers.registry import Assignment, HandlerResult, succeeded
 from foliot.services.hints import Announcer, Hint
 from foliot.storage.tx import Database, PoolSize
-from foliot.wiring.garbage_collector import collect_seldom
+from foliot.wiring.process import tune_garbage_collector
 from foliot.worker.link import LocalLink
 from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
@@ -56,7 +56,7 @@ class Noop:
         self._clock = clock
         self.entered: list[tuple[datetime, datetime]] = []  # with the planned time
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         self.entered.append((assignment.ctx.planned_for, self._clock.now()))
         return succeeded()
 
@@ -72,7 +72,7 @@ class Calls(PythonHandler):
         self._call = {"call": call}
         self.entered = None
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         return await super().run(replace(assignment, config=self._call))
 
 
@@ -85,7 +85,7 @@ def working(
     signal: Signal, url: str, plan: Plan, call: str | None = None, permits: int = PERMITS
 ) -> tuple[int, float, float, Any]:
     """Answers with the runs settled and, beside that, the planned times and entries of each; not where it calls a function."""
-    collect_seldom()  # as the worker of `foliot serve` does
+    tune_garbage_collector()  # as the worker of `foliot serve` does
     handler = Noop(plan.clock) if call is None else Calls(call)
     return asyncio.run(_working(signal, url, plan, handler, permits))
 
@@ -94,7 +94,7 @@ async def _scheduling(signal: Signal, url: str, plan: Plan) -> tuple[int, float,
     async with Database(url, clock=plan.clock) as database:
         announcer = Announcer(database)
         ticks = Loop("scheduler", Scheduler(database, announcer.announce).step)
-        listening = Listening(database, url, {Hint.TIMERS: ticks.wake})
+        listening = HintListener(database, url, {Hint.TIMERS: ticks.wake})
         async with _running(ticks, Loop("hints", listening.step, within=None)):
             began = signal.wait()
             await asyncio.to_thread(signal.await_end, plan.seconds)
@@ -111,7 +111,7 @@ async def _working(
         reporter = Reporter(link)
         worker = Worker(link, {TYPE: handler}, reporter, permits)
         claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)
-        listening = Listening(database, url, {Hint.READY: claims.wake})
+        listening = HintListener(database, url, {Hint.READY: claims.wake})
         worker.wake, reporter.wake = claims.wake, reports.wake
         reporter.when_accepted = claims.wake
         began = signal.wait()

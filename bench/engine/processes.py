@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from foliot.wiring.garbage_collector import collect_seldom
+from foliot.wiring.process import tune_garbage_collector
 
 TICKS = os.sysconf("SC_CLK_TCK")
 _spawn = multiprocessing.get_context("spawn")  # a fresh interpreter each, as in life
@@ -149,7 +149,7 @@ def _stat(pid: int) -> list[str]:
 
 
 def _one(work: Work, args: tuple[Any, ...], signal: Signal, answer: Connection) -> None:
-    collect_seldom()  # as every process of the product does
+    tune_garbage_collector()  # as every process of the product does
     before = [0.0]
 
     class Timed(Signal):

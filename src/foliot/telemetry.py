@@ -29,7 +29,7 @@ def configure(
     on_terminal = stream.isatty()
     human = style == "human" or (style == "auto" and on_terminal)
     coloured = human and on_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
-    hide = Hide(secrets)
+    hide = SecretFilter(secrets)
     handler = logging.StreamHandler(stream)
     handler.setFormatter(HumanLines(hide, coloured=coloured) if human else JsonLines(hide))
     root = logging.getLogger()
@@ -46,7 +46,7 @@ _live: Counter[str] = Counter()
 
 
 @contextmanager
-def hidden(texts: Iterable[str]) -> Iterator[None]:
+def hide_secrets(texts: Iterable[str]) -> Iterator[None]:
     """For as long as this block lasts, hide these too: secrets that a run is just using."""
     kept = tuple(texts)
     _live.update(kept)
@@ -59,7 +59,7 @@ def hidden(texts: Iterable[str]) -> Iterator[None]:
                 del _live[each]
 
 
-class Hide:
+class SecretFilter:
     """Takes secrets out of what is about to be printed, wherever they turn up."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
@@ -88,7 +88,7 @@ class Hide:
 class JsonLines(logging.Formatter):
     """One object per line: ts, level, event, then the fields. ASCII, so nothing in a value can end the line."""
 
-    def __init__(self, hide: Hide) -> None:
+    def __init__(self, hide: SecretFilter) -> None:
         super().__init__()
         self._hide = hide
 
@@ -104,7 +104,7 @@ class JsonLines(logging.Formatter):
 class HumanLines(logging.Formatter):
     """Time, level, event, then name=value; a traceback follows on lines of its own."""
 
-    def __init__(self, hide: Hide, *, coloured: bool) -> None:
+    def __init__(self, hide: SecretFilter, *, coloured: bool) -> None:
         super().__init__()
         self._hide = hide
         self._coloured = coloured
@@ -134,7 +134,7 @@ _PASSWORD_IN_WORDS = re.compile(r"(\b(?:ssl)?password\s*=\s*)('(?:\\.|[^'\\])*'|
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 
-def _said(record: logging.LogRecord, hide: Hide) -> tuple[str, dict[str, object]]:
+def _said(record: logging.LogRecord, hide: SecretFilter) -> tuple[str, dict[str, object]]:
     """The event's name and its fields. A library speaks in sentences: its name is the event, the sentence a field."""
     fields: dict[str, Any] = {key: value for key, value in vars(record).items() if key not in _OWN}
     event = record.getMessage()

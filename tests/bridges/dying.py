@@ -9,22 +9,22 @@ import sys
 from datetime import timedelta
 from typing import Any
 
-from foliot.handlers.bridge.redis_notes import Notes
-from foliot.handlers.dependencies import Engines
+from foliot.handlers.bridge.redis_notes import HandoverNotes
+from foliot.handlers.dependencies import QueueEngineUrls
 from foliot.storage.tx import Database
 from tests.bridges.engines import celery_broker
 from tests.bridges.station import station
 
 
-async def die(self: Notes, handovers: Any) -> None:
+async def die(self: HandoverNotes, handovers: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 async def main(database_url: str, broker: str, kind: str) -> None:
-    Notes.confirm = die  # type: ignore[method-assign]
+    HandoverNotes.confirm = die  # type: ignore[method-assign]
     async with (
         Database(database_url) as database,
-        station(database, kind, Engines(broker, celery_broker(broker), broker), timedelta(seconds=1)),
+        station(database, kind, QueueEngineUrls(broker, celery_broker(broker), broker), timedelta(seconds=1)),
     ):
         await asyncio.Event().wait()
 

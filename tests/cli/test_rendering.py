@@ -10,16 +10,16 @@ from uuid import UUID
 import pytest
 from rich.text import Text
 
-from foliot.cli.choices import JobStatus as JobStatusWord
-from foliot.cli.choices import Misfire, OnLost, Overlap
-from foliot.cli.choices import RunStatus as RunStatusWord
+from foliot.cli.choices import JobStatusChoice as JobStatusWord
+from foliot.cli.choices import MisfireChoice, OnLostChoice, OverlapChoice
+from foliot.cli.choices import RunStatusChoice as RunStatusWord
 from foliot.cli.event_rendering import event_line
 from foliot.cli.jobs.change_rendering import change_list
 from foliot.cli.jobs.rendering import created, job_list, next_times
-from foliot.cli.output import counted
+from foliot.cli.output import pluralize
 from foliot.cli.run_rendering import run_list
 from foliot.cli.tables import cell, columns, drawn
-from foliot.cli.times import about, lasting, read_moment, wall
+from foliot.cli.times import format_duration, local_time, parse_time, relative_short
 from foliot.domain.errors import Invalid
 from foliot.sdk.sync.plan import Change
 from foliot.wire.events import EventOut
@@ -181,7 +181,7 @@ def test_an_event_is_one_line() -> None:
 
 
 def test_numbers_have_separators_and_one_is_not_several() -> None:
-    assert [counted(each, "run") for each in (0, 1, 43_200)] == ["0 runs", "1 run", "43,200 runs"]
+    assert [pluralize(each, "run") for each in (0, 1, 43_200)] == ["0 runs", "1 run", "43,200 runs"]
 
 
 def test_a_change_shows_old_and_new_and_not_what_follows_from_it() -> None:
@@ -214,28 +214,28 @@ def test_a_list_without_rows_and_columns_that_fit_stay_whole() -> None:
     ],
 )
 def test_times_in_flags_are_read_as_people_write_them(text: str, past: bool, wanted: str) -> None:
-    found = read_moment(text, NOW, "Europe/Paris", flag="--at", past=past)
+    found = parse_time(text, NOW, "Europe/Paris", flag="--at", past=past)
     assert found.replace(tzinfo=None).isoformat() == wanted
 
 
 @pytest.mark.parametrize("text", ["every day at 9am", "soon", "25:00", ""])
 def test_what_names_no_single_time_is_refused_with_examples(text: str) -> None:
     with pytest.raises(Invalid) as caught:
-        read_moment(text, NOW, "Europe/Paris", flag="--until")
+        parse_time(text, NOW, "Europe/Paris", flag="--until")
     assert caught.value.message.startswith("--until does not name a time.")
     assert "tomorrow at 9am" in (caught.value.hint or "")
 
 
 def test_distances_are_short_in_lists_and_have_two_units_elsewhere() -> None:
-    assert about(NOW - timedelta(seconds=12), NOW) == "12 s ago"
-    assert about(NOW + timedelta(hours=3, minutes=59), NOW) == "in 3 h"
-    assert lasting(timedelta(hours=4, minutes=12, seconds=9)) == "4 h 12 m"
-    assert wall(NOW, "Europe/Paris") == "Sat 13 Mar 2027 13:00 CET"
+    assert relative_short(NOW - timedelta(seconds=12), NOW) == "12 s ago"
+    assert relative_short(NOW + timedelta(hours=3, minutes=59), NOW) == "in 3 h"
+    assert format_duration(timedelta(hours=4, minutes=12, seconds=9)) == "4 h 12 m"
+    assert local_time(NOW, "Europe/Paris") == "Sat 13 Mar 2027 13:00 CET"
 
 
 def test_the_words_of_flags_are_those_of_the_wire() -> None:
     assert [each.value for each in JobStatusWord] == list(typing.get_args(JobStatus))
     assert [each.value for each in RunStatusWord] == list(typing.get_args(RunStatus))
     fields = JobFields.model_fields
-    for name, words in (("overlap", Overlap), ("misfire", Misfire), ("on_lost", OnLost)):
+    for name, words in (("overlap", OverlapChoice), ("misfire", MisfireChoice), ("on_lost", OnLostChoice)):
         assert [each.value for each in words] == list(typing.get_args(fields[name].annotation))

@@ -109,11 +109,3 @@ def test_no_file_points_at_one_machine_or_index() -> None:
 def test_the_lock_names_versions_and_hashes_but_no_address() -> None:
     assert "://" not in (ROOT / "requirements.lock").read_text()
     assert "--hash=sha256:" in (ROOT / "requirements.lock").read_text()
-
-
-def test_decision_pages_have_a_number_and_a_title() -> None:
-    pages = sorted(path.name for path in (ROOT / "docs" / "decisions").glob("*.md"))
-    assert pages
-    assert [name for name in pages if not re.fullmatch(r"\d{3}-[a-z0-9-]+\.md", name)] == []
-    numbers = [name[:3] for name in pages]
-    assert len(set(numbers)) == len(numbers)

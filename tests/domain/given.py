@@ -7,9 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from foliot.domain.ids import JobId, RunId, WorkspaceId
-from foliot.domain.job import Job, Timer
+from foliot.domain.job import Job, JobLoad, Timer
 from foliot.domain.lifecycle import JobStatus
-from foliot.domain.planning.records import DueJob, EndWait, Gap, NewRun, Plan, Skip
+from foliot.domain.planning.due_job import DueJob
+from foliot.domain.run_plan import EndGateWait, NewRun, Plan, SkippedRange, SkippedTime
 from foliot.domain.schedule import Cron, Interval, Schedule, Timetable, planned_after
 
 MINUTE = timedelta(minutes=1)
@@ -52,6 +53,8 @@ def due(job: Job, cursor: datetime, **rest: Any) -> DueJob:
         first = planned_after(job.timetable, cursor)
         due_at = None if first is None else first.due_at
         rest["timer"] = Timer(cursor, due_at, due_at)
+    load = JobLoad(rest.pop("live", 0), rest.pop("waiting", 0))
+    rest.setdefault("load", load)
     return DueJob(job, rest.pop("status", JobStatus.ACTIVE), **rest)
 
 
@@ -60,7 +63,7 @@ def told(plan: Plan) -> list[str]:
     return [_told(record) for record in plan.records]
 
 
-def _told(record: NewRun | Skip | Gap | EndWait) -> str:
+def _told(record: NewRun | SkippedTime | SkippedRange | EndGateWait) -> str:
     match record:
         case NewRun():
             words = ["run", f"{record.planned.planned_for:%H:%M:%S}".removesuffix(":00")]
@@ -71,14 +74,14 @@ def _told(record: NewRun | Skip | Gap | EndWait) -> str:
             if record.cancels_live:
                 words.append("cancels")
             return " ".join(words)
-        case Skip():
+        case SkippedTime():
             return (
                 f"skip {f'{record.planned.planned_for:%H:%M:%S}'.removesuffix(':00')} {record.reason.value}"
             )
-        case Gap():
+        case SkippedRange():
             first, last = (
                 f"{end.planned_for:%H:%M:%S}".removesuffix(":00") for end in (record.first, record.last)
             )
             return f"gap {first}..{last} {record.count} {record.reason.value}"
-        case EndWait():
+        case EndGateWait():
             return f"end wait {record.reason.value}"

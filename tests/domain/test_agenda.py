@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from foliot.domain.agenda import Agenda, Ahead, Fate, agenda
-from foliot.domain.freeze import After, Freeze
+from foliot.domain.freeze import Freeze, FreezePolicy
 from foliot.domain.ids import FreezeId
 from foliot.domain.schedule import (
     Absolute,
@@ -81,10 +81,10 @@ def test_a_freeze_skips_or_holds_and_breaks_the_line() -> None:
     freeze = Freeze(FreezeId(ident(9)), at("02:00"), at("04:00"), reason="year end")
     job = ahead(Cron("* * * * *"), freezes=(freeze,))
     assert told(a_day(job)) == ["00:00-01:59 x120", "02:00-03:59 x120 skipped frozen", "04:00-23:59 x1200"]
-    held = ahead(Cron("0 3,5 * * *"), freezes=(replace(freeze, after=After.LATEST),))
+    held = ahead(Cron("0 3,5 * * *"), freezes=(replace(freeze, after=FreezePolicy.LATEST),))
     found = a_day(held)
     assert told(found) == ["03:00 held", "05:00"]
-    assert found.entries[0].line.freeze == replace(freeze, after=After.LATEST)
+    assert found.entries[0].line.freeze == replace(freeze, after=FreezePolicy.LATEST)
 
 
 def test_windows_and_calendars_put_off_or_skip() -> None:

@@ -11,23 +11,23 @@ from hypothesis import strategies as st
 
 from foliot.domain.dependencies import (
     NO_FRESH_DATA,
-    AwaitUpstream,
-    Closed,
-    Consumed,
+    ConsumedRun,
     Dependencies,
     Edge,
+    EdgeCondition,
     EdgeFacts,
-    Ended,
-    Mode,
-    On,
-    Open,
-    When,
+    EdgeMode,
+    GateClosed,
+    GateOpen,
+    GateWaits,
+    JoinRule,
+    UpstreamEnd,
     check_edges,
     consume,
     find_cycle,
+    find_triggered_run,
     judge_gate,
-    kinds_matched,
-    triggered,
+    satisfied_conditions,
 )
 from foliot.domain.errors import Invalid
 from foliot.domain.lifecycle import RunStatus
@@ -43,101 +43,104 @@ def trigger(
 ) -> EdgeFacts:
     return EdgeFacts(
         Edge(job_id(upstream), delay=delay * MINUTE),
-        None if ended is None else Ended(run_id(ended), NOW),
+        None if ended is None else UpstreamEnd(run_id(ended), NOW),
         None if consumed is None else run_id(consumed),
     )
 
 
 def gate(
-    latest: Ended | None = None, *, max_age: int | None = None, live: bool = False, has_run: bool = True
+    latest: UpstreamEnd | None = None, *, max_age: int | None = None, live: bool = False, has_run: bool = True
 ) -> EdgeFacts:
-    edge = Edge(A, mode=Mode.GATE, max_age=None if max_age is None else max_age * MINUTE)
+    edge = Edge(A, mode=EdgeMode.GATE, max_age=None if max_age is None else max_age * MINUTE)
     return EdgeFacts(edge, latest, None, live, has_run)
 
 
 @pytest.mark.parametrize(
     ("status", "kinds"),
     [
-        (RunStatus.SUCCEEDED, (On.SUCCESS, On.ANY)),
-        (RunStatus.FAILED, (On.FAILURE, On.ANY)),
-        (RunStatus.TIMED_OUT, (On.FAILURE, On.ANY)),
-        (RunStatus.INTERRUPTED, (On.FAILURE, On.ANY)),
-        (RunStatus.CANCELLED, (On.ANY,)),
+        (RunStatus.SUCCEEDED, (EdgeCondition.SUCCESS, EdgeCondition.ANY)),
+        (RunStatus.FAILED, (EdgeCondition.FAILURE, EdgeCondition.ANY)),
+        (RunStatus.TIMED_OUT, (EdgeCondition.FAILURE, EdgeCondition.ANY)),
+        (RunStatus.INTERRUPTED, (EdgeCondition.FAILURE, EdgeCondition.ANY)),
+        (RunStatus.CANCELLED, (EdgeCondition.ANY,)),
         (RunStatus.SKIPPED, ()),
         (RunStatus.RUNNING, ()),
     ],
 )
 def test_an_end_satisfies_the_edges_that_ask_for_it_and_a_skip_none(
-    status: RunStatus, kinds: tuple[On, ...]
+    status: RunStatus, kinds: tuple[EdgeCondition, ...]
 ) -> None:
-    assert kinds_matched(status) == kinds
+    assert satisfied_conditions(status) == kinds
 
 
 def test_one_upstream_triggers_its_dependent_after_the_delay_and_once() -> None:
     dependencies = Dependencies((trigger(1, ended=11, delay=30),))
-    fired = triggered(dependencies, Ended(run_id(11), NOW))
+    fired = find_triggered_run(dependencies, UpstreamEnd(run_id(11), NOW))
     assert fired is not None
     assert (fired.upstream_run_id, fired.not_before) == (run_id(11), NOW + 30 * MINUTE)
-    assert triggered(consume(dependencies, fired.consumes), Ended(run_id(11), NOW)) is None
+    assert find_triggered_run(consume(dependencies, fired.consumes), UpstreamEnd(run_id(11), NOW)) is None
 
 
 def test_a_join_fires_with_the_upstream_run_that_completes_it() -> None:
     waiting = Dependencies((trigger(1, ended=11), trigger(2)))
-    assert triggered(waiting, Ended(run_id(11), NOW)) is None
+    assert find_triggered_run(waiting, UpstreamEnd(run_id(11), NOW)) is None
     complete = Dependencies((trigger(1, ended=11), trigger(2, ended=22)))
-    fired = triggered(complete, Ended(run_id(22), NOW))
+    fired = find_triggered_run(complete, UpstreamEnd(run_id(22), NOW))
     assert fired is not None
     assert fired.upstream_run_id == run_id(22)
-    assert fired.consumes == (Consumed(A, run_id(11)), Consumed(B, run_id(22)))
+    assert fired.consumes == (ConsumedRun(A, run_id(11)), ConsumedRun(B, run_id(22)))
 
 
 def test_after_a_join_fired_every_upstream_must_end_anew() -> None:
     used = Dependencies((trigger(1, ended=11, consumed=11), trigger(2, ended=23, consumed=22)))
-    assert triggered(used, Ended(run_id(23), NOW)) is None
+    assert find_triggered_run(used, UpstreamEnd(run_id(23), NOW)) is None
     anew = replace(used, edges=(trigger(1, ended=12, consumed=11), used.edges[1]))
-    assert triggered(anew, Ended(run_id(12), NOW)) is not None
+    assert find_triggered_run(anew, UpstreamEnd(run_id(12), NOW)) is not None
 
 
 def test_where_any_is_enough_each_upstream_fires_alone() -> None:
-    either = Dependencies((trigger(1, ended=11, consumed=11), trigger(2, ended=22)), When.ANY)
-    fired = triggered(either, Ended(run_id(22), NOW))
+    either = Dependencies((trigger(1, ended=11, consumed=11), trigger(2, ended=22)), JoinRule.ANY)
+    fired = find_triggered_run(either, UpstreamEnd(run_id(22), NOW))
     assert fired is not None
-    assert fired.consumes == (Consumed(B, run_id(22)),)
+    assert fired.consumes == (ConsumedRun(B, run_id(22)),)
 
 
 def test_an_end_that_no_edge_asks_for_triggers_nothing() -> None:
-    assert triggered(Dependencies((trigger(1),)), Ended(run_id(99), NOW)) is None
-    assert triggered(Dependencies((gate(Ended(run_id(5), NOW)),)), Ended(run_id(5), NOW)) is None
+    assert find_triggered_run(Dependencies((trigger(1),)), UpstreamEnd(run_id(99), NOW)) is None
+    assert (
+        find_triggered_run(Dependencies((gate(UpstreamEnd(run_id(5), NOW)),)), UpstreamEnd(run_id(5), NOW))
+        is None
+    )
 
 
-FRESH, OLD = Ended(run_id(5), NOW - MINUTE), Ended(run_id(4), NOW - HOUR)
+FRESH, OLD = UpstreamEnd(run_id(5), NOW - MINUTE), UpstreamEnd(run_id(4), NOW - HOUR)
 
 
 @pytest.mark.parametrize(
     ("when", "gates", "answer"),
     [
-        (When.ALL, [gate(FRESH)], "open"),
-        (When.ALL, [gate(OLD, max_age=30)], SkipReason.DEPENDENCY_FAILED),
-        (When.ALL, [gate(OLD, max_age=60)], "open"),
-        (When.ALL, [gate(live=True)], "wait"),
-        (When.ALL, [gate(FRESH), gate(live=True)], "wait"),
-        (When.ALL, [gate(FRESH), gate()], SkipReason.DEPENDENCY_FAILED),
-        (When.ALL, [gate(live=True), gate()], SkipReason.DEPENDENCY_FAILED),
-        (When.ALL, [gate(FRESH), gate(has_run=False)], SkipReason.DEPENDENCY_MISSING),
-        (When.ANY, [gate(FRESH), gate()], "open"),
-        (When.ANY, [gate(live=True), gate()], "wait"),
-        (When.ANY, [gate(has_run=False), gate()], SkipReason.DEPENDENCY_FAILED),
-        (When.ANY, [gate(has_run=False), gate(has_run=False)], SkipReason.DEPENDENCY_MISSING),
-        (When.ALL, [], "open"),
+        (JoinRule.ALL, [gate(FRESH)], "open"),
+        (JoinRule.ALL, [gate(OLD, max_age=30)], SkipReason.DEPENDENCY_FAILED),
+        (JoinRule.ALL, [gate(OLD, max_age=60)], "open"),
+        (JoinRule.ALL, [gate(live=True)], "wait"),
+        (JoinRule.ALL, [gate(FRESH), gate(live=True)], "wait"),
+        (JoinRule.ALL, [gate(FRESH), gate()], SkipReason.DEPENDENCY_FAILED),
+        (JoinRule.ALL, [gate(live=True), gate()], SkipReason.DEPENDENCY_FAILED),
+        (JoinRule.ALL, [gate(FRESH), gate(has_run=False)], SkipReason.DEPENDENCY_MISSING),
+        (JoinRule.ANY, [gate(FRESH), gate()], "open"),
+        (JoinRule.ANY, [gate(live=True), gate()], "wait"),
+        (JoinRule.ANY, [gate(has_run=False), gate()], SkipReason.DEPENDENCY_FAILED),
+        (JoinRule.ANY, [gate(has_run=False), gate(has_run=False)], SkipReason.DEPENDENCY_MISSING),
+        (JoinRule.ALL, [], "open"),
     ],
 )
-def test_a_gate_opens_waits_or_stays_shut(when: When, gates: list[EdgeFacts], answer: str) -> None:
+def test_a_gate_opens_waits_or_stays_shut(when: JoinRule, gates: list[EdgeFacts], answer: str) -> None:
     match judge_gate(Dependencies(tuple(gates), when), NOW):
-        case Open():
+        case GateOpen():
             assert answer == "open"
-        case AwaitUpstream():
+        case GateWaits():
             assert answer == "wait"
-        case Closed(reason=reason, note=note):
+        case GateClosed(reason=reason, note=note):
             assert reason == answer
             assert (note == NO_FRESH_DATA) == (reason is SkipReason.DEPENDENCY_FAILED)
 
@@ -148,8 +151,8 @@ def test_a_gate_opens_waits_or_stays_shut(when: When, gates: list[EdgeFacts], an
         (Manual(), [Edge(A)], "/depends_on/0/job"),
         (Manual(), [Edge(B), Edge(B)], "/depends_on/1/job"),
         (Cron("0 7 * * *"), [Edge(B)], "/depends_on/0/mode"),
-        (Manual(), [Edge(B, mode=Mode.GATE)], "/depends_on/0/mode"),
-        (Cron("0 7 * * *"), [Edge(B, mode=Mode.GATE, delay=MINUTE)], "/depends_on/0/delay"),
+        (Manual(), [Edge(B, mode=EdgeMode.GATE)], "/depends_on/0/mode"),
+        (Cron("0 7 * * *"), [Edge(B, mode=EdgeMode.GATE, delay=MINUTE)], "/depends_on/0/delay"),
         (Manual(), [Edge(B), Edge(C, max_age=MINUTE)], "/depends_on/1/max_age"),
         (Manual(), [Edge(B, delay=-MINUTE)], "/depends_on/0"),
     ],
@@ -161,8 +164,8 @@ def test_edges_that_mean_nothing_are_refused(schedule: Schedule, edges: list[Edg
 
 
 def test_edges_that_mean_something_pass() -> None:
-    check_edges(A, Manual(), [Edge(B, delay=30 * MINUTE), Edge(C, On.FAILURE)])
-    check_edges(A, Cron("0 7 * * *"), [Edge(B, mode=Mode.GATE, max_age=HOUR)])
+    check_edges(A, Manual(), [Edge(B, delay=30 * MINUTE), Edge(C, EdgeCondition.FAILURE)])
+    check_edges(A, Cron("0 7 * * *"), [Edge(B, mode=EdgeMode.GATE, max_age=HOUR)])
 
 
 def test_a_cycle_is_named_in_order() -> None:

@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 
 from foliot.domain.errors import Invalid
-from foliot.domain.freeze import After, Freeze, freeze_at, next_change
+from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at, next_change
 from foliot.domain.ids import FreezeId
 from tests.domain.given import at, ident
 
 
-def a_freeze(number: int, start: str, end: str | None, after: After = After.LATEST) -> Freeze:
+def a_freeze(number: int, start: str, end: str | None, after: FreezePolicy = FreezePolicy.LATEST) -> Freeze:
     return Freeze(FreezeId(ident(number)), at(start), None if end is None else at(end), after)
 
 
@@ -33,7 +33,7 @@ def test_of_overlapping_freezes_skip_decides_then_the_longest_hold() -> None:
         a_freeze(2, "08:00", "10:00"),
         a_freeze(3, "08:30", None),
     )
-    skip = a_freeze(4, "08:45", "08:50", After.SKIP)
+    skip = a_freeze(4, "08:45", "08:50", FreezePolicy.SKIP)
     chosen = [
         freeze_at((short, long, endless, skip), at(when)) for when in ("07:00", "08:10", "08:40", "08:46")
     ]

@@ -6,14 +6,14 @@ from datetime import time, timedelta
 
 import pytest
 
-from foliot.domain.dependencies import Dependencies, Edge, EdgeFacts, Ended, Mode, When
-from foliot.domain.freeze import After, Freeze
+from foliot.domain.dependencies import Dependencies, Edge, EdgeFacts, EdgeMode, JoinRule, UpstreamEnd
+from foliot.domain.freeze import Freeze, FreezePolicy
 from foliot.domain.ids import FreezeId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus, RunStatus
-from foliot.domain.planning.plan import ERROR_WAITS, plan, plan_error, plan_resume, plan_start
-from foliot.domain.planning.records import Gap, NewRun, Skip
+from foliot.domain.planning.plan import ERROR_RETRY_DELAYS, plan, plan_error, plan_resume, plan_start
 from foliot.domain.policy import Limits, Misfire, MisfireRule, Overlap, OverlapRule
+from foliot.domain.run_plan import NewRun, SkippedRange, SkippedTime
 from foliot.domain.schedule import (
     Calendar,
     CalendarKind,
@@ -146,7 +146,7 @@ def test_a_second_a_year_is_one_gap_record_without_a_count() -> None:
     job = a_job(every(1, anchor="2026-01-01 00:00"))
     made = plan(due(job, at("2026-01-05 00:00")), at("2027-01-05 00:00"))
     gap, *rest = made.records
-    assert isinstance(gap, Gap)
+    assert isinstance(gap, SkippedRange)
     assert gap.count is None
     assert gap.first.planned_for == at("2026-01-05 00:00:01")
     assert gap.last.planned_for == at("2027-01-05 00:00") - MINUTE - timedelta(seconds=2)
@@ -161,7 +161,7 @@ def test_a_gap_is_counted_exactly_to_ten_thousand(hours: int, count: int | None)
     start = at("2025-01-05 00:00")
     job = a_job(every(3600, anchor="2025-01-05 00:00"), misfire=Misfire(SKIP))
     made = plan(due(job, start), start + hours * HOUR + 30 * MINUTE)
-    assert [record.count for record in made.records if isinstance(record, Gap)] == [count]
+    assert [record.count for record in made.records if isinstance(record, SkippedRange)] == [count]
 
 
 def test_a_pass_is_bounded_and_the_next_goes_on_where_it_stopped() -> None:
@@ -345,7 +345,7 @@ def test_a_local_time_that_the_clocks_skip_is_recorded_once() -> None:
 
     job = a_job(Cron("30 2 * * *", "America/New_York", gap=ClockGap.SKIP))
     made = plan(due(job, at("2027-03-13 12:00")), at("2027-03-14 07:00"))
-    assert [record.reason for record in made.records if isinstance(record, Skip)] == ["dst_gap"]
+    assert [record.reason for record in made.records if isinstance(record, SkippedTime)] == ["dst_gap"]
 
 
 def test_skip_next_lasts_until_the_time_it_names_and_not_a_time_longer() -> None:
@@ -365,7 +365,9 @@ def test_skip_next_takes_the_first_time_that_would_run() -> None:
     assert (told(idle), idle.uses_skip_next) == (["skip 08:00 misfire"], False)
 
 
-def a_freeze(start: str, end: str | None, after: After = After.SKIP, per_minute: int = 60) -> Freeze:
+def a_freeze(
+    start: str, end: str | None, after: FreezePolicy = FreezePolicy.SKIP, per_minute: int = 60
+) -> Freeze:
     return Freeze(FreezeId(run_id(1)), at(start), None if end is None else at(end), after, per_minute)
 
 
@@ -376,7 +378,7 @@ def test_a_freeze_that_skips_records_each_time_at_its_time() -> None:
 
 
 def test_a_freeze_that_holds_records_nothing_until_it_is_over() -> None:
-    freeze = a_freeze("07:30", "12:05", After.LATEST)
+    freeze = a_freeze("07:30", "12:05", FreezePolicy.LATEST)
     job = due(a_job(), at("07:55"), freezes=(freeze,))
     held = plan(job, at("08:00"))
     assert (held.records, held.timer) == ((), Timer(at("07:55"), at("12:05"), at("12:05")))
@@ -385,12 +387,12 @@ def test_a_freeze_that_holds_records_nothing_until_it_is_over() -> None:
 
 
 def test_a_freeze_without_an_end_holds_until_it_is_lifted() -> None:
-    held = plan(due(a_job(), at("07:55"), freezes=(a_freeze("07:30", None, After.ALL),)), at("08:00"))
+    held = plan(due(a_job(), at("07:55"), freezes=(a_freeze("07:30", None, FreezePolicy.ALL),)), at("08:00"))
     assert held.timer.due_at is None
 
 
 def test_all_held_times_are_released_at_the_freezes_rate() -> None:
-    freeze = a_freeze("07:30", "08:25", After.ALL, per_minute=2)
+    freeze = a_freeze("07:30", "08:25", FreezePolicy.ALL, per_minute=2)
     held = Timer(at("07:55"), at("08:25"), at("08:25"))
     made = plan(due(a_job(), at("07:55"), timer=held, freezes=(freeze,)), at("08:25"))
     assert told(made) == ["run 08:00 late", "run 08:10 waits for turn late", "run 08:20 waits for turn late"]
@@ -398,7 +400,7 @@ def test_all_held_times_are_released_at_the_freezes_rate() -> None:
 
 
 def test_late_times_before_a_freeze_and_held_ones_in_it_are_kept_apart() -> None:
-    freeze = a_freeze("03:30", "05:30", After.LATEST)
+    freeze = a_freeze("03:30", "05:30", FreezePolicy.LATEST)
     job = a_job(Cron("0 * * * *"), overlap=Overlap(OverlapRule.CONCURRENT))
     made = plan(due(job, at("00:00"), freezes=(freeze,)), at("07:30"))
     assert told(made) == [
@@ -412,7 +414,7 @@ def test_a_time_due_just_before_a_freeze_waits_for_its_end() -> None:
 
 
 def test_where_freezes_overlap_skipping_wins() -> None:
-    freezes = (a_freeze("07:30", "12:00", After.LATEST), a_freeze("07:45", "09:00"))
+    freezes = (a_freeze("07:30", "12:00", FreezePolicy.LATEST), a_freeze("07:45", "09:00"))
     assert told(plan(due(a_job(), at("07:55"), freezes=freezes), at("08:00"))) == ["skip 08:00 frozen"]
 
 
@@ -454,23 +456,25 @@ def test_a_manual_job_has_no_timer_but_an_end() -> None:
     assert over.events == (JobEvent.EXPIRE,)
 
 
-def gate(*edges: EdgeFacts, when: When = When.ALL) -> Dependencies:
+def gate(*edges: EdgeFacts, when: JoinRule = JoinRule.ALL) -> Dependencies:
     return Dependencies(edges, when)
 
 
-NEEDS = Edge(job_id(7), mode=Mode.GATE)
+NEEDS = Edge(job_id(7), mode=EdgeMode.GATE)
 
 
 @pytest.mark.parametrize(
     ("facts", "record"),
     [
-        (EdgeFacts(NEEDS, Ended(run_id(5), at("07:30"))), "run 08:00"),
-        (EdgeFacts(NEEDS, Ended(run_id(5), at("07:30")), run_id(5)), "skip 08:00 dependency_failed"),
+        (EdgeFacts(NEEDS, UpstreamEnd(run_id(5), at("07:30"))), "run 08:00"),
+        (EdgeFacts(NEEDS, UpstreamEnd(run_id(5), at("07:30")), run_id(5)), "skip 08:00 dependency_failed"),
         (EdgeFacts(NEEDS, None), "skip 08:00 dependency_failed"),
         (EdgeFacts(NEEDS, None, upstream_has_run=False), "skip 08:00 dependency_missing"),
         (EdgeFacts(NEEDS, None, upstream_is_live=True), "run 08:00 waits for upstream"),
         (
-            EdgeFacts(Edge(job_id(7), mode=Mode.GATE, max_age=20 * MINUTE), Ended(run_id(5), at("07:30"))),
+            EdgeFacts(
+                Edge(job_id(7), mode=EdgeMode.GATE, max_age=20 * MINUTE), UpstreamEnd(run_id(5), at("07:30"))
+            ),
             "skip 08:00 dependency_failed",
         ),
     ],
@@ -482,11 +486,12 @@ def test_a_gate_decides_at_the_jobs_own_planned_time(facts: EdgeFacts, record: s
 def test_an_upstream_success_opens_a_gate_once() -> None:
     job = a_job(every(10), overlap=Overlap(OverlapRule.CONCURRENT))
     made = plan(
-        due(job, at("08:00"), gate=gate(EdgeFacts(NEEDS, Ended(run_id(5), at("07:30"))))), at("08:00:20")
+        due(job, at("08:00"), gate=gate(EdgeFacts(NEEDS, UpstreamEnd(run_id(5), at("07:30"))))),
+        at("08:00:20"),
     )
     assert told(made) == ["run 08:00:10", "skip 08:00:20 dependency_failed"]
     assert [(used.upstream, used.run_id) for used in made.runs[0].consumes] == [(job_id(7), run_id(5))]
-    assert isinstance(made.records[1], Skip)
+    assert isinstance(made.records[1], SkippedTime)
     assert made.records[1].note == "no fresh data"
 
 
@@ -507,8 +512,11 @@ def test_a_start_deadline_that_has_passed_is_a_skip_and_else_an_expiry() -> None
 def test_a_job_that_cannot_be_planned_backs_off_and_fails_the_third_time() -> None:
     job = due(a_job(), at("07:55"))
     first = plan_error(job.timer, at("08:00"), 0)
-    assert (told(first), first.timer.due_at) == (["skip 08:00 scheduler_error"], at("08:00") + ERROR_WAITS[0])
-    assert plan_error(job.timer, at("08:00"), 1).timer.due_at == at("08:00") + ERROR_WAITS[1]
+    assert (told(first), first.timer.due_at) == (
+        ["skip 08:00 scheduler_error"],
+        at("08:00") + ERROR_RETRY_DELAYS[0],
+    )
+    assert plan_error(job.timer, at("08:00"), 1).timer.due_at == at("08:00") + ERROR_RETRY_DELAYS[1]
     third = plan_error(job.timer, at("08:00"), 2)
     assert (third.events, third.timer.due_at) == ((JobEvent.FAIL,), None)
 

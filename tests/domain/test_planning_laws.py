@@ -8,14 +8,17 @@ from datetime import datetime, time, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foliot.domain.freeze import After, Freeze
+from foliot.domain.admission import NeverOpens, find_opening
+from foliot.domain.freeze import Freeze, FreezePolicy
 from foliot.domain.ids import FreezeId
+from foliot.domain.job import JobLoad
 from foliot.domain.lifecycle import JobStatus, RunStatus
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.plan import plan, plan_resume
-from foliot.domain.planning.records import COUNTED_TO, DueJob, EndWait, Gap, NewRun, Plan, Skip
-from foliot.domain.planning.walk import MOST_RECORDS
+from foliot.domain.planning.walk import MAX_RECORDS
 from foliot.domain.policy import Misfire, MisfireRule, Overlap, OverlapRule
 from foliot.domain.run import WaitsFor
+from foliot.domain.run_plan import MAX_COUNTED, EndGateWait, NewRun, Plan, SkippedRange, SkippedTime
 from foliot.domain.schedule import (
     Calendar,
     CalendarKind,
@@ -29,7 +32,6 @@ from foliot.domain.schedule import (
     planned_after,
     times_between,
 )
-from foliot.domain.starting import MayNot, may_start
 from tests.domain.given import DAY, HOUR, MINUTE, a_job, at, due, every, ident
 
 START = at("2027-03-13 00:00")  # New York's clocks jump the next night
@@ -77,7 +79,7 @@ moments = st.timedeltas(timedelta(0), FEW).map(lambda gone: START + gone)
 freezes = st.lists(
     st.builds(
         lambda start, lasts, after: Freeze(FreezeId(ident(3)), start, start + lasts, after),
-        moments, st.timedeltas(MINUTE, DAY), st.sampled_from(After),
+        moments, st.timedeltas(MINUTE, DAY), st.sampled_from(FreezePolicy),
     ),
     max_size=2,
 ).map(tuple)  # fmt: skip
@@ -98,8 +100,7 @@ def due_jobs(draw: st.DrawFn) -> DueJob:
     return due(
         job,
         START,
-        live=draw(st.integers(0, 1)),
-        waiting=draw(st.integers(0, 2)),
+        load=JobLoad(draw(st.integers(0, 1)), draw(st.integers(0, 2))),
         runs_created=draw(st.integers(0, 3)),
         skip_next=draw(st.booleans()),
         skip_until=draw(st.none() | moments),
@@ -115,8 +116,10 @@ def test_every_planned_time_consumed_is_recorded_exactly_once(job: DueJob, now: 
         assert made.records == ()
         return
     timetable = job.job.timetable
-    owned = [record.planned.planned_for for record in made.records if isinstance(record, NewRun | Skip)]
-    gaps = [record for record in made.records if isinstance(record, Gap)]
+    owned = [
+        record.planned.planned_for for record in made.records if isinstance(record, NewRun | SkippedTime)
+    ]
+    gaps = [record for record in made.records if isinstance(record, SkippedRange)]
     assert len(set(owned)) == len(owned)
     assert all(job.timer.cursor < when <= made.timer.cursor for when in owned)
     for gap in gaps:
@@ -128,9 +131,9 @@ def test_every_planned_time_consumed_is_recorded_exactly_once(job: DueJob, now: 
     counts = [gap.count for gap in gaps if gap.count is not None]
     if len(counts) == len(gaps):
         assert planned == len(owned) + sum(counts)
-        assert all(count <= COUNTED_TO for count in counts)
+        assert all(count <= MAX_COUNTED for count in counts)
     else:
-        assert planned > COUNTED_TO
+        assert planned > MAX_COUNTED
 
 
 @settings(deadline=None, max_examples=200)
@@ -146,7 +149,7 @@ def test_nothing_runs_before_it_is_due_nor_more_often_than_max_runs(job: DueJob,
         assert len(made.runs) <= max(0, job.job.max_runs - job.runs_created)
     if job.job.overlap.rule is not OverlapRule.CONCURRENT:
         starting = [run for run in made.runs if run.waits_for is not WaitsFor.TURN]
-        assert len(starting) <= (job.live + job.waiting == 0)
+        assert len(starting) <= job.load.is_idle
 
 
 @settings(deadline=None, max_examples=200)
@@ -157,7 +160,7 @@ def test_ticking_again_comes_to_rest_and_then_records_nothing(job: DueJob, now: 
         assert made.timer.cursor >= job.timer.cursor
         if made.records:
             assert made.timer.cursor > job.timer.cursor or all(
-                isinstance(one, EndWait) for one in made.records
+                isinstance(one, EndGateWait) for one in made.records
             )
         job = carried(job, made)
         if made.timer.due_at is None or made.timer.due_at > now:
@@ -193,9 +196,13 @@ def test_a_resumed_job_accounts_for_the_time_it_was_away(job: DueJob, now: datet
     made = plan_resume(replace(job, status=JobStatus.PAUSED, freezes=()), now, catch_up=catch_up)
     nominal = replace(job.job.timetable, window=None, calendars=())
     times = times_between(nominal, job.timer.cursor, made.timer.cursor, 100_000)
-    told = sum(record.count or COUNTED_TO if isinstance(record, Gap) else 1 for record in made.records)
-    assert told == len(times) or any(isinstance(one, Gap) and one.count is None for one in made.records)
-    assert len([one for one in made.records if isinstance(one, Gap)]) <= 1
+    told = sum(
+        record.count or MAX_COUNTED if isinstance(record, SkippedRange) else 1 for record in made.records
+    )
+    assert told == len(times) or any(
+        isinstance(one, SkippedRange) and one.count is None for one in made.records
+    )
+    assert len([one for one in made.records if isinstance(one, SkippedRange)]) <= 1
     assert catch_up or not made.runs
 
 
@@ -207,9 +214,9 @@ def test_what_runs_is_what_walking_through_every_time_would_choose(job: DueJob, 
     job = replace(job, job=calm, freezes=(), skip_next=False)
     made = plan(job, now)
     expected = by_walking(job, now)
-    if isinstance(may_start(calm.timetable, now), MayNot):
+    if isinstance(find_opening(calm.timetable, now), NeverOpens):
         assert not made.runs
-    elif len(made.records) < MOST_RECORDS:
+    elif len(made.records) < MAX_RECORDS:
         assert [run.planned for run in made.runs] == expected
 
 
@@ -233,8 +240,7 @@ def carried(job: DueJob, made: Plan) -> DueJob:
     return replace(
         job,
         timer=made.timer,
-        live=job.live + len(made.runs) - len(turn),
-        waiting=job.waiting + len(turn),
+        load=JobLoad(job.load.live + len(made.runs) - len(turn), job.load.waiting + len(turn)),
         runs_created=job.runs_created + len(made.runs),
         skip_next=job.skip_next and not made.uses_skip_next,
     )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foliot.domain.policy import LONGEST_WAIT, MOST_RETRIES, Backoff, Retry
-from foliot.domain.settlement.retry import GiveUp, NoRetry, RetryAt, after_failure
+from foliot.domain.settlement.retry import GiveUp, NoRetry, RetryAt, decide_retry
 from tests.domain.given import at
 
 NOW = at("08:00")
@@ -20,8 +20,8 @@ def seconds(n: float) -> timedelta:
 
 
 def waits(policy: Retry, interval: timedelta | None = None) -> list[float]:
-    answers = [after_failure(policy, used, NOW, 0.0, interval=interval) for used in range(policy.max)]
-    assert after_failure(policy, policy.max, NOW, 0.0, interval=interval) == GiveUp(NoRetry.EXHAUSTED)
+    answers = [decide_retry(policy, used, NOW, 0.0, interval=interval) for used in range(policy.max)]
+    assert decide_retry(policy, policy.max, NOW, 0.0, interval=interval) == GiveUp(NoRetry.EXHAUSTED)
     return [(answer.at - NOW).total_seconds() for answer in answers if isinstance(answer, RetryAt)]
 
 
@@ -48,14 +48,14 @@ def test_each_strategy_waits_as_its_table_says(
 
 @pytest.mark.parametrize("policy", [Retry(0), Retry(3, Backoff.NONE)])
 def test_a_job_that_does_not_retry_gives_up_at_once(policy: Retry) -> None:
-    assert after_failure(policy, 0, NOW, 0.0) == GiveUp(NoRetry.NONE_WANTED)
+    assert decide_retry(policy, 0, NOW, 0.0) == GiveUp(NoRetry.NONE_WANTED)
 
 
 def test_jitter_lengthens_a_wait_by_up_to_its_fraction() -> None:
     policy = Retry(1, Backoff.FIXED, base=seconds(100), cap=seconds(100), jitter=0.2)
-    assert after_failure(policy, 0, NOW, 0.0) == RetryAt(NOW + seconds(100))
-    assert after_failure(policy, 0, NOW, 0.5) == RetryAt(NOW + seconds(110))
-    assert after_failure(policy, 0, NOW, 1.0) == RetryAt(NOW + seconds(120))
+    assert decide_retry(policy, 0, NOW, 0.0) == RetryAt(NOW + seconds(100))
+    assert decide_retry(policy, 0, NOW, 0.5) == RetryAt(NOW + seconds(110))
+    assert decide_retry(policy, 0, NOW, 1.0) == RetryAt(NOW + seconds(120))
 
 
 @pytest.mark.parametrize(
@@ -72,19 +72,19 @@ def test_a_retry_that_would_not_start_before_the_next_planned_time_is_not_made(
     past_next: bool, next_in: float | None, answer: RetryAt | GiveUp
 ) -> None:
     next_at = None if next_in is None else NOW + seconds(next_in)
-    assert after_failure(Retry(past_next=past_next), 0, NOW, 0.0, next_planned_at=next_at) == answer
+    assert decide_retry(Retry(past_next=past_next), 0, NOW, 0.0, next_planned_at=next_at) == answer
 
 
 def test_a_handler_may_name_the_wait_but_not_the_number_of_retries() -> None:
-    assert after_failure(Retry(1), 0, NOW, 0.0, asked=seconds(3)) == RetryAt(NOW + seconds(3))
-    assert after_failure(Retry(1), 1, NOW, 0.0, asked=seconds(3)) == GiveUp(NoRetry.EXHAUSTED)
+    assert decide_retry(Retry(1), 0, NOW, 0.0, asked=seconds(3)) == RetryAt(NOW + seconds(3))
+    assert decide_retry(Retry(1), 1, NOW, 0.0, asked=seconds(3)) == GiveUp(NoRetry.EXHAUSTED)
 
 
 def test_a_target_may_lengthen_the_wait_and_never_shorten_it() -> None:
     policy = Retry(1, Backoff.FIXED, base=seconds(10))
-    assert after_failure(policy, 0, NOW, 0.0, least=seconds(3)) == RetryAt(NOW + seconds(10))
-    assert after_failure(policy, 0, NOW, 0.0, least=seconds(30)) == RetryAt(NOW + seconds(30))
-    tomorrow = after_failure(
+    assert decide_retry(policy, 0, NOW, 0.0, least=seconds(3)) == RetryAt(NOW + seconds(10))
+    assert decide_retry(policy, 0, NOW, 0.0, least=seconds(30)) == RetryAt(NOW + seconds(30))
+    tomorrow = decide_retry(
         policy, 0, NOW, 0.0, least=timedelta(days=1), next_planned_at=NOW + timedelta(hours=1)
     )
     assert tomorrow == GiveUp(NoRetry.PAST_NEXT)
@@ -111,5 +111,5 @@ def test_every_reason_to_give_up_has_a_sentence() -> None:
 def test_no_input_overflows_and_a_retry_is_never_in_the_past(
     policy: Retry, used: int, now: datetime, jitter: float, interval: timedelta | None
 ) -> None:
-    answer = after_failure(policy, used, now, jitter, interval=interval)
+    answer = decide_retry(policy, used, now, jitter, interval=interval)
     assert isinstance(answer, GiveUp) or (answer.at >= now and used < policy.max)

@@ -75,5 +75,5 @@ def test_what_could_take_for_ever_is_not(schema: dict[str, Any], why: str) -> No
 
 
 def test_every_type_that_comes_with_foliot_can_be_told() -> None:
-    found = {name: problem_of(each.config_schema) for name, each in registry.described().items()}
+    found = {name: problem_of(each.config_schema) for name, each in registry.describe_types().items()}
     assert set(found.values()) == {None}, found

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foliot.domain.dependencies import On
+from foliot.domain.dependencies import EdgeCondition
 from foliot.domain.errors import IllegalMove
-from foliot.domain.job import Counters, Job, Timer
+from foliot.domain.job import Counters, Job, JobLoad, Timer
 from foliot.domain.lifecycle import (
     FAILURES,
     TERMINAL,
@@ -38,6 +38,7 @@ from foliot.domain.outcomes import (
 )
 from foliot.domain.policy import Backoff, Breaker, BreakerAction, Limits, OnLost, Overlap, OverlapRule, Retry
 from foliot.domain.run import RunError, RunFacts, Trigger
+from foliot.domain.run_end import Promotion, Settlement
 from foliot.domain.schedule import (
     Calendar,
     CalendarKind,
@@ -49,8 +50,8 @@ from foliot.domain.schedule import (
     Weekly,
     Window,
 )
-from foliot.domain.settlement.attempt_end import TIMED_OUT, WORKER_LOST, JobFacts
-from foliot.domain.settlement.settle import Promotion, Settlement, settle, then
+from foliot.domain.settlement.attempt_end import TIMED_OUT, WORKER_LOST, JobState
+from foliot.domain.settlement.settle import settle, state_after
 from tests.domain.given import HOUR, MINUTE, a_job, at, every, job_id, run_id
 
 NOW = at("08:00:30")
@@ -62,9 +63,10 @@ def a_run(**rest: Any) -> RunFacts:
     return RunFacts(run_id(1), job_id(1), **rest)
 
 
-def facts(job: Job | None = None, **rest: Any) -> JobFacts:
+def facts(job: Job | None = None, **rest: Any) -> JobState:
     timer = rest.pop("timer", Timer(at("08:00"), at("09:00"), at("09:00")))
-    return JobFacts(job or a_job(), rest.pop("status", JobStatus.ACTIVE), timer, **rest)
+    load = JobLoad(rest.pop("live", 1), rest.pop("waiting", 0))
+    return JobState(job or a_job(), rest.pop("status", JobStatus.ACTIVE), timer, load, **rest)
 
 
 def kinds(settled: Settlement) -> set[str]:
@@ -79,7 +81,7 @@ def test_success_ends_the_run_and_the_streak() -> None:
         True,
     )
     assert settled.counters == Counters(runs=1, successes=1, ends_streak=True)
-    assert settled.wakes == (On.SUCCESS, On.ANY)
+    assert settled.wakes == (EdgeCondition.SUCCESS, EdgeCondition.ANY)
     assert settled.last_run is not None
     assert (settled.last_run.at, settled.last_run.error) == (at("08:00"), None)
     assert kinds(settled) == {"run_succeeded", "recovered"}
@@ -108,7 +110,7 @@ def test_when_no_retry_is_left_the_run_ends_as_its_last_attempt_did(
     settled = settle(a_run(attempt_count=4, retries_used=3), outcome, facts(), NOW, 0.0)
     assert (settled.status, settled.attempt) == (status, attempt)
     assert settled.counters == Counters(runs=1, failures=1, failures_in_a_row=1)
-    assert settled.wakes == (On.FAILURE, On.ANY)
+    assert settled.wakes == (EdgeCondition.FAILURE, EdgeCondition.ANY)
     assert kinds(settled) == {"run_failed", "retries_exhausted"}
 
 
@@ -327,8 +329,8 @@ def test_a_retry_does_not_move_a_fixed_delay() -> None:
     [
         (JobStatus.ACTIVE, 1, 0, None),
         (JobStatus.ACTIVE, 1, 2, Promotion.OLDEST),
-        (JobStatus.PAUSED, 1, 2, Promotion.BY_HAND),
-        (JobStatus.DISABLED, 1, 1, Promotion.BY_HAND),
+        (JobStatus.PAUSED, 1, 2, Promotion.MANUAL),
+        (JobStatus.DISABLED, 1, 1, Promotion.MANUAL),
     ],
 )
 def test_the_oldest_waiting_run_comes_next(
@@ -341,7 +343,7 @@ def test_the_oldest_waiting_run_comes_next(
 
 def test_a_breaker_that_pauses_holds_the_queue() -> None:
     job = a_job(retry=NO_RETRY, breaker=Breaker(1), overlap=Overlap(OverlapRule.QUEUE))
-    assert settle(a_run(), Failed(ERROR), facts(job, waiting=3), NOW, 0.0).promotes is Promotion.BY_HAND
+    assert settle(a_run(), Failed(ERROR), facts(job, waiting=3), NOW, 0.0).promotes is Promotion.MANUAL
 
 
 def test_a_waiting_run_that_leaves_promotes_nobody() -> None:
@@ -356,9 +358,9 @@ def test_a_batch_is_settled_by_folding() -> None:
         run = RunFacts(run_id(number), job_id(1))
         settled = settle(run, Failed(ERROR), state, NOW, 0.0)
         events.append(settled.event)
-        state = then(run, state, settled)
+        state = state_after(run, state, settled)
     assert events == [None, None, None, None, JobEvent.PAUSE, None]
-    assert (state.status, state.live, state.failures_in_a_row) == (JobStatus.PAUSED, 0, 6)
+    assert (state.status, state.load.live, state.failures_in_a_row) == (JobStatus.PAUSED, 0, 6)
 
 
 outcomes: st.SearchStrategy[Outcome] = st.sampled_from(

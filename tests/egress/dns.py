@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import Any
 
-from foliot.egress.resolver import Unresolved
+from foliot.egress.client import Unresolved
 
 A, AAAA = 1, 28
 Answers = Mapping[

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from foliot.domain.addresses import networks
-from foliot.egress import resolver as system_resolver
-from foliot.egress.client import AddressRefused, Answer, Egress, NoAnswer, Outgoing
+from foliot.egress import client as system_resolver
+from foliot.egress.client import AddressRefused, Egress, HttpAnswer, NoAnswer, OutgoingRequest
 from foliot.egress.url import read_target
 from tests.egress.dns import NameServer, name_server
 
@@ -41,8 +41,8 @@ async def listening(address: str, port: int = 0, tls: Any = None) -> AsyncIterat
         yield server.sockets[0].getsockname()[1], heard
 
 
-async def get(egress: Egress, url: str) -> Answer:
-    return await egress.send(Outgoing("GET", read_target(url)))
+async def get(egress: Egress, url: str) -> HttpAnswer:
+    return await egress.send(OutgoingRequest("GET", read_target(url)))
 
 
 def guarded(names: NameServer, *allowed: str) -> Egress:

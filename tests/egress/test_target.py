@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from foliot.egress.url import Misleading, NotATarget, Target, read_target
+from foliot.egress.url import HttpTarget, InvalidTarget, MisleadingTarget, read_target
 
 
 @pytest.mark.parametrize(
     ("url", "target"),
     [
-        ("https://Example.COM", Target("https", "example.com", 443, "/")),
-        ("http://example.com:8080/a/b?c=d#e", Target("http", "example.com", 8080, "/a/b?c=d")),
-        ("HTTP://example.com?x", Target("http", "example.com", 80, "/?x")),
-        ("https://example.com:/", Target("https", "example.com", 443, "/")),
-        ("https://bücher.example/ä", Target("https", "xn--bcher-kva.example", 443, "/%C3%A4")),
-        ("http://93.184.216.34/", Target("http", "93.184.216.34", 80, "/")),
-        ("http://[2606:4700:0:0::1111]:81/", Target("http", "2606:4700::1111", 81, "/")),
-        ("https://example.com./", Target("https", "example.com.", 443, "/")),
-        ("http://my_service:9000/%7Bx%7D", Target("http", "my_service", 9000, "/%7Bx%7D")),
+        ("https://Example.COM", HttpTarget("https", "example.com", 443, "/")),
+        ("http://example.com:8080/a/b?c=d#e", HttpTarget("http", "example.com", 8080, "/a/b?c=d")),
+        ("HTTP://example.com?x", HttpTarget("http", "example.com", 80, "/?x")),
+        ("https://example.com:/", HttpTarget("https", "example.com", 443, "/")),
+        ("https://bücher.example/ä", HttpTarget("https", "xn--bcher-kva.example", 443, "/%C3%A4")),
+        ("http://93.184.216.34/", HttpTarget("http", "93.184.216.34", 80, "/")),
+        ("http://[2606:4700:0:0::1111]:81/", HttpTarget("http", "2606:4700::1111", 81, "/")),
+        ("https://example.com./", HttpTarget("https", "example.com.", 443, "/")),
+        ("http://my_service:9000/%7Bx%7D", HttpTarget("http", "my_service", 9000, "/%7Bx%7D")),
     ],
 )
-def test_an_address_is_read_into_what_is_connected_to(url: str, target: Target) -> None:
+def test_an_address_is_read_into_what_is_connected_to(url: str, target: HttpTarget) -> None:
     assert read_target(url) == target
 
 
@@ -53,7 +53,7 @@ def test_a_target_is_told_without_what_may_be_secret_in_it() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_http_address_is_refused(url: str) -> None:
-    with pytest.raises(NotATarget) as refused:
+    with pytest.raises(InvalidTarget) as refused:
         read_target(url)
     assert refused.value.message
     assert refused.value.hint
@@ -69,5 +69,5 @@ def test_what_is_no_http_address_is_refused(url: str) -> None:
     ],
 )  # fmt: skip
 def test_an_unusual_spelling_is_refused_with_the_plain_one(url: str, meant: str) -> None:
-    with pytest.raises(Misleading, match=meant):
+    with pytest.raises(MisleadingTarget, match=meant):
         read_target(url)

@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from foliot.clock import SystemClock
 from foliot.domain.addresses import networks
-from foliot.egress.client import Egress, NoAnswer, Outgoing
+from foliot.egress.client import Egress, NoAnswer, OutgoingRequest
 from foliot.egress.url import read_target
 from tests.egress.dns import name_server
 
@@ -73,10 +73,10 @@ async def test_the_certificate_is_checked_against_the_name_and_the_name_is_asked
         name_server({"shop.test": [[OURS]], "other.test": [[OURS]]}) as names,
     ):
         egress = Egress(networks((f"{OURS}/32",)), resolve=names.resolve, tls=trusting)
-        answer = await egress.send(Outgoing("GET", read_target(f"https://shop.test:{port}/")))
+        answer = await egress.send(OutgoingRequest("GET", read_target(f"https://shop.test:{port}/")))
         assert (answer.status, asked) == (204, ["shop.test"])
         with pytest.raises(NoAnswer, match=r"other\.test") as failed:
-            await egress.send(Outgoing("GET", read_target(f"https://other.test:{port}/")))
+            await egress.send(OutgoingRequest("GET", read_target(f"https://other.test:{port}/")))
         assert failed.value.code == "tls_failed"
 
 
@@ -87,5 +87,5 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) 
     ):
         egress = Egress(networks((f"{OURS}/32",)), resolve=names.resolve)
         with pytest.raises(NoAnswer, match="self-signed") as failed:
-            await egress.send(Outgoing("GET", read_target(f"https://shop.test:{port}/")))
+            await egress.send(OutgoingRequest("GET", read_target(f"https://shop.test:{port}/")))
     assert failed.value.code == "tls_failed"

@@ -13,7 +13,8 @@ import psycopg
 import pytest
 
 from foliot.domain.errors import Conflict, DatabaseUnavailable, Invalid, NotFound
-from foliot.embedded import address, binaries, clients
+from foliot.embedded import binaries, clients
+from foliot.embedded import clients as embedded_clients
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.dump import dump, restore
 from foliot.embedded.server import EmbeddedServer, start
@@ -189,7 +190,7 @@ def test_no_password_is_shown_to_other_users_of_the_machine(
     monkeypatch.setattr(subprocess.Popen, "__init__", watch)
     dump(None, filled.owner_url, folder / "quiet.dump")
     restore(None, filled.owner_url, folder / "quiet.dump", replace=True)
-    password = address.parse(filled.owner_url).password
+    password = embedded_clients.parse(filled.owner_url).password
     assert password
     assert seen
     assert not any(password in word for word in seen)
@@ -208,7 +209,7 @@ def test_no_password_is_shown_to_other_users_of_the_machine(
     ],
 )
 def test_the_password_is_taken_out_of_any_kind_of_address(url: str, text: str, password: str | None) -> None:
-    assert address.parse(url) == address.Address(text, password)
+    assert embedded_clients.parse(url) == embedded_clients.ClientAddress(text, password)
 
 
 def test_clients_of_the_right_version_are_found_for_any_server(bindir: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.embedded import binaries, locations
 from foliot.embedded.config import EmbeddedConfig
-from foliot.embedded.record import Record
+from foliot.embedded.locations import ClusterRecord
 from foliot.embedded.server import EmbeddedServer, start
 from tests.embedded.conftest import notes_of
 
@@ -167,11 +167,11 @@ def test_a_database_that_vanished_is_reported_not_replaced(config: EmbeddedConfi
     shutil.rmtree(config.data_dir / "postgres")
     with pytest.raises(DatabaseUnavailable, match="no longer there") as refused:
         start(config)
-    assert str(Record.path(config.data_dir)) in str(refused.value.hint)
+    assert str(ClusterRecord.path(config.data_dir)) in str(refused.value.hint)
 
 
 def test_a_database_without_its_password_is_not_ours(config: EmbeddedConfig) -> None:
-    Record.path(config.data_dir).unlink()
+    ClusterRecord.path(config.data_dir).unlink()
     with pytest.raises(DatabaseUnavailable, match="holds its password"):
         start(config)
 
@@ -263,7 +263,7 @@ def tree_of(folder: Path) -> Path:
 
 
 def say(data_dir: Path, elsewhere: Path) -> None:
-    Record(elsewhere=elsewhere, password="x", ready=False).save(data_dir)
+    ClusterRecord(elsewhere=elsewhere, password="x", ready=False).save(data_dir)
 
 
 @contextmanager

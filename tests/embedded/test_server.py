@@ -17,7 +17,7 @@ import pytest
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.embedded import orphans
 from foliot.embedded.config import OWNER, EmbeddedConfig
-from foliot.embedded.logfile import LogFile
+from foliot.embedded.files import LogFile
 from foliot.embedded.server import EmbeddedServer, start
 
 Run = Callable[..., EmbeddedServer]

@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.delivery import PATIENCE, Answered, DeliveryState
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import RoomId, WorkspaceId
@@ -24,13 +25,12 @@ from foliot.engine.courier import OF_ONE_RECEIVER
 from foliot.services.identity import installation, workspaces
 from foliot.services.messaging import courier as services
 from foliot.services.messaging import rooms, webhooks
-from foliot.services.messaging.courier import Hands
+from foliot.services.messaging.courier import CourierCapacity
 from foliot.services.messaging.rooms import Changes
 from foliot.services.secrets import secrets
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
-from foliot.testing.keys import a_vault
+from foliot.testing.fixtures import TEST, a_vault
 from tests.engine.receiving import Office, admitted, facts, receiving, work
 from tests.waiting import until
 
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.anyio
 Owner = psycopg.Connection[Any]
 SECRET = "whsec_" + base64.b64encode(b"only for this test, 24 b").decode()
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
-FREE = Hands(40, 10, 4)
+FREE = CourierCapacity(40, 10, 4)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ async def states(office: Office, room_id: RoomId) -> list[str]:
 
 async def test_a_message_is_sent_signed_as_standard_webhooks_say(office: Office) -> None:
     await secrets.create(
-        office.database, office.vault, office.caller.workspace_id, "hook", SECRET, office.caller.actor
+        office.database, office.vault, Scope(office.caller.workspace_id, office.caller.actor), "hook", SECRET
     )
     async with receiving() as receiver:
         room_id = await office.room(receiver.url, "hook")
@@ -176,7 +176,7 @@ async def test_a_name_that_leads_inside_is_not_called_and_the_reason_is_kept(off
 
 async def test_a_secret_that_is_missing_is_told_and_waited_for(office: Office, owner: Owner) -> None:
     workspace_id, by = office.caller.workspace_id, office.caller.actor
-    made = await secrets.create(office.database, office.vault, workspace_id, "hook", "not a key", by)
+    made = await secrets.create(office.database, office.vault, Scope(workspace_id, by), "hook", "not a key")
     async with receiving() as receiver:
         room_id = await office.room(receiver.url, "hook")
         await office.post(room_id, "hello")
@@ -184,13 +184,13 @@ async def test_a_secret_that_is_missing_is_told_and_waited_for(office: Office, o
         await work(courier)
         assert "A secret to sign with is whsec_" in str(facts(await office.look(room_id))["error"])
         with pytest.raises(Conflict, match='is used by "support"'):
-            await secrets.delete(office.database, workspace_id, made, by)
-        await secrets.delete(office.database, workspace_id, made, by, force=True)
+            await secrets.delete(office.database, Scope(workspace_id, by), made)
+        await secrets.delete(office.database, Scope(workspace_id, by), made, force=True)
         office.clock.advance(10 * SECOND)
         await work(courier)
         error = str(facts(await office.look(room_id))["error"])
         assert error == 'There is no secret "hook" in this workspace.'
-        await secrets.create(office.database, office.vault, workspace_id, "hook", SECRET, by)
+        await secrets.create(office.database, office.vault, Scope(workspace_id, by), "hook", SECRET)
         office.clock.advance(MINUTE)
         await work(courier)
     assert receiver.texts == ["hello"]
@@ -220,10 +220,10 @@ async def test_a_free_hand_goes_to_the_workspace_that_has_the_fewest(office: Off
         await office.post(await office.room(f"http://{number}.example.test/"), "many")
     office.clock.advance(SECOND)
     await theirs.post(await theirs.room("http://example.test/"), "one")
-    first = await services.take(office.database, Hands(3, 10, 4), office.vault)
+    first = await services.take(office.database, CourierCapacity(3, 10, 4), office.vault)
     assert sorted(each.message.text for each in first.parcels) == ["many", "many", "one"]
     sending = Counter((each.taken.workspace_id, each.taken.receiver) for each in first.parcels)
-    rest = await services.take(office.database, Hands(37, 10, 4, sending), office.vault)
+    rest = await services.take(office.database, CourierCapacity(37, 10, 4, sending), office.vault)
     assert len(rest.parcels) == 8  # of the many, ten are on their way at once
 
 

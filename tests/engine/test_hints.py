@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from foliot.engine.hints import WHILE_DEAF, Listening
+from foliot.engine.hints import WHILE_DEAF, HintListener
 from foliot.services import hints
 from foliot.services.hints import Announcer, Hint
 from foliot.storage.tx import Database
@@ -27,7 +27,7 @@ async def elsewhere(server: Databases) -> AsyncIterator[str]:
 
 async def test_what_one_announces_wakes_another(database: Database, login_url: str) -> None:
     woken = {hint: asyncio.Event() for hint in Hint}
-    listening = Listening(database, login_url, {hint: event.set for hint, event in woken.items()})
+    listening = HintListener(database, login_url, {hint: event.set for hint, event in woken.items()})
     task = asyncio.create_task(listening.step())
     announcer = Announcer(database)
     async with asyncio.timeout(20):
@@ -68,6 +68,6 @@ async def test_a_connection_that_hears_nothing_is_told_once_and_given_up(
     database: Database, elsewhere: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hints, "PROBE_WITHIN", 0.2)
-    listening = Listening(database, elsewhere, {})
+    listening = HintListener(database, elsewhere, {})
     assert await listening.step() == await listening.step() == WHILE_DEAF > timedelta(minutes=1)
     assert [record.message for record in caplog.records] == ["hints.deaf"]

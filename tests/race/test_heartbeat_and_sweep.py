@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkerId, WorkspaceId
 from foliot.domain.outcomes import Succeeded
@@ -18,14 +19,14 @@ from foliot.services.identity.installation import first_start
 from foliot.services.jobs import jobs
 from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
-from foliot.services.settlement.sweep import Swept, sweep
+from foliot.services.settlement.sweep import SweepResult, sweep
 from foliot.services.workers import workers
 from foliot.services.workers.claim import Turns, claim
 from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import workers as stored
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 from tests.race.blocked import BLOCKED
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +52,7 @@ async def held(
     await first_start(database, tzdata_version="2026a")
     [found] = owner.execute("SELECT id FROM foliot.workspaces").fetchall()
     definition = Definition("daily", Spec(Interval(DAY), "python"))
-    await jobs.create(database, WorkspaceId(found[0]), definition, TEST)
+    await jobs.create(database, Scope(WorkspaceId(found[0]), TEST), definition)
     clock.advance(DAY)
     await tick(database)
     owner.execute("UPDATE foliot.workers SET alive_until = %s", [clock.now() + workers.LEASE])
@@ -83,7 +84,7 @@ async def test_a_heartbeat_that_comes_first_saves_the_worker(
         clock.advance(timedelta(seconds=1))  # for the sweeper the lease is over
         sweeping = asyncio.create_task(sweep(other))
         await blocked(owner, sweeping)
-    assert await sweeping == Swept()
+    assert await sweeping == SweepResult()
     assert (await workers.beat(database, worker)).is_alive
 
 
@@ -102,7 +103,7 @@ async def test_a_strike_off_that_comes_first_ends_the_worker(
         beating = asyncio.create_task(workers.beat(other, worker))
         await blocked(owner, beating)
     assert not (await beating).is_alive
-    assert await sweep(database) == Swept(lost=1)
+    assert await sweep(database) == SweepResult(lost=1)
 
 
 async def test_a_report_and_a_sweep_settle_a_run_once(

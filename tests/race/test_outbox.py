@@ -12,7 +12,7 @@ from foliot.domain.ids import RoomId
 from foliot.domain.rooms import Hook
 from foliot.services.identity.authentication import Caller
 from foliot.services.messaging import courier, rooms, webhooks
-from foliot.services.messaging.courier import Hands as Free
+from foliot.services.messaging.courier import CourierCapacity as Free
 from foliot.services.messaging.courier import Parcel
 from foliot.services.messaging.rooms import Changes, NewRoom
 from foliot.storage.tx import Database

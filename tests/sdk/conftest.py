@@ -16,7 +16,7 @@ import uvicorn
 
 from foliot.services.identity.installation import first_start
 from foliot.storage.tx import Database
-from foliot.testing.keys import a_vault
+from foliot.testing.fixtures import a_vault
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
 

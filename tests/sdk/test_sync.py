@@ -18,8 +18,7 @@ from foliot.services.jobs.job_types import TypeTold
 from foliot.services.workers import workers
 from foliot.storage.tx import Database
 from foliot.wire.jobs import JobOut
-from foliot.wiring.apps import bring_up_to_date
-from foliot.wiring.job_sync import ServiceBooks
+from foliot.wiring.app_sync import JobSync, sync_app
 from tests.sdk.conftest import Served
 
 HOOK = {"url": "https://example.test/hook"}
@@ -164,12 +163,12 @@ async def test_the_plain_client_does_the_same_and_runs_by_name(served: Served) -
 async def test_workers_that_load_an_app_at_once_make_its_jobs_once(
     served: Served, client: AsyncClient, database: Database
 ) -> None:
-    done = await asyncio.gather(*(bring_up_to_date(database, an_app()) for _ in range(4)))
+    done = await asyncio.gather(*(sync_app(database, an_app()) for _ in range(4)))
     assert not any(each.refused for each in done)
     jobs = [job.name async for job in client.jobs.each()]
     assert sorted(jobs) == ["charge", "report"]
-    assert await bring_up_to_date(database, an_app()) == Synced(same=("charge", "report"))
-    assert (await bring_up_to_date(database, an_app(timeout="1m"))).changed == ("charge",)
+    assert await sync_app(database, an_app()) == Synced(same=("charge", "report"))
+    assert (await sync_app(database, an_app(timeout="1m"))).changed == ("charge",)
     assert await an_app(timeout="1m").sync_async(client) == Synced(same=("charge", "report"))
     assert served.url
 
@@ -179,7 +178,7 @@ async def test_what_a_worker_syncs_is_checked_against_what_workers_told_and_the_
 ) -> None:
     told = [TypeTold(name, "", {"type": "object", "required": ["source"]}) for name in ("DATA_SYNC", "OWN")]
     await workers.register(database, "w", ["*"], ["DATA_SYNC", "OWN"], 1, described=told)
-    books = ServiceBooks(
+    books = JobSync(
         database,
         await workspaces.get(database, "default"),
         Actor("app:billing"),

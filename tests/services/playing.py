@@ -7,17 +7,17 @@ from datetime import time, timedelta
 from random import Random
 from typing import Any
 
-from foliot.domain.access import Actor
-from foliot.domain.dependencies import Edge, Mode, On, When
+from foliot.domain.access import Actor, Scope
+from foliot.domain.dependencies import Edge, EdgeCondition, EdgeMode, JoinRule
 from foliot.domain.errors import Conflict, NotFound
-from foliot.domain.freeze import After, Running
+from foliot.domain.freeze import FreezePolicy, RunningPolicy
 from foliot.domain.ids import FreezeId, JobId
 from foliot.domain.outcomes import Cancelled, HandedBack, Lost, Outcome, Succeeded, TimedOut
 from foliot.domain.policy import Breaker, BreakerAction, Limits, Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, IntervalMode, Otherwise, Window
 from foliot.services.scheduling import freezes
 from foliot.services.scheduling.freezes import NewFreeze
-from foliot.services.settlement.waiting_runs import tend
+from foliot.services.settlement.waiting_runs import advance_waiting_runs
 from foliot.services.workers import limits
 from foliot.storage.queue.leases import Claimed
 from tests.services.staging import BROKE, BROKE_FOR_GOOD, MANUAL, Stage
@@ -79,13 +79,13 @@ class Play:
             after = await job(
                 f"after {rule.value}",
                 MANUAL,
-                [Edge(sync, On.ANY, delay=2 * MINUTE)],
+                [Edge(sync, EdgeCondition.ANY, delay=2 * MINUTE)],
                 overlap=Overlap(rule, 3),
                 **plain,
             )
             gated = await job(
-                f"gated {rule.value}", Interval(11 * MINUTE), [Edge(sync, mode=Mode.GATE), Edge(beat, mode=Mode.GATE)],
-                overlap=Overlap(rule, 3), depends_when=self.chance.choice(list(When)), **plain,
+                f"gated {rule.value}", Interval(11 * MINUTE), [Edge(sync, mode=EdgeMode.GATE), Edge(beat, mode=EdgeMode.GATE)],
+                overlap=Overlap(rule, 3), depends_when=self.chance.choice(list(JoinRule)), **plain,
             )  # fmt: skip
             self.jobs += [beat, after, gated]
         for otherwise in Otherwise:
@@ -138,19 +138,19 @@ class Play:
             "chance",
             start_at=self.chance.choice((None, now + 3 * MINUTE)),
             end_at=self.chance.choice((None, now + 10 * MINUTE)),
-            after=self.chance.choice(list(After)),
-            running=self.chance.choice(list(Running)),
+            after=self.chance.choice(list(FreezePolicy)),
+            running=self.chance.choice(list(RunningPolicy)),
             **scope,
         )
         self.frozen.append(
-            await freezes.turn_on(self.stage.database, self.stage.workspace, new, Actor("chance"))
+            await freezes.turn_on(self.stage.database, Scope(self.stage.workspace, Actor("chance")), new)
         )
 
     async def lift(self) -> None:
         for row in await freezes.page(self.stage.database, self.stage.workspace):
             if self.chance.random() < 0.6:
                 await freezes.lift(
-                    self.stage.database, self.stage.workspace, row.scoped.freeze.id, Actor("chance")
+                    self.stage.database, Scope(self.stage.workspace, Actor("chance")), row.scoped.freeze.id
                 )
         on = await freezes.page(self.stage.database, self.stage.workspace)
         self.frozen = [row.scoped.freeze.id for row in on]
@@ -158,19 +158,22 @@ class Play:
     async def cap(self) -> None:
         key = self.chance.choice(("", "db"))
         await limits.set_limit(
-            self.stage.database, self.stage.workspace, key, self.chance.randint(1, 4), Actor("chance")
+            self.stage.database, Scope(self.stage.workspace, Actor("chance")), key, self.chance.randint(1, 4)
         )
 
     async def uncap(self) -> None:
         await limits.set_limit(
-            self.stage.database, self.stage.workspace, self.chance.choice(("", "db")), None, Actor("chance")
+            self.stage.database,
+            Scope(self.stage.workspace, Actor("chance")),
+            self.chance.choice(("", "db")),
+            None,
         )
 
     async def pass_time(self) -> None:
         self.stage.clock.advance(timedelta(seconds=self.chance.randint(1, 200)))
 
     async def sweep(self) -> None:
-        while (await tend(self.stage.database)).is_full:
+        while (await advance_waiting_runs(self.stage.database)).is_full:
             pass
 
     def check(self) -> None:
@@ -182,10 +185,12 @@ class Play:
         """No more ticks, no freeze, no cap: what there is comes to its end."""
         for row in await freezes.page(self.stage.database, self.stage.workspace):
             await freezes.lift(
-                self.stage.database, self.stage.workspace, row.scoped.freeze.id, Actor("chance")
+                self.stage.database, Scope(self.stage.workspace, Actor("chance")), row.scoped.freeze.id
             )
         for key in ("", "db"):
-            await limits.set_limit(self.stage.database, self.stage.workspace, key, None, Actor("chance"))
+            await limits.set_limit(
+                self.stage.database, Scope(self.stage.workspace, Actor("chance")), key, None
+            )
         for _ in range(30):
             self.stage.clock.advance(60 * MINUTE)
             await self.sweep()

@@ -9,7 +9,7 @@ import pytest
 from foliot.domain.schedule import Cron, Interval, Schedule
 from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.sweep import sweep
-from foliot.services.settlement.waiting_runs import tend
+from foliot.services.settlement.waiting_runs import advance_waiting_runs
 from foliot.services.workers import workers
 from tests.services.shop import MINUTE, SUCCEEDED, Shop
 
@@ -57,7 +57,7 @@ async def test_a_run_claimed_before_the_clock_was_set_back_is_settled_under_its_
     [run] = await shop.claim()
     shop.clock.advance(BACK)
     await sweep(shop.database)
-    await tend(shop.database)
+    await advance_waiting_runs(shop.database)
     assert (await workers.beat(shop.database, shop.worker, draining=False, working_on=[])).is_alive
     done = Report(run.run_id, run.job_id, run.fence, shop.worker, SUCCEEDED)
     assert run.run_id in await report(shop.database, [done])

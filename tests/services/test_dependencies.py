@@ -7,21 +7,22 @@ from uuid import uuid4
 
 import pytest
 
-from foliot.domain.dependencies import Edge, Mode, On, When
+from foliot.domain.access import Scope
+from foliot.domain.dependencies import Edge, EdgeCondition, EdgeMode, JoinRule
 from foliot.domain.errors import Conflict, Invalid, NotFound
 from foliot.domain.ids import JobId
 from foliot.domain.outcomes import AskedRetry, AskedSkip, Cancelled, Succeeded
 from foliot.domain.policy import Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, SkipReason
-from foliot.services.jobs.context_steps import look_around
+from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.dependency_steps import release_upstream, set_edges
 from foliot.services.settlement.dependent_steps import wake_dependents
-from foliot.services.settlement.expiry import answer_gates, expire
+from foliot.services.settlement.expiry import expire_runs, judge_gates
 from foliot.services.settlement.report import Report, report
-from foliot.services.settlement.settle_steps import Settling
+from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.timers import timers
 from foliot.storage.tx import Role
-from foliot.testing.actors import TEST
+from foliot.testing.fixtures import TEST
 from tests.services.staging import BROKE_FOR_GOOD, MANUAL, Stage
 
 pytestmark = pytest.mark.anyio
@@ -31,12 +32,12 @@ NO_FRESH_DATA = ("skipped", "dependency_failed", "no fresh data")
 
 
 def gate(upstream: JobId, max_age: timedelta | None = None) -> Edge:
-    return Edge(upstream, mode=Mode.GATE, max_age=max_age)
+    return Edge(upstream, mode=EdgeMode.GATE, max_age=max_age)
 
 
 async def detach(stage: Stage, job_id: JobId, *, detach: bool) -> None:
     async with stage.database.tx(Role.APP, stage.workspace) as tx:
-        await release_upstream(tx, job_id, TEST, detach=detach)
+        await release_upstream(tx, job_id, Scope(stage.workspace, TEST), detach=detach)
 
 
 async def test_a_success_starts_the_dependent_after_its_delay_and_once(stage: Stage) -> None:
@@ -55,9 +56,9 @@ async def test_a_success_starts_the_dependent_after_its_delay_and_once(stage: St
 
 async def test_a_failure_starts_those_that_wait_for_failure_or_for_any_end(stage: Stage) -> None:
     sync = await stage.job("sync", MANUAL)
-    good = await stage.job("good", MANUAL, [Edge(sync, On.SUCCESS)])
-    bad = await stage.job("bad", MANUAL, [Edge(sync, On.FAILURE)])
-    any_end = await stage.job("any", MANUAL, [Edge(sync, On.ANY)])
+    good = await stage.job("good", MANUAL, [Edge(sync, EdgeCondition.SUCCESS)])
+    bad = await stage.job("bad", MANUAL, [Edge(sync, EdgeCondition.FAILURE)])
+    any_end = await stage.job("any", MANUAL, [Edge(sync, EdgeCondition.ANY)])
     await stage.end(sync, BROKE_FOR_GOOD)
     assert sorted(await stage.run_once()) == sorted([bad, any_end])
     await stage.end(sync)
@@ -68,7 +69,7 @@ async def test_a_failure_starts_those_that_wait_for_failure_or_for_any_end(stage
 
 async def test_a_skipped_upstream_starts_nothing(stage: Stage) -> None:
     sync = await stage.job("sync", MANUAL)
-    await stage.job("any", MANUAL, [Edge(sync, On.ANY)])
+    await stage.job("any", MANUAL, [Edge(sync, EdgeCondition.ANY)])
     await stage.end(sync, AskedSkip(SkipReason.OPERATOR))
     assert await stage.claim() == []
 
@@ -76,11 +77,11 @@ async def test_a_skipped_upstream_starts_nothing(stage: Stage) -> None:
 async def test_runs_cancelled_before_they_began_are_ends_of_which_each_triggers(stage: Stage) -> None:
     concurrent = Overlap(OverlapRule.CONCURRENT)
     sync = await stage.job("sync", MANUAL)
-    after = await stage.job("after", MANUAL, [Edge(sync, On.ANY)], overlap=concurrent)
+    after = await stage.job("after", MANUAL, [Edge(sync, EdgeCondition.ANY)], overlap=concurrent)
     runs = [await stage.by_hand(sync), await stage.by_hand(sync)]
     async with stage.database.tx(Role.ENGINE) as tx:  # together, so that only one of them can be the newest
         rows = await timers.lock_with_dependents(tx, [sync])
-        settling = Settling(tx, rows, await look_around(tx, rows.values()))
+        settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
         assert await settling.end_standing(runs, Cancelled()) == set(runs)
         await settling.write()
         await wake_dependents(settling)
@@ -92,9 +93,9 @@ async def test_a_retry_that_a_triggered_run_puts_an_end_to_triggers_those_behind
     """Far down a chain, too: each link cancels what stands of the next."""
     replaced = Overlap(OverlapRule.CANCEL_RUNNING)
     first = await stage.job("first", MANUAL)
-    second = await stage.job("second", MANUAL, [Edge(first, On.ANY)], overlap=replaced)
-    third = await stage.job("third", MANUAL, [Edge(second, On.ANY)], overlap=replaced)
-    fourth = await stage.job("fourth", MANUAL, [Edge(third, On.ANY)])
+    second = await stage.job("second", MANUAL, [Edge(first, EdgeCondition.ANY)], overlap=replaced)
+    third = await stage.job("third", MANUAL, [Edge(second, EdgeCondition.ANY)], overlap=replaced)
+    fourth = await stage.job("fourth", MANUAL, [Edge(third, EdgeCondition.ANY)])
     for job_id in (second, third):  # one attempt each, and an hour to wait for the next
         await stage.by_hand(job_id)
         [mine] = await stage.claim()
@@ -124,7 +125,7 @@ async def test_a_join_of_all_starts_once_per_run_that_completes_it(stage: Stage)
 
 async def test_a_join_of_any_starts_with_each(stage: Stage) -> None:
     left, right = await stage.job("left", MANUAL), await stage.job("right", MANUAL)
-    either = await stage.job("either", MANUAL, [Edge(left), Edge(right)], depends_when=When.ANY)
+    either = await stage.job("either", MANUAL, [Edge(left), Edge(right)], depends_when=JoinRule.ANY)
     for upstream in (left, right, right):
         await stage.end(upstream)
         assert await stage.run_once() == [either]
@@ -251,9 +252,9 @@ async def test_the_sweeper_ends_a_wait_that_no_tick_ended(stage: Stage) -> None:
     await stage.tick()
     await stage.claim()
     stage.clock.advance(HOUR)
-    assert await expire(stage.database) == 1
+    assert await expire_runs(stage.database) == 1
     assert stage.runs(daily)[0][:2] == ("skipped", "dependency_failed")
-    assert await expire(stage.database) == 0
+    assert await expire_runs(stage.database) == 0
     assert stage.timer(daily, "live, live_until") == (0, None)
 
 
@@ -291,9 +292,9 @@ async def test_a_chain_of_gates_falls_together(stage: Stage) -> None:
     assert stage.waits() == [(middle, "upstream"), (last, "upstream")]
     await stage.report(upstream, BROKE_FOR_GOOD)
     assert stage.runs(middle) == [NO_FRESH_DATA]
-    assert await answer_gates(stage.database) == 1
+    assert await judge_gates(stage.database) == 1
     assert stage.runs(last, "status, skip_reason") == [("skipped", "dependency_missing")]
-    assert await answer_gates(stage.database) == 0
+    assert await judge_gates(stage.database) == 0
 
 
 async def test_edges_that_would_close_a_circle_are_refused_by_name(stage: Stage) -> None:
@@ -328,7 +329,9 @@ async def test_replacing_edges_keeps_the_marks_and_what_timers_know(stage: Stage
     stage.clock.advance(HOUR)
     await stage.tick()
     assert await stage.run_once() == [daily]
-    await set_edges(stage.database, stage.workspace, daily, [gate(left), gate(right)], TEST, when=When.ANY)
+    await set_edges(
+        stage.database, stage.workspace, daily, [gate(left), gate(right)], TEST, when=JoinRule.ANY
+    )
     assert stage.timer(right, "has_dependents") == (True,)
     stage.clock.advance(HOUR)
     await stage.tick()

@@ -8,14 +8,15 @@ from uuid import uuid4
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.policy import Limits, Misfire, MisfireRule, Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, Window
 from foliot.services.scheduling.freezes import NewFreeze, turn_on
-from foliot.services.settlement.expiry import expire, open_windows
+from foliot.services.settlement.expiry import expire_runs, open_windows
 from foliot.services.workers.limits import set_limit
 from foliot.services.workers.unserved import Unserved, unserved
-from foliot.testing.actors import TEST
+from foliot.testing.fixtures import TEST
 from tests.services.staging import BROKE, Stage
 
 pytestmark = pytest.mark.anyio
@@ -27,13 +28,13 @@ async def test_a_run_that_nobody_starts_in_time_is_skipped(stage: Stage) -> None
     job = await stage.job("prompt", Interval(HOUR), limits=DEADLINE)
     stage.clock.advance(HOUR)
     await stage.tick()
-    assert await expire(stage.database) == 0
+    assert await expire_runs(stage.database) == 0
     stage.clock.advance(5 * MINUTE)
     assert await stage.claim() == []
-    assert await expire(stage.database) == 1
+    assert await expire_runs(stage.database) == 1
     assert stage.runs(job, "status, skip_reason") == [("skipped", "deadline")]
     assert stage.timer(job, "live, live_run_id, skip_count") == (0, None, 1)
-    assert await expire(stage.database) == 0
+    assert await expire_runs(stage.database) == 0
 
 
 async def test_the_next_in_line_moves_up_behind_an_expired_one(stage: Stage) -> None:
@@ -43,7 +44,7 @@ async def test_the_next_in_line_moves_up_behind_an_expired_one(stage: Stage) -> 
         await stage.tick()
     assert stage.waits() == [(job, "turn")]
     stage.clock.advance(MINUTE)
-    assert await expire(stage.database) == 1
+    assert await expire_runs(stage.database) == 1
     assert stage.waits() == []
     assert stage.timer(job, "live, waiting") == (1, 0)
     assert await stage.run_once() == [job]
@@ -53,16 +54,16 @@ async def test_the_next_in_line_moves_up_behind_an_expired_one(stage: Stage) -> 
 async def test_a_deadline_passes_while_a_run_is_held(stage: Stage, where: str) -> None:
     job = await stage.job("prompt", Interval(HOUR), limits=DEADLINE)
     if where == "limit":
-        await set_limit(stage.database, stage.workspace, "", 1, TEST)
+        await set_limit(stage.database, Scope(stage.workspace, TEST), "", 1)
         await stage.job("other", Interval(HOUR), priority=-1)
     stage.clock.advance(HOUR)
     await stage.tick()
     if where == "freeze":
-        await turn_on(stage.database, stage.workspace, NewFreeze("now", everything=True), TEST)
+        await turn_on(stage.database, Scope(stage.workspace, TEST), NewFreeze("now", everything=True))
     await stage.claim()
     assert stage.waits() == [(job, where)]
     stage.clock.advance(5 * MINUTE)
-    assert await expire(stage.database) == 1
+    assert await expire_runs(stage.database) == 1
     assert stage.runs(job, "status, skip_reason") == [("skipped", "deadline")]
 
 
@@ -71,7 +72,7 @@ async def test_a_run_must_start_before_its_window_closes(stage: Stage) -> None:
     stage.clock.advance(50 * MINUTE)
     await stage.tick()
     stage.clock.advance(11 * MINUTE)
-    assert await expire(stage.database) == 1
+    assert await expire_runs(stage.database) == 1
     assert stage.runs(job, "status, skip_reason") == [("skipped", "window")]
 
 
@@ -84,7 +85,7 @@ async def test_of_deadline_and_window_the_one_that_came_first_is_named(stage: St
     stage.clock.advance(50 * MINUTE)
     await stage.tick()
     stage.clock.advance(HOUR)
-    assert await expire(stage.database) == 2
+    assert await expire_runs(stage.database) == 2
     assert [stage.runs(job, "skip_reason") for job in jobs] == [[("deadline",)], [("window",)]]
 
 
@@ -96,7 +97,7 @@ async def test_a_retry_is_not_bound_by_the_start_deadline(stage: Stage) -> None:
     [mine] = await stage.claim()
     await stage.report(mine, BROKE)
     stage.clock.advance(HOUR)
-    assert await expire(stage.database) == 0
+    assert await expire_runs(stage.database) == 0
     assert await stage.run_once() == [job]
 
 
@@ -108,7 +109,7 @@ async def test_a_retry_whose_window_closes_first_ends_as_the_failure_it_was(stag
     await stage.report(mine, BROKE)
     assert stage.ready() == [job]
     stage.clock.advance(61 * MINUTE)
-    assert await expire(stage.database) == 1
+    assert await expire_runs(stage.database) == 1
     assert stage.runs(job, "status, error ->> 'code', note") == [
         ("failed", "boom", "its retry could not start in time")
     ]
@@ -149,7 +150,7 @@ async def test_a_window_that_opens_into_a_freeze_stays_shut(stage: Stage) -> Non
     )
     stage.clock.set(datetime(2027, 1, 16, 18, tzinfo=UTC))
     await stage.tick()
-    await turn_on(stage.database, stage.workspace, NewFreeze("now", everything=True), TEST)
+    await turn_on(stage.database, Scope(stage.workspace, TEST), NewFreeze("now", everything=True))
     stage.clock.set(datetime(2027, 1, 17, 8, tzinfo=UTC))
     assert await open_windows(stage.database) == 0
     assert stage.waits() == [(job, "freeze")]

@@ -7,9 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from foliot.domain.dependencies import Edge, Mode
+from foliot.domain.access import Scope
+from foliot.domain.dependencies import Edge, EdgeMode
 from foliot.domain.errors import Conflict, Invalid, NotFound
-from foliot.domain.freeze import After, Running
+from foliot.domain.freeze import FreezePolicy, RunningPolicy
 from foliot.domain.ids import FreezeId
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.policy import Misfire, MisfireRule, Overlap, OverlapRule
@@ -17,7 +18,7 @@ from foliot.domain.schedule import Interval, IntervalMode
 from foliot.services.runs.backfill import backfill
 from foliot.services.scheduling.freezes import NewFreeze, hold, lift, page, preview, thaw, turn_on
 from foliot.services.workers.limits import set_limit
-from foliot.testing.actors import ADA, TEST
+from foliot.testing.fixtures import ADA, TEST
 from tests.services.staging import BROKE, MANUAL, Stage
 
 pytestmark = pytest.mark.anyio
@@ -26,11 +27,11 @@ ALL = NewFreeze("release", everything=True)
 
 
 async def freeze(stage: Stage, new: NewFreeze = ALL) -> FreezeId:
-    return await turn_on(stage.database, stage.workspace, new, ADA)
+    return await turn_on(stage.database, Scope(stage.workspace, ADA), new)
 
 
 async def unfreeze(stage: Stage, freeze_id: FreezeId) -> None:
-    await lift(stage.database, stage.workspace, freeze_id, ADA)
+    await lift(stage.database, Scope(stage.workspace, ADA), freeze_id)
 
 
 async def test_runs_that_are_ready_hold_and_go_on_after_it(stage: Stage) -> None:
@@ -50,13 +51,13 @@ async def test_runs_that_are_ready_hold_and_go_on_after_it(stage: Stage) -> None
 @pytest.mark.parametrize(
     "after, records",
     [
-        (After.SKIP, [("skipped", "frozen", None)] * 3),
-        (After.LATEST, [("skipped", "frozen", 2), (None, None, None)]),
-        (After.ALL, [(None, None, None)] * 3),
+        (FreezePolicy.SKIP, [("skipped", "frozen", None)] * 3),
+        (FreezePolicy.LATEST, [("skipped", "frozen", 2), (None, None, None)]),
+        (FreezePolicy.ALL, [(None, None, None)] * 3),
     ],
 )
 async def test_planned_times_are_skipped_or_held_as_it_says(
-    stage: Stage, after: After, records: list[tuple[str | None, str | None, int | None]]
+    stage: Stage, after: FreezePolicy, records: list[tuple[str | None, str | None, int | None]]
 ) -> None:
     beat = await stage.job("beat", Interval(HOUR), overlap=Overlap(OverlapRule.QUEUE))
     end_at = stage.clock.now() + 200 * MINUTE
@@ -64,7 +65,7 @@ async def test_planned_times_are_skipped_or_held_as_it_says(
     for _ in range(3):
         stage.clock.advance(HOUR)
         await stage.tick()
-    assert len(stage.runs(beat)) == (3 if after is After.SKIP else 0)
+    assert len(stage.runs(beat)) == (3 if after is FreezePolicy.SKIP else 0)
     stage.clock.set(end_at)
     await stage.tick()
     assert stage.runs(beat, "status, skip_reason, count") == records
@@ -73,7 +74,7 @@ async def test_planned_times_are_skipped_or_held_as_it_says(
 async def test_a_freeze_without_an_end_that_is_lifted_lets_its_timers_go_at_once(stage: Stage) -> None:
     beat = await stage.job("beat", Interval(HOUR))
     idle = await stage.job("idle", MANUAL)
-    held = await freeze(stage, NewFreeze("release", everything=True, after=After.LATEST))
+    held = await freeze(stage, NewFreeze("release", everything=True, after=FreezePolicy.LATEST))
     stage.clock.advance(2 * HOUR + MINUTE)
     await stage.tick()
     assert stage.timer(beat, "due_at = 'infinity'") == (True,)
@@ -90,7 +91,9 @@ async def test_a_freeze_without_an_end_that_is_lifted_lets_its_timers_go_at_once
 async def test_a_freeze_lifted_early_lets_its_timers_go_at_once(stage: Stage) -> None:
     chained = await stage.job("chained", Interval(HOUR, mode=IntervalMode.FIXED_DELAY))
     end_at = stage.clock.now() + timedelta(days=7)
-    held = await freeze(stage, NewFreeze("release", everything=True, end_at=end_at, after=After.LATEST))
+    held = await freeze(
+        stage, NewFreeze("release", everything=True, end_at=end_at, after=FreezePolicy.LATEST)
+    )
     stage.clock.advance(HOUR)
     await stage.tick()
     assert stage.timer(chained, "due_at") == (end_at,)
@@ -116,7 +119,7 @@ async def test_a_retry_holds_and_keeps_its_time(stage: Stage) -> None:
 
 
 async def test_what_runs_is_finished_or_stopped_as_it_says(stage: Stage) -> None:
-    for running, asked in ((Running.DRAIN, 0), (Running.STOP, 1)):
+    for running, asked in ((RunningPolicy.DRAIN, 0), (RunningPolicy.STOP, 1)):
         await stage.by_hand(await stage.job(running.value, MANUAL))
         [mine] = await stage.claim()
         stage.clock.advance(MINUTE)
@@ -140,7 +143,7 @@ async def test_only_what_its_scope_names_is_held(stage: Stage) -> None:
             jobs=frozenset([named]),
             tags=frozenset(["billing"]),
             queues=frozenset(["mail"]),
-            after=After.LATEST,
+            after=FreezePolicy.LATEST,
         ),
     )
     assert sorted(job for job, _ in stage.waits()) == sorted([tagged, queued, named])
@@ -173,7 +176,7 @@ async def test_a_run_asked_for_during_a_freeze_is_left_alone(stage: Stage) -> No
     job = await stage.job("by hand", MANUAL)
     await stage.by_hand(job)
     stage.clock.advance(MINUTE)
-    await freeze(stage, NewFreeze("release", everything=True, running=Running.STOP))
+    await freeze(stage, NewFreeze("release", everything=True, running=RunningPolicy.STOP))
     assert stage.waits() == [(job, "freeze")]
     stage.clock.advance(MINUTE)
     await stage.by_hand(job)
@@ -187,7 +190,7 @@ async def test_a_run_asked_for_during_a_freeze_is_left_alone(stage: Stage) -> No
 async def test_dependents_and_gates_hold_too(stage: Stage) -> None:
     sync = await stage.job("sync", MANUAL)
     after = await stage.job("after", MANUAL, [Edge(sync)])
-    gated = await stage.job("gated", Interval(HOUR), [Edge(sync, mode=Mode.GATE)])
+    gated = await stage.job("gated", Interval(HOUR), [Edge(sync, mode=EdgeMode.GATE)])
     stage.clock.advance(HOUR)
     await stage.by_hand(sync)
     await stage.tick()
@@ -202,7 +205,7 @@ async def test_dependents_and_gates_hold_too(stage: Stage) -> None:
 
 
 async def test_those_in_line_at_a_cap_do_not_slip_through(stage: Stage) -> None:
-    await set_limit(stage.database, stage.workspace, "", 1, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", 1)
     for n in range(3):
         await stage.job(f"job {n}", Interval(HOUR))
     stage.clock.advance(HOUR)
@@ -223,7 +226,9 @@ async def test_held_runs_leave_at_the_freezes_rate(stage: Stage) -> None:
     stage.clock.advance(HOUR)
     await stage.tick()
     end_at = stage.clock.now() + MINUTE
-    await freeze(stage, NewFreeze("release", everything=True, end_at=end_at, after=After.ALL, per_minute=2))
+    await freeze(
+        stage, NewFreeze("release", everything=True, end_at=end_at, after=FreezePolicy.ALL, per_minute=2)
+    )
     stage.clock.set(end_at)
     while (await thaw(stage.database, limit=2)).is_full:
         pass
@@ -304,7 +309,13 @@ async def test_a_backfill_asked_for_during_a_freeze_waits_for_its_end(stage: Sta
     held = await freeze(stage)
     stage.clock.advance(MINUTE)
     made = await backfill(
-        stage.database, stage.workspace, beat, ADA, start, stage.clock.now(), dry_run=False, skipped=True
+        stage.database,
+        Scope(stage.workspace, ADA),
+        beat,
+        start,
+        stage.clock.now(),
+        dry_run=False,
+        skipped=True,
     )
     assert made.count == 3
     await hold(stage.database)

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkerId, WorkspaceId
 from foliot.domain.outcomes import Succeeded
@@ -16,15 +17,15 @@ from foliot.domain.schedule import Interval
 from foliot.services.jobs import jobs
 from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
-from foliot.services.settlement.sweep import CANCEL_GRACE, DEADLINE_SLACK, Swept, sweep
+from foliot.services.settlement.sweep import CANCEL_GRACE, DEADLINE_SLACK, SweepResult, sweep
 from foliot.services.workers import workers
 from foliot.services.workers.assignments import claim_work
 from foliot.services.workers.claim import Claimer, Turns, claim
 from foliot.services.workers.unserved import unserved
 from foliot.storage.queue.leases import Claimed
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 
 pytestmark = pytest.mark.anyio
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
@@ -36,7 +37,7 @@ async def worker(database: Database, clock: ManualClock, workspace: WorkspaceId)
     """One worker, and a daily job with a timeout of an hour whose run is ready."""
     limits = Limits(timeout=timedelta(hours=1))
     await jobs.create(
-        database, workspace, Definition("daily", Spec(Interval(DAY), "python", limits=limits)), TEST
+        database, Scope(workspace, TEST), Definition("daily", Spec(Interval(DAY), "python", limits=limits))
     )
     clock.advance(DAY)
     await tick(database)
@@ -59,7 +60,7 @@ async def test_a_worker_that_beats_keeps_its_runs(
     for _ in range(10):
         clock.advance(workers.LEASE)
         assert await workers.beat(database, worker) == workers.Beat(is_alive=True)
-        assert await sweep(database) == Swept()
+        assert await sweep(database) == SweepResult()
     assert await report(database, [success(mine, worker)]) == {mine.run_id}
 
 
@@ -68,7 +69,7 @@ async def test_a_silent_worker_is_struck_off_and_its_run_repeated_under_a_higher
 ) -> None:
     mine = await take(database, worker)
     clock.advance(workers.LEASE + SECOND)
-    assert await sweep(database) == Swept(struck_off=1, lost=1)
+    assert await sweep(database) == SweepResult(struck_off=1, lost=1)
     assert await workers.beat(database, worker) == workers.Beat(is_alive=False)
     assert await report(database, [success(mine, worker)]) == frozenset()
     clock.advance(SECOND)
@@ -89,7 +90,7 @@ async def test_a_worker_past_its_lease_cannot_come_back_even_before_anybody_noti
 async def test_who_leaves_with_runs_in_hand_has_abandoned_them(database: Database, worker: WorkerId) -> None:
     await take(database, worker)
     await workers.leave(database, worker)
-    assert await sweep(database) == Swept(lost=1)
+    assert await sweep(database) == SweepResult(lost=1)
 
 
 async def test_the_third_loss_ends_the_run_as_interrupted(
@@ -111,14 +112,14 @@ async def test_with_on_lost_fail_a_run_is_never_repeated(
 ) -> None:
     limits = Limits(on_lost=OnLost.FAIL)
     await jobs.create(
-        database, workspace, Definition("once", Spec(Interval(DAY), "python", limits=limits)), TEST
+        database, Scope(workspace, TEST), Definition("once", Spec(Interval(DAY), "python", limits=limits))
     )
     clock.advance(DAY)
     await tick(database)
     worker = await workers.register(database, "one", ["default"], ["python"], 10)
     await take(database, worker)
     await workers.leave(database, worker)
-    assert await sweep(database) == Swept(lost=1)
+    assert await sweep(database) == SweepResult(lost=1)
     assert owner.execute("SELECT status FROM foliot.runs").fetchall() == [("interrupted",)]
 
 
@@ -128,9 +129,9 @@ async def test_a_run_past_its_deadline_is_timed_out_though_its_worker_lives(
     mine = await take(database, worker)
     clock.set(mine.deadline_at + DEADLINE_SLACK)
     owner.execute("UPDATE foliot.workers SET alive_until = %s", [clock.now() + DAY])
-    assert await sweep(database) == Swept()
+    assert await sweep(database) == SweepResult()
     clock.advance(SECOND)
-    assert await sweep(database) == Swept(timed_out=1)
+    assert await sweep(database) == SweepResult(timed_out=1)
     assert await report(database, [success(mine, worker)]) == frozenset()
 
 
@@ -143,16 +144,16 @@ async def test_a_cancel_is_heard_with_the_next_beat_and_forced_after_its_grace(
     assert (await workers.beat(database, worker)).cancels == [(mine.run_id, mine.fence)]
     clock.advance(CANCEL_GRACE)
     owner.execute("UPDATE foliot.workers SET alive_until = %s", [clock.now() + DAY])
-    assert await sweep(database) == Swept()
+    assert await sweep(database) == SweepResult()
     clock.advance(SECOND)
-    assert await sweep(database) == Swept(cancelled=1)
+    assert await sweep(database) == SweepResult(cancelled=1)
     assert owner.execute("SELECT status FROM foliot.runs").fetchall() == [("cancelled",)]
 
 
 async def test_full_batches_say_that_there_may_be_more(database: Database, worker: WorkerId) -> None:
     await take(database, worker)
     await workers.leave(database, worker)
-    assert await sweep(database, limit=1) == Swept(lost=1, is_full=True)
+    assert await sweep(database, limit=1) == SweepResult(lost=1, is_full=True)
 
 
 async def test_a_worker_that_was_struck_off_or_has_left_claims_nothing(
@@ -174,7 +175,7 @@ async def test_a_worker_of_all_queues_serves_each_in_its_turn(
 ) -> None:
     for queue in ("mail", "mail", "video"):
         spec = Spec(Interval(DAY), "python", queue=queue)
-        await jobs.create(database, workspace, Definition("daily", spec), TEST)
+        await jobs.create(database, Scope(workspace, TEST), Definition("daily", spec))
     clock.advance(DAY)
     await tick(database)
     every = await workers.register(database, "all", ["*"], ["python"], 10)
@@ -193,7 +194,7 @@ async def test_a_queue_that_is_new_is_found_when_those_that_are_known_are_empty(
     claimer = Claimer(every, "*", ["python"], 1, Turns())
     for queue in ("mail", "video"):
         spec = Spec(Interval(DAY), "python", queue=queue)
-        await jobs.create(database, workspace, Definition("daily", spec), TEST)
+        await jobs.create(database, Scope(workspace, TEST), Definition("daily", spec))
         clock.advance(DAY)
         await tick(database)
         [found] = (

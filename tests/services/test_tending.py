@@ -6,11 +6,12 @@ from datetime import timedelta
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.policy import Limits
 from foliot.domain.schedule import Interval
 from foliot.services.scheduling.freezes import NewFreeze, turn_on
-from foliot.services.settlement.waiting_runs import Tended, tend
-from foliot.testing.actors import ADA
+from foliot.services.settlement.waiting_runs import WaitingRunsResult, advance_waiting_runs
+from foliot.testing.fixtures import ADA
 from tests.services.staging import Stage
 
 pytestmark = pytest.mark.anyio
@@ -24,15 +25,15 @@ async def test_it_holds_lets_go_and_ends_and_then_has_nothing_to_do(stage: Stage
     await stage.tick()
     start_at = stage.clock.now() + MINUTE
     later = NewFreeze("short", everything=True, start_at=start_at, end_at=start_at + MINUTE)
-    await turn_on(stage.database, stage.workspace, later, ADA)
-    assert await tend(stage.database) == Tended()
+    await turn_on(stage.database, Scope(stage.workspace, ADA), later)
+    assert await advance_waiting_runs(stage.database) == WaitingRunsResult()
     stage.clock.advance(MINUTE)
-    assert await tend(stage.database) == Tended(held=2)
-    assert await tend(stage.database) == Tended()
+    assert await advance_waiting_runs(stage.database) == WaitingRunsResult(held=2)
+    assert await advance_waiting_runs(stage.database) == WaitingRunsResult()
     stage.clock.advance(MINUTE)
-    tended = await tend(stage.database)
+    tended = await advance_waiting_runs(stage.database)
     assert tended.let_go == 1  # the other was too late to be let go
     assert stage.owner.execute("SELECT skip_reason FROM foliot.runs WHERE status = 'skipped'").fetchall() == [
         ("deadline",)
     ]
-    assert await tend(stage.database) == Tended()
+    assert await advance_waiting_runs(stage.database) == WaitingRunsResult()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
-from foliot.domain.dependencies import Edge, Mode
+from foliot.domain.dependencies import Edge, EdgeMode
 from foliot.domain.ids import JobId
 from foliot.domain.schedule import Interval, Manual
 from foliot.services.jobs import jobs
 from foliot.services.runs import run_control
-from foliot.testing.actors import ANA, BEN
+from foliot.testing.fixtures import ANA, BEN
 from tests.services.shop import MINUTE, Shop
 
 pytestmark = pytest.mark.anyio
@@ -20,18 +21,18 @@ def spoil(shop: Shop, job_id: JobId) -> None:
     shop.owner.execute("UPDATE foliot.timers SET spec = '{}' WHERE job_id = %s", (job_id,))
 
 
-@pytest.mark.parametrize("mode", list(Mode))
-async def test_the_end_of_an_upstream_is_written_whoever_depends_on_it(shop: Shop, mode: Mode) -> None:
+@pytest.mark.parametrize("mode", list(EdgeMode))
+async def test_the_end_of_an_upstream_is_written_whoever_depends_on_it(shop: Shop, mode: EdgeMode) -> None:
     upstream = await shop.job(Manual())
-    schedule = Manual() if mode is Mode.TRIGGER else Interval(60 * MINUTE)
+    schedule = Manual() if mode is EdgeMode.TRIGGER else Interval(60 * MINUTE)
     for name in ("bad", "good"):
         behind = Definition(name, Spec(schedule, "python"), depends_on=(Edge(upstream, mode=mode),))
-        job_id = (await jobs.create(shop.database, shop.workspace, behind, ANA)).id
+        job_id = (await jobs.create(shop.database, Scope(shop.workspace, ANA), behind)).id
         if name == "bad":
             spoil(shop, job_id)
-    await run_control.run_now(shop.database, shop.workspace, upstream, BEN)
+    await run_control.run_now(shop.database, Scope(shop.workspace, BEN), upstream)
     [run] = await shop.claim()
-    if mode is Mode.GATE:
+    if mode is EdgeMode.GATE:
         await shop.tick(60 * MINUTE)
     assert await shop.finish(run)
     assert [each.job_id for each in await shop.claim()] == [job_id]

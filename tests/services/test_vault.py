@@ -11,7 +11,7 @@ import pytest
 from foliot.domain.errors import Conflict, Invalid, Unavailable
 from foliot.domain.ids import SecretId, WorkspaceId
 from foliot.services.secrets.vault import Given, MasterKey, Sealed, UnreadableError, Vault, purpose, read_keys
-from foliot.testing.keys import InMemory, a_vault
+from foliot.testing.fixtures import InMemoryKeys, a_vault
 
 HERE, IT = WorkspaceId(uuid4()), SecretId(uuid4())
 FOR = purpose(HERE, IT, 3)
@@ -68,7 +68,7 @@ def test_older_keys_open_and_the_first_one_seals() -> None:
 
 
 def test_a_key_that_another_process_has_added_is_found_when_it_is_met() -> None:
-    shared = InMemory(MasterKey.new())
+    shared = InMemoryKeys(MasterKey.new())
     one, two = Vault(shared), Vault(shared)
     one.renew()
     assert two.open(FOR, one.seal(FOR, b"value")) == b"value"

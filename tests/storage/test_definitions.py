@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from foliot.domain.definition import Definition, Spec
-from foliot.domain.dependencies import Edge, Mode, On
+from foliot.domain.dependencies import Edge, EdgeCondition, EdgeMode
 from foliot.domain.ids import CalendarId, JobId
 from foliot.domain.policy import Backoff, Breaker, Limits, Misfire, MisfireRule, Overlap, OverlapRule, Retry
 from foliot.domain.schedule import (
@@ -92,7 +92,7 @@ def test_a_definition_comes_back_as_it_was() -> None:
         "Brings the day's orders over.",
         {"url": "https://example.test", "headers": {"x": [1, None, True]}},
         {"full": True},
-        depends_on=(Edge(JobId(UUID(int=3)), On.ANY, Mode.GATE, max_age=timedelta(hours=3)),),
+        depends_on=(Edge(JobId(UUID(int=3)), EdgeCondition.ANY, EdgeMode.GATE, max_age=timedelta(hours=3)),),
         external_ref={"source": "crontab", "id": "7"},
     )
     assert definition_of(json.loads(json.dumps(definition_json(definition)))) == definition

@@ -17,7 +17,7 @@ import pytest
 from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Principal, PrincipalKind
 from foliot.domain.bridge_policy import EVERYTHING, Handing
 from foliot.domain.ids import KeyId, PrincipalId, WorkerId, WorkspaceId
-from foliot.handlers.egress_policy import Reach
+from foliot.handlers.dependencies import EgressPolicy
 from foliot.services.identity.authentication import Door
 from foliot.services.identity.installation import first_start
 from foliot.services.secrets.vault import Vault
@@ -27,14 +27,14 @@ from foliot.storage.workers import workers
 from foliot.storage.workers.workers import WorkerRow
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
-from foliot.testing.keys import a_vault
+from foliot.testing.fixtures import a_vault
 from foliot.web.app import create_app
 from foliot.web.health import Readiness
 from foliot.web.rate_limits import Rates
 
 FOR_EVER = datetime(9999, 1, 1, tzinfo=UTC)
 WORKSPACES = ("acme", "globex", "outsider")
-LOCAL = Reach(handing=Handing(EVERYTHING, EVERYTHING))
+LOCAL = EgressPolicy(handing=Handing(EVERYTHING, EVERYTHING))
 
 
 @dataclass

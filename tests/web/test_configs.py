@@ -8,7 +8,7 @@ import pytest
 
 from foliot.domain.bridge_policy import Handing
 from foliot.handlers import registry
-from foliot.handlers.egress_policy import Reach
+from foliot.handlers.dependencies import EgressPolicy
 from foliot.web.mapping.handler_config import check_config
 
 
@@ -61,12 +61,12 @@ def test_a_secret_fits_in_the_place_of_any_value_that_a_worker_told_of() -> None
 
 
 def refused(kind: str, config: dict[str, Any], handing: Handing) -> list[str | None]:
-    return [each.pointer for each in check_config(kind, config, None, Reach(handing=handing), "acme")]
+    return [each.pointer for each in check_config(kind, config, None, EgressPolicy(handing=handing), "acme")]
 
 
 @pytest.mark.parametrize(("kind", "field"), [("celery", "task"), ("rq", "function"), ("bullmq", "name")])
 def test_a_job_names_the_tasks_and_queues_that_the_operator_allows(kind: str, field: str) -> None:
-    registry.refuse("celery", None)
+    registry.refuse_type("celery", None)
     handing, named = Handing(tasks=("shop.tasks.*",)), {field: "shop.tasks.sync"}
     assert refused(kind, named, handing) == []
     assert refused(kind, {**named, "queue": "jobs-acme"}, handing) == []

@@ -10,7 +10,7 @@ import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.handlers import registry
-from foliot.handlers.bridge_handlers import NO_RESULTS
+from foliot.handlers.bridge_handlers import NO_RESULT_BACKEND
 from foliot.services.scheduling.tick import tick
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town, job, problems
@@ -406,12 +406,12 @@ async def test_secrets_stand_for_text_and_an_unknown_type_takes_anything(town: T
 
 async def test_celery_without_results_is_refused_when_the_job_is_written(town: Town) -> None:
     wanted = job(type="celery", config={"task": "shop.sync"})
-    registry.refuse("celery", NO_RESULTS)
+    registry.refuse_type("celery", NO_RESULT_BACKEND)
     try:
         answer = await town.ask("POST", "/jobs", json=wanted)
         [error] = answer.json()["errors"]
     finally:
-        registry.refuse("celery", None)
+        registry.refuse_type("celery", None)
     assert (answer.status_code, error["pointer"]) == (422, "/type")
     assert "FOLIOT_CELERY_RESULT_URL" in error["hint"]
     assert (await town.ask("POST", "/jobs", json=wanted)).status_code == 201

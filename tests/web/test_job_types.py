@@ -61,7 +61,7 @@ async def test_a_config_that_does_not_fit_what_a_worker_told_is_refused(town: To
     assert changed.status_code == 422
 
 
-async def test_a_type_that_is_switched_off_skips_its_planned_times_in_that_workspace_alone(
+async def test_a_type_that_is_type_off_skips_its_planned_times_in_that_workspace_alone(
     town: Town, clock: ManualClock, owner: Any
 ) -> None:
     mine, theirs = await town.make(), await town.make("globex")

@@ -27,9 +27,9 @@ from foliot.services.workers.remote_register import Hello, HostHello, Speaker
 from foliot.storage.jobs import job_types
 from foliot.storage.jobs.job_types import TypeTold
 from foliot.storage.tx import Database, Role
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
+from foliot.testing.fixtures import TEST
 from foliot.web.app import OPEN
 from foliot.web.routes import guard_of
 from tests.web.conftest import Town, founded, job

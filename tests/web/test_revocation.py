@@ -11,7 +11,7 @@ import httpx2 as httpx
 import pytest
 
 from foliot.clock import monotonic
-from foliot.engine.hints import Listening
+from foliot.engine.hints import HintListener
 from foliot.services.hints import Announcer, Hint
 from foliot.services.identity import authentication
 from foliot.services.identity.authentication import Door
@@ -32,7 +32,7 @@ async def another_node(login_url: str, *, hears: bool) -> AsyncIterator[httpx.As
 
     async with Database(login_url, clock=ManualClock()) as database:
         door = Door(database)
-        listening = Listening(database, login_url, {Hint.KEYS: door.forget})
+        listening = HintListener(database, login_url, {Hint.KEYS: door.forget})
         ear = asyncio.create_task(listening.step()) if hears else None
         app = create_app(probe, asyncio.Event(), database, lambda _: None, door=door)
         async with httpx.AsyncClient(

@@ -13,7 +13,7 @@ import pytest
 from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.services.secrets.vault import Given, MasterKey, Vault
 from foliot.storage.tx import Database
-from foliot.testing.keys import InMemory, a_vault
+from foliot.testing.fixtures import InMemoryKeys, a_vault
 from tests.web.conftest import Town, founded, job, problems
 
 pytestmark = pytest.mark.anyio
@@ -165,7 +165,7 @@ async def test_an_agent_sees_no_other_agent_among_those_a_secret_was_given_to(to
 async def test_a_repeat_is_done_once_and_the_value_cannot_be_guessed_from_what_is_kept_of_it(
     town: Town, owner: Any, keys: int
 ) -> None:
-    town.http._transport.app.state.vault = Vault(InMemory(*(MasterKey.new() for _ in range(keys))))  # type: ignore[attr-defined]
+    town.http._transport.app.state.vault = Vault(InMemoryKeys(*(MasterKey.new() for _ in range(keys))))  # type: ignore[attr-defined]
     body = json.dumps({"name": "pin", "value": "123456"}).encode()
     headers = {"Idempotency-Key": "once", "Content-Type": "application/json"}
     first = await town.ask("POST", "/secrets", role="admin", content=body, headers=headers)

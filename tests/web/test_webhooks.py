@@ -9,14 +9,14 @@ import pytest
 from foliot.domain.access import MemberRole
 from foliot.domain.delivery import Answered
 from foliot.services.messaging import courier
-from foliot.services.messaging.courier import Hands
-from foliot.testing.keys import a_vault
+from foliot.services.messaging.courier import CourierCapacity
+from foliot.testing.fixtures import a_vault
 from tests.web.conftest import Town, problems
 from tests.web.test_rooms import agent, post, room
 
 pytestmark = pytest.mark.anyio
 URL = "https://example.test/hook?token=t0ken"
-FREE = Hands(40, 10, 4)
+FREE = CourierCapacity(40, 10, 4)
 
 
 async def change(town: Town, room_id: str, webhook: Any, **more: Any) -> Any:

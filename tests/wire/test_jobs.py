@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from foliot.domain.definition import Definition, Spec
-from foliot.domain.dependencies import Mode, On, When
+from foliot.domain.dependencies import EdgeCondition, EdgeMode, JoinRule
 from foliot.domain.ids import PrincipalId
 from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.policy import Backoff, BreakerAction, MisfireRule, OnLost, OverlapRule, RetentionMode
@@ -36,9 +36,9 @@ def test_a_job_that_says_nothing_has_the_defaults_of_the_domain() -> None:
         (jobs.Breaker.model_fields["action"].annotation, BreakerAction),
         (jobs.Retention.model_fields["mode"].annotation, RetentionMode),
         (jobs.Window.model_fields["otherwise"].annotation, Otherwise),
-        (jobs.JobFields.model_fields["depends_when"].annotation, When),
-        (jobs.Dependency.model_fields["on"].annotation, On),
-        (jobs.Dependency.model_fields["mode"].annotation, Mode),
+        (jobs.JobFields.model_fields["depends_when"].annotation, JoinRule),
+        (jobs.Dependency.model_fields["on"].annotation, EdgeCondition),
+        (jobs.Dependency.model_fields["mode"].annotation, EdgeMode),
         (jobs.JobStatus, JobStatus),
         (runs.RunStatus, RunStatus),
         (runs.Trigger, Trigger),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from foliot.sdk.connection import find
-from foliot.wiring.address import kept_address
+from foliot.wiring.listener import publish_address
 
 URL = "http://127.0.0.1:12345"
 
@@ -23,7 +23,7 @@ def data_dir(tmp_path: Path) -> Path:
 
 
 def test_a_client_of_this_folder_finds_the_server_that_lives(data_dir: Path) -> None:
-    with kept_address(data_dir, URL):
+    with publish_address(data_dir, URL):
         place = find(environ={}, cwd=data_dir.parent)
         assert (place.url, place.key) == (URL, "local-key")
         assert find(environ={"FOLIOT_PORT": "9000"}, cwd=data_dir.parent).url == URL
@@ -37,7 +37,7 @@ def test_a_client_of_this_folder_finds_the_server_that_lives(data_dir: Path) -> 
 def test_what_a_killed_server_left_is_not_believed(data_dir: Path) -> None:
     """Its port may be anybody's by now, and the key of this folder would be sent there."""
     script = (
-        "import os, sys; from pathlib import Path; from foliot.wiring.address import kept_address\n"
+        "import os, sys; from pathlib import Path; from foliot.wiring.listener import kept_address\n"
         "with kept_address(Path(sys.argv[1]), sys.argv[2]): print('kept', flush=True); os.kill(os.getpid(), 9)"
     )
     died = subprocess.run(
@@ -46,13 +46,13 @@ def test_what_a_killed_server_left_is_not_believed(data_dir: Path) -> None:
     assert (died.stdout, died.returncode) == ("kept\n", -9)
     assert (data_dir / "address").read_text() == f"{URL}\n"
     assert find(environ={}, cwd=data_dir.parent).url == "http://127.0.0.1:8700"
-    with kept_address(data_dir, "http://127.0.0.1:5"):
+    with publish_address(data_dir, "http://127.0.0.1:5"):
         assert find(environ={}, cwd=data_dir.parent).url == "http://127.0.0.1:5"
 
 
 def test_the_first_of_two_servers_with_one_directory_is_named(data_dir: Path) -> None:
-    with kept_address(data_dir, URL):
-        with kept_address(data_dir, "http://127.0.0.1:2"):
+    with publish_address(data_dir, URL):
+        with publish_address(data_dir, "http://127.0.0.1:2"):
             assert find(environ={}, cwd=data_dir.parent).url == URL
         assert find(environ={}, cwd=data_dir.parent).url == URL
 
@@ -60,12 +60,12 @@ def test_the_first_of_two_servers_with_one_directory_is_named(data_dir: Path) ->
 def test_no_address_of_another_machine_is_taken_from_a_folder(data_dir: Path) -> None:
     """A folder may be anybody's, and the key that is sent comes from the environment."""
     for url in ("http://203.0.113.7:8700", "https://evil.example.test"):
-        with kept_address(data_dir, url):
+        with publish_address(data_dir, url):
             assert find(environ={"FOLIOT_API_KEY": "k"}, cwd=data_dir.parent).url == "http://127.0.0.1:8700"
 
 
 def test_a_server_goes_on_where_its_address_cannot_be_kept(tmp_path: Path) -> None:
-    with kept_address(tmp_path / "not there", URL):
+    with publish_address(tmp_path / "not there", URL):
         pass
 
 
@@ -73,6 +73,6 @@ def test_a_link_is_not_followed(data_dir: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_text("precious")
     (data_dir / "address").symlink_to(other)
-    with kept_address(data_dir, URL):
+    with publish_address(data_dir, URL):
         pass
     assert other.read_text() == "precious"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from foliot.domain.errors import Conflict, Invalid
-from foliot.wiring.database import keep_admin_key
-from foliot.wiring.egress_policy import is_loopback
+from foliot.wiring.database import write_admin_key
 from foliot.wiring.node import cannot_listen, listener, url_of
+from foliot.wiring.policies import is_loopback
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_loopback_is_known(host: str, answer: bool) -> None:
 def test_the_key_file_is_ours_alone_and_an_older_one_is_kept_aside(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     for key in ("fol_one", "fol_two"):
-        path = keep_admin_key(data_dir, key)
+        path = write_admin_key(data_dir, key)
         assert path.read_text() == key + "\n"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert (data_dir / "admin.key.old").read_text() == "fol_one\n"

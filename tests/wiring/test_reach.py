@@ -8,7 +8,7 @@ import pytest
 
 from foliot.domain.bridge_policy import EVERYTHING, Handing
 from foliot.settings import SettingsError, load
-from foliot.wiring.egress_policy import LOOPBACK, egress_allow_of, handing_of
+from foliot.wiring.policies import LOOPBACK, bridge_policy_of, egress_allow_of
 from foliot.wiring.worker_main import orders_of
 
 OWN = {"FOLIOT_DATABASE_URL": "postgresql://me@example.test/foliot"}
@@ -50,7 +50,7 @@ def test_a_server_for_others_hands_over_no_task_that_its_operator_did_not_name(
     environ: dict[str, str], handing: Handing, tmp_path: Path
 ) -> None:
     settings = load(environ, {}, tmp_path)
-    assert handing_of(settings) == handing
+    assert bridge_policy_of(settings) == handing
     orders = orders_of(settings, "postgresql://me@example.test/foliot")
     assert orders is not None
     assert orders.reach.handing == handing

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.ids import WorkspaceId
-from foliot.handlers.registry import Assignment, Done, succeeded
+from foliot.handlers.registry import Assignment, HandlerResult, succeeded
 from foliot.sdk.context import Context
 from foliot.services.runs import artifacts, logs
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from foliot.worker.artifact_upload import TOO_LATE, Keeping
+from foliot.worker.artifact_upload import TOO_LATE, ArtifactUpload
 from foliot.worker.link import LocalLink
-from foliot.worker.log_buffer import Logbook
+from foliot.worker.log_buffer import LogBuffer
 from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 from tests.waiting import until
@@ -31,7 +32,7 @@ class Outlived:
         self.writes = writes
         self.contexts: list[Context] = []
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         self.contexts.append(assignment.ctx)
         if self.writes:
             assignment.ctx.log("in time")
@@ -48,7 +49,7 @@ async def test_what_is_written_and_kept_after_the_end_is_dropped_and_forgotten(
 ) -> None:
     await make_ready(database, clock, workspace)
     link = LocalLink(database, "test")
-    reporter, logbook, keeping = Reporter(link), Logbook(link, clock), Keeping(link)
+    reporter, logbook, keeping = Reporter(link), LogBuffer(link, clock), ArtifactUpload(link)
     handler = Outlived(writes=writes)
     worker = Worker(link, {"python": handler}, reporter, 10, logbook=logbook, keeping=keeping)
     await worker.step()
@@ -63,7 +64,7 @@ async def test_what_is_written_and_kept_after_the_end_is_dropped_and_forgotten(
     assert (logbook._pages, keeping._under_way) == ({}, {})
     [(run_id, status)] = owner.execute("SELECT id, status FROM foliot.runs").fetchall()
     assert status == "succeeded"
-    lines = (await logs.read(database, workspace, run_id)).lines
+    lines = (await logs.read(database, Scope(workspace), run_id)).lines
     assert [each.line.text for each in lines] == (["in time"] if writes else [])
-    kept = await artifacts.of_run(database, workspace, run_id)
+    kept = await artifacts.of_run(database, Scope(workspace), run_id)
     assert [each.name for each in kept] == (["in-time"] if writes else [])

@@ -16,10 +16,10 @@ import pytest
 from foliot.domain.logs import MOST_LINES
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.handlers.command import CommandHandler
-from foliot.handlers.dependencies import Means
+from foliot.handlers.dependencies import HandlerDeps
 from foliot.handlers.output_stream import TAIL
-from foliot.handlers.registry import Assignment, Done
-from foliot.handlers.supervised_process import Bounds, Kept, Program
+from foliot.handlers.registry import Assignment, HandlerResult
+from foliot.handlers.supervised_process import ProcessLimits, Program, SupervisedProcess
 from foliot.sdk.context import Context
 from tests.waiting import until
 from tests.worker.living import is_alive
@@ -36,8 +36,8 @@ class Lines(list[tuple[str, str]]):
 
 async def run(
     *argv: str, given: dict[str, Any] | None = None, lines: Lines | None = None, **config: Any
-) -> Done:
-    handler = CommandHandler(("PATH",), Bounds())
+) -> HandlerResult:
+    handler = CommandHandler(("PATH",), ProcessLimits())
     return await by(handler, *argv, given=given, lines=lines, **config)
 
 
@@ -47,12 +47,12 @@ async def by(
     given: dict[str, Any] | None = None,
     lines: Lines | None = None,
     **config: Any,
-) -> Done:
+) -> HandlerResult:
     ctx = CTX if lines is None else replace(CTX, write=lines.write)
     return await handler.run(Assignment(ctx, {"argv": list(argv), **config}, given or {}))
 
 
-def error(done: Done) -> tuple[str, str]:
+def error(done: HandlerResult) -> tuple[str, str]:
     assert isinstance(done.outcome, Failed), done
     return done.outcome.error.code, done.outcome.error.message
 
@@ -122,7 +122,7 @@ async def test_it_sees_what_is_let_through_and_given_and_nothing_else(
 ) -> None:
     monkeypatch.setenv("AWS_SECRET", "hidden")
     monkeypatch.setenv("REGION", "eu")
-    handler = CommandHandler(("PATH", "REGION", "NOT_SET"), Bounds())
+    handler = CommandHandler(("PATH", "REGION", "NOT_SET"), ProcessLimits())
     seen = (await by(handler, "env", env={"MODE": "full"})).output["stdout_tail"].split("\n")
     named = dict(line.split("=", 1) for line in seen if line)
     assert named.pop("PATH") == os.environ["PATH"]
@@ -179,7 +179,7 @@ if sys.argv[2] == "stays":
 """
 
 
-async def family(tmp_path: Path, then: str) -> tuple[asyncio.Task[Done], list[int]]:
+async def family(tmp_path: Path, then: str) -> tuple[asyncio.Task[HandlerResult], list[int]]:
     """A program with a child, one in a session of its own, and one whose parent has gone and that carries no mark of ours."""
     said = tmp_path / "pids"
     task = asyncio.create_task(run(sys.executable, "-c", FAMILY, str(said), then))
@@ -198,7 +198,7 @@ async def test_a_cancelled_command_ends_with_everything_it_started(tmp_path: Pat
 
 @pytest.mark.parametrize("at_once", [True, False])
 async def test_a_program_ends_though_nobody_reads_what_it_still_says(at_once: bool) -> None:
-    kept = await Kept.start(Program(["yes"]), stderr=asyncio.subprocess.PIPE)
+    kept = await SupervisedProcess.start(Program(["yes"]), stderr=asyncio.subprocess.PIPE)
     said: Any = kept.process.stdout
     await until(lambda: said._paused)  # more than the reader takes is there, and its end will never be seen
     async with asyncio.timeout(20):
@@ -238,18 +238,18 @@ async def test_when_the_keeper_is_killed_the_program_dies_with_it(tmp_path: Path
 async def test_one_that_starts_too_many_processes_is_ended_with_all_of_them(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     script = f"for n in $(seq 40); do sleep 100 & echo $! >> {pids}; done; wait"
-    done = await by(CommandHandler(("PATH",), Bounds(processes=20)), "sh", "-c", script)
+    done = await by(CommandHandler(("PATH",), ProcessLimits(processes=20)), "sh", "-c", script)
     assert error(done)[0] == "too_many_processes"
     assert not any(is_alive(int(pid)) for pid in pids.read_text().split())
 
 
 async def test_one_that_takes_too_much_memory_fails_by_itself() -> None:
-    handler = CommandHandler(("PATH",), Bounds(memory=256 * MIB))
+    handler = CommandHandler(("PATH",), ProcessLimits(memory=256 * MIB))
     done = await by(handler, sys.executable, "-c", "x = bytearray(1 << 30)")
     assert error(done)[0] == "exit_code"
     assert "MemoryError" in done.output["stderr_tail"]
 
 
 async def test_a_worker_offers_commands_only_where_it_is_allowed() -> None:
-    assert CommandHandler.made_with(Means()) is None
-    assert CommandHandler.made_with(Means(allow_commands=True)) is not None
+    assert CommandHandler.made_with(HandlerDeps()) is None
+    assert CommandHandler.made_with(HandlerDeps(allow_commands=True)) is not None

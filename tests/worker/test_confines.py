@@ -13,11 +13,11 @@ import pytest
 from foliot.domain.errors import Invalid
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.handlers.command import CommandHandler
-from foliot.handlers.registry import Done
-from foliot.handlers.sandbox import Confines, identity_of
-from foliot.handlers.supervised_process import Bounds
+from foliot.handlers.registry import HandlerResult
+from foliot.handlers.sandbox import Sandbox, resolve_user
+from foliot.handlers.supervised_process import ProcessLimits
 from foliot.settings import SettingsError, load
-from foliot.wiring.sandbox import confines_of, refuse_the_databases_user
+from foliot.wiring.policies import reject_database_user, sandbox_of
 from tests.worker.test_command import by
 
 pytestmark = pytest.mark.anyio
@@ -28,10 +28,10 @@ MIB = 1024 * 1024
 
 @pytest.fixture
 def handler() -> CommandHandler:
-    return CommandHandler(("PATH", "HOME"), Bounds(), Confines(identity_of(NOBODY)))
+    return CommandHandler(("PATH", "HOME"), ProcessLimits(), Sandbox(resolve_user(NOBODY)))
 
 
-def out(done: Done) -> str:
+def out(done: HandlerResult) -> str:
     assert isinstance(done.outcome, Succeeded), done
     found: str = done.output["stdout_tail"]
     return found.strip()
@@ -75,23 +75,23 @@ async def test_it_dies_with_everything_it_started_though_it_is_somebody_else(han
 
 @as_root
 async def test_numbers_will_do_and_a_group_that_is_named_is_the_only_one(tmp_path: Path) -> None:
-    handler = CommandHandler(("PATH",), Bounds(), Confines(identity_of("54321:54322")))
+    handler = CommandHandler(("PATH",), ProcessLimits(), Sandbox(resolve_user("54321:54322")))
     assert out(await by(handler, "sh", "-c", "id -u; id -G; pwd")).split() == ["54321", "54322", "/"]
-    named = identity_of("nobody:daemon")
+    named = resolve_user("nobody:daemon")
     assert named is not None
     assert named.groups == (named.gid,)
 
 
 @as_root
 async def test_the_kernel_bounds_how_many_processes_that_user_has() -> None:
-    handler = CommandHandler(("PATH",), Bounds(), Confines(identity_of("54323:54323"), processes=8))
+    handler = CommandHandler(("PATH",), ProcessLimits(), Sandbox(resolve_user("54323:54323"), processes=8))
     done = await by(handler, "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 5 & done; wait")
     assert isinstance(done.outcome, Failed)
     assert "fork" in done.output["stderr_tail"].lower()
 
 
 async def test_files_are_bounded_and_made_with_the_umask(tmp_path: Path) -> None:
-    handler = CommandHandler(("PATH",), Bounds(), Confines(umask=0o077, file_size=MIB))
+    handler = CommandHandler(("PATH",), ProcessLimits(), Sandbox(umask=0o077, file_size=MIB))
     small, large = tmp_path / "small", tmp_path / "large"
     await by(handler, "sh", "-c", f"echo x > {small}")
     assert stat.S_IMODE(small.stat().st_mode) == 0o600
@@ -103,20 +103,20 @@ async def test_files_are_bounded_and_made_with_the_umask(tmp_path: Path) -> None
 async def test_a_user_that_is_not_there_is_refused_by_name() -> None:
     for written in ("nobody-like-this", "54321", "nobody:no-such-group"):
         with pytest.raises(Invalid, match="there is no"):
-            identity_of(written)
+            resolve_user(written)
 
 
 async def test_who_is_not_root_becomes_nobody_else_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
     with pytest.raises(Invalid, match="does not run as root"):
-        identity_of(NOBODY)
-    assert identity_of("54321:54321") is None
+        resolve_user(NOBODY)
+    assert resolve_user("54321:54321") is None
 
 
 @pytest.mark.parametrize(("written", "umask"), [("077", 0o077), ("27", 0o27), ("0", 0)])
 async def test_settings_say_it(tmp_path: Path, written: str, umask: int) -> None:
     environ: dict[str, Any] = {"FOLIOT_COMMAND_UMASK": written, "FOLIOT_COMMAND_FILE_SIZE": "5"}
-    found = confines_of(load(environ, {}, tmp_path))
+    found = sandbox_of(load(environ, {}, tmp_path))
     assert (found.user, found.umask, found.file_size, found.processes) == (None, umask, 5 * MIB, None)
 
 
@@ -132,6 +132,6 @@ async def test_commands_are_not_run_as_who_the_private_database_runs_as(tmp_path
     os.chown(tmp_path, account.pw_uid, account.pw_gid)
     for written in (NOBODY, f"{account.pw_uid}:54321"):
         with pytest.raises(Invalid, match="and so does the private PostgreSQL"):
-            refuse_the_databases_user(Confines(identity_of(written)), tmp_path)
+            reject_database_user(Sandbox(resolve_user(written)), tmp_path)
     for other in (None, "54321:54321"):
-        refuse_the_databases_user(Confines(identity_of(other)), tmp_path)
+        reject_database_user(Sandbox(resolve_user(other)), tmp_path)

@@ -15,7 +15,7 @@ from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import RunId, WorkerId
 from foliot.engine.loop import Loop
 from foliot.services.workers.workers import Beat
-from foliot.worker.heartbeat import Heart
+from foliot.worker.heartbeat import Heartbeat
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -59,7 +59,7 @@ class Body:
 
 async def live(answer: Beat | Exception, holds: Any) -> tuple[Line, Body]:
     line, body = Line(answer), Body()
-    heart = Heart(line, body, asyncio.get_running_loop(), LEASE)  # type: ignore[arg-type]
+    heart = Heartbeat(line, body, asyncio.get_running_loop(), LEASE)  # type: ignore[arg-type]
     heart.follow(ME, monotonic())
     task = asyncio.create_task(Loop("heart", heart.step).run())
     await until(lambda: task.done() or holds(line, body))
@@ -92,7 +92,7 @@ async def test_a_worker_that_was_struck_off_learns_it_and_beats_no_more() -> Non
 
 async def test_a_hint_makes_it_beat_before_its_time() -> None:
     line, body = Line(Beat(is_alive=True)), Body()
-    heart = Heart(line, body, asyncio.get_running_loop(), timedelta(hours=1))  # type: ignore[arg-type]
+    heart = Heartbeat(line, body, asyncio.get_running_loop(), timedelta(hours=1))  # type: ignore[arg-type]
     heart.follow(ME, monotonic())
     await heart.step()
     assert line.beats == []

@@ -14,11 +14,10 @@ import pytest
 
 from foliot.domain.addresses import networks
 from foliot.domain.outcomes import Failed, Succeeded
-from foliot.egress.client import KEPT, Egress
-from foliot.egress.responses import retry_after
+from foliot.egress.client import KEPT, Egress, parse_retry_after
 from foliot.egress.signatures import key_of, signature_headers
 from foliot.handlers.http import HttpHandler
-from foliot.handlers.registry import Assignment, Done
+from foliot.handlers.registry import Assignment, HandlerResult
 from foliot.sdk.context import Context
 from foliot.testing.clock import ManualClock
 from tests.waiting import until
@@ -58,7 +57,7 @@ def handler() -> HttpHandler:
     return HttpHandler(Egress(networks(("127.0.0.0/8",))), ManualClock(NOW))
 
 
-async def run(config: dict[str, Any], **given: Any) -> Done:
+async def run(config: dict[str, Any], **given: Any) -> HandlerResult:
     return await handler().run(Assignment(CTX, config, given))
 
 
@@ -67,7 +66,7 @@ def said(status: int, body: bytes = b"", *headers: str) -> bytes:
     return head.encode() + body
 
 
-def code(done: Done) -> str:
+def code(done: HandlerResult) -> str:
     assert isinstance(done.outcome, Failed)
     return done.outcome.error.code
 
@@ -76,7 +75,7 @@ async def test_the_input_is_posted_as_json_with_the_names_of_the_run() -> None:
     async with target(said(201, b"made", "content-type: text/plain")) as (url, came):
         done = await run({"url": url, "headers": {"X-Mine": "yes"}}, full=True)
     kept = {"status": 201, "reason": "X", "content_type": "text/plain", "body": "made", "truncated": False}
-    assert done == Done(Succeeded(), kept)
+    assert done == HandlerResult(Succeeded(), kept)
     head, _, body = came[0].partition(b"\r\n\r\n")
     assert head.startswith(b"POST /hook HTTP/1.1")
     assert json.loads(body) == {"full": True}
@@ -238,7 +237,7 @@ async def test_only_busy_targets_are_heeded() -> None:
     ],
 )
 def test_retry_after_is_seconds_or_a_date(text: str, wait: timedelta | None) -> None:
-    assert retry_after(text, NOW) == wait
+    assert parse_retry_after(text, NOW) == wait
 
 
 @pytest.mark.parametrize(

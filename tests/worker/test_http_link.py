@@ -22,12 +22,12 @@ from foliot.services.settlement.report import Report
 from foliot.services.workers.assignments import Work
 from foliot.wire.worker import HostIn
 from foliot.worker import http_link
-from foliot.worker.http_link import HttpLink, Introduction
+from foliot.worker.http_link import HttpLink, WorkerIntroduction
 from tests.sdk.conftest import Served, served
 
 pytestmark = pytest.mark.anyio
 __all__ = ["served"]  # a fixture of the client's tests
-H1 = Introduction("h1/1", HostIn(name="h1", instances=["pvp"]))
+H1 = WorkerIntroduction("h1/1", HostIn(name="h1", instances=["pvp"]))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.errors import Unavailable
 from foliot.domain.ids import RunId, WorkerId, WorkspaceId
@@ -27,9 +27,9 @@ from foliot.services.scheduling.tick import tick
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.worker import artifact_upload as rules
-from foliot.worker.artifact_upload import Keeping
+from foliot.worker.artifact_upload import ArtifactUpload
 from foliot.worker.link import LocalLink
-from foliot.worker.progress import Meter
+from foliot.worker.progress import ProgressBuffer
 from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 from tests.waiting import until
@@ -59,7 +59,7 @@ class Line(LocalLink):
 async def test_what_cannot_be_stored_now_is_stored_a_little_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rules, "PAUSE", 0)
     line = Line(failures=2)
-    keeping = Keeping(line)
+    keeping = ArtifactUpload(line)
     keep = keeping.keeper(*KEY, 1, WorkerId(uuid4()))
     keep("a", b"1", "text/plain")
     await asyncio.to_thread(keep, "b", b"2", "text/plain")
@@ -71,7 +71,7 @@ async def test_what_cannot_be_stored_now_is_stored_a_little_later(monkeypatch: p
 
 async def test_what_cannot_be_stored_at_all_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rules, "PAUSE", 0)
-    keeping = Keeping(Line(failures=99))
+    keeping = ArtifactUpload(Line(failures=99))
     keeping.keeper(*KEY, 1, WorkerId(uuid4()))("a", b"1", "text/plain")
     assert await keeping.finish(KEY) == "PostgreSQL does not answer."
 
@@ -81,14 +81,14 @@ async def test_trouble_that_nobody_foresaw_is_the_artifacts_and_not_the_workers(
         async def artifact(self, given: Given) -> None:
             raise ValueError("this does not fit")
 
-    keeping = Keeping(Breaks())
+    keeping = ArtifactUpload(Breaks())
     keeping.keeper(*KEY, 1, WorkerId(uuid4()))("a", b"1", "text/plain")
     assert await keeping.finish(KEY) == "ValueError: this does not fit"
 
 
 async def test_a_file_that_cannot_be_masked_is_refused_and_keeps_nobody_waiting() -> None:
     line = Line()
-    keeping = Keeping(line)
+    keeping = ArtifactUpload(line)
     keep = keeping.keeper(*KEY, 1, WorkerId(uuid4()), Masks(["tok-12345678"]))
     keep("a", b"tok-12345678", "text/plain; charset=utf-16\0")
     assert await keeping.finish(KEY) == "ValueError: embedded null character"
@@ -97,7 +97,7 @@ async def test_a_file_that_cannot_be_masked_is_refused_and_keeps_nobody_waiting(
 
 async def test_only_the_last_word_of_a_second_is_sent() -> None:
     line = Line()
-    meter = Meter(line, ManualClock(datetime(2027, 1, 15, tzinfo=UTC)))
+    meter = ProgressBuffer(line, ManualClock(datetime(2027, 1, 15, tzinfo=UTC)))
     tell = meter.teller(*KEY)
     assert await meter.step() > timedelta(seconds=5)
     for done in range(1000):
@@ -182,12 +182,12 @@ async def worked(
     limits, retry = Limits(timeout=timedelta(minutes=1)), Retry(max=0)
     spec = Spec(Once(clock.now() + timedelta(seconds=1)), "python", limits=limits, retry=retry)
     definition = Definition("job", spec, config={"call": call}, payload=given)
-    await jobs.create(database, workspace, definition, Actor("test"))
+    await jobs.create(database, Scope(workspace, Actor("test")), definition)
     clock.advance(timedelta(seconds=2))
     link = LocalLink(database, "test", most_artifact_bytes=most_bytes, artifact_room=room)
     reporter = Reporter(link)
     handler = PythonHandler()
-    worker = Worker(link, {"python": handler}, reporter, 1, keeping=Keeping(link))
+    worker = Worker(link, {"python": handler}, reporter, 1, keeping=ArtifactUpload(link))
     async with asyncio.timeout(30):
         await tick(database)
         await worker.step()
@@ -200,7 +200,7 @@ async def worked(
 
 async def test_a_file_that_says_it_is_text_leaves_the_worker_without_secrets() -> None:
     line = Line()
-    keeping = Keeping(line)
+    keeping = ArtifactUpload(line)
     keep = keeping.keeper(*KEY, 1, WorkerId(uuid4()), Masks(["tok-12345678"]))
     keep("env.txt", b"TOKEN=tok-12345678", "text/plain")
     keep("env.bin", b"TOKEN=tok-12345678", "application/octet-stream")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from foliot.worker import task_lanes
-from foliot.worker.task_lanes import Lanes
+from foliot.worker.task_lanes import TaskLanes
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +24,7 @@ class Yard:
 
     def __init__(self, work: Work) -> None:
         self.waiting: dict[str, asyncio.Task[None]] = {}
-        self.lanes = Lanes(work, self.waiting.__setitem__)
+        self.lanes = TaskLanes(work, self.waiting.__setitem__)
 
 
 async def test_pieces_that_never_wait_are_done_in_order_on_one_task() -> None:

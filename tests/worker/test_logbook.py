@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.logs import MOST_LINES
-from foliot.handlers.registry import Assignment, Done, succeeded
+from foliot.handlers.registry import Assignment, HandlerResult, succeeded
 from foliot.services.runs import logs
 from foliot.services.runs.logs import LogChunk
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.worker.link import LocalLink
-from foliot.worker.log_buffer import IDLE, SOON, Logbook
+from foliot.worker.log_buffer import IDLE, SOON, LogBuffer
 from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 from tests.waiting import until
@@ -32,7 +33,7 @@ class Talker:
     def __init__(self, *texts: str) -> None:
         self.texts = texts
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         for text in self.texts:
             assignment.ctx.log(text)
         return succeeded()
@@ -53,7 +54,7 @@ class Flaky(LocalLink):
         await super().log(chunks)
 
 
-async def worked(link: LocalLink, handler: Talker, logbook: Logbook) -> None:
+async def worked(link: LocalLink, handler: Talker, logbook: LogBuffer) -> None:
     reporter = Reporter(link)
     worker = Worker(link, {"python": handler}, reporter, 10, logbook=logbook)
     await worker.step()
@@ -70,9 +71,9 @@ async def test_lines_are_there_when_the_run_is_over(
 ) -> None:
     await make_ready(database, clock, workspace)
     link = LocalLink(database, "test")
-    await worked(link, Talker("one", "two\nthree"), Logbook(link, clock))
+    await worked(link, Talker("one", "two\nthree"), LogBuffer(link, clock))
     run_id, status = run_of(owner)
-    page = await logs.read(database, workspace, run_id)
+    page = await logs.read(database, Scope(workspace), run_id)
     assert status == "succeeded"
     assert [(each.seq, each.attempt, each.line.text) for each in page.lines] == [
         (1, 1, "one"),
@@ -88,11 +89,11 @@ async def test_more_than_is_kept_is_left_out_and_told(
 ) -> None:
     await make_ready(database, clock, workspace)
     link = LocalLink(database, "test")
-    logbook = Logbook(link, clock)
+    logbook = LogBuffer(link, clock)
     await worked(link, Talker(*map(str, range(MOST_LINES + 5))), logbook)
     await logbook.step()  # a busy machine may take longer for so many than the end of an attempt waits
     run_id, _ = run_of(owner)
-    last = await logs.read(database, workspace, run_id, after=MOST_LINES - 1)
+    last = await logs.read(database, Scope(workspace), run_id, after=MOST_LINES - 1)
     assert ([each.line.text for each in last.lines], last.truncated) == ([str(MOST_LINES - 1)], True)
 
 
@@ -102,14 +103,14 @@ async def test_a_database_that_is_away_loses_no_line(
     await make_ready(database, clock, workspace)
     link = Flaky(database, "test")
     link.failing = 1
-    logbook = Logbook(link, clock)
+    logbook = LogBuffer(link, clock)
     await worked(link, Talker("one"), logbook)
     assert run_of(owner)[1] == "succeeded"  # its lines did not hold it up
     assert await logbook.step() == SOON
     assert await logbook.step() == IDLE
-    assert [each.line.text for each in (await logs.read(database, workspace, run_of(owner)[0])).lines] == [
-        "one"
-    ]
+    assert [
+        each.line.text for each in (await logs.read(database, Scope(workspace), run_of(owner)[0])).lines
+    ] == ["one"]
     assert logbook._pages == {}
 
 
@@ -129,7 +130,7 @@ async def test_a_delivery_whose_answer_was_lost_is_kept_once_and_what_follows_it
 
     await make_ready(database, clock, workspace)
     link = Deaf(database, "test")
-    logbook = Logbook(link, clock)
+    logbook = LogBuffer(link, clock)
     write = logbook.writer(run_of(owner)[0], 1, 1)
     write("log", "one")
     with pytest.raises(DatabaseUnavailable):
@@ -138,7 +139,7 @@ async def test_a_delivery_whose_answer_was_lost_is_kept_once_and_what_follows_it
     await logbook.step()
     logbook.writer(run_of(owner)[0], 2, 1)("log", "of the next holder")
     await logbook.step()
-    page = await logs.read(database, workspace, run_of(owner)[0])
+    page = await logs.read(database, Scope(workspace), run_of(owner)[0])
     assert [(each.seq, each.line.text) for each in page.lines] == [
         (1, "one"),
         (2, "two"),
@@ -148,7 +149,7 @@ async def test_a_delivery_whose_answer_was_lost_is_kept_once_and_what_follows_it
 
 async def test_a_line_from_a_thread_wakes_the_delivery(database: Database, clock: ManualClock) -> None:
     link = LocalLink(database, "test")
-    logbook, woken = Logbook(link, clock), asyncio.Event()
+    logbook, woken = LogBuffer(link, clock), asyncio.Event()
     logbook.wake = woken.set
     await logbook.step()
     await asyncio.to_thread(logbook.writer, None, 1, 1)  # type: ignore[arg-type]

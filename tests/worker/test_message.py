@@ -10,16 +10,16 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from foliot.domain.access import MemberRole, Principal, PrincipalKind
+from foliot.domain.access import MemberRole, Principal, PrincipalKind, Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import JobId, PrincipalId, RoomId, WorkspaceId
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.quotas import Quotas
 from foliot.domain.rooms import Hook
 from foliot.domain.schedule import Manual
-from foliot.handlers.dependencies import Means
+from foliot.handlers.dependencies import HandlerDeps
 from foliot.handlers.message import MessageHandler
-from foliot.handlers.registry import Assignment, Done, load
+from foliot.handlers.registry import Assignment, HandlerResult, load_handlers
 from foliot.sdk.context import Context
 from foliot.services.jobs import jobs
 from foliot.storage.content import rooms
@@ -27,7 +27,7 @@ from foliot.storage.content.rooms import NewRoom
 from foliot.storage.identity import keys
 from foliot.storage.outbox import webhooks
 from foliot.storage.tx import Database, Role
-from foliot.testing.actors import TEST
+from foliot.testing.fixtures import TEST
 
 pytestmark = pytest.mark.anyio
 Owner = psycopg.Connection[Any]
@@ -42,9 +42,9 @@ class Post:
 
     async def job(self, owner_id: PrincipalId | None = None) -> JobId:
         definition = Definition("remind", Spec(Manual(), "message"), owner_id=owner_id)
-        return (await jobs.create(self.database, self.workspace, definition, TEST)).id
+        return (await jobs.create(self.database, Scope(self.workspace, TEST), definition)).id
 
-    async def run(self, job_id: JobId, run_id: str, **config: Any) -> Done:
+    async def run(self, job_id: JobId, run_id: str, **config: Any) -> HandlerResult:
         ctx = Context(
             str(self.workspace),
             str(job_id),
@@ -76,7 +76,7 @@ def post(database: Database, workspace: WorkspaceId, owner: Owner) -> Post:
     return Post(database, workspace, owner)
 
 
-def code(done: Done) -> str:
+def code(done: HandlerResult) -> str:
     assert isinstance(done.outcome, Failed)
     assert done.outcome.permanent
     return done.outcome.error.code
@@ -179,4 +179,4 @@ async def test_a_message_into_a_room_with_a_webhook_is_put_into_the_outbox_once(
 
 
 def test_a_process_without_a_database_serves_no_messages() -> None:
-    assert "message" not in load(Means())
+    assert "message" not in load_handlers(HandlerDeps())

@@ -8,13 +8,13 @@ import pytest
 
 from foliot.domain.outcomes import Failed, Succeeded
 from foliot.domain.run import RunError
-from foliot.handlers.registry import Done, failed
+from foliot.handlers.registry import HandlerResult, failed
 from foliot.worker.attempt import MOST_MESSAGE, storable
 
 
 @pytest.mark.parametrize("output", [None, 0, "x", {"a": [1.5, None]}, "\u2028 é"])
 def test_json_is_kept_as_it_is(output: Any) -> None:
-    assert storable(Done(Succeeded(), output)) == Done(Succeeded(), output)
+    assert storable(HandlerResult(Succeeded(), output)) == HandlerResult(Succeeded(), output)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_json_is_kept_as_it_is(output: Any) -> None:
     ],
 )
 def test_what_cannot_be_stored_is_a_failure_that_no_retry_would_mend(output: Any, why: str) -> None:
-    done = storable(Done(Succeeded(), output))
+    done = storable(HandlerResult(Succeeded(), output))
     assert isinstance(done.outcome, Failed)
     assert (done.outcome.error.code, done.outcome.permanent) == ("output_invalid", True)
     assert why in done.outcome.error.message

@@ -15,9 +15,9 @@ import pytest
 from foliot.domain.logs import MOST_LINES
 from foliot.domain.outcomes import AskedRetry, AskedSkip, Failed, Succeeded
 from foliot.domain.schedule import SkipReason
-from foliot.handlers.dependencies import Means
+from foliot.handlers.dependencies import HandlerDeps
 from foliot.handlers.python import PythonHandler
-from foliot.handlers.registry import Assignment, Done, load
+from foliot.handlers.registry import Assignment, HandlerResult, load_handlers
 from foliot.sdk.context import Context
 from tests.waiting import until
 from tests.worker.living import is_alive
@@ -35,19 +35,19 @@ async def python(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PythonHandler
     await handler.close()
 
 
-async def call(python: PythonHandler, name: str, **given: Any) -> Done:
+async def call(python: PythonHandler, name: str, **given: Any) -> HandlerResult:
     return await python.run(Assignment(CTX, {"call": f"functions:{name}"}, given))
 
 
-def error(done: Done) -> tuple[str, str, bool]:
+def error(done: HandlerResult) -> tuple[str, str, bool]:
     assert isinstance(done.outcome, Failed)
     return done.outcome.error.code, done.outcome.error.message, done.outcome.permanent
 
 
 async def test_a_plain_function_is_given_what_it_asks_for(python: PythonHandler) -> None:
-    assert await call(python, "add", a=1, b=2) == Done(Succeeded(), 3)
-    assert await call(python, "nothing") == Done(Succeeded(), None)
-    assert await call(python, "only_ctx") == Done(Succeeded(), 2)
+    assert await call(python, "add", a=1, b=2) == HandlerResult(Succeeded(), 3)
+    assert await call(python, "nothing") == HandlerResult(Succeeded(), None)
+    assert await call(python, "only_ctx") == HandlerResult(Succeeded(), 2)
     done = await call(python, "told", a=1)
     assert done.output[:4] == [{"a": 1}, "r", 3, 2027]
     assert done.output[4] != os.getpid()
@@ -59,7 +59,7 @@ async def test_a_process_is_used_again(python: PythonHandler) -> None:
 
 
 async def test_an_async_function_runs_on_the_loop(python: PythonHandler) -> None:
-    assert await call(python, "soon", a=1) == Done(Succeeded(), {"a": 1})
+    assert await call(python, "soon", a=1) == HandlerResult(Succeeded(), {"a": 1})
     assert python._idle == []
 
 
@@ -102,7 +102,7 @@ async def test_a_cancelled_call_ends_the_process_with_everything_it_started(
 
 
 async def test_our_own_handlers_come_in_by_the_same_door_as_others() -> None:
-    found = load(Means())
+    found = load_handlers(HandlerDeps())
     assert {"http", "python"} <= set(found)
     assert "command" not in found
     for handler in found.values():
@@ -176,7 +176,7 @@ async def test_a_function_finds_its_secrets_in_its_context_which_does_not_show_t
     assert done.output["length"] == len("s3cret-value")
     assert "s3cret-value" not in done.output["shown"]
     assert lines == ["using s3cret-value"]
-    assert await call(python, "only_ctx") == Done(Succeeded(), 2)
+    assert await call(python, "only_ctx") == HandlerResult(Succeeded(), 2)
 
 
 async def heard(python: PythonHandler, name: str, **given: Any) -> list[tuple[str, str]]:

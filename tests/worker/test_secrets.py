@@ -9,24 +9,24 @@ from typing import Any
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.masking import MASK
 from foliot.domain.policy import Backoff, Retry
 from foliot.domain.schedule import Interval
-from foliot.handlers.registry import Assignment, Done, succeeded
+from foliot.handlers.registry import Assignment, HandlerResult, succeeded
 from foliot.services.jobs import jobs
 from foliot.services.runs import logs
 from foliot.services.scheduling.tick import tick
 from foliot.services.secrets import secrets
 from foliot.services.secrets.vault import Vault
 from foliot.storage.tx import Database
-from foliot.telemetry import Hide, JsonLines
-from foliot.testing.actors import TEST
+from foliot.telemetry import JsonLines, SecretFilter
 from foliot.testing.clock import ManualClock
-from foliot.testing.keys import a_vault
+from foliot.testing.fixtures import TEST, a_vault
 from foliot.worker.link import LocalLink
-from foliot.worker.log_buffer import Logbook
+from foliot.worker.log_buffer import LogBuffer
 from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 from tests.waiting import until
@@ -45,7 +45,7 @@ class Leaky:
         self.fails = fails
         self.had: Any = None
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         token, key = assignment.config["token"], assignment.config["key"]
         self.had = assignment.config
         log.warning("connecting with %s", token)
@@ -70,7 +70,7 @@ def vault() -> Vault:
 async def worked(database: Database, vault: Vault, clock: ManualClock, handler: Leaky) -> None:
     link = LocalLink(database, "test", vault=vault)
     reporter = Reporter(link)
-    worker = Worker(link, {"leaky": handler}, reporter, 10, logbook=Logbook(link, clock))
+    worker = Worker(link, {"leaky": handler}, reporter, 10, logbook=LogBuffer(link, clock))
     await worker.step()
     await until(lambda: reporter.owed == 1)
     await reporter.step()
@@ -87,13 +87,13 @@ async def test_no_value_is_left_in_output_error_lines_or_log(
     fails: bool,
 ) -> None:
     for name, value in (("token", VALUE), ("key", KEY)):
-        await secrets.create(database, vault, workspace, name, value, TEST)
+        await secrets.create(database, vault, Scope(workspace, TEST), name, value)
     spec = Spec(Interval(HOUR), "leaky", retry=Retry(0, Backoff.NONE))
     config = {"token": {"secret": "token"}, "key": {"secret": "key"}}
-    await jobs.create(database, workspace, Definition("leaks", spec, config=config), TEST)
+    await jobs.create(database, Scope(workspace, TEST), Definition("leaks", spec, config=config))
     clock.advance(HOUR)
     await tick(database)
-    handler, lines = Leaky(fails=fails), JsonLines(Hide(()))
+    handler, lines = Leaky(fails=fails), JsonLines(SecretFilter(()))
     caplog.handler.setFormatter(lines)
     with caplog.at_level(logging.DEBUG):
         await worked(database, vault, clock, handler)
@@ -108,7 +108,7 @@ async def test_no_value_is_left_in_output_error_lines_or_log(
     else:
         assert output["told"].startswith(told)
         assert output[MASK] == [MASK]
-    page = await logs.read(database, workspace, run_id)
+    page = await logs.read(database, Scope(workspace), run_id)
     written = [(each.line.stream.value, each.line.text) for each in page.lines]
     assert sorted(written) == [
         ("stderr", MASK),
@@ -135,15 +135,15 @@ async def test_an_output_too_deep_to_look_through_is_masked_as_a_whole(
     database: Database, clock: ManualClock, workspace: WorkspaceId, vault: Vault, owner: Any
 ) -> None:
     class Deep(Leaky):
-        async def run(self, assignment: Assignment) -> Done:
+        async def run(self, assignment: Assignment) -> HandlerResult:
             nested: Any = assignment.config["token"]
             for _ in range(600):
                 nested = [nested]
             return succeeded(nested)
 
-    await secrets.create(database, vault, workspace, "token", VALUE, TEST)
+    await secrets.create(database, vault, Scope(workspace, TEST), "token", VALUE)
     definition = Definition("deep", Spec(Interval(HOUR), "leaky"), config={"token": {"secret": "token"}})
-    await jobs.create(database, workspace, definition, TEST)
+    await jobs.create(database, Scope(workspace, TEST), definition)
     clock.advance(HOUR)
     await tick(database)
     await worked(database, vault, clock, Deep(fails=False))

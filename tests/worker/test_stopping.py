@@ -11,7 +11,7 @@ import pytest
 from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
 from foliot.services.workers.workers import Beat
-from foliot.worker.cancel_poll import AT_ONCE, BREATH, IDLE, Key, Stopping
+from foliot.worker.heartbeat import AT_ONCE, BREATH, IDLE, CancelPoll, Key
 from foliot.worker.worker import Worker
 
 pytestmark = pytest.mark.anyio
@@ -48,8 +48,8 @@ class Line:
         return self.answer
 
 
-def stopping(line: Line, body: Body) -> Stopping:
-    return Stopping(line, cast("Worker", body))
+def stopping(line: Line, body: Body) -> CancelPoll:
+    return CancelPoll(line, cast("Worker", body))
 
 
 async def test_who_has_no_work_asks_nobody() -> None:

@@ -12,6 +12,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import RunId, WorkerId, WorkspaceId
@@ -19,7 +20,7 @@ from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Limits
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Interval
-from foliot.handlers.registry import Assignment, Done, succeeded
+from foliot.handlers.registry import Assignment, HandlerResult, succeeded
 from foliot.services.jobs import jobs
 from foliot.services.runs.run_control import cancel_run
 from foliot.services.scheduling.tick import tick
@@ -27,8 +28,8 @@ from foliot.services.workers import workers
 from foliot.services.workers.assignments import Work
 from foliot.services.workers.workers import Beat
 from foliot.storage.tx import Database
-from foliot.testing.actors import TEST
 from foliot.testing.clock import ManualClock
+from foliot.testing.fixtures import TEST
 from foliot.worker.link import LocalLink
 from foliot.worker.reporter import Reporter
 from foliot.worker.worker import AT_ONCE, Worker
@@ -46,7 +47,7 @@ class Gate:
     opened: asyncio.Event = field(default_factory=asyncio.Event)
     begun: list[Assignment] = field(default_factory=list)
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         self.begun.append(assignment)
         await self.opened.wait()
         return succeeded({"input": dict(assignment.input)})
@@ -80,7 +81,7 @@ async def make_ready(
     spec = Spec(Interval(HOUR), "python", limits=Limits(timeout=ends))
     for number in range(count):
         definition = Definition(f"job {number}", spec, payload={"n": number, "full": False})
-        await jobs.create(database, workspace, definition, TEST)
+        await jobs.create(database, Scope(workspace, TEST), definition)
     clock.advance(HOUR)
     await tick(database)
 
@@ -162,7 +163,7 @@ async def test_an_attempt_is_ended_at_its_deadline(
 async def test_code_that_calls_exit_fails_its_attempt_and_leaves_the_worker_alone(
     desk: Desk, database: Database, clock: ManualClock, workspace: WorkspaceId, owner: Owner
 ) -> None:
-    async def leave(assignment: Assignment) -> Done:
+    async def leave(assignment: Assignment) -> HandlerResult:
         raise SystemExit("enough")
 
     desk.gate.run = leave  # type: ignore[method-assign]
@@ -198,7 +199,7 @@ async def test_whatever_code_raises_is_a_failure_that_spends_an_attempt(
     work: Callable[[], Awaitable[None]],
     code: str,
 ) -> None:
-    async def run(assignment: Assignment) -> Done:
+    async def run(assignment: Assignment) -> HandlerResult:
         await work()
         return succeeded()
 
@@ -242,7 +243,7 @@ async def test_an_attempt_whose_lease_was_taken_away_ends_with_the_next_beat_and
     await desk.worker.step()
     await until(lambda: len(desk.gate.begun) == 2)
     taken = RunId(UUID(desk.gate.begun[0].ctx.run_id))
-    await cancel_run(database, workspace, taken, TEST, force=True)
+    await cancel_run(database, Scope(workspace, TEST), taken, force=True)
     assert desk.worker.id is not None
     beat = await desk.link.beat(desk.worker.id, desk.worker.working_on(), draining=False)
     assert beat.gone == [(taken, 1)]
@@ -362,23 +363,23 @@ class Unspeakable(Exception):
 class Mumbling:
     """A handler that says of its end what nobody can store, or nothing that anybody could say."""
 
-    def __init__(self, end: Callable[[], Done]) -> None:
+    def __init__(self, end: Callable[[], HandlerResult]) -> None:
         self.end = end
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         return self.end()
 
     async def close(self) -> None:
         pass
 
 
-def unspeakable() -> Done:
+def unspeakable() -> HandlerResult:
     raise Unspeakable
 
 
-def wrong_code() -> Done:
+def wrong_code() -> HandlerResult:
     code: Any = 42  # as of `Fail("It broke.", code=42)`
-    return Done(Failed(RunError(code, "It broke.")))
+    return HandlerResult(Failed(RunError(code, "It broke.")))
 
 
 @pytest.mark.parametrize("end", [unspeakable, wrong_code])
@@ -388,7 +389,7 @@ async def test_an_attempt_whose_end_cannot_be_told_fails_and_gives_its_permit_ba
     workspace: WorkspaceId,
     owner: Owner,
     desk: Desk,
-    end: Callable[[], Done],
+    end: Callable[[], HandlerResult],
 ) -> None:
     await make_ready(database, clock, workspace, 2)
     worker = Worker(desk.link, {"python": Mumbling(end)}, desk.reporter, 1)

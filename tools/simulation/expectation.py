@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from foliot.domain.planning.records import COUNTED_TO
+from foliot.domain.admission import Opening, find_opening
+from foliot.domain.run_plan import MAX_COUNTED
 from foliot.domain.schedule import Interval, PlannedTime, Timetable, is_chained, planned_after, times_between
-from foliot.domain.starting import MayStart, may_start
 from tools.simulation.chronicle import Chapter, Story
 
 MOST = 1_000_000
@@ -85,8 +85,8 @@ def may_begin(story: Story, available_at: datetime, now: datetime) -> bool:
 
 
 def _is_open(timetable: Timetable, at: datetime) -> bool:
-    allowed = may_start(timetable, at)
-    return isinstance(allowed, MayStart) and allowed.at == at
+    allowed = find_opening(timetable, at)
+    return isinstance(allowed, Opening) and allowed.at == at
 
 
 def _complete(
@@ -110,7 +110,7 @@ def _complete(
             inside = instants[bisect_left(instants, record.planned_for) :]
             stands_for = {at for at in inside if at <= record.planned_until} & open_times
             open_times -= stands_for
-            if record.count != (len(stands_for) if len(stands_for) <= COUNTED_TO else None):
+            if record.count != (len(stands_for) if len(stands_for) <= MAX_COUNTED else None):
                 yield f"I1: the gap from {record.planned_for} to {record.planned_until} counts {record.count}, not {len(stands_for)}"
     if not is_last and is_counted:  # a job that has had all its runs plans no more
         open_times = set()

@@ -103,7 +103,7 @@ class _RepeatableTx(Tx):
 
     async def fetch_raw(self, query: Query, params: Params | None = None) -> list[tuple[Any, ...]]:
         rows = await super().fetch_raw(query, params)
-        return sorted(rows, key=itemgetter(1)) if query is sql.timers.take_due else rows
+        return sorted(rows, key=itemgetter(1)) if query is sql.fires.take_due else rows
 
 
 class _TornTx(_RepeatableTx):

@@ -13,7 +13,7 @@ from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, TimedOut
 from foliot.services.scheduling import freezes
 from foliot.services.scheduling.repair import refresh_zone_data
 from foliot.services.scheduling.tick import tick
-from foliot.services.settlement.expiry import answer_gates, expire, open_windows
+from foliot.services.settlement.expiry import expire_runs, judge_gates, open_windows
 from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.sweep import sweep
 from foliot.services.workers import limits, workers
@@ -167,11 +167,11 @@ class Node:
         self.stage.count("swept cancelled", swept.cancelled)
 
     async def keep_house(self) -> None:
-        self.stage.count("expired", await expire(self.database))
+        self.stage.count("expired", await expire_runs(self.database))
         self.stage.count("windows opened", await open_windows(self.database))
 
     async def answer_gates(self) -> None:
-        self.stage.count("gates answered", await answer_gates(self.database))
+        self.stage.count("gates answered", await judge_gates(self.database))
 
     async def renew_zone_data(self) -> None:
         """As after an upgrade: every timer is looked at again, and none has another time."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 from random import Random
 
 from foliot.domain.definition import Definition, Spec
-from foliot.domain.dependencies import Mode, On
+from foliot.domain.dependencies import EdgeCondition, EdgeMode
 from foliot.domain.policy import (
     Backoff,
     Breaker,
@@ -115,8 +115,8 @@ class Upstream:
     """The job so many places earlier in the same workspace."""
 
     places: int
-    on: On
-    mode: Mode
+    on: EdgeCondition
+    mode: EdgeMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +203,17 @@ def _schedule(chance: Random, beat: Beat, size: Size, place: int) -> tuple[Sched
     if beat is Beat.DAILY and roll < 0.05:
         return Once(size.start + _some(chance, HOUR, size.end - size.start), chance.choice(ZONES)), None
     if beat is Beat.DAILY and roll < 0.10 and place:
-        return Manual(), Upstream(chance.randint(1, place), chance.choice(list(On)), Mode.TRIGGER)
+        return Manual(), Upstream(
+            chance.randint(1, place), chance.choice(list(EdgeCondition)), EdgeMode.TRIGGER
+        )
     if beat is Beat.HOURLY and roll < 0.20:
         mode = IntervalMode.FIXED_DELAY if roll < 0.08 else IntervalMode.FIXED_RATE
         return Interval(HOUR * chance.choice((0.5, 1, 2)), mode=mode), None
-    gate = Upstream(chance.randint(1, place), On.SUCCESS, Mode.GATE) if place and roll > 0.96 else None
+    gate = (
+        Upstream(chance.randint(1, place), EdgeCondition.SUCCESS, EdgeMode.GATE)
+        if place and roll > 0.96
+        else None
+    )
     return _cron(chance, beat, size.mix), gate
 
 

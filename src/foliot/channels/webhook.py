@@ -11,10 +11,17 @@ from foliot import __version__
 from foliot.channels.message import message_out
 from foliot.clock import Clock, SystemClock
 from foliot.domain.delivery import Answered, Came, Unanswered
-from foliot.egress.client import AddressRefused, Answer, Egress, NoAnswer, Outgoing
-from foliot.egress.responses import asked_to_wait, reason_of
-from foliot.egress.signatures import UnfitSecret, signature_headers
-from foliot.egress.url import NotATarget, read_target
+from foliot.egress.client import (
+    AddressRefused,
+    Egress,
+    HttpAnswer,
+    NoAnswer,
+    OutgoingRequest,
+    reason_of,
+    retry_after,
+)
+from foliot.egress.signatures import InvalidSigningSecret, signature_headers
+from foliot.egress.url import InvalidTarget, read_target
 from foliot.services.messaging.courier import LEASE, Parcel
 from foliot.wire.rooms import MessageSent, RoomNamed
 
@@ -31,9 +38,9 @@ class WebhookChannel:
         """Once. Whatever goes wrong is told, and none of it with the path of the address, in which tokens often stand."""
         try:
             outgoing = self._request(parcel)
-        except NotATarget as error:
+        except InvalidTarget as error:
             return Unanswered(f"{error.message} {error.hint}")
-        except UnfitSecret as error:
+        except InvalidSigningSecret as error:
             return Unanswered(str(error))
         try:
             async with asyncio.timeout(WITHIN) as deadline:
@@ -49,7 +56,7 @@ class WebhookChannel:
     def close(self) -> None:
         self._egress.close()
 
-    def _request(self, parcel: Parcel) -> Outgoing:
+    def _request(self, parcel: Parcel) -> OutgoingRequest:
         target = read_target(parcel.url)
         body = body_of(parcel)
         now, delivery_id = self._clock.now(), str(parcel.taken.id)
@@ -62,11 +69,11 @@ class WebhookChannel:
             "foliot-attempt": str(parcel.taken.attempts),
             **signature_headers(parcel.secrets, delivery_id, now, body),
         }
-        return Outgoing("POST", target, tuple(headers.items()), body)
+        return OutgoingRequest("POST", target, tuple(headers.items()), body)
 
-    def _told(self, answer: Answer) -> Answered:
+    def _told(self, answer: HttpAnswer) -> Answered:
         sentence = f"The receiver answered {answer.status} {reason_of(answer)}".rstrip() + "."
-        return Answered(answer.status, sentence, asked_to_wait(answer, self._clock.now()))
+        return Answered(answer.status, sentence, retry_after(answer, self._clock.now()))
 
 
 def body_of(parcel: Parcel) -> bytes:

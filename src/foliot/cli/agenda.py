@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from foliot.cli.job_lookup import job_called
-from foliot.cli.session import Here, asking
-from foliot.cli.times import local_zone, read_moment
+from foliot.cli.lookup import find_job
+from foliot.cli.session import Session, api_command
+from foliot.cli.times import local_zone, parse_time
 
 
-@asking
+@api_command
 def agenda(
-    here: Here,
+    session: Session,
     start: Annotated[str | None, typer.Option("--from", help="Default: now.", metavar="TIME")] = None,
     until: Annotated[
         str | None, typer.Option(help="06:00, 3d, 2026-11-20. Default: a day later.", metavar="TIME")
@@ -30,8 +30,8 @@ def agenda(
     from foliot.cli.agenda_rendering import agenda_page
 
     zone = timezone or local_zone()
-    begin = None if start is None else read_moment(start, here.now, zone, flag="--from")
-    end = None if until is None else read_moment(until, begin or here.now, zone, flag="--until")
-    only = None if job is None else job_called(here.client, job).id
-    plans = here.client.agenda(start=begin, end=end, job=only, tag=tag, queue=queue)
-    here.show(plans, lambda: agenda_page(plans, zone, here.now))
+    begin = None if start is None else parse_time(start, session.now, zone, flag="--from")
+    end = None if until is None else parse_time(until, begin or session.now, zone, flag="--until")
+    only = None if job is None else find_job(session.client, job).id
+    plans = session.client.agenda(start=begin, end=end, job=only, tag=tag, queue=queue)
+    session.show(plans, lambda: agenda_page(plans, zone, session.now))

@@ -8,15 +8,15 @@ from itertools import groupby
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.output import counted
+from foliot.cli.output import pluralize
 from foliot.cli.tables import QUIET, SOON, STRONG, cell, columns, stacked
-from foliot.cli.times import lasting, relative, wall, walls, zone_named
+from foliot.cli.times import format_duration, load_zone, local_time, local_times, relative
 from foliot.wire.agenda import AgendaItemOut, AgendaOut
 
 
 def agenda_page(plans: AgendaOut, zone: str, now: datetime) -> RenderableType:
-    there = zone_named(zone)
-    span = " to ".join(walls((plans.start, plans.end), zone))
+    there = load_zone(zone)
+    span = " to ".join(local_times((plans.start, plans.end), zone))
     if not plans.items:
         return Text(f"Nothing is planned from {span}.")
     in_seconds = any(each.starts_at.second for each in plans.items)
@@ -37,13 +37,16 @@ def agenda_page(plans: AgendaOut, zone: str, now: datetime) -> RenderableType:
         )
     if plans.truncated:
         parts.append(
-            Text(f"There is more after {wall(plans.complete_until, zone)}: --from goes on there.", style=SOON)
+            Text(
+                f"There is more after {local_time(plans.complete_until, zone)}: --from goes on there.",
+                style=SOON,
+            )
         )
     return stacked(*parts)
 
 
 def _row(item: AgendaItemOut, zone: str, now: datetime, clock_face: str) -> tuple[Text, ...]:
-    local = item.starts_at.astimezone(zone_named(zone))
+    local = item.starts_at.astimezone(load_zone(zone))
     takes = "" if item.expected_duration_ms is None else f"~{_lasting(item.expected_duration_ms)}"
     return (
         cell(local.strftime(clock_face)),
@@ -59,9 +62,9 @@ def _several(item: AgendaItemOut, zone: str) -> Text:
         return Text("")
     until = ""
     if item.last_for is not None:
-        first, last = (each.astimezone(zone_named(zone)) for each in (item.starts_at, item.last_for))
+        first, last = (each.astimezone(load_zone(zone)) for each in (item.starts_at, item.last_for))
         until = f" until {last:%H:%M}" if first.date() == last.date() else f" until {last:%a %H:%M}"
-    times = "many times" if item.count is None else counted(item.count, "time")
+    times = "many times" if item.count is None else pluralize(item.count, "time")
     return Text(f" ({times}{until})", style=QUIET)
 
 
@@ -72,4 +75,8 @@ def _fate(item: AgendaItemOut) -> tuple[str, ...]:
 
 
 def _lasting(milliseconds: int) -> str:
-    return f"{milliseconds} ms" if milliseconds < 1_000 else lasting(timedelta(milliseconds=milliseconds))
+    return (
+        f"{milliseconds} ms"
+        if milliseconds < 1_000
+        else format_duration(timedelta(milliseconds=milliseconds))
+    )

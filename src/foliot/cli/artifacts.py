@@ -8,28 +8,28 @@ from typing import Annotated
 
 import typer
 
-from foliot.cli.output import tell
-from foliot.cli.run_lookup import RunRef, run_called
-from foliot.cli.session import Here, asking
+from foliot.cli.lookup import RunRef, find_run
+from foliot.cli.output import print_err
+from foliot.cli.session import Session, api_command
 from foliot.domain.errors import Conflict, Invalid
 
 app = typer.Typer(help="Files that a run kept.", no_args_is_help=True)
 
 
 @app.command("list")
-@asking
-def list_artifacts(here: Here, run: RunRef) -> None:
+@api_command
+def list_artifacts(session: Session, run: RunRef) -> None:
     """The files that it kept, also while it runs."""
     from foliot.cli.run_rendering import artifact_list
 
-    found = here.client.runs.artifacts(run_called(here.client, run).id).items
-    here.show_list(found, lambda: artifact_list(found, here.now))
+    found = session.client.runs.artifacts(find_run(session.client, run).id).items
+    session.show_list(found, lambda: artifact_list(found, session.now))
 
 
 @app.command()
-@asking
+@api_command
 def get(
-    here: Here,
+    session: Session,
     run: RunRef,
     name: Annotated[str, typer.Argument(metavar="NAME", help="As the list names it.", show_default=False)],
     to: Annotated[
@@ -41,7 +41,7 @@ def get(
     force: Annotated[bool, typer.Option("--force", help="Even over a file that is there.")] = False,
 ) -> None:
     """Fetch one of them."""
-    content = here.client.runs.artifact(run_called(here.client, run).id, name)
+    content = session.client.runs.artifact(find_run(session.client, run).id, name)
     if to == "-":
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
@@ -56,4 +56,4 @@ def get(
         ) from None
     except OSError as error:
         raise Invalid(f"{target} cannot be written: {error.strerror}.") from error
-    tell(f"Wrote {target}: {len(content):,} bytes.")
+    print_err(f"Wrote {target}: {len(content):,} bytes.")

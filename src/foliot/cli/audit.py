@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.job_lookup import job_called
-from foliot.cli.members import member_called
-from foliot.cli.paging import All, Cursor, Limit, gathered
-from foliot.cli.session import Form, Here, asking
-from foliot.cli.times import local_zone, read_moment
+from foliot.cli.lookup import find_job
+from foliot.cli.members import find_member
+from foliot.cli.paging import All, Cursor, Limit, fetch_pages
+from foliot.cli.session import OutputFormat, Session, api_command
+from foliot.cli.times import local_zone, parse_time
 from foliot.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ app = typer.Typer(help="The audit: who did what, when, and from where.", no_args
 
 
 @app.command("list")
-@asking
+@api_command
 def list_audit(
-    here: Here,
+    session: Session,
     actor: Annotated[
         str | None,
         typer.Option(help="Only by this member (name, email or id), `me`, or engine.", metavar="WHO"),
@@ -50,15 +50,15 @@ def list_audit(
 
     if job is not None and thing is not None:
         raise Invalid("Not both: --job and --object.", hint="--job NAME is short for --object job:ID.")
-    about = thing if job is None else f"job:{job_called(here.client, job).id}"
-    who = None if actor is None else _actor(here, actor)
+    about = thing if job is None else f"job:{find_job(session.client, job).id}"
+    who = None if actor is None else _actor(session, actor)
     zone = local_zone()
     first, last = (
-        None if text is None else read_moment(text, here.now, zone, flag=flag, past=True)
+        None if text is None else parse_time(text, session.now, zone, flag=flag, past=True)
         for text, flag in ((since, "--since"), (until, "--until"))
     )
-    found, next_cursor, _ = gathered(
-        lambda n, at: here.client.audit(
+    found, next_cursor, _ = fetch_pages(
+        lambda n, at: session.client.audit(
             actor=who,
             action=action,
             object=about,
@@ -71,24 +71,26 @@ def list_audit(
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(found, lambda: audit_list(found, _job_names(here, found), zone), next_cursor=next_cursor)
-    if next_cursor and here.form is Form.TABLE:
-        here.note("There are more: --all, or --limit N.")
+    session.show_list(
+        found, lambda: audit_list(found, _job_names(session, found), zone), next_cursor=next_cursor
+    )
+    if next_cursor and session.format is OutputFormat.TABLE:
+        session.note("There are more: --all, or --limit N.")
 
 
-def _job_names(here: Here, entries: list[AuditOut]) -> dict[str, str]:
+def _job_names(session: Session, entries: list[AuditOut]) -> dict[str, str]:
     """Names for the ids of jobs that are still there."""
     ids = list(dict.fromkeys(each.object.id for each in entries if each.object.kind == "job"))
     pieces = (ids[at : at + MOST_IDS] for at in range(0, len(ids), MOST_IDS))
-    found = (job for piece in pieces for job in here.client.jobs.each(q=f"id:{','.join(piece)}"))
+    found = (job for piece in pieces for job in session.client.jobs.each(q=f"id:{','.join(piece)}"))
     return {str(job.id): job.name for job in found}
 
 
-def _actor(here: Here, called: str) -> str:
+def _actor(session: Session, called: str) -> str:
     """An id, as the API wants it. What is no member's name may be a word for Foliot's own doing."""
     if called == "me":
-        return str(here.client.me().principal.id)
+        return str(session.client.me().principal.id)
     try:
-        return str(member_called(here.client, called).id)
+        return str(find_member(session.client, called).id)
     except NotFound:
         return called

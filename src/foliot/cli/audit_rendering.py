@@ -9,7 +9,7 @@ from rich.text import Text
 
 from foliot.cli.holding_rendering import ENOUGH
 from foliot.cli.tables import QUIET, cell, columns
-from foliot.cli.times import zone_named
+from foliot.cli.times import load_zone
 from foliot.sdk.sync.plan import differences
 from foliot.wire.audit import AuditOut
 
@@ -22,7 +22,7 @@ def audit_list(entries: Sequence[AuditOut], jobs: Mapping[str, str], zone: str) 
         return Text("No entries.")
     rows = [
         (
-            cell(each.at.astimezone(zone_named(zone)).strftime("%d %b %H:%M:%S")),
+            cell(each.at.astimezone(load_zone(zone)).strftime("%d %b %H:%M:%S")),
             cell(each.actor.name or each.actor.id),
             cell(each.action),
             cell(_what(each, jobs)),

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.input_files import text_of
-from foliot.cli.paging import All, Cursor, Limit, gathered
-from foliot.cli.session import DryRun, Form, Here, Yes, asking, confirm
+from foliot.cli.input_files import read_text
+from foliot.cli.paging import All, Cursor, Limit, fetch_pages
+from foliot.cli.session import DryRun, OutputFormat, Session, Yes, api_command, confirm
 from foliot.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -34,66 +34,68 @@ File = Annotated[
 
 
 @app.command("list")
-@asking
-def list_calendars(here: Here, limit: Limit = 50, cursor: Cursor = None, everything: All = False) -> None:
+@api_command
+def list_calendars(
+    session: Session, limit: Limit = 50, cursor: Cursor = None, everything: All = False
+) -> None:
     """Calendars, by name."""
     from foliot.cli.holding_rendering import calendar_list
 
-    found, next_cursor, _ = gathered(
-        lambda n, at: here.client.calendars.list(limit=n, cursor=at),
+    found, next_cursor, _ = fetch_pages(
+        lambda n, at: session.client.calendars.list(limit=n, cursor=at),
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(found, lambda: calendar_list(found), next_cursor=next_cursor)
+    session.show_list(found, lambda: calendar_list(found), next_cursor=next_cursor)
 
 
 @app.command()
-@asking
-def show(here: Here, calendar: Called) -> None:
+@api_command
+def show(session: Session, calendar: Called) -> None:
     """One calendar: its rules, and the jobs that use it."""
     from foliot.cli.holding_rendering import calendar_page
 
-    found = calendar_called(here.client, calendar)
-    users = here.client.calendars.jobs(found.id).items if here.form is Form.TABLE else []
-    here.show(found, lambda: calendar_page(found, users, here.now))
+    found = find_calendar(session.client, calendar)
+    users = session.client.calendars.jobs(found.id).items if session.format is OutputFormat.TABLE else []
+    session.show(found, lambda: calendar_page(found, users, session.now))
 
 
 @app.command()
-@asking
-def create(here: Here, file: File, dry_run: DryRun = False) -> None:
+@api_command
+def create(session: Session, file: File, dry_run: DryRun = False) -> None:
     """Make a calendar from a file."""
     from foliot.cli.dry_rendering import tried_calendar
     from foliot.cli.holding_rendering import calendar_page
 
     if dry_run:
-        tried = here.client.calendars.dry_run.create(_object(file))
+        tried = session.client.calendars.dry_run.create(_object(file))
         name = tried.calendar.name if tried.calendar else file
-        here.show(tried, lambda: tried_calendar(tried, f"Would make {name}", here.now))
+        session.show(tried, lambda: tried_calendar(tried, f"Would make {name}", session.now))
         return
-    made = here.client.calendars.create(_object(file))
-    here.show(made, lambda: calendar_page(made, (), here.now))
+    made = session.client.calendars.create(_object(file))
+    session.show(made, lambda: calendar_page(made, (), session.now))
 
 
 @app.command()
-@asking
-def replace(here: Here, calendar: Called, file: File, dry_run: DryRun = False) -> None:
+@api_command
+def replace(session: Session, calendar: Called, file: File, dry_run: DryRun = False) -> None:
     """Put another in its place. The jobs that use it are planned anew at once."""
     from foliot.cli.dry_rendering import tried_calendar
     from foliot.cli.holding_rendering import calendar_page
 
-    found = calendar_called(here.client, calendar)
+    found = find_calendar(session.client, calendar)
     if dry_run:
-        tried = here.client.calendars.dry_run.replace(found.id, _object(file))
-        here.show(tried, lambda: tried_calendar(tried, f"Would replace {found.name}", here.now))
+        tried = session.client.calendars.dry_run.replace(found.id, _object(file))
+        session.show(tried, lambda: tried_calendar(tried, f"Would replace {found.name}", session.now))
         return
-    changed = here.client.calendars.replace(found.id, _object(file))
-    here.show(changed, lambda: calendar_page(changed, (), here.now))
+    changed = session.client.calendars.replace(found.id, _object(file))
+    session.show(changed, lambda: calendar_page(changed, (), session.now))
 
 
 @app.command()
-@asking
+@api_command
 def delete(
-    here: Here,
+    session: Session,
     calendar: Called,
     force: Annotated[bool, typer.Option("--force", help="Take it out of the jobs that use it.")] = False,
     yes: Yes = False,
@@ -103,17 +105,17 @@ def delete(
     from foliot.cli.dry_rendering import tried_calendar
     from foliot.cli.tables import cell
 
-    found = calendar_called(here.client, calendar)
+    found = find_calendar(session.client, calendar)
     if dry_run:
-        tried = here.client.calendars.dry_run.delete(found.id, force=force)
-        here.show(tried, lambda: tried_calendar(tried, f"Would delete {found.name}", here.now))
+        tried = session.client.calendars.dry_run.delete(found.id, force=force)
+        session.show(tried, lambda: tried_calendar(tried, f"Would delete {found.name}", session.now))
         return
     confirm(f'Delete the calendar "{found.name}"?', yes=yes)
-    here.client.calendars.delete(found.id, force=force)
-    here.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
+    session.client.calendars.delete(found.id, force=force)
+    session.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
 
 
-def calendar_called(client: Client, called: str) -> CalendarOut:
+def find_calendar(client: Client, called: str) -> CalendarOut:
     there = list(client.calendars.each())
     low = called.strip().lower()
     found = [each for each in there if each.name == called]
@@ -133,7 +135,7 @@ def calendar_called(client: Client, called: str) -> CalendarOut:
 def _object(file: str) -> dict[str, object]:
     from foliot.cli.apply.yaml_text import read_yaml
 
-    found = read_yaml(text_of(file, "--file"), file)
+    found = read_yaml(read_text(file, "--file"), file)
     if not isinstance(found, dict):
         raise Invalid(f"{file} must hold a calendar: name, kind and rules.")
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class JobStatus(StrEnum):
+class JobStatusChoice(StrEnum):
     PENDING = "pending"
     ACTIVE = "active"
     PAUSED = "paused"
@@ -16,7 +16,7 @@ class JobStatus(StrEnum):
     ARCHIVED = "archived"
 
 
-class RunStatus(StrEnum):
+class RunStatusChoice(StrEnum):
     READY = "ready"
     WAITING = "waiting"
     RUNNING = "running"
@@ -28,7 +28,7 @@ class RunStatus(StrEnum):
     SKIPPED = "skipped"
 
 
-class Overlap(StrEnum):
+class OverlapChoice(StrEnum):
     SKIP = "skip"
     QUEUE = "queue"
     QUEUE_ONE = "queue_one"
@@ -36,12 +36,12 @@ class Overlap(StrEnum):
     CONCURRENT = "concurrent"
 
 
-class Misfire(StrEnum):
+class MisfireChoice(StrEnum):
     LATEST = "latest"
     ALL = "all"
     SKIP = "skip"
 
 
-class OnLost(StrEnum):
+class OnLostChoice(StrEnum):
     REPEAT = "repeat"
     FAIL = "fail"

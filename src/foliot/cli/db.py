@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from foliot.cli import options
-from foliot.cli.output import say
+from foliot.cli.output import print_out
 
 app = typer.Typer(help="Save the database, put it back, release it.", no_args_is_help=True)
 
@@ -35,7 +35,7 @@ def dump(
     from foliot.wiring import admin_tasks
 
     admin_tasks.dump(options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), target)
-    say(f"Wrote {target} ({_size(target)}).")
+    print_out(f"Wrote {target} ({_size(target)}).")
 
 
 @app.command()
@@ -55,9 +55,11 @@ def restore(
     admin_tasks.restore(
         options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), source, replace=replace
     )
-    say(f"Restored {source}. No job runs until you choose:")
-    say("  foliot db release --missed skip       the times missed since the dump are recorded as skipped")
-    say("  foliot db release --missed catch-up   each job catches up by its own misfire policy")
+    print_out(f"Restored {source}. No job runs until you choose:")
+    print_out(
+        "  foliot db release --missed skip       the times missed since the dump are recorded as skipped"
+    )
+    print_out("  foliot db release --missed catch-up   each job catches up by its own misfire policy")
 
 
 @app.command()
@@ -75,7 +77,7 @@ def release(
         missed.value.replace("-", "_"),
     )
     what = "are recorded as skipped" if missed is Missed.SKIP else "catch up by each job's misfire policy"
-    say(f"Released. Times missed since the dump {what}.")
+    print_out(f"Released. Times missed since the dump {what}.")
 
 
 def _size(path: Path) -> str:

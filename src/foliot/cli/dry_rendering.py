@@ -7,10 +7,10 @@ from datetime import datetime
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.output import counted
+from foliot.cli.output import pluralize
 from foliot.cli.run_rendering import called
 from foliot.cli.tables import STRONG, cell, columns, stacked
-from foliot.cli.times import local_zone, when
+from foliot.cli.times import local_time_relative, local_zone
 from foliot.wire.dry_run import (
     CalendarDryRunOut,
     FreezeLiftOut,
@@ -44,7 +44,7 @@ def tried_calendar(tried: CalendarDryRunOut, what: str, now: datetime) -> Render
     return stacked(
         Text.assemble((cell(what).plain, STRONG), "."),
         Text(
-            f"{counted(tried.jobs, 'job')} use{'s' if tried.jobs == 1 else ''} it;"
+            f"{pluralize(tried.jobs, 'job')} use{'s' if tried.jobs == 1 else ''} it;"
             f" of {least}{len(tried.moved):,} the next run would move."
         )
         if tried.jobs
@@ -60,17 +60,17 @@ def tried_lift(tried: FreezeLiftOut, reason: str) -> RenderableType:
         return would(f'Would take back "{reason}", which has not begun')
     return would(
         f'Would turn off "{reason}"',
-        f"{counted(tried.runs, 'run')} would go on, and held planned times of {counted(tried.jobs, 'job')} be decided.",
+        f"{pluralize(tried.runs, 'run')} would go on, and held planned times of {pluralize(tried.jobs, 'job')} be decided.",
     )
 
 
 def tried_key(tried: KeyDryRunOut, what: str) -> RenderableType:
     key = tried.key
     may = ", ".join(key.scopes) or key.role or "nothing but to work"
-    goes_on = f"{counted(tried.made_valid, 'key')} that it made would go on: --made-too ends them."
+    goes_on = f"{pluralize(tried.made_valid, 'key')} that it made would go on: --made-too ends them."
     return would(
         f"{what} {key.name} for {key.principal.name}: {may}",
-        f"{counted(tried.made_revoked, 'key')} that it made would end with it."
+        f"{pluralize(tried.made_revoked, 'key')} that it made would end with it."
         if tried.made_revoked
         else None,
         goes_on if tried.made_valid else None,
@@ -81,18 +81,18 @@ def tried_member(tried: MemberDryRunOut, what: str) -> RenderableType:
     member = tried.member
     return would(
         f"{what} {member.name}: {member.kind}, {member.role}{'' if member.active else ', removed'}",
-        f"{counted(tried.revoked_keys, 'key')} would end." if tried.revoked_keys else None,
+        f"{pluralize(tried.revoked_keys, 'key')} would end." if tried.revoked_keys else None,
     )
 
 
 def tried_workspace(tried: WorkspaceDryRunOut, what: str, *, archives: bool = False) -> RenderableType:
     found = tried.workspace
     goes = (
-        f"{counted(tried.jobs, 'job')} would be archived, {counted(tried.keys, 'key')} end,"
-        f" {counted(tried.runs, 'run')} be cancelled."
+        f"{pluralize(tried.jobs, 'job')} would be archived, {pluralize(tried.keys, 'key')} end,"
+        f" {pluralize(tried.runs, 'run')} be cancelled."
     )
     return would(f"{what} {found.slug}: {found.name}, {found.default_timezone}", goes if archives else None)
 
 
 def _moment(at: datetime | None, zone: str, now: datetime) -> Text:
-    return cell("never" if at is None else when(at, zone, now))
+    return cell("never" if at is None else local_time_relative(at, zone, now))

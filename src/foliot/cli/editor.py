@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from foliot.cli.output import clean
+from foliot.cli.output import escape_control
 from foliot.domain.errors import FoliotError, Invalid
 
 Saved = TypeVar("Saved")
@@ -47,7 +47,7 @@ def edited(text: str, save: Callable[[str], Saved]) -> Saved | None:
             except FoliotApiError as error:
                 refusal = error
                 lines = str(error).splitlines()
-            shown = "".join(f"{MARK}{clean(line)}\n" for line in lines if line) + written
+            shown = "".join(f"{MARK}{escape_control(line)}\n" for line in lines if line) + written
 
 
 def _editor() -> list[str]:

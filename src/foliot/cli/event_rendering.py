@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from rich.text import Text
 
 from foliot.cli.tables import BAD, GOOD, QUIET, SOON, cell
-from foliot.cli.times import zone_named
+from foliot.cli.times import load_zone
 from foliot.wire.events import EventOut
 
 WIDEST_KIND = 19  # `freeze.turned_on` and the longest that are common
@@ -34,7 +34,7 @@ def event_line(event: EventOut, who: Mapping[str, str], zone: str) -> Text:
     if event.actor:
         details.append(f"by {who.get(event.actor, event.actor)}")
     return Text.assemble(
-        (f"{event.at.astimezone(zone_named(zone)):%H:%M:%S}  ", QUIET),
+        (f"{event.at.astimezone(load_zone(zone)):%H:%M:%S}  ", QUIET),
         (cell(event.kind).plain.ljust(WIDEST_KIND), _STYLES.get(what, "")),
         cell(about),
         (f"  ({cell(', '.join(details)).plain})" if details else "", QUIET),

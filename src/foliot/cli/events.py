@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from foliot.cli.job_lookup import job_called, who_is_who
-from foliot.cli.session import Form, Here, asking
+from foliot.cli.lookup import find_job, principal_names
+from foliot.cli.session import OutputFormat, Session, api_command
 from foliot.cli.times import local_zone
 
 
-@asking
+@api_command
 def events(
-    here: Here,
+    session: Session,
     follow: Annotated[
         bool, typer.Option("-f", "--follow", help="As always: it goes on until Ctrl-C.")
     ] = True,
@@ -34,11 +34,11 @@ def events(
     """Follow what happens: a line for each event from now on, until Ctrl-C. With -o json a line is a JSON object."""
     from foliot.cli.event_rendering import event_line
 
-    only = None if job is None else job_called(here.client, job).id
+    only = None if job is None else find_job(session.client, job).id
     zone = local_zone()
-    who = who_is_who(here.client) if here.form is Form.TABLE else {}
+    who = principal_names(session.client) if session.format is OutputFormat.TABLE else {}
     if limit is None:
-        here.note("Following. Ctrl-C ends it.")
-    coming = here.client.events(types=",".join(kind) if kind else None, job=only, last_event_id=after)
+        session.note("Following. Ctrl-C ends it.")
+    coming = session.client.events(types=",".join(kind) if kind else None, job=only, last_event_id=after)
     for event in islice(coming, limit):
-        here.show_line(event, lambda event=event: event_line(event, who, zone))  # type: ignore[misc]
+        session.show_line(event, lambda event=event: event_line(event, who, zone))  # type: ignore[misc]

@@ -6,33 +6,33 @@ from typing import Annotated
 
 import typer
 
-from foliot.cli.session import Here, asking
+from foliot.cli.session import Session, api_command
 from foliot.domain.errors import Invalid, NotFound
 
 
-@asking
-def workers(here: Here) -> None:
+@api_command
+def workers(session: Session) -> None:
     """Workers: the living first, then those lost within the last day."""
     from foliot.cli.fleet_rendering import worker_list
 
-    found = here.client.workers().items
-    here.show_list(found, lambda: worker_list(found, here.now))
+    found = session.client.workers().items
+    session.show_list(found, lambda: worker_list(found, session.now))
     if not any(each.status == "alive" for each in found):
-        here.note("No worker is alive: nothing runs. `foliot serve` starts one.")
+        session.note("No worker is alive: nothing runs. `foliot serve` starts one.")
 
 
-@asking
-def queues(here: Here) -> None:
+@api_command
+def queues(session: Session) -> None:
     """Queues: what stands in each, for how long, and who serves it."""
     from foliot.cli.fleet_rendering import queue_list
 
-    found = here.client.queues().items
-    here.show_list(found, lambda: queue_list(found, here.now))
+    found = session.client.queues().items
+    session.show_list(found, lambda: queue_list(found, session.now))
 
 
-@asking
+@api_command
 def job_types(
-    here: Here,
+    session: Session,
     name: Annotated[
         str | None, typer.Argument(metavar="[TYPE]", help="Show the config of this one.", show_default=False)
     ] = None,
@@ -48,15 +48,15 @@ def job_types(
     if disable or enable:
         if name is None or (disable and enable):
             raise Invalid("Name the TYPE that --disable or --enable is about; one of them.")
-        changed = here.client.switch_job_type(name, enabled=enable, reason=reason)
-        here.show(changed, lambda: type_page(changed))
+        changed = session.client.switch_job_type(name, enabled=enable, reason=reason)
+        session.show(changed, lambda: type_page(changed))
         return
-    found = here.client.job_types().items
+    found = session.client.job_types().items
     if name is None:
-        here.show_list(found, lambda: type_list(found))
+        session.show_list(found, lambda: type_list(found))
         return
     chosen = next((each for each in found if each.name == name), None)
     if chosen is None:
         known = ", ".join(each.name for each in found)
         raise NotFound(f'There is no type "{name}".', hint=f"There are {known}.")
-    here.show(chosen, lambda: type_page(chosen))
+    session.show(chosen, lambda: type_page(chosen))

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import typer
 
-from foliot.cli.job_lookup import job_called
-from foliot.cli.output import counted
-from foliot.cli.paging import All, Cursor, Limit, gathered
-from foliot.cli.session import DryRun, Here, Yes, asking, confirm
-from foliot.cli.times import local_zone, read_moment
+from foliot.cli.lookup import find_job
+from foliot.cli.output import pluralize
+from foliot.cli.paging import All, Cursor, Limit, fetch_pages
+from foliot.cli.session import DryRun, Session, Yes, api_command, confirm
+from foliot.cli.times import local_zone, parse_time
 from foliot.domain.errors import Conflict, Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ class Running(StrEnum):
 
 
 @app.command()
-@asking
+@api_command
 def on(
-    here: Here,
+    session: Session,
     reason: Annotated[str, typer.Option(help="Why; everybody who wonders will read it.", metavar="TEXT")],
     everything: Annotated[bool, typer.Option("--all", help="Every job of the workspace.")] = False,
     job: Annotated[Several, typer.Option(help="This job.", metavar="JOB")] = None,
@@ -71,7 +71,7 @@ def on(
         "scope": {"everything": True}
         if everything
         else {
-            "jobs": [job_called(here.client, each).id for each in job or ()],
+            "jobs": [find_job(session.client, each).id for each in job or ()],
             "tags": tag or [],
             "queues": queue or [],
         },
@@ -80,30 +80,30 @@ def on(
         "running": running.value,
     }
     if start is not None:
-        body["start_at"] = read_moment(start, here.now, zone, flag="--from")
+        body["start_at"] = parse_time(start, session.now, zone, flag="--from")
     if until is not None:
-        body["end_at"] = read_moment(until, here.now, zone, flag="--until")
+        body["end_at"] = parse_time(until, session.now, zone, flag="--until")
     if after is After.ALL:
         body["per_minute"] = per_minute
     if dry_run:
-        seen = here.client.freezes.preview(body)
-        here.show(seen, lambda: would_hold(seen, running.value, zone, here.now))
+        seen = session.client.freezes.preview(body)
+        session.show(seen, lambda: would_hold(seen, running.value, zone, session.now))
         return
     if not yes:
-        seen = here.client.freezes.preview(body)
+        seen = session.client.freezes.preview(body)
         confirm(
-            f"This holds {counted(seen.jobs, 'job')}, with {counted(seen.running, 'run')} under way. Go on?",
+            f"This holds {pluralize(seen.jobs, 'job')}, with {pluralize(seen.running, 'run')} under way. Go on?",
             yes=False,
         )
-    made = here.client.freezes.turn_on(body)
-    here.show(made, lambda: freeze_line(made, zone, here.now))
-    here.note(f"Turn it off: foliot freeze off {made.id}")
+    made = session.client.freezes.turn_on(body)
+    session.show(made, lambda: freeze_line(made, zone, session.now))
+    session.note(f"Turn it off: foliot freeze off {made.id}")
 
 
 @app.command()
-@asking
+@api_command
 def off(
-    here: Here,
+    session: Session,
     freeze: Annotated[
         str | None,
         typer.Argument(
@@ -117,26 +117,26 @@ def off(
     from foliot.cli.dry_rendering import tried_lift
     from foliot.cli.tables import cell, stacked
 
-    there = list(here.client.freezes.each())
+    there = list(session.client.freezes.each())
     chosen = there if everything else [_the_one(there, freeze)]
     if dry_run:
-        tried = [here.client.freezes.dry_run.lift(each.id) for each in chosen]
-        here.show_list(
+        tried = [session.client.freezes.dry_run.lift(each.id) for each in chosen]
+        session.show_list(
             tried,
             lambda: stacked(*(tried_lift(*each) for each in zip(tried, _reasons(chosen), strict=True))),
         )
         return
     for each in chosen:
-        here.client.freezes.lift(each.id)
-    lifted = [here.client.freezes.get(each.id) for each in chosen]
+        session.client.freezes.lift(each.id)
+    lifted = [session.client.freezes.get(each.id) for each in chosen]
     said = ", ".join(f'"{each.reason}"' for each in chosen) or "nothing: none is in force"
-    here.show_list(lifted, lambda: cell(f"Turned off {said}."))
+    session.show_list(lifted, lambda: cell(f"Turned off {said}."))
 
 
 @app.command("list")
-@asking
+@api_command
 def list_freezes(
-    here: Here,
+    session: Session,
     ended: Annotated[bool, typer.Option("--ended", help="Also those that are over.")] = False,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -145,12 +145,12 @@ def list_freezes(
     """Freezes in force and to come."""
     from foliot.cli.holding_rendering import freeze_list
 
-    found, next_cursor, _ = gathered(
-        lambda n, at: here.client.freezes.list(ended=ended, limit=n, cursor=at),
+    found, next_cursor, _ = fetch_pages(
+        lambda n, at: session.client.freezes.list(ended=ended, limit=n, cursor=at),
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(found, lambda: freeze_list(found, local_zone(), here.now), next_cursor=next_cursor)
+    session.show_list(found, lambda: freeze_list(found, local_zone(), session.now), next_cursor=next_cursor)
 
 
 def _reasons(freezes: list[FreezeOut]) -> list[str]:

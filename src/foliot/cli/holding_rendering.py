@@ -8,9 +8,9 @@ from datetime import datetime
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.output import counted
+from foliot.cli.output import pluralize
 from foliot.cli.tables import QUIET, SOON, STRONG, cell, columns, facts, stacked
-from foliot.cli.times import relative, walls, when
+from foliot.cli.times import local_time_relative, local_times, relative
 from foliot.wire.calendars import AbsoluteRule, CalendarOut, CalendarUser, CronRule, WeeklyRule
 from foliot.wire.durations import write_duration
 from foliot.wire.freezes import FreezeOut, FreezePreviewOut, FreezeScope
@@ -24,7 +24,7 @@ def freeze_list(freezes: Sequence[FreezeOut], zone: str, now: datetime) -> Rende
     if not freezes:
         return Text("No freezes: nothing is held.")
     named = (moment for each in freezes for moment in (each.start_at, each.end_at) if moment is not None)
-    at = iter(walls(named, zone))
+    at = iter(local_times(named, zone))
     rows = [
         (
             cell(each.status.replace("_", " "), SOON if each.status == "in_force" else QUIET),
@@ -42,8 +42,12 @@ def freeze_list(freezes: Sequence[FreezeOut], zone: str, now: datetime) -> Rende
 
 
 def freeze_line(freeze: FreezeOut, zone: str, now: datetime) -> RenderableType:
-    end = f"until {when(freeze.end_at, zone, now)}" if freeze.end_at else "until it is turned off"
-    begins = "" if freeze.status == "in_force" else f" from {when(freeze.start_at, zone, now)}"
+    end = (
+        f"until {local_time_relative(freeze.end_at, zone, now)}"
+        if freeze.end_at
+        else "until it is turned off"
+    )
+    begins = "" if freeze.status == "in_force" else f" from {local_time_relative(freeze.start_at, zone, now)}"
     return stacked(
         Text.assemble(("Holding", STRONG), f" {scope_in_short(freeze.scope)}{begins} {end}."),
         facts(
@@ -60,8 +64,8 @@ def would_hold(seen: FreezePreviewOut, running: str, zone: str, now: datetime) -
     least = "" if seen.is_exact else "at least "
     under_way = "would finish" if running == "drain" else "would be cancelled"
     return Text(
-        f"Would hold {least}{counted(seen.planned_times, 'planned time')} of {counted(seen.jobs, 'job')}"
-        f" until {when(seen.until, zone, now)}. {counted(seen.running, 'run')} under way {under_way},"
+        f"Would hold {least}{pluralize(seen.planned_times, 'planned time')} of {pluralize(seen.jobs, 'job')}"
+        f" until {local_time_relative(seen.until, zone, now)}. {pluralize(seen.running, 'run')} under way {under_way},"
         f" {seen.ready:,} that are ready would wait. Nothing was done."
     )
 
@@ -69,7 +73,7 @@ def would_hold(seen: FreezePreviewOut, running: str, zone: str, now: datetime) -
 def scope_in_short(scope: FreezeScope) -> str:
     if scope.everything:
         return "everything"
-    told = [counted(len(scope.jobs), "job")] if scope.jobs else []
+    told = [pluralize(len(scope.jobs), "job")] if scope.jobs else []
     told += [f"tag {each}" for each in scope.tags] + [f"queue {each}" for each in scope.queues]
     return cell(", ".join(told)).plain
 

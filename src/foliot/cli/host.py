@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from foliot.cli import options
-from foliot.cli.hosts import label_of
-from foliot.cli.session import KeyFile, key_in
+from foliot.cli.hosts import parse_label
+from foliot.cli.session import KeyFile, read_key_file
 
 DEFAULT_PERMITS = 16
 
@@ -73,14 +73,14 @@ def host(
     It needs no database and opens no port: it asks the server for work and says what came of it.
     """
     settings = options.settings(config=config, log_format=log_format, log_level=log_level)
-    from foliot.wiring.host import HostOrders, serve_as_host
+    from foliot.wiring.host import HostOptions, serve_as_host
 
     allowed = {kind for kind, is_on in (("command", allow_command), ("python", allow_python)) if is_on}
-    orders = HostOrders(
+    orders = HostOptions(
         url=server,
-        key=key if key_file is None else key_in(key_file),
+        key=key if key_file is None else read_key_file(key_file),
         name=name or os.uname().nodename,
-        labels=None if label is None else dict(label_of(each) for each in label),
+        labels=None if label is None else dict(parse_label(each) for each in label),
         instances=tuple(instance or ()),
         permits=concurrency,
         allowed=frozenset(allowed),

@@ -8,7 +8,7 @@ from datetime import datetime
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.output import counted
+from foliot.cli.output import pluralize
 from foliot.cli.tables import BAD, GOOD, QUIET, SOON, cell, columns, facts
 from foliot.cli.times import relative
 from foliot.wire.hosts import HostOut
@@ -45,7 +45,7 @@ def host_page(host: HostOut, now: datetime) -> RenderableType:
             ("does", ", ".join(host.types) or "nothing while it is away"),
             (
                 "running",
-                f"{counted(host.running, 'run')} now; at once {host.max_mutations} that change, {host.max_reads} that read",
+                f"{pluralize(host.running, 'run')} now; at once {host.max_mutations} that change, {host.max_reads} that read",
             ),
             ("jobs", _jobs(host)),
             ("labels", _labels(host.labels) or "none"),

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.paging import All, Cursor, Limit, gathered
-from foliot.cli.session import Here, Yes, asking, confirm
+from foliot.cli.paging import All, Cursor, Limit, fetch_pages
+from foliot.cli.session import Session, Yes, api_command, confirm
 from foliot.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -30,30 +30,30 @@ Force = Annotated[bool, typer.Option("--force", help="Though jobs must run there
 
 
 @app.command("list")
-@asking
-def list_hosts(here: Here, limit: Limit = 50, cursor: Cursor = None, everything: All = False) -> None:
+@api_command
+def list_hosts(session: Session, limit: Limit = 50, cursor: Cursor = None, everything: All = False) -> None:
     """Hosts, by name: whether they are there, and what is on them."""
     from foliot.cli.host_rendering import host_list
 
-    found, next_cursor, _ = gathered(
-        lambda n, at: here.client.hosts.list(limit=n, cursor=at),
+    found, next_cursor, _ = fetch_pages(
+        lambda n, at: session.client.hosts.list(limit=n, cursor=at),
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(found, lambda: host_list(found, here.now), next_cursor=next_cursor)
+    session.show_list(found, lambda: host_list(found, session.now), next_cursor=next_cursor)
 
 
 @app.command()
-@asking
-def show(here: Here, host: Called) -> None:
+@api_command
+def show(session: Session, host: Called) -> None:
     """One host: whether it is there, what is on it, what it does, which jobs must run there."""
-    _show(here, here.client.hosts.get(host_called(here.client, host).id))
+    _show(session, session.client.hosts.get(find_host(session.client, host).id))
 
 
 @app.command()
-@asking
+@api_command
 def change(
-    here: Here,
+    session: Session,
     host: Called,
     label: Labels = None,
     max_mutations: Annotated[
@@ -67,67 +67,67 @@ def change(
     given = {"max_mutations": max_mutations, "max_reads": max_reads}
     fields: dict[str, object] = {name: value for name, value in given.items() if value is not None}
     if label is not None:
-        fields["labels"] = dict(label_of(each) for each in label)
+        fields["labels"] = dict(parse_label(each) for each in label)
     if not fields:
         raise Invalid("Change what?", hint="Give --label, --max-mutations or --max-reads.")
-    _show(here, here.client.hosts.change(host_called(here.client, host).id, **fields))
+    _show(session, session.client.hosts.change(find_host(session.client, host).id, **fields))
 
 
 @app.command()
-@asking
-def delete(here: Here, host: Called, force: Force = False, yes: Yes = False) -> None:
+@api_command
+def delete(session: Session, host: Called, force: Force = False, yes: Yes = False) -> None:
     """Delete a host that is gone, with its server instances."""
     from foliot.cli.tables import cell
 
-    found = host_called(here.client, host)
+    found = find_host(session.client, host)
     confirm(f'Delete the host "{found.name}"?', yes=yes)
-    here.client.hosts.delete(found.id, force=force)
-    here.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
+    session.client.hosts.delete(found.id, force=force)
+    session.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
 
 
 @app.command("add-server")
-@asking
-def add_server(here: Here, host: Called, server: Instance, label: Labels = None) -> None:
+@api_command
+def add_server(session: Session, host: Called, server: Instance, label: Labels = None) -> None:
     """Add a server instance to a host, for jobs to be bound to."""
-    labels = None if label is None else dict(label_of(each) for each in label)
-    found = host_called(here.client, host)
-    here.client.hosts.add_instance(found.id, server, labels=labels)
-    _show(here, here.client.hosts.get(found.id))
+    labels = None if label is None else dict(parse_label(each) for each in label)
+    found = find_host(session.client, host)
+    session.client.hosts.add_instance(found.id, server, labels=labels)
+    _show(session, session.client.hosts.get(found.id))
 
 
 @app.command("move-server")
-@asking
+@api_command
 def move_server(
-    here: Here,
+    session: Session,
     server: Instance,
     to: Annotated[str, typer.Option(help="The host it is on now.", metavar="HOST")],
 ) -> None:
     """Move a server instance to another host. Runs that wait for it go along."""
-    found, there = instance_called(here.client, server), host_called(here.client, to)
-    here.client.hosts.change_instance(found.host_id, found.id, to=there.id)
-    _show(here, here.client.hosts.get(there.id))
+    found, there = find_instance(session.client, server), find_host(session.client, to)
+    session.client.hosts.change_instance(found.host_id, found.id, to=there.id)
+    _show(session, session.client.hosts.get(there.id))
 
 
 @app.command("remove-server")
-@asking
-def remove_server(here: Here, server: Instance, force: Force = False, yes: Yes = False) -> None:
+@api_command
+def remove_server(session: Session, server: Instance, force: Force = False, yes: Yes = False) -> None:
     """Remove a server instance."""
     from foliot.cli.tables import cell
 
-    found = instance_called(here.client, server)
+    found = find_instance(session.client, server)
     confirm(f'Remove the server "{found.name}"?', yes=yes)
-    here.client.hosts.remove_instance(found.host_id, found.id, force=force)
-    here.show({"removed": str(found.id)}, lambda: cell(f"Removed {found.name}."))
+    session.client.hosts.remove_instance(found.host_id, found.id, force=force)
+    session.show({"removed": str(found.id)}, lambda: cell(f"Removed {found.name}."))
 
 
-def label_of(text: str) -> tuple[str, str]:
+def parse_label(text: str) -> tuple[str, str]:
     name, is_there, value = text.partition("=")
     if not is_there or not name.strip():
         raise Invalid(f'"{text}" is no label.', hint="Write --label NAME=VALUE, such as --label region=eu.")
     return name.strip(), value.strip()
 
 
-def host_called(client: Client, called: str) -> HostOut:
+def find_host(client: Client, called: str) -> HostOut:
     there = list(client.hosts.each())
     low = called.strip().lower()
     found = [each for each in there if each.name == called]
@@ -140,14 +140,14 @@ def host_called(client: Client, called: str) -> HostOut:
     raise NotFound(f'There is no host called "{called}".', hint="See them all with `foliot hosts list`.")
 
 
-def instance_called(client: Client, called: str) -> InstanceOut:
+def find_instance(client: Client, called: str) -> InstanceOut:
     found = [one for host in client.hosts.each() for one in host.instances if one.name == called]
     if not found:
         raise NotFound(f'There is no server called "{called}".', hint="`foliot hosts list` shows them.")
     return found[0]
 
 
-def _show(here: Here, host: HostOut) -> None:
+def _show(session: Session, host: HostOut) -> None:
     from foliot.cli.host_rendering import host_page
 
-    here.show(host, lambda: host_page(host, here.now))
+    session.show(host, lambda: host_page(host, session.now))

@@ -12,10 +12,10 @@ from foliot.domain.errors import Invalid, Mark
 LARGEST = 4 << 20  # bytes of a file that is read whole
 
 
-def object_in(text: str, flag: str, *, or_text: bool = False) -> dict[str, Any]:
+def parse_json_object(text: str, flag: str, *, or_text: bool = False) -> dict[str, Any]:
     """A JSON object, or `@file` that holds one. With `or_text`, what is plainly no JSON is {"text": it}."""
     if text.startswith("@"):
-        text = text_of(text[1:], flag)
+        text = read_text(text[1:], flag)
     elif or_text and not text.lstrip().startswith(("{", "[")):
         return {"text": text}
     try:
@@ -32,7 +32,7 @@ def object_in(text: str, flag: str, *, or_text: bool = False) -> dict[str, Any]:
     return found
 
 
-def text_of(name: str, flag: str) -> str:
+def read_text(name: str, flag: str) -> str:
     """`-` is standard input."""
     try:
         raw = sys.stdin.buffer.read(LARGEST + 1) if name == "-" else _file(Path(name))

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from foliot.cli.tables import BAD, GOOD, QUIET, SOON, STRONG, cell, columns, facts, stacked
-from foliot.cli.times import local_zone, relative, when
+from foliot.cli.times import local_time_relative, local_zone, relative
 from foliot.wire.identity import KeyOut, MeOut
 
 
@@ -25,7 +25,12 @@ def me_page(me: MeOut, url: str, now: datetime) -> RenderableType:
                 ("workspace", f"{me.workspace.slug} ({me.workspace.name}), {me.workspace.default_timezone}"),
                 ("key", f"fol_{me.key.prefix}_…"),
                 ("scopes", ", ".join(me.key.scopes) or "all that its holder may"),
-                ("expires", when(me.key.expires_at, local_zone(), now) if me.key.expires_at else "never"),
+                (
+                    "expires",
+                    local_time_relative(me.key.expires_at, local_zone(), now)
+                    if me.key.expires_at
+                    else "never",
+                ),
                 ("jobs", f"{me.jobs:,} of {most}, each at most every {me.limits.min_interval} s"),
             )
         ),

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foliot.cli import options
-from foliot.cli.members import member_called
-from foliot.cli.output import counted, say, tell
-from foliot.cli.paging import All, Cursor, Limit, gathered
-from foliot.cli.session import DryRun, Here, Yes, asking, confirm
-from foliot.cli.times import local_zone, read_moment
+from foliot.cli.members import find_member
+from foliot.cli.output import pluralize, print_err, print_out
+from foliot.cli.paging import All, Cursor, Limit, fetch_pages
+from foliot.cli.session import DryRun, Session, Yes, api_command, confirm
+from foliot.cli.times import local_zone, parse_time
 from foliot.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ class Scope(StrEnum):
 
 
 @app.command("list")
-@asking
+@api_command
 def list_keys(
-    here: Here,
+    session: Session,
     revoked: Annotated[bool, typer.Option("--revoked", help="Those that are revoked, instead.")] = False,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -44,18 +44,18 @@ def list_keys(
     """Your own keys; for an administrator, all of the workspace."""
     from foliot.cli.key_rendering import key_list
 
-    found, next_cursor, _ = gathered(
-        lambda n, at: here.client.keys.list(revoked=revoked, limit=n, cursor=at),
+    found, next_cursor, _ = fetch_pages(
+        lambda n, at: session.client.keys.list(revoked=revoked, limit=n, cursor=at),
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(found, lambda: key_list(found, here.now), next_cursor=next_cursor)
+    session.show_list(found, lambda: key_list(found, session.now), next_cursor=next_cursor)
 
 
 @app.command()
-@asking
+@api_command
 def create(
-    here: Here,
+    session: Session,
     name: Annotated[str, typer.Option(help="What to call it in lists of keys.")] = "made on the command line",
     scope: Annotated[
         list[Scope] | None,
@@ -91,30 +91,30 @@ def create(
 
         found = options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir)
         secret = admin_tasks.create_admin_key(found, name)
-        tell("This key is shown once and stored only as a hash. Keep it safe:")
-        say(secret)
+        print_err("This key is shown once and stored only as a hash. Keep it safe:")
+        print_out(secret)
         return
-    principal = None if member is None else member_called(here.client, member).id
+    principal = None if member is None else find_member(session.client, member).id
     scopes: list[AnyScope] | None = None if scope is None else [each.value for each in scope]
-    ends = None if expires is None else read_moment(expires, here.now, local_zone(), flag="--expires")
+    ends = None if expires is None else parse_time(expires, session.now, local_zone(), flag="--expires")
     if dry_run:
         from foliot.cli.dry_rendering import tried_key
 
-        verbs = here.client.keys.dry_run
+        verbs = session.client.keys.dry_run
         tried = verbs.create(name, principal=principal, scopes=scopes, expires_at=ends)
-        here.show(tried, lambda: tried_key(tried, "Would make"))
+        session.show(tried, lambda: tried_key(tried, "Would make"))
         return
-    made = here.client.keys.create(name, principal=principal, scopes=scopes, expires_at=ends)
-    here.note("This key is shown once and stored only as a hash. Keep it safe:")
+    made = session.client.keys.create(name, principal=principal, scopes=scopes, expires_at=ends)
+    session.note("This key is shown once and stored only as a hash. Keep it safe:")
     from foliot.cli.tables import cell
 
-    here.show(made, lambda: cell(made.secret))
+    session.show(made, lambda: cell(made.secret))
 
 
 @app.command()
-@asking
+@api_command
 def revoke(
-    here: Here,
+    session: Session,
     key: Annotated[
         str, typer.Argument(metavar="KEY", help="Its id, its prefix as lists show it, or its name.")
     ],
@@ -127,21 +127,21 @@ def revoke(
     """End a key, everywhere within five seconds. Keys that were made with it go on, unless --made-too."""
     from foliot.cli.tables import cell
 
-    found = _key(here.client, key, is_revoked=None if made_too else False)
+    found = _key(session.client, key, is_revoked=None if made_too else False)
     if dry_run:
         from foliot.cli.dry_rendering import tried_key
 
-        tried = here.client.keys.dry_run.revoke(found.id, made_too=made_too)
-        here.show(tried, lambda: tried_key(tried, "Would revoke"))
+        tried = session.client.keys.dry_run.revoke(found.id, made_too=made_too)
+        session.show(tried, lambda: tried_key(tried, "Would revoke"))
         return
     too = " and every key made with it" if made_too else ""
     confirm(f'Revoke "{found.name}" (fol_{found.prefix}_…) of {found.principal.name}{too}?', yes=yes)
-    ended = here.client.keys.revoke(found.id, made_too=made_too)
-    with_it = f", and {counted(ended.made_revoked, 'key')} made with it" if ended.made_revoked else ""
-    here.show(ended, lambda: cell(f"Revoked {ended.name} (fol_{ended.prefix}_…){with_it}."))
+    ended = session.client.keys.revoke(found.id, made_too=made_too)
+    with_it = f", and {pluralize(ended.made_revoked, 'key')} made with it" if ended.made_revoked else ""
+    session.show(ended, lambda: cell(f"Revoked {ended.name} (fol_{ended.prefix}_…){with_it}."))
     if ended.made_valid:
-        here.note(
-            f"{counted(ended.made_valid, 'key')} made with it still open{'s' if ended.made_valid == 1 else ''}:"
+        session.note(
+            f"{pluralize(ended.made_valid, 'key')} made with it still open{'s' if ended.made_valid == 1 else ''}:"
             f" if it has leaked, foliot keys revoke {ended.id} --made-too"
         )
 

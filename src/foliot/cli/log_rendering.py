@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from foliot.cli.tables import BAD, QUIET, cell
-from foliot.cli.times import zone_named
+from foliot.cli.times import load_zone
 from foliot.wire.logs import LogLineOut
 
 _STYLES = {"stderr": BAD, "system": QUIET}
@@ -16,4 +16,4 @@ def log_line(line: LogLineOut, zone: str | None) -> Text:
     text = cell(line.text.rstrip("\n"), _STYLES.get(line.stream, ""))
     if zone is None:
         return text
-    return Text.assemble((f"{line.at.astimezone(zone_named(zone)):%H:%M:%S.%f}"[:-3] + "  ", QUIET), text)
+    return Text.assemble((f"{line.at.astimezone(load_zone(zone)):%H:%M:%S.%f}"[:-3] + "  ", QUIET), text)

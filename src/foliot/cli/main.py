@@ -35,7 +35,7 @@ from foliot.cli import (
 from foliot.cli import settings as settings_command
 from foliot.cli.apply import commands as code
 from foliot.cli.exit_codes import MEANINGS, Exit
-from foliot.cli.output import mute_stdout, report, report_answer, say
+from foliot.cli.output import mute_stdout, print_out, report_api_error, report_error
 from foliot.domain.errors import FoliotError
 from foliot.settings import SettingsError
 
@@ -52,7 +52,7 @@ app = typer.Typer(
 
 def version(asked: bool) -> None:
     if asked:
-        say(f"foliot {__version__}")
+        print_out(f"foliot {__version__}")
         raise typer.Exit
 
 
@@ -100,7 +100,7 @@ def main() -> None:
     try:
         app()  # a Ctrl-C ends it with 130
     except (FoliotError, SettingsError) as error:
-        sys.exit(report(error))
+        sys.exit(report_error(error))
     except BrokenPipeError:
         mute_stdout()  # the reader (`| head`) has left
         sys.exit(Exit.FAILURE)
@@ -109,4 +109,4 @@ def main() -> None:
 
         if not isinstance(error, FoliotApiError):
             raise
-        sys.exit(report_answer(error))
+        sys.exit(report_api_error(error))

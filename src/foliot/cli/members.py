@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.cli.paging import All, Cursor, Limit, gathered
-from foliot.cli.session import DryRun, Here, Yes, asking, confirm
+from foliot.cli.paging import All, Cursor, Limit, fetch_pages
+from foliot.cli.session import DryRun, Session, Yes, api_command, confirm
 from foliot.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ Email = Annotated[str | None, typer.Option(help="Where it gets mail.", metavar="
 
 
 @app.command("list")
-@asking
+@api_command
 def list_members(
-    here: Here,
+    session: Session,
     kind: Annotated[Kind | None, typer.Option(help="Only these.")] = None,
     removed: Annotated[bool, typer.Option("--removed", help="Those that are removed, instead.")] = False,
     limit: Limit = 50,
@@ -50,22 +50,22 @@ def list_members(
     """Members, newest first. An agent sees itself alone."""
     from foliot.cli.identity_rendering import member_list
 
-    found, next_cursor, _ = gathered(
-        lambda n, at: here.client.members.list(
+    found, next_cursor, _ = fetch_pages(
+        lambda n, at: session.client.members.list(
             kind=None if kind is None else kind.value, active=not removed, limit=n, cursor=at
         ),
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(found, lambda: member_list(found, here.now), next_cursor=next_cursor)
+    session.show_list(found, lambda: member_list(found, session.now), next_cursor=next_cursor)
     if not found and not removed and kind is None:
-        here.note('Add one: foliot members add "Ada" --role editor')
+        session.note('Add one: foliot members add "Ada" --role editor')
 
 
 @app.command()
-@asking
+@api_command
 def add(
-    here: Here,
+    session: Session,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.", show_default=False)],
     role: Annotated[Role, typer.Option(help="What it may.")],
     kind: Annotated[
@@ -79,18 +79,18 @@ def add(
     from foliot.cli.identity_rendering import member_line
 
     if dry_run:
-        tried = here.client.members.dry_run.create(name, kind=kind.value, role=role.value, email=email)
-        here.show(tried, lambda: tried_member(tried, "Would add"))
+        tried = session.client.members.dry_run.create(name, kind=kind.value, role=role.value, email=email)
+        session.show(tried, lambda: tried_member(tried, "Would add"))
         return
-    made = here.client.members.create(name, kind=kind.value, role=role.value, email=email)
-    here.show(made, lambda: member_line(made, "Added"))
-    here.note(f'Give it a key: foliot keys create --member "{made.name}" --name "its first key"')
+    made = session.client.members.create(name, kind=kind.value, role=role.value, email=email)
+    session.show(made, lambda: member_line(made, "Added"))
+    session.note(f'Give it a key: foliot keys create --member "{made.name}" --name "its first key"')
 
 
 @app.command()
-@asking
+@api_command
 def change(
-    here: Here,
+    session: Session,
     member: MemberRef,
     name: Annotated[str | None, typer.Option(help="Another name.", metavar="NAME")] = None,
     role: Annotated[Role | None, typer.Option(help="What it may from now on.")] = None,
@@ -111,33 +111,33 @@ def change(
     fields: dict[str, Any] = {field: value for field, value in said.items() if value is not None}
     if not fields:
         raise Invalid("What shall change?", hint="Give --name, --role, --email, --active or --inactive.")
-    found = member_called(here.client, member)
+    found = find_member(session.client, member)
     if dry_run:
-        tried = here.client.members.dry_run.change(found.id, **fields)
-        here.show(tried, lambda: tried_member(tried, "Would change"))
+        tried = session.client.members.dry_run.change(found.id, **fields)
+        session.show(tried, lambda: tried_member(tried, "Would change"))
         return
-    after = here.client.members.change(found.id, **fields)
-    here.show(after, lambda: member_line(after, "Changed"))
+    after = session.client.members.change(found.id, **fields)
+    session.show(after, lambda: member_line(after, "Changed"))
 
 
 @app.command()
-@asking
-def remove(here: Here, member: MemberRef, yes: Yes = False, dry_run: DryRun = False) -> None:
+@api_command
+def remove(session: Session, member: MemberRef, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Remove a member and revoke its keys. Its jobs stay, and the audit goes on naming it."""
     from foliot.cli.dry_rendering import tried_member
     from foliot.cli.tables import cell
 
-    found = member_called(here.client, member)
+    found = find_member(session.client, member)
     if dry_run:
-        tried = here.client.members.dry_run.delete(found.id)
-        here.show(tried, lambda: tried_member(tried, "Would remove"))
+        tried = session.client.members.dry_run.delete(found.id)
+        session.show(tried, lambda: tried_member(tried, "Would remove"))
         return
     confirm(f'Remove {found.kind} "{found.name}" ({found.role}) and revoke its keys?', yes=yes)
-    here.client.members.delete(found.id)
-    here.show({"id": str(found.id), "removed": True}, lambda: cell(f"Removed {found.name}."))
+    session.client.members.delete(found.id)
+    session.show({"id": str(found.id), "removed": True}, lambda: cell(f"Removed {found.name}."))
 
 
-def member_called(client: Client, called: str) -> MemberOut:
+def find_member(client: Client, called: str) -> MemberOut:
     """Those that are active come before those that are not."""
     there = [each for each in client.members.each() if called in {str(each.id), each.name, each.email}]
     found = [each for each in there if each.active] or there

@@ -34,12 +34,12 @@ App = Annotated[str | None, flag("app")]
 ShutdownGrace = Annotated[str | None, flag("shutdown_grace")]
 
 
-class Form(StrEnum):
+class TextFormat(StrEnum):
     TEXT = "text"
     JSON = "json"
 
 
-Output = Annotated[Form, typer.Option("-o", "--output", help="How to print it.")]
+Output = Annotated[TextFormat, typer.Option("-o", "--output", help="How to print it.")]
 
 
 def settings(**flags: str | None) -> Settings:

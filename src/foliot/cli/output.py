@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WIDEST_QUOTE = 72
 
 
-def say(text: str = "") -> None:
+def print_out(text: str = "") -> None:
     try:
         print(text, flush=True)  # noqa: T201  # this is the one place that prints
     except BrokenPipeError:
@@ -35,22 +35,22 @@ def mute_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def tell(text: str) -> None:
+def print_err(text: str) -> None:
     """For people, beside the output proper."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
-def report(error: FoliotError | SettingsError) -> Exit:
+def report_error(error: FoliotError | SettingsError) -> Exit:
     """Say on stderr what happened, where in the user's text, and what to do next; return the exit code."""
     if isinstance(error, SettingsError):
         for problem in error.problems:
-            tell(error_text(error.code, problem.message, hint=problem.hint))
+            print_err(format_error(error.code, problem.message, hint=problem.hint))
         return Exit.USAGE
-    tell(error_text(error.code, error.message, hint=error.hint, mark=error.mark))
+    print_err(format_error(error.code, error.message, hint=error.hint, mark=error.mark))
     return exit_of(error)
 
 
-def report_answer(error: FoliotApiError) -> Exit:
+def report_api_error(error: FoliotApiError) -> Exit:
     """The same for what a server refused, or what never reached it: field by field where there are several."""
     fields = [each for each in error.errors if each.pointer]
     lone = fields[0] if len(fields) == 1 else None
@@ -61,13 +61,13 @@ def report_answer(error: FoliotApiError) -> Exit:
         fields, hint = [], hint or lone.hint
         if lone.pointer.startswith("/config/"):  # of its own fields a type's sentence says no name
             message = f"{lone.pointer}: {message}"
-    lines = [error_text(error.code, message, hint=hint)]
+    lines = [format_error(error.code, message, hint=hint)]
     for each in fields:
-        lines += [f"  {clean(each.pointer)}: {clean(each.message)}"]
-        lines += [f"    {clean(each.hint)}"] if each.hint else []
+        lines += [f"  {escape_control(each.pointer)}: {escape_control(each.message)}"]
+        lines += [f"    {escape_control(each.hint)}"] if each.hint else []
     if error.status is not None and error.status >= 500 and error.request_id:
-        lines += [f"  The server's log has it under request {clean(error.request_id)}."]
-    tell("\n".join(lines))
+        lines += [f"  The server's log has it under request {escape_control(error.request_id)}."]
+    print_err("\n".join(lines))
     return exit_of_answer(error.status, error.code)
 
 
@@ -82,12 +82,12 @@ def _in_flags(hint: str) -> str:
     return hint
 
 
-def error_text(code: str, message: str, *, hint: str | None = None, mark: Mark | None = None) -> str:
-    lines = [f"{paint('31;1', f'error[{code}]', sys.stderr)}: {clean(message)}"]
+def format_error(code: str, message: str, *, hint: str | None = None, mark: Mark | None = None) -> str:
+    lines = [f"{colorize('31;1', f'error[{code}]', sys.stderr)}: {escape_control(message)}"]
     if mark and mark.text.strip():
         lines += ["  " + line for line in quote(mark).splitlines()]
     if hint:
-        lines += ["  " + clean(hint)]
+        lines += ["  " + escape_control(hint)]
     return "\n".join(lines)
 
 
@@ -101,7 +101,7 @@ def quote(mark: Mark) -> str:
     return Mark(shown, mark.start - start, end).caret()
 
 
-def clean(text: str) -> str:
+def escape_control(text: str) -> str:
     """Line by line, with control characters made visible."""
     return "\n".join(
         "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
@@ -109,29 +109,29 @@ def clean(text: str) -> str:
     )
 
 
-def counted(count: int, noun: str, nouns: str | None = None) -> str:
+def pluralize(count: int, noun: str, nouns: str | None = None) -> str:
     """1 run, 43,200 runs."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
-def size(count: int) -> str:
+def format_size(count: int) -> str:
     """Of a file: 812 bytes, 14 KiB, 1.5 MiB."""
     if count < 1024:
-        return counted(count, "byte")
+        return pluralize(count, "byte")
     return f"{count / 1024:.0f} KiB" if count < 1024**2 else f"{count / 1024**2:.1f} MiB"
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns as wide as their widest value, two blanks between; the heading is bold on a terminal."""
-    rows = [[clean(cell) for cell in row] for row in rows]
+    rows = [[escape_control(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in (headers, *rows)) for column in range(len(headers))]
 
     def line(cells: Sequence[str]) -> str:
         return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
 
-    return "\n".join((paint("1", line(headers), sys.stdout), *(line(row) for row in rows)))
+    return "\n".join((colorize("1", line(headers), sys.stdout), *(line(row) for row in rows)))
 
 
-def paint(code: str, text: str, stream: TextIO) -> str:
+def colorize(code: str, text: str, stream: TextIO) -> str:
     plain = not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return text if plain else f"\x1b[{code}m{text}\x1b[0m"

@@ -23,7 +23,7 @@ Cursor = Annotated[
 All = Annotated[bool, typer.Option("--all", help="All of them, however many.")]
 
 
-def gathered(
+def fetch_pages(
     page_at: Callable[[int, str | None], Page[Item]], *, limit: int | None, cursor: str | None = None
 ) -> tuple[list[Item], str | None, int | None]:
     """The items, where the rest begins, and how many there are in all where the first page knew."""

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from foliot.cli.options import Form, Output
-from foliot.cli.output import clean, say, table
+from foliot.cli.options import Output, TextFormat
+from foliot.cli.output import escape_control, print_out, table
 from foliot.cli.times import relative
 from foliot.clock import SystemClock
 from foliot.domain.errors import Invalid, Mark, ScheduleInvalid
@@ -53,7 +53,7 @@ def preview(
     day_match: Annotated[
         DayMatch, typer.Option(help="When day of month and day of week are both given.")
     ] = DayMatch.OR,
-    output: Output = Form.TEXT,
+    output: Output = TextFormat.TEXT,
 ) -> None:
     """Say what a schedule means and list its next times. Needs no server.
 
@@ -79,7 +79,7 @@ def preview(
     timetable, zone = Timetable(schedule), load_zone(schedule.timezone)
     times = next_times(timetable, start, count)
     found = Preview(in_words(schedule, zone), times, zone, notes_on(timetable, start, times))
-    say(as_json(found) if output is Form.JSON else as_text(found, now))
+    print_out(as_json(found) if output is TextFormat.JSON else as_text(found, now))
 
 
 def as_json(found: Preview) -> str:
@@ -94,13 +94,13 @@ def as_json(found: Preview) -> str:
 
 
 def as_text(found: Preview, now: datetime) -> str:
-    parts = [clean(found.words)]
+    parts = [escape_control(found.words)]
     if found.times:
         parts += ["", table(("LOCAL", "UTC", "FROM NOW"), rows(found.times, found.zone, now))]
     else:
         parts += ["", "It names no later time."]
     if found.notes:
-        parts += ["", *(f"Note: {clean(note)}" for note in found.notes)]
+        parts += ["", *(f"Note: {escape_control(note)}" for note in found.notes)]
     return "\n".join(parts)
 
 

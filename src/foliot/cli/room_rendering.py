@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from foliot.cli.tables import QUIET, STRONG, cell, columns, facts, stacked
-from foliot.cli.times import about, when, zone_named
+from foliot.cli.times import load_zone, local_time_relative, relative_short
 from foliot.wire.rooms import DeliveryOut, MessageOut, RoomOut, WebhookOut
 
 ENOUGH = 18  # characters of an id: its time to the millisecond and some chance
@@ -23,7 +23,7 @@ def room_list(rooms: Sequence[RoomOut], now: datetime) -> RenderableType:
             cell(each.name),
             cell(each.key, QUIET),
             cell(f"{each.last_seq:,}"),
-            cell(about(each.last_message_at, now) if each.last_message_at else "never"),
+            cell(relative_short(each.last_message_at, now) if each.last_message_at else "never"),
             cell(str(each.id)[:ENOUGH], QUIET),
         )
         for each in rooms
@@ -40,7 +40,7 @@ def room_page(room: RoomOut, newest: Sequence[MessageOut], zone: str, now: datet
             ("key", room.key),
             ("agents", ", ".join(map(str, room.agents)) or "none: for people and services alone"),
             ("job", str(room.job_id) if room.job_id else None),
-            ("made", when(room.created_at, zone, now)),
+            ("made", local_time_relative(room.created_at, zone, now)),
             ("messages", f"{room.last_seq:,}"),
             *(_webhook(room.webhook, zone, now) if room.webhook else ()),
         )
@@ -74,7 +74,7 @@ def delivery_list(deliveries: Sequence[DeliveryOut], now: datetime, *, dead: boo
 
 def _ended_or_next(delivery: DeliveryOut, now: datetime) -> str | None:
     at = delivery.ended_at or delivery.next_attempt_at
-    return None if at is None else about(at, now)
+    return None if at is None else relative_short(at, now)
 
 
 def _webhook(webhook: WebhookOut, zone: str, now: datetime) -> tuple[tuple[str, str | None], ...]:
@@ -82,15 +82,15 @@ def _webhook(webhook: WebhookOut, zone: str, now: datetime) -> tuple[tuple[str, 
     return (
         ("webhook", f"{webhook.url} ({signed})"),
         ("received", None if webhook.delivered_seq is None else f"up to message {webhook.delivered_seq:,}"),
-        ("failing", when(webhook.failing_since, zone, now) if webhook.failing_since else None),
+        ("failing", local_time_relative(webhook.failing_since, zone, now) if webhook.failing_since else None),
         ("error", webhook.last_error),
-        ("stopped", when(webhook.stopped_at, zone, now) if webhook.stopped_at else None),
+        ("stopped", local_time_relative(webhook.stopped_at, zone, now) if webhook.stopped_at else None),
     )
 
 
 def message_line(message: MessageOut, zone: str) -> Text:
     sender = message.sender
     who = sender.name or ("job" if message.job_id and sender.kind == "user" else sender.kind)
-    at = f"{message.sent_at.astimezone(zone_named(zone)):%Y-%m-%d %H:%M:%S}  "
+    at = f"{message.sent_at.astimezone(load_zone(zone)):%Y-%m-%d %H:%M:%S}  "
     style = QUIET if message.kind == "system_event" else ""
     return Text.assemble((at, QUIET), cell(who, STRONG), "  ", cell(message.text.rstrip("\n"), style))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.paging import All, Cursor, Limit, gathered
-from foliot.cli.session import Here, Yes, asking, confirm, plain
+from foliot.cli.paging import All, Cursor, Limit, fetch_pages
+from foliot.cli.session import Session, Yes, api_command, confirm, to_json
 from foliot.cli.times import local_zone
 from foliot.domain.errors import Invalid, NotFound
 
@@ -29,23 +29,23 @@ SHOWN = 20  # messages
 
 
 @app.command("list")
-@asking
-def list_rooms(here: Here, limit: Limit = 50, cursor: Cursor = None, everything: All = False) -> None:
+@api_command
+def list_rooms(session: Session, limit: Limit = 50, cursor: Cursor = None, everything: All = False) -> None:
     """Rooms, newest first."""
     from foliot.cli.room_rendering import room_list
 
-    found, next_cursor, _ = gathered(
-        lambda n, at: here.client.rooms.list(limit=n, cursor=at),
+    found, next_cursor, _ = fetch_pages(
+        lambda n, at: session.client.rooms.list(limit=n, cursor=at),
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(found, lambda: room_list(found, here.now), next_cursor=next_cursor)
+    session.show_list(found, lambda: room_list(found, session.now), next_cursor=next_cursor)
 
 
 @app.command()
-@asking
+@api_command
 def create(
-    here: Here,
+    session: Session,
     name: Annotated[str, typer.Argument(help="What people call it.", show_default=False)],
     key: Annotated[str | None, typer.Option(help="What jobs may name it by.", metavar="KEY")] = None,
     agent: Annotated[
@@ -55,14 +55,14 @@ def create(
     """Make a room."""
     from foliot.cli.room_rendering import room_page
 
-    made = here.client.rooms.create(name, key=key, agents=agent or ())
-    here.show(made, lambda: room_page(made, (), local_zone(), here.now))
+    made = session.client.rooms.create(name, key=key, agents=agent or ())
+    session.show(made, lambda: room_page(made, (), local_zone(), session.now))
 
 
 @app.command()
-@asking
+@api_command
 def show(
-    here: Here,
+    session: Session,
     room: Called,
     limit: Annotated[
         int, typer.Option("-n", "--limit", min=0, max=200, help="At most so many messages.", metavar="N")
@@ -71,17 +71,17 @@ def show(
     """One room, and the newest of what was written in it."""
     from foliot.cli.room_rendering import room_page
 
-    found = room_called(here.client, room)
+    found = find_room(session.client, room)
     after = max(0, found.last_seq - limit)  # numbers may be missing, so there are at most so many
-    newest = here.client.rooms.messages(found.id, after=after, limit=limit).items if limit else []
-    whole = {**plain(found), "messages": [plain(each) for each in newest]}
-    here.show(whole, lambda: room_page(found, newest, local_zone(), here.now))
+    newest = session.client.rooms.messages(found.id, after=after, limit=limit).items if limit else []
+    whole = {**to_json(found), "messages": [to_json(each) for each in newest]}
+    session.show(whole, lambda: room_page(found, newest, local_zone(), session.now))
 
 
 @app.command()
-@asking
+@api_command
 def send(
-    here: Here,
+    session: Session,
     room: Called,
     text: Annotated[str, typer.Argument(help="What to write; - is standard input.", show_default=False)],
     event: Annotated[
@@ -89,20 +89,20 @@ def send(
     ] = False,
 ) -> None:
     """Write in a room."""
-    from foliot.cli.input_files import text_of
+    from foliot.cli.input_files import read_text
     from foliot.cli.room_rendering import message_line
 
-    said = text_of(text, "TEXT") if text == "-" else text
-    sent = here.client.rooms.post(
-        room_called(here.client, room).id, said, kind="system_event" if event else "message"
+    said = read_text(text, "TEXT") if text == "-" else text
+    sent = session.client.rooms.post(
+        find_room(session.client, room).id, said, kind="system_event" if event else "message"
     )
-    here.show(sent, lambda: message_line(sent, local_zone()))
+    session.show(sent, lambda: message_line(sent, local_zone()))
 
 
 @app.command()
-@asking
+@api_command
 def follow(
-    here: Here,
+    session: Session,
     room: Called,
     after: Annotated[
         int | None,
@@ -115,19 +115,19 @@ def follow(
     """What is written from now on, until Ctrl-C. With -o json a line is a JSON object."""
     from foliot.cli.room_rendering import message_line
 
-    found = room_called(here.client, room)
+    found = find_room(session.client, room)
     zone = local_zone()
     if limit is None:
-        here.note("Following. Ctrl-C ends it.")
-    coming = here.client.rooms.follow(found.id, after=found.last_seq if after is None else after)
+        session.note("Following. Ctrl-C ends it.")
+    coming = session.client.rooms.follow(found.id, after=found.last_seq if after is None else after)
     for message in islice(coming, limit):
-        here.show_line(message, lambda message=message: message_line(message, zone))  # type: ignore[misc]
+        session.show_line(message, lambda message=message: message_line(message, zone))  # type: ignore[misc]
 
 
 @app.command()
-@asking
+@api_command
 def webhook(
-    here: Here,
+    session: Session,
     room: Called,
     address: Annotated[
         str | None,
@@ -147,18 +147,18 @@ def webhook(
 
     if (remove and address is not None) or (secret is not None and address is None):
         raise Invalid("Give an address, with or without a secret, or --remove.")
-    found = room_called(here.client, room)
+    found = find_room(session.client, room)
     if address is not None:
-        found = here.client.rooms.set_webhook(found.id, address, secret=secret)
+        found = session.client.rooms.set_webhook(found.id, address, secret=secret)
     elif remove:
-        found = here.client.rooms.remove_webhook(found.id)
-    here.show(found, lambda: room_page(found, (), local_zone(), here.now))
+        found = session.client.rooms.remove_webhook(found.id)
+    session.show(found, lambda: room_page(found, (), local_zone(), session.now))
 
 
 @app.command()
-@asking
+@api_command
 def deliveries(
-    here: Here,
+    session: Session,
     room: Called,
     dead: Annotated[bool, typer.Option("--dead", help="Only those that were given up.")] = False,
     limit: Limit = 50,
@@ -168,21 +168,21 @@ def deliveries(
     """What the webhook of a room sends, the newest messages first."""
     from foliot.cli.room_rendering import delivery_list
 
-    room_id = room_called(here.client, room).id
-    found, next_cursor, _ = gathered(
-        lambda n, at: here.client.rooms.deliveries(
+    room_id = find_room(session.client, room).id
+    found, next_cursor, _ = fetch_pages(
+        lambda n, at: session.client.rooms.deliveries(
             room_id, state="dead" if dead else None, limit=n, cursor=at
         ),
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(found, lambda: delivery_list(found, here.now, dead=dead), next_cursor=next_cursor)
+    session.show_list(found, lambda: delivery_list(found, session.now, dead=dead), next_cursor=next_cursor)
 
 
 @app.command()
-@asking
+@api_command
 def redeliver(
-    here: Here,
+    session: Session,
     room: Called,
     delivery: Annotated[
         list[str] | None,
@@ -192,23 +192,23 @@ def redeliver(
     """Send again what was given up."""
     from foliot.cli.tables import cell
 
-    answer = here.client.rooms.redeliver(room_called(here.client, room).id, delivery or None)
-    here.show(answer, lambda: cell(f"Sending {answer.redelivered:,} again."))
+    answer = session.client.rooms.redeliver(find_room(session.client, room).id, delivery or None)
+    session.show(answer, lambda: cell(f"Sending {answer.redelivered:,} again."))
 
 
 @app.command()
-@asking
-def delete(here: Here, room: Called, yes: Yes = False) -> None:
+@api_command
+def delete(session: Session, room: Called, yes: Yes = False) -> None:
     """Delete a room with everything that was written in it."""
     from foliot.cli.tables import cell
 
-    found = room_called(here.client, room)
+    found = find_room(session.client, room)
     confirm(f'Delete the room "{found.name}" with all its messages?', yes=yes)
-    here.client.rooms.delete(found.id)
-    here.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
+    session.client.rooms.delete(found.id)
+    session.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
 
 
-def room_called(client: Client, called: str) -> RoomOut:
+def find_room(client: Client, called: str) -> RoomOut:
     from foliot.wire.rooms import KEY
 
     low = called.strip().lower()

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.output import counted, size
+from foliot.cli.output import format_size, pluralize
 from foliot.cli.tables import (
     BAD,
     GOOD,
@@ -24,7 +24,7 @@ from foliot.cli.tables import (
     marked,
     stacked,
 )
-from foliot.cli.times import lasting, relative, walls, when
+from foliot.cli.times import format_duration, local_time_relative, local_times, relative
 from foliot.wire.artifacts import ArtifactOut
 from foliot.wire.explain import ExplanationOut
 from foliot.wire.runs import AttemptOut, RunOut
@@ -69,23 +69,23 @@ def run_list(runs: Sequence[RunOut], now: datetime, *, of_one_job: bool = False)
 def run_page(run: RunOut, zone: str, now: datetime) -> RenderableType:
     gap = None
     if run.planned_until is not None:
-        gap = f"{_count(run)} planned times, until {when(run.planned_until, zone, now)}"
+        gap = f"{_count(run)} planned times, until {local_time_relative(run.planned_until, zone, now)}"
     page = facts(
         (
             ("id", str(run.id)),
             ("status", outcome(run)),
             ("asked to stop", _stopping(run, zone, now)),
             ("note", run.note),
-            ("planned", when(run.planned_for, zone, now)),
+            ("planned", local_time_relative(run.planned_for, zone, now)),
             ("stands for", gap),
             ("by", _by(run)),
             ("next try", _next_try(run, zone, now)),
             ("because", None if run.next_attempt is None else cell(run.next_attempt.why, BAD)),
-            ("started", when(run.started_at, zone, now) if run.started_at else None),
-            ("finished", when(run.finished_at, zone, now) if run.finished_at else None),
+            ("started", local_time_relative(run.started_at, zone, now) if run.started_at else None),
+            ("finished", local_time_relative(run.finished_at, zone, now) if run.finished_at else None),
             ("progress", _progress(run)),
             ("took", took(run) or None),
-            ("late by", lasting(timedelta(milliseconds=run.lag_ms)) if run.lag_ms else None),
+            ("late by", format_duration(timedelta(milliseconds=run.lag_ms)) if run.lag_ms else None),
             ("where", _where(run)),
             ("error", _failure(run)),
             ("retry of", str(run.retry_of) if run.retry_of else None),
@@ -96,7 +96,7 @@ def run_page(run: RunOut, zone: str, now: datetime) -> RenderableType:
             ("job id", str(run.job_id)),
         )
     )
-    at = walls([each.started_at for each in run.attempts or ()], zone)
+    at = local_times([each.started_at for each in run.attempts or ()], zone)
     tries = [_try(each, began) for each, began in zip(run.attempts or (), at, strict=True)]
     headers = ("ATTEMPT", "STATUS", "STARTED", "TOOK", "WHERE", "WHAT")
     table = columns(headers, tries, wraps=("WHAT",), drops=("WHERE",)) if len(tries) > 1 else None
@@ -109,7 +109,7 @@ def artifact_list(found: Sequence[ArtifactOut], now: datetime) -> RenderableType
     rows = [
         (
             cell(each.name),
-            cell(size(each.size)),
+            cell(format_size(each.size)),
             cell(each.media_type, QUIET),
             cell(relative(each.created_at - now), QUIET),
         )
@@ -167,7 +167,7 @@ def took(run: RunOut | AttemptOut) -> str:
     return (
         f"{run.duration_ms} ms"
         if run.duration_ms < 1_000
-        else lasting(timedelta(milliseconds=run.duration_ms))
+        else format_duration(timedelta(milliseconds=run.duration_ms))
     )
 
 
@@ -183,7 +183,7 @@ def _said(run: RunOut) -> Text:
         return cell(f"{_count(run)} planned times")
     if run.note:
         return cell(run.note)
-    return cell(counted(run.attempt_count, "attempt")) if run.attempt_count > 1 else Text("")
+    return cell(pluralize(run.attempt_count, "attempt")) if run.attempt_count > 1 else Text("")
 
 
 def _try(attempt: AttemptOut, began: str) -> tuple[Text, ...]:
@@ -218,13 +218,15 @@ def _next_try(run: RunOut, zone: str, now: datetime) -> str | None:
     planned = run.next_attempt
     if planned is None:
         return None
-    due = when(planned.at, zone, now) if planned.at > now else "as soon as a worker takes it"
+    due = local_time_relative(planned.at, zone, now) if planned.at > now else "as soon as a worker takes it"
     return f"attempt {planned.number}, {due}"
 
 
 def _stopping(run: RunOut, zone: str, now: datetime) -> str | None:
     asked_at = run.cancel_requested_at
-    return when(asked_at, zone, now) if asked_at is not None and run.status == "running" else None
+    return (
+        local_time_relative(asked_at, zone, now) if asked_at is not None and run.status == "running" else None
+    )
 
 
 def _failure(run: RunOut) -> Text | None:
@@ -236,7 +238,7 @@ def _failure(run: RunOut) -> Text | None:
 
 def _files(run: RunOut) -> str | None:
     """`foliot runs artifacts` fetches them."""
-    shown = [f"{each.name} ({size(each.size)})" for each in (run.artifacts or ())[:MOST_FILES]]
+    shown = [f"{each.name} ({format_size(each.size)})" for each in (run.artifacts or ())[:MOST_FILES]]
     more = len(run.artifacts or ()) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "") or None
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foliot.cli import artifacts
-from foliot.cli.choices import RunStatus
-from foliot.cli.input_files import object_in
-from foliot.cli.job_lookup import job_called
-from foliot.cli.paging import LONGEST_PAGE, All, Cursor, Limit, gathered
-from foliot.cli.progress import until_it_ends, watching
-from foliot.cli.run_lookup import RunRef, run_called
-from foliot.cli.session import DryRun, Form, Here, Yes, asking, confirm
+from foliot.cli.choices import RunStatusChoice
+from foliot.cli.input_files import parse_json_object
+from foliot.cli.lookup import RunRef, find_job, find_run
+from foliot.cli.paging import LONGEST_PAGE, All, Cursor, Limit, fetch_pages
+from foliot.cli.progress import note_on_interrupt, wait_for_run
+from foliot.cli.session import DryRun, OutputFormat, Session, Yes, api_command, confirm
 from foliot.cli.times import local_zone
 
 if TYPE_CHECKING:
@@ -30,14 +29,14 @@ NO_LINES = """It wrote no lines. A python job writes them with its context:
 
 
 @app.command("list")
-@asking
+@api_command
 def list_runs(
-    here: Here,
+    session: Session,
     q: Annotated[
         list[str] | None,
         typer.Argument(metavar="FILTER", help="Such as status:failed tag:billing since:24h."),
     ] = None,
-    status: Annotated[list[RunStatus] | None, typer.Option(help="Only these.")] = None,
+    status: Annotated[list[RunStatusChoice] | None, typer.Option(help="Only these.")] = None,
     job: Annotated[Several, typer.Option(help="Only of this job.", metavar="JOB")] = None,
     tag: Annotated[Several, typer.Option(help="Only of jobs with this tag.", metavar="TAG")] = None,
     queue: Annotated[Several, typer.Option(help="Only of jobs of this queue.", metavar="QUEUE")] = None,
@@ -50,9 +49,9 @@ def list_runs(
     """List runs, newest first."""
     from foliot.cli.run_rendering import run_list
 
-    jobs = [str(job_called(here.client, each).id) for each in job or ()]
-    runs, next_cursor, _ = gathered(
-        lambda n, at: here.client.runs.list(
+    jobs = [str(find_job(session.client, each).id) for each in job or ()]
+    runs, next_cursor, _ = fetch_pages(
+        lambda n, at: session.client.runs.list(
             q=" ".join(q) if q else None,
             status=[each.value for each in status or ()] or None,
             job=jobs or None,
@@ -66,26 +65,30 @@ def list_runs(
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(runs, lambda: run_list(runs, here.now), next_cursor=next_cursor)
-    if next_cursor and here.form is Form.TABLE:
-        here.note("There are more: --all, or --limit N.")
+    session.show_list(runs, lambda: run_list(runs, session.now), next_cursor=next_cursor)
+    if next_cursor and session.format is OutputFormat.TABLE:
+        session.note("There are more: --all, or --limit N.")
 
 
 @app.command()
-@asking
-def show(here: Here, run: RunRef) -> None:
+@api_command
+def show(session: Session, run: RunRef) -> None:
     """Show one run: when, what came of it, every attempt, its input and output."""
     from foliot.cli.run_rendering import run_page
 
-    found = run_called(here.client, run)
-    zone = here.client.jobs.get(found.job_id).schedule.timezone if here.form is Form.TABLE else "UTC"
-    here.show(found, lambda: run_page(found, zone, here.now))
+    found = find_run(session.client, run)
+    zone = (
+        session.client.jobs.get(found.job_id).schedule.timezone
+        if session.format is OutputFormat.TABLE
+        else "UTC"
+    )
+    session.show(found, lambda: run_page(found, zone, session.now))
 
 
 @app.command()
-@asking
+@api_command
 def logs(
-    here: Here,
+    session: Session,
     run: RunRef,
     follow: Annotated[
         bool, typer.Option("-f", "--follow", help="Go on with new lines until it ends.")
@@ -97,48 +100,48 @@ def logs(
     from foliot.cli.run_rendering import called
     from foliot.wire.logs import LogEndOut
 
-    found = run_called(here.client, run)
+    found = find_run(session.client, run)
     zone = local_zone()
     if not follow:
         cursor: str | None = None
         wrote = 0
         while True:
-            page = here.client.runs.logs(found.id, limit=LONGEST_PAGE, cursor=cursor)
+            page = session.client.runs.logs(found.id, limit=LONGEST_PAGE, cursor=cursor)
             for line in page.items:
-                here.show_line(line, lambda line=line: log_line(line, zone if times else None))  # type: ignore[misc]
+                session.show_line(line, lambda line=line: log_line(line, zone if times else None))  # type: ignore[misc]
             wrote += len(page.items)
             cursor = page.next_cursor
             if cursor is None:
                 break
         if not wrote:
-            here.note(NO_LINES)
+            session.note(NO_LINES)
         if page.truncated:
-            here.note("It wrote more than is kept.")
+            session.note("It wrote more than is kept.")
         if found.status in {"ready", "waiting", "running"}:
-            here.note(f"It is {found.status}: -f waits for more.")
+            session.note(f"It is {found.status}: -f waits for more.")
         return
     wrote = 0
-    with watching(found):
+    with note_on_interrupt(found):
         if found.status in {"ready", "waiting"}:
-            here.note(
+            session.note(
                 f"{called(found)} is {found.status}. Its lines come when it starts; Ctrl-C leaves it alone."
             )
-        for each in here.client.runs.follow_logs(found.id):
+        for each in session.client.runs.follow_logs(found.id):
             if isinstance(each, LogEndOut):
                 if not wrote:
-                    here.note(NO_LINES)
-                here.note(f"{called(found)}: {each.status}")
+                    session.note(NO_LINES)
+                session.note(f"{called(found)}: {each.status}")
                 if each.status != "succeeded":
                     raise typer.Exit(1)
             else:
                 wrote += 1
-                here.show_line(each, lambda line=each: log_line(line, zone if times else None))  # type: ignore[misc]
+                session.show_line(each, lambda line=each: log_line(line, zone if times else None))  # type: ignore[misc]
 
 
 @app.command()
-@asking
+@api_command
 def retry(
-    here: Here,
+    session: Session,
     run: RunRef,
     given: Annotated[
         str | None, typer.Option("--input", help="JSON object laid over its input, or @FILE.", metavar="JSON")
@@ -151,24 +154,24 @@ def retry(
     from foliot.cli.dry_rendering import tried_run
     from foliot.cli.run_rendering import run_line
 
-    found = run_called(here.client, run)
-    overlay = None if given is None else object_in(given, "--input")
+    found = find_run(session.client, run)
+    overlay = None if given is None else parse_json_object(given, "--input")
     if dry_run:
-        tried = here.client.runs.dry_run.retry(found.id, input=overlay, override=override)
-        here.show(tried, lambda: tried_run(tried, "Would make"))
+        tried = session.client.runs.dry_run.retry(found.id, input=overlay, override=override)
+        session.show(tried, lambda: tried_run(tried, "Would make"))
         return
-    made = here.client.runs.retry(found.id, input=overlay, override=override)
+    made = session.client.runs.retry(found.id, input=overlay, override=override)
     if wait:
-        made = until_it_ends(here, made)
-    here.show(made, lambda: run_line(made, "Retrying" if not wait else "Retried", here.now))
+        made = wait_for_run(session, made)
+    session.show(made, lambda: run_line(made, "Retrying" if not wait else "Retried", session.now))
     if wait and made.status != "succeeded":
         raise typer.Exit(1)
 
 
 @app.command()
-@asking
+@api_command
 def cancel(
-    here: Here,
+    session: Session,
     run: RunRef,
     reason: Annotated[str | None, typer.Option(help="Why.", metavar="TEXT")] = None,
     force: Annotated[bool, typer.Option("--force", help="Take it from its worker at once.")] = False,
@@ -179,13 +182,13 @@ def cancel(
     from foliot.cli.dry_rendering import tried_run
     from foliot.cli.run_rendering import run_line
 
-    found = run_called(here.client, run)
+    found = find_run(session.client, run)
     if dry_run:
-        tried = here.client.runs.dry_run.cancel(found.id, reason=reason, force=force)
-        here.show(tried, lambda: tried_run(tried, "Would cancel"))
+        tried = session.client.runs.dry_run.cancel(found.id, reason=reason, force=force)
+        session.show(tried, lambda: tried_run(tried, "Would cancel"))
         return
     if found.status == "running":
         confirm(f"{found.job_name} #{found.number} is running. Cancel it?", yes=yes)
-    ended = here.client.runs.cancel(found.id, reason=reason, force=force)
+    ended = session.client.runs.cancel(found.id, reason=reason, force=force)
     said = "Cancelled" if ended.status == "cancelled" else "Asked to stop:"
-    here.show(ended, lambda: run_line(ended, said, here.now))
+    session.show(ended, lambda: run_line(ended, said, session.now))

@@ -8,7 +8,7 @@ from datetime import datetime
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.output import counted
+from foliot.cli.output import pluralize
 from foliot.cli.tables import BAD, QUIET, STRONG, cell, columns, facts, stacked
 from foliot.cli.times import relative
 from foliot.wire.dry_run import RotationDryRunOut, SecretDryRunOut
@@ -72,22 +72,22 @@ def master_key_page(key: MasterKeyOut) -> RenderableType:
 
 
 def rotated_line(done: RotatedOut) -> RenderableType:
-    left = f" {counted(done.left, 'secret')} could not be opened by the key they name." if done.left else ""
+    left = f" {pluralize(done.left, 'secret')} could not be opened by the key they name." if done.left else ""
     lost = (
-        f" {counted(done.unreadable, 'secret')} cannot be read by any key known here."
+        f" {pluralize(done.unreadable, 'secret')} cannot be read by any key known here."
         if done.unreadable
         else ""
     )
-    return Text(f"{counted(done.rotated, 'secret')} sealed anew by the key {done.present}.{left}{lost}")
+    return Text(f"{pluralize(done.rotated, 'secret')} sealed anew by the key {done.present}.{left}{lost}")
 
 
 def tried_line(tried: SecretDryRunOut, what: str) -> RenderableType:
-    named = f", which {counted(tried.jobs, 'job')} name" if tried.jobs else ""
+    named = f", which {pluralize(tried.jobs, 'job')} name" if tried.jobs else ""
     version = f", at version {tried.secret.version}" if tried.secret else ""
     return cell(f"{what}{version}{named}. Nothing was done.")
 
 
 def tried_rotation(tried: RotationDryRunOut) -> RenderableType:
     return Text(
-        f"{counted(tried.rotated, 'secret')} would be sealed anew; {tried.unreadable:,} cannot be read. Nothing was done."
+        f"{pluralize(tried.rotated, 'secret')} would be sealed anew; {tried.unreadable:,} cannot be read. Nothing was done."
     )

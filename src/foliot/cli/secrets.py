@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.input_files import text_of
-from foliot.cli.members import member_called
-from foliot.cli.paging import All, Cursor, Limit, gathered
-from foliot.cli.progress import bar
-from foliot.cli.session import DryRun, Form, Here, Yes, asking, confirm
+from foliot.cli.input_files import read_text
+from foliot.cli.members import find_member
+from foliot.cli.paging import All, Cursor, Limit, fetch_pages
+from foliot.cli.progress import progress_bar
+from foliot.cli.session import DryRun, OutputFormat, Session, Yes, api_command, confirm
 from foliot.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -27,34 +27,34 @@ Called = Annotated[str, typer.Argument(metavar="SECRET", help="Its name, or its 
 
 
 @app.command("list")
-@asking
-def list_secrets(here: Here, limit: Limit = 50, cursor: Cursor = None, everything: All = False) -> None:
+@api_command
+def list_secrets(session: Session, limit: Limit = 50, cursor: Cursor = None, everything: All = False) -> None:
     """Secrets, by name, without their values."""
     from foliot.cli.secret_rendering import secret_list
 
-    found, next_cursor, _ = gathered(
-        lambda n, at: here.client.secrets.list(limit=n, cursor=at),
+    found, next_cursor, _ = fetch_pages(
+        lambda n, at: session.client.secrets.list(limit=n, cursor=at),
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(found, lambda: secret_list(found, here.now), next_cursor=next_cursor)
+    session.show_list(found, lambda: secret_list(found, session.now), next_cursor=next_cursor)
 
 
 @app.command()
-@asking
-def show(here: Here, secret: Called) -> None:
+@api_command
+def show(session: Session, secret: Called) -> None:
     """One secret: its version, and the jobs that name it. Nobody is shown its value."""
     from foliot.cli.secret_rendering import secret_page
 
-    found = secret_called(here.client, secret)
-    users = here.client.secrets.jobs(found.id).items if here.form is Form.TABLE else []
-    here.show(found, lambda: secret_page(found, users, here.now))
+    found = find_secret(session.client, secret)
+    users = session.client.secrets.jobs(found.id).items if session.format is OutputFormat.TABLE else []
+    session.show(found, lambda: secret_page(found, users, session.now))
 
 
 @app.command("set")
-@asking
+@api_command
 def set_secret(
-    here: Here,
+    session: Session,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, and . _ -")],
     agent: Annotated[
         list[str] | None,
@@ -68,22 +68,22 @@ def set_secret(
     """
     from foliot.cli.secret_rendering import secret_page, tried_line
 
-    agents = None if agent is None else _agents(here.client, agent)
+    agents = None if agent is None else _agents(session.client, agent)
     value = _typed(name) if sys.stdin.isatty() else _piped()
     if dry_run:
-        there = here.client.secrets.list(name=name).items
-        dry = here.client.secrets.dry_run
+        there = session.client.secrets.list(name=name).items
+        dry = session.client.secrets.dry_run
         tried = dry.replace(there[0].id, value) if there else dry.create(name, value, agents=agents or ())
-        here.show(tried, lambda: tried_line(tried, f"Would {'replace' if there else 'make'} {name}"))
+        session.show(tried, lambda: tried_line(tried, f"Would {'replace' if there else 'make'} {name}"))
         return
-    kept = here.client.secrets.set(name, value, agents=agents)
-    here.show(kept, lambda: secret_page(kept, (), here.now))
+    kept = session.client.secrets.set(name, value, agents=agents)
+    session.show(kept, lambda: secret_page(kept, (), session.now))
 
 
 @app.command()
-@asking
+@api_command
 def give(
-    here: Here,
+    session: Session,
     secret: Called,
     agents: Annotated[
         list[str] | None,
@@ -93,15 +93,15 @@ def give(
     """Say which agents may use a secret in the jobs that they write."""
     from foliot.cli.secret_rendering import secret_page
 
-    found = secret_called(here.client, secret)
-    changed = here.client.secrets.give(found.id, _agents(here.client, agents or []))
-    here.show(changed, lambda: secret_page(changed, (), here.now))
+    found = find_secret(session.client, secret)
+    changed = session.client.secrets.give(found.id, _agents(session.client, agents or []))
+    session.show(changed, lambda: secret_page(changed, (), session.now))
 
 
 @app.command()
-@asking
+@api_command
 def delete(
-    here: Here,
+    session: Session,
     secret: Called,
     force: Annotated[
         bool, typer.Option("--force", help="Also while jobs use it; their runs then fail.")
@@ -113,20 +113,20 @@ def delete(
     from foliot.cli.secret_rendering import tried_line
     from foliot.cli.tables import cell
 
-    found = secret_called(here.client, secret)
+    found = find_secret(session.client, secret)
     if dry_run:
-        tried = here.client.secrets.dry_run.delete(found.id, force=force)
-        here.show(tried, lambda: tried_line(tried, f"Would delete {found.name}"))
+        tried = session.client.secrets.dry_run.delete(found.id, force=force)
+        session.show(tried, lambda: tried_line(tried, f"Would delete {found.name}"))
         return
     confirm(f'Delete the secret "{found.name}"? Its value is kept nowhere else.', yes=yes)
-    here.client.secrets.delete(found.id, force=force)
-    here.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
+    session.client.secrets.delete(found.id, force=force)
+    session.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
 
 
 @app.command()
-@asking
+@api_command
 def rotate(
-    here: Here,
+    session: Session,
     new_key: Annotated[
         bool,
         typer.Option("--new-key", help="Make a new key first, in master.key of the server's data directory."),
@@ -141,28 +141,28 @@ def rotate(
     from foliot.cli.secret_rendering import rotated_line, tried_rotation
 
     if dry_run:
-        tried = here.client.secrets.dry_run.rotate(new_key=new_key, accept_loss=accept_loss)
-        here.show(tried, lambda: tried_rotation(tried))
+        tried = session.client.secrets.dry_run.rotate(new_key=new_key, accept_loss=accept_loss)
+        session.show(tried, lambda: tried_rotation(tried))
         return
     if accept_loss:
         confirm("Secrets that only the lost key opens must each be set anew. Go on without it?", yes=yes)
-    done = _rotated(here.client, new_key=new_key, accept_loss=accept_loss)
-    here.show(done, lambda: rotated_line(done))
+    done = _rotated(session.client, new_key=new_key, accept_loss=accept_loss)
+    session.show(done, lambda: rotated_line(done))
     if done.left:
         raise typer.Exit(1)
 
 
 @app.command("master-key")
-@asking
-def master_key(here: Here) -> None:
+@api_command
+def master_key(session: Session) -> None:
     """Which master keys the server knows, by their ids, and how many secrets wait for a rotation."""
     from foliot.cli.secret_rendering import master_key_page
 
-    found = here.client.secrets.master_key()
-    here.show(found, lambda: master_key_page(found))
+    found = session.client.secrets.master_key()
+    session.show(found, lambda: master_key_page(found))
 
 
-def secret_called(client: Client, called: str) -> SecretOut:
+def find_secret(client: Client, called: str) -> SecretOut:
     found = client.secrets.list(name=called).items
     found = found or [each for each in client.secrets.each() if str(each.id) == called.lower()]
     if found:
@@ -174,7 +174,7 @@ def _rotated(client: Client, *, new_key: bool, accept_loss: bool) -> RotatedOut:
     """Call after call, as long as they find some to seal anew."""
     done = client.secrets.rotate(new_key=new_key, accept_loss=accept_loss)
     rotated = done.rotated
-    with bar("rotate", rotated + done.left) as advance:
+    with progress_bar("rotate", rotated + done.left) as advance:
         advance(rotated)
         while done.left and done.rotated:
             done = client.secrets.rotate()
@@ -184,7 +184,7 @@ def _rotated(client: Client, *, new_key: bool, accept_loss: bool) -> RotatedOut:
 
 
 def _agents(client: Client, called: list[str]) -> list[UUID]:
-    return [member_called(client, each).id for each in called]
+    return [find_member(client, each).id for each in called]
 
 
 def _typed(name: str) -> str:
@@ -193,7 +193,7 @@ def _typed(name: str) -> str:
 
 
 def _piped() -> str:
-    value = text_of("-", "the value").removesuffix("\n").removesuffix("\r")
+    value = read_text("-", "the value").removesuffix("\n").removesuffix("\r")
     if not value:
         raise Invalid(
             "No value came.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foliot.cli import options
-from foliot.cli.output import say
+from foliot.cli.output import print_out
 
 
 def serve(
@@ -37,7 +37,7 @@ def serve(
     )
     from foliot.wiring import node
 
-    node.serve(settings, say)
+    node.serve(settings, print_out)
 
 
 def migrate(
@@ -54,7 +54,7 @@ def migrate(
     from foliot.wiring import admin_tasks
 
     applied = admin_tasks.migrate(settings)
-    say(
+    print_out(
         f"Applied {len(applied)}: {', '.join(applied)}."
         if applied
         else "Nothing to do: the database is up to date."

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
-from foliot.cli.output import clean, say, tell
+from foliot.cli.output import escape_control, print_err, print_out
 from foliot.clock import SystemClock
 from foliot.domain.errors import Invalid
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from foliot.sdk import Client
     from foliot.wire.shape import Shape
 
-Given = ParamSpec("Given")
-Look = Callable[[], "RenderableType"]
+Params = ParamSpec("Params")
+PageBuilder = Callable[[], "RenderableType"]
 
 
-class Form(StrEnum):
+class OutputFormat(StrEnum):
     TABLE = "table"
     JSON = "json"
     JSONL = "jsonl"
@@ -51,22 +51,22 @@ Workspace = Annotated[
     typer.Option("-w", "--workspace", help="Workspace to work in; for system keys only.", metavar="SLUG"),
 ]
 Output = Annotated[
-    Form | None,
+    OutputFormat | None,
     typer.Option("-o", "--output", help="How to print it. Default: table on a terminal, json elsewhere."),
 ]
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do it without asking.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and do nothing.")]
 
 
-class Here:
+class Session:
     """The server and the terminal of one command."""
 
     def __init__(
-        self, url: str | None, key_file: Path | None, workspace: str | None, output: Form | None
+        self, url: str | None, key_file: Path | None, workspace: str | None, output: OutputFormat | None
     ) -> None:
         self._url, self._key_file, self._workspace = url, key_file, workspace
-        self.wants = output  # None where nothing was said
-        self.form = output or (Form.TABLE if sys.stdout.isatty() else Form.JSON)
+        self.requested_format = output  # None where nothing was said
+        self.format = output or (OutputFormat.TABLE if sys.stdout.isatty() else OutputFormat.JSON)
 
     @property
     def now(self) -> datetime:
@@ -76,50 +76,56 @@ class Here:
     def client(self) -> Client:
         from foliot.sdk import Client
 
-        key = None if self._key_file is None else key_in(self._key_file)
+        key = None if self._key_file is None else read_key_file(self._key_file)
         return Client(self._url, key, self._workspace)
 
     def close(self) -> None:
         if "client" in self.__dict__:
             self.client.close()
 
-    def show(self, answer: Shape | Any, look: Look) -> None:
+    def show(self, answer: Shape | Any, look: PageBuilder) -> None:
         """One answer: the API's JSON, or what a person wants to see of it."""
-        if self.form is Form.TABLE:
+        if self.format is OutputFormat.TABLE:
             self.draw(look())
         else:
-            say(json.dumps(plain(answer), ensure_ascii=False, indent=2 if self.form is Form.JSON else None))
+            print_out(
+                json.dumps(
+                    to_json(answer),
+                    ensure_ascii=False,
+                    indent=2 if self.format is OutputFormat.JSON else None,
+                )
+            )
 
-    def show_list(self, items: Iterable[Shape], look: Look, *, next_cursor: str | None = None) -> None:
+    def show_list(self, items: Iterable[Shape], look: PageBuilder, *, next_cursor: str | None = None) -> None:
         """As the API lists things; in jsonl one thing a line."""
-        if self.form is Form.TABLE:
+        if self.format is OutputFormat.TABLE:
             self.draw(look())
-        elif self.form is Form.JSONL:
+        elif self.format is OutputFormat.JSONL:
             for item in items:
-                say(json.dumps(plain(item), ensure_ascii=False))
+                print_out(json.dumps(to_json(item), ensure_ascii=False))
         else:
-            whole = {"items": [plain(item) for item in items], "next_cursor": next_cursor}
-            say(json.dumps(whole, ensure_ascii=False, indent=2))
+            whole = {"items": [to_json(item) for item in items], "next_cursor": next_cursor}
+            print_out(json.dumps(whole, ensure_ascii=False, indent=2))
 
-    def show_line(self, item: Shape, look: Look) -> None:
+    def show_line(self, item: Shape, look: PageBuilder) -> None:
         """One of many that come one after the other: a line each, whatever the form."""
-        if self.form is Form.TABLE:
+        if self.format is OutputFormat.TABLE:
             self.draw(look())
         else:
-            say(json.dumps(plain(item), ensure_ascii=False))
+            print_out(json.dumps(to_json(item), ensure_ascii=False))
 
     def draw(self, drawing: RenderableType) -> None:
         from foliot.cli.tables import drawn, terminal
 
-        say(drawn(drawing, *terminal(sys.stdout)))
+        print_out(drawn(drawing, *terminal(sys.stdout)))
 
     def note(self, text: str) -> None:
         """Beside the answer, for people: not where the answer is for programs."""
-        if self.form is Form.TABLE:
-            tell(clean(text))
+        if self.format is OutputFormat.TABLE:
+            print_err(escape_control(text))
 
 
-def asking(command: Callable[Concatenate[Here, Given], None]) -> Callable[..., None]:
+def api_command(command: Callable[Concatenate[Session, Params], None]) -> Callable[..., None]:
     """A command that asks a server: its flags, and these of its own that all such commands share."""
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
     shared = [
@@ -129,11 +135,11 @@ def asking(command: Callable[Concatenate[Here, Given], None]) -> Callable[..., N
 
     @functools.wraps(command)
     def called(**given: Any) -> None:
-        here = Here(*(given.pop(each.name) for each in shared))
+        session = Session(*(given.pop(each.name) for each in shared))
         try:
-            command(here, **given)  # type: ignore[call-arg]  # Typer calls by name, with all that it declares
+            command(session, **given)  # type: ignore[call-arg]  # Typer calls by name, with all that it declares
         finally:
-            here.close()
+            session.close()
 
     by_name = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
     called.__signature__ = inspect.Signature([*by_name, *shared])  # type: ignore[attr-defined]
@@ -147,17 +153,17 @@ def confirm(question: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise Invalid(f"{question} Nobody is there to say yes.", hint="Add --yes to do it without asking.")
-    if not typer.confirm(clean(question), err=True):
-        tell("Nothing was done.")
+    if not typer.confirm(escape_control(question), err=True):
+        print_err("Nothing was done.")
         raise typer.Exit(1)
 
 
-def plain(answer: Any) -> Any:
+def to_json(answer: Any) -> Any:
     """A shape as its JSON; what is JSON already stays."""
     return answer.model_dump(mode="json") if hasattr(answer, "model_dump") else answer
 
 
-def key_in(path: Path) -> str:
+def read_key_file(path: Path) -> str:
     try:
         key = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:

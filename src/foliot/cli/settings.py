@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 
 from foliot.cli import options
-from foliot.cli.output import say, table
+from foliot.cli.output import print_out, table
 from foliot.settings import TABLE, Settings, shown
 
 
 def settings(
     config: options.Config = None,
     data_dir: options.DataDir = None,
-    output: options.Output = options.Form.TEXT,
+    output: options.Output = options.TextFormat.TEXT,
 ) -> None:
     """Show every setting, its value and its origin. Keys and passwords stay hidden."""
     found = options.settings(config=config, data_dir=data_dir)
-    if output is options.Form.JSON:
-        say(json.dumps(as_objects(found), indent=2))
+    if output is options.TextFormat.JSON:
+        print_out(json.dumps(as_objects(found), indent=2))
         return
-    say(
+    print_out(
         table(
             ("SETTING", "VALUE", "FROM"),
             [(row.env, shown(row, found) or "-", found.origins[row.name]) for row in TABLE],

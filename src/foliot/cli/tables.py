@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from foliot.cli.output import clean
+from foliot.cli.output import escape_control
 
 NARROWEST = 40
 ENDLESS = 10_000  # columns where nobody looks: a file or a pipe has no edge
@@ -48,7 +48,7 @@ _PLAIN_MARKS = str.maketrans({"✓": "+", "…": ".", "‖": "=", "○": "o", "�
 
 
 def cell(text: object, style: str = "") -> Text:
-    return Text(clean("" if text is None else str(text)), style=style)
+    return Text(escape_control("" if text is None else str(text)), style=style)
 
 
 def mark(status: str, marks: dict[str, tuple[str, str]]) -> Text:
@@ -59,7 +59,7 @@ def mark(status: str, marks: dict[str, tuple[str, str]]) -> Text:
 def marked(status: str, marks: dict[str, tuple[str, str]]) -> Text:
     """Sign and word: never the colour alone."""
     sign, style = marks.get(status, ("?", ""))
-    return Text(f"{sign} {clean(status)}", style=style)
+    return Text(f"{sign} {escape_control(status)}", style=style)
 
 
 @dataclass(frozen=True, slots=True)

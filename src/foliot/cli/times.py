@@ -25,11 +25,11 @@ def relative(distance: timedelta) -> str:
     """The two largest units: in 4 h 12 m, in 3 d 2 h, in 12 s, 5 m ago."""
     if round(abs(distance).total_seconds()) == 0:
         return "now"
-    said = lasting(abs(distance))
+    said = format_duration(abs(distance))
     return f"in {said}" if distance > timedelta(0) else f"{said} ago"
 
 
-def lasting(length: timedelta) -> str:
+def format_duration(length: timedelta) -> str:
     """The two largest units of a duration: 4 h 12 m, 12 s."""
     left = round(length.total_seconds())
     units = []
@@ -42,7 +42,7 @@ def lasting(length: timedelta) -> str:
     return " ".join(f"{amount} {name}" for amount, name in units[first : first + 2] if amount)
 
 
-def about(instant: datetime, now: datetime) -> str:
+def relative_short(instant: datetime, now: datetime) -> str:
     """One unit, as a list has it: 2 m ago, in 3 h."""
     away = abs(instant - now).total_seconds()
     amount, name = next(
@@ -58,24 +58,24 @@ def about(instant: datetime, now: datetime) -> str:
     return f"in {amount} {name}" if instant > now else f"{amount} {name} ago"
 
 
-def wall(instant: datetime, zone: str) -> str:
+def local_time(instant: datetime, zone: str) -> str:
     """Sat 13 Mar 2027 09:00 EST; seconds only where there are some."""
-    return walls([instant], zone)[0]
+    return local_times([instant], zone)[0]
 
 
-def walls(instants: Iterable[datetime], zone: str) -> list[str]:
+def local_times(instants: Iterable[datetime], zone: str) -> list[str]:
     """Of one table: seconds everywhere, or nowhere."""
-    local = [instant.astimezone(zone_named(zone)) for instant in instants]
+    local = [instant.astimezone(load_zone(zone)) for instant in instants]
     form = "%a %d %b %Y %H:%M:%S %Z" if any(each.second for each in local) else "%a %d %b %Y %H:%M %Z"
     return [each.strftime(form) for each in local]
 
 
-def when(instant: datetime, zone: str, now: datetime) -> str:
+def local_time_relative(instant: datetime, zone: str, now: datetime) -> str:
     """Sat 13 Mar 2027 09:00 EST (in 4 h)."""
-    return f"{wall(instant, zone)} ({relative(instant - now)})"
+    return f"{local_time(instant, zone)} ({relative(instant - now)})"
 
 
-def zone_named(name: str) -> ZoneInfo:
+def load_zone(name: str) -> ZoneInfo:
     """UTC for a zone that this machine has not heard of: the server's data may be newer."""
     try:
         return ZoneInfo(name)
@@ -97,7 +97,7 @@ def local_zone() -> str:
         return "UTC"
 
 
-def read_moment(text: str, now: datetime, zone: str, *, flag: str, past: bool = False) -> datetime:
+def parse_time(text: str, now: datetime, zone: str, *, flag: str, past: bool = False) -> datetime:
     """An instant as a flag has it: RFC 3339, wall-clock time in `zone`, a distance from now, or words.
 
     A bare time of day is the next one, or, where the flag looks back (`past`), the last.
@@ -125,7 +125,7 @@ def _iso(text: str, zone: str) -> datetime | None:
         instant = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return (instant if instant.tzinfo else instant.replace(tzinfo=zone_named(zone))).astimezone(UTC)
+    return (instant if instant.tzinfo else instant.replace(tzinfo=load_zone(zone))).astimezone(UTC)
 
 
 def _distance(text: str, now: datetime, *, past: bool) -> datetime | None:
@@ -145,7 +145,7 @@ def _time_of_day(text: str, now: datetime, zone: str, *, past: bool) -> datetime
     found = _CLOCK.fullmatch(text)
     if found is None:
         return None
-    local = now.astimezone(zone_named(zone))
+    local = now.astimezone(load_zone(zone))
     there = local.replace(hour=int(found[1]), minute=int(found[2]), second=int(found[3] or 0), microsecond=0)
     if past and there > local:
         there -= timedelta(days=1)

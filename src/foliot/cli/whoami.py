@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from foliot.cli.session import Here, asking
+from foliot.cli.session import Session, api_command
 
 
-@asking
-def whoami(here: Here) -> None:
+@api_command
+def whoami(session: Session) -> None:
     """Which server answers, who you are there, and what you may."""
     from foliot.cli.key_rendering import me_page
 
-    me = here.client.me()
-    here.show(me, lambda: me_page(me, here.client.url, here.now))
+    me = session.client.me()
+    session.show(me, lambda: me_page(me, session.client.url, session.now))

@@ -7,18 +7,17 @@ from typing import Annotated
 
 import typer
 
-from foliot.cli.job_lookup import job_called
-from foliot.cli.run_lookup import run_called
-from foliot.cli.session import Here, asking
-from foliot.cli.times import read_moment
+from foliot.cli.lookup import find_job, find_run
+from foliot.cli.session import Session, api_command
+from foliot.cli.times import parse_time
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 _NUMBERED = re.compile(r".+#\d+", re.ASCII | re.DOTALL)
 
 
-@asking
+@api_command
 def why(
-    here: Here,
+    session: Session,
     subject: Annotated[
         str, typer.Argument(metavar="JOB|RUN", help="A job by id or name, or a run by id or as JOB#12.")
     ],
@@ -38,17 +37,17 @@ def why(
     asked = at or at_flag
     told = None
     if asked is None and _NUMBERED.fullmatch(subject):
-        told = here.client.runs.explain(run_called(here.client, subject).id)
+        told = session.client.runs.explain(find_run(session.client, subject).id)
     elif asked is None and _ID.fullmatch(subject):
         try:
-            told = here.client.runs.explain(subject)
+            told = session.client.runs.explain(subject)
         except NotFound:
             told = None  # then it is a job's
     if told is None:
-        job = job_called(here.client, subject)
+        job = find_job(session.client, subject)
         moment = None
         if asked is not None:
-            moment = read_moment(asked, here.now, job.schedule.timezone, flag="TIME", past=True)
-        told = here.client.jobs.explain(job.id, at=moment)
+            moment = parse_time(asked, session.now, job.schedule.timezone, flag="TIME", past=True)
+        told = session.client.jobs.explain(job.id, at=moment)
     found = told
-    here.show(found, lambda: explanation(found))
+    session.show(found, lambda: explanation(found))

@@ -40,6 +40,6 @@ def worker(
         log_format=log_format,
         log_level=log_level,
     )
-    from foliot.wiring import standalone_worker
+    from foliot.wiring import worker_main
 
-    standalone_worker.work(settings)
+    worker_main.work(settings)

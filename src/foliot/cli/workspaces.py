@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from foliot.cli.paging import All, Cursor, Limit, gathered
-from foliot.cli.session import DryRun, Here, Yes, asking, confirm
+from foliot.cli.paging import All, Cursor, Limit, fetch_pages
+from foliot.cli.session import DryRun, Session, Yes, api_command, confirm
 from foliot.domain.errors import Invalid
 
 app = typer.Typer(help="Workspaces: one for each tenant. For system keys only.", no_args_is_help=True)
@@ -41,9 +41,9 @@ Quota = Annotated[
 
 
 @app.command("list")
-@asking
+@api_command
 def list_workspaces(
-    here: Here,
+    session: Session,
     archived: Annotated[bool, typer.Option("--archived", help="Those that are archived, instead.")] = False,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -52,18 +52,18 @@ def list_workspaces(
     """Workspaces, in the order of their slugs."""
     from foliot.cli.identity_rendering import workspace_list
 
-    found, next_cursor, _ = gathered(
-        lambda n, at: here.client.workspaces.list(archived=archived, limit=n, cursor=at),
+    found, next_cursor, _ = fetch_pages(
+        lambda n, at: session.client.workspaces.list(archived=archived, limit=n, cursor=at),
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(found, lambda: workspace_list(found, here.now), next_cursor=next_cursor)
+    session.show_list(found, lambda: workspace_list(found, session.now), next_cursor=next_cursor)
 
 
 @app.command()
-@asking
+@api_command
 def create(
-    here: Here,
+    session: Session,
     slug: Annotated[
         str,
         typer.Argument(
@@ -83,19 +83,19 @@ def create(
 
     quotas = None if quota is None else quotas_in(quota)
     if dry_run:
-        verbs = here.client.workspaces.dry_run
+        verbs = session.client.workspaces.dry_run
         tried = verbs.create(slug, name=name, default_timezone=timezone, quotas=quotas)
-        here.show(tried, lambda: tried_workspace(tried, "Would create"))
+        session.show(tried, lambda: tried_workspace(tried, "Would create"))
         return
-    made = here.client.workspaces.create(slug, name=name, default_timezone=timezone, quotas=quotas)
-    here.show(made, lambda: workspace_page(made, "Created", here.now))
-    here.note(f"Work in it with -w {made.slug}: foliot jobs list -w {made.slug}")
+    made = session.client.workspaces.create(slug, name=name, default_timezone=timezone, quotas=quotas)
+    session.show(made, lambda: workspace_page(made, "Created", session.now))
+    session.note(f"Work in it with -w {made.slug}: foliot jobs list -w {made.slug}")
 
 
 @app.command()
-@asking
+@api_command
 def change(
-    here: Here,
+    session: Session,
     slug: Slug,
     name: Name = None,
     timezone: Timezone = None,
@@ -116,31 +116,31 @@ def change(
     if not fields:
         raise Invalid("What shall change?", hint="Give --name, --timezone or --quota.")
     if dry_run:
-        tried = here.client.workspaces.dry_run.change(slug, **fields)
-        here.show(tried, lambda: tried_workspace(tried, "Would change"))
+        tried = session.client.workspaces.dry_run.change(slug, **fields)
+        session.show(tried, lambda: tried_workspace(tried, "Would change"))
         return
-    after = here.client.workspaces.change(slug, **fields)
-    here.show(after, lambda: workspace_page(after, "Changed", here.now))
+    after = session.client.workspaces.change(slug, **fields)
+    session.show(after, lambda: workspace_page(after, "Changed", session.now))
 
 
 @app.command()
-@asking
-def archive(here: Here, slug: Slug, yes: Yes = False, dry_run: DryRun = False) -> None:
+@api_command
+def archive(session: Session, slug: Slug, yes: Yes = False, dry_run: DryRun = False) -> None:
     """Put a workspace away: its keys end, its jobs are archived, its runs are cancelled."""
     from foliot.cli.dry_rendering import tried_workspace
     from foliot.cli.tables import cell
 
-    found = here.client.workspaces.get(slug)
+    found = session.client.workspaces.get(slug)
     if dry_run:
-        tried = here.client.workspaces.dry_run.delete(found.id)
-        here.show(tried, lambda: tried_workspace(tried, "Would archive", archives=True))
+        tried = session.client.workspaces.dry_run.delete(found.id)
+        session.show(tried, lambda: tried_workspace(tried, "Would archive", archives=True))
         return
     confirm(
         f'Archive "{found.name}" ({found.slug}) with all its jobs, cancel its runs, and end its keys?',
         yes=yes,
     )
-    here.client.workspaces.delete(found.id)
-    here.show({"id": str(found.id), "archived": True}, lambda: cell(f"Archived {found.slug}."))
+    session.client.workspaces.delete(found.id)
+    session.show({"id": str(found.id), "archived": True}, lambda: cell(f"Archived {found.slug}."))
 
 
 def quotas_in(said: list[str]) -> dict[str, int | None]:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import count
 
-from foliot.domain.freeze import After, Freeze, freeze_at
+from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
 from foliot.domain.ids import JobId
 from foliot.domain.job import Job
 from foliot.domain.planning.missed import TICK
@@ -206,7 +206,7 @@ def _fates(
         if reason is None and following is not None and following.due_at <= planned.due_at:
             reason = SkipReason.WINDOW  # the newest of those put off to one opening runs
         if reason is None and (freeze := freeze_at(ahead.freezes, planned.due_at)) is not None:
-            reason = SkipReason.FROZEN if freeze.after is After.SKIP else None
+            reason = SkipReason.FROZEN if freeze.after is FreezePolicy.SKIP else None
             fate = Fate.HELD
         elif reason is None and skip_next:
             skip_next, reason = False, SkipReason.OPERATOR

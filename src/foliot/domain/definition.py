@@ -8,11 +8,11 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from foliot.domain.dependencies import Edge, When
+from foliot.domain.dependencies import Edge, JoinRule
 from foliot.domain.ids import CalendarId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.job import Job
-from foliot.domain.planning.records import Step
 from foliot.domain.policy import Breaker, Limits, Misfire, Overlap, OverlapRule, Retention, Retry
+from foliot.domain.run_plan import SharedPlan
 from foliot.domain.schedule import Calendar, Cron, Interval, Schedule, Timetable, Window, is_chained
 from foliot.domain.target import Target
 
@@ -39,7 +39,7 @@ class Spec:
     misfire: Misfire = Misfire()
     breaker: Breaker = Breaker()
     limits: Limits = Limits()
-    depends_when: When = When.ALL
+    depends_when: JoinRule = JoinRule.ALL
     target: Target | None = None  # None: whichever worker serves its queue
     read_only: bool = False  # on a host, several that only look go at once
 
@@ -107,16 +107,16 @@ class Rules:
         return is_chained(self.spec.schedule)
 
     @cached_property
-    def are_ordinary(self) -> bool:
-        """Whether planned times hang on nothing but schedule and cursor, and whether a run that is due may simply start."""
+    def is_shareable(self) -> bool:
+        """Return whether planned times depend on schedule and cursor alone, and nothing in the rules keeps a due run from starting."""
         spec = self.spec
         is_bounded = spec.max_runs is not None or spec.limits.start_deadline is not None
         is_gated = spec.window is not None or bool(spec.calendars) or spec.target is not None
         return not (is_bounded or is_gated or self.is_seeded or self.is_chained)
 
     @cached_property
-    def steps(self) -> dict[datetime, Step | None]:
-        """What `fast_path.py` has worked out for these rules, by cursor."""
+    def shared_plans(self) -> dict[datetime, SharedPlan | None]:
+        """The plans that `planning.fast_path` has made for these rules, by cursor."""
         return {}
 
     def on(self, schedule: Schedule) -> Rules:
@@ -126,7 +126,7 @@ class Rules:
             is_exclusive=self.is_exclusive,
             is_seeded=self.is_seeded,
             is_chained=self.is_chained,
-            are_ordinary=self.are_ordinary,
+            is_shareable=self.is_shareable,
         )
         return other
 

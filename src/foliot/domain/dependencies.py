@@ -19,7 +19,7 @@ NO_FRESH_DATA = "no fresh data"
 Node = TypeVar("Node", bound=Hashable)
 
 
-class On(StrEnum):
+class EdgeCondition(StrEnum):
     """Which ends of the upstream run count. Skipped ones never do."""
 
     SUCCESS = "success"
@@ -27,12 +27,12 @@ class On(StrEnum):
     ANY = "any"
 
 
-class Mode(StrEnum):
+class EdgeMode(StrEnum):
     TRIGGER = "trigger"  # the upstream's end starts this job
     GATE = "gate"  # at its own planned time this job asks whether the upstream has delivered
 
 
-class When(StrEnum):
+class JoinRule(StrEnum):
     """Whether every edge must be satisfied or one is enough."""
 
     ALL = "all"
@@ -42,14 +42,14 @@ class When(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Edge:
     upstream: JobId
-    on: On = On.SUCCESS
-    mode: Mode = Mode.TRIGGER
+    on: EdgeCondition = EdgeCondition.SUCCESS
+    mode: EdgeMode = EdgeMode.TRIGGER
     delay: timedelta = ZERO  # trigger only: how long after the upstream's end
     max_age: timedelta | None = None  # gate only: how old the upstream's end may be
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class UpstreamEnd:
     """An upstream run that came to its end."""
 
     run_id: RunId
@@ -61,13 +61,13 @@ class EdgeFacts:
     """What one edge looks like under the dependent's timer lock: the newest end that matches its `on`, if any."""
 
     edge: Edge
-    latest: Ended | None = None
+    latest: UpstreamEnd | None = None
     consumed_run_id: RunId | None = None
     upstream_is_live: bool = False
     upstream_has_run: bool = True  # False while it never came to any end
 
     @property
-    def fresh(self) -> Ended | None:
+    def fresh(self) -> UpstreamEnd | None:
         return None if self.latest is None or self.latest.run_id == self.consumed_run_id else self.latest
 
 
@@ -76,11 +76,11 @@ class Dependencies:
     """The edges of one job with the facts that decide them."""
 
     edges: tuple[EdgeFacts, ...]
-    when: When = When.ALL
+    when: JoinRule = JoinRule.ALL
 
 
 @dataclass(frozen=True, slots=True)
-class Consumed:
+class ConsumedRun:
     """The mark an edge keeps, so that one upstream run is used once."""
 
     upstream: JobId
@@ -88,93 +88,93 @@ class Consumed:
 
 
 @dataclass(frozen=True, slots=True)
-class Triggered:
+class TriggeredRun:
     """A run to create. `upstream_run_id` is its identity: the upstream run that completed the join."""
 
     upstream_run_id: RunId
     not_before: datetime
-    consumes: tuple[Consumed, ...]
+    consumes: tuple[ConsumedRun, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
-    consumes: tuple[Consumed, ...]
+class GateOpen:
+    consumes: tuple[ConsumedRun, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitUpstream:
+class GateWaits:
     pass
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class GateClosed:
     reason: SkipReason
     note: str
 
 
-GateAnswer = Open | AwaitUpstream | Closed
+GateAnswer = GateOpen | GateWaits | GateClosed
 
 
-def matches(on: On, status: RunStatus) -> bool:
+def satisfies(on: EdgeCondition, status: RunStatus) -> bool:
     """Whether an upstream run that ended so satisfies an edge."""
     match on:
-        case On.SUCCESS:
+        case EdgeCondition.SUCCESS:
             return status is RunStatus.SUCCEEDED
-        case On.FAILURE:
+        case EdgeCondition.FAILURE:
             return status in FAILURES
-        case On.ANY:
+        case EdgeCondition.ANY:
             return status in TERMINAL and status is not RunStatus.SKIPPED
 
 
 @cache
-def kinds_matched(status: RunStatus) -> tuple[On, ...]:
+def satisfied_conditions(status: RunStatus) -> tuple[EdgeCondition, ...]:
     """The values of `on` that this end satisfies, for one query over all dependents."""
-    return tuple(on for on in On if matches(on, status))
+    return tuple(on for on in EdgeCondition if satisfies(on, status))
 
 
-def triggered(dependencies: Dependencies, settled: Ended) -> Triggered | None:
+def find_triggered_run(dependencies: Dependencies, settled: UpstreamEnd) -> TriggeredRun | None:
     """Whether the end of `settled` starts the dependent, evaluating every trigger edge as it stands now.
 
     `settled` must be the `latest` of the edges it satisfies. An edge whose upstream run was consumed already stays
     unsatisfied, so the same settlement evaluated twice starts one run.
     """
-    edges = [facts for facts in dependencies.edges if facts.edge.mode is Mode.TRIGGER]
+    edges = [facts for facts in dependencies.edges if facts.edge.mode is EdgeMode.TRIGGER]
     completing = [
         facts for facts in edges if facts.fresh is not None and facts.fresh.run_id == settled.run_id
     ]
     if not completing:
         return None
-    used = completing if dependencies.when is When.ANY else edges
+    used = completing if dependencies.when is JoinRule.ANY else edges
     ends = [(facts, fresh) for facts in used if (fresh := facts.fresh) is not None]
     if len(ends) < len(used):
         return None
-    return Triggered(
+    return TriggeredRun(
         upstream_run_id=settled.run_id,
         not_before=max(fresh.at + facts.edge.delay for facts, fresh in ends),
-        consumes=tuple(Consumed(facts.edge.upstream, fresh.run_id) for facts, fresh in ends),
+        consumes=tuple(ConsumedRun(facts.edge.upstream, fresh.run_id) for facts, fresh in ends),
     )
 
 
 def judge_gate(dependencies: Dependencies, now: datetime) -> GateAnswer:
     """At the job's own planned time: run, wait for a live upstream, or skip."""
-    gates = [facts for facts in dependencies.edges if facts.edge.mode is Mode.GATE]
+    gates = [facts for facts in dependencies.edges if facts.edge.mode is EdgeMode.GATE]
     passed = [facts for facts in gates if _is_fresh(facts, now)]
     failed = [facts for facts in gates if facts not in passed]
-    is_all = dependencies.when is When.ALL
+    is_all = dependencies.when is JoinRule.ALL
     if not failed or (passed and not is_all):
-        return Open(
-            tuple(Consumed(facts.edge.upstream, facts.latest.run_id) for facts in passed if facts.latest)
+        return GateOpen(
+            tuple(ConsumedRun(facts.edge.upstream, facts.latest.run_id) for facts in passed if facts.latest)
         )
     hopeful = [facts.upstream_is_live for facts in failed]
     if all(hopeful) if is_all else any(hopeful):
-        return AwaitUpstream()
+        return GateWaits()
     missing = [not facts.upstream_has_run for facts in failed]
     if any(missing) if is_all else all(missing):
-        return Closed(SkipReason.DEPENDENCY_MISSING, "an upstream job has never run")
-    return Closed(SkipReason.DEPENDENCY_FAILED, NO_FRESH_DATA)
+        return GateClosed(SkipReason.DEPENDENCY_MISSING, "an upstream job has never run")
+    return GateClosed(SkipReason.DEPENDENCY_FAILED, NO_FRESH_DATA)
 
 
-def consume(dependencies: Dependencies, consumed: Iterable[Consumed]) -> Dependencies:
+def consume(dependencies: Dependencies, consumed: Iterable[ConsumedRun]) -> Dependencies:
     """The same facts after a run has used up these upstream runs."""
     marks = {mark.upstream: mark.run_id for mark in consumed}
     edges = (
@@ -198,21 +198,21 @@ def check_edges(job: JobId, schedule: Schedule, edges: Sequence[Edge]) -> None:
                 hint="One edge per upstream job.",
             )
         seen.add(edge.upstream)
-        if edge.mode is Mode.TRIGGER and not isinstance(schedule, Manual):
+        if edge.mode is EdgeMode.TRIGGER and not isinstance(schedule, Manual):
             raise Invalid(
                 "A job that is triggered by another has no schedule of its own.",
                 pointer=f"{pointer}/mode",
                 hint='Set schedule.kind to "manual", or use mode "gate" to keep the schedule.',
             )
-        if edge.mode is Mode.GATE and isinstance(schedule, Manual):
+        if edge.mode is EdgeMode.GATE and isinstance(schedule, Manual):
             raise Invalid(
                 "A gate is asked at planned times, and a manual job has none.",
                 pointer=f"{pointer}/mode",
                 hint='Use mode "trigger".',
             )
-        if edge.mode is Mode.GATE and edge.delay:
+        if edge.mode is EdgeMode.GATE and edge.delay:
             raise Invalid("A delay belongs to mode trigger; a gate has max_age.", pointer=f"{pointer}/delay")
-        if edge.mode is Mode.TRIGGER and edge.max_age is not None:
+        if edge.mode is EdgeMode.TRIGGER and edge.max_age is not None:
             raise Invalid(
                 "max_age belongs to mode gate; a trigger has a delay.", pointer=f"{pointer}/max_age"
             )

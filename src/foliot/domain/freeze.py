@@ -11,7 +11,7 @@ from foliot.domain.errors import Invalid
 from foliot.domain.ids import FreezeId
 
 
-class After(StrEnum):
+class FreezePolicy(StrEnum):
     """What becomes of planned times that fall into a freeze."""
 
     SKIP = "skip"  # recorded as skipped (frozen), each at its time
@@ -19,7 +19,7 @@ class After(StrEnum):
     ALL = "all"  # held; all run when the freeze is over, at a rate
 
 
-class Running(StrEnum):
+class RunningPolicy(StrEnum):
     """What a freeze does to runs that are under way when it starts."""
 
     DRAIN = "drain"  # they finish
@@ -33,9 +33,9 @@ class Freeze:
     id: FreezeId
     start_at: datetime
     end_at: datetime | None = None
-    after: After = After.SKIP
+    after: FreezePolicy = FreezePolicy.SKIP
     per_minute: int = 60  # for After.ALL
-    running: Running = Running.DRAIN
+    running: RunningPolicy = RunningPolicy.DRAIN
     reason: str = ""
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ def next_change(freezes: Sequence[Freeze], instant: datetime) -> datetime | None
 
 def _strictness(freeze: Freeze) -> tuple[bool, bool, float]:
     return (
-        freeze.after is After.SKIP,
+        freeze.after is FreezePolicy.SKIP,
         freeze.end_at is None,
         0.0 if freeze.end_at is None else freeze.end_at.timestamp(),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId, WorkspaceId
@@ -64,6 +65,44 @@ class Timer:
     ending: JobEvent | None = None
 
 
+class JobLoad(NamedTuple):
+    """How many runs of a job are live, and how many wait for their turn behind them.
+
+    A live run is ready, leased, or first in line at a gate, window, freeze or limit.
+    """
+
+    live: int = 0
+    waiting: int = 0
+
+    @property
+    def is_idle(self) -> bool:
+        return self.live + self.waiting <= 0
+
+    def start(self) -> JobLoad:
+        """Add a live run."""
+        return JobLoad(self.live + 1, self.waiting)
+
+    def queue(self) -> JobLoad:
+        """Add a run that waits for its turn."""
+        return JobLoad(self.live, self.waiting + 1)
+
+    def promote(self) -> JobLoad:
+        """Make a waiting run live."""
+        return JobLoad(self.live + 1, self.waiting - 1)
+
+    def requeue(self, runs: int = 1) -> JobLoad:
+        """Make live runs wait for their turn again."""
+        return JobLoad(self.live - runs, self.waiting + runs)
+
+    def end(self, *, is_live: bool = True) -> JobLoad:
+        """Remove a run that ends."""
+        return JobLoad(self.live - 1, self.waiting) if is_live else JobLoad(self.live, self.waiting - 1)
+
+    def since(self, before: JobLoad) -> JobLoad:
+        """Return the difference to an earlier load, as a timer adds it."""
+        return JobLoad(self.live - before.live, self.waiting - before.waiting)
+
+
 @dataclass(frozen=True, slots=True)
 class Counters:
     """What a decision adds to a job's counters. A skip touches none but its own.
@@ -79,3 +118,16 @@ class Counters:
     skips: int = 0
     failures_in_a_row: int = 0
     ends_streak: bool = False  # failures_in_a_row goes to nought
+
+    def plus(self, other: Counters) -> Counters:
+        """Add what a later decision adds."""
+        streak = 0 if other.ends_streak else self.failures_in_a_row
+        return Counters(
+            self.fires + other.fires,
+            self.runs + other.runs,
+            self.successes + other.successes,
+            self.failures + other.failures,
+            self.skips + other.skips,
+            streak + other.failures_in_a_row,
+            self.ends_streak or other.ends_streak,
+        )

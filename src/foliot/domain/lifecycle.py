@@ -148,6 +148,7 @@ ATTEMPT_MOVES: Final[Mapping[tuple[AttemptStatus, AttemptEvent], AttemptStatus]]
 
 TERMINAL: Final = frozenset(RunStatus) - {start for start, _ in RUN_MOVES}
 FAILURES: Final = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.INTERRUPTED})
+STOPPED: Final = frozenset({JobStatus.PAUSED, JobStatus.DISABLED, JobStatus.FAILED})
 
 _MACHINES: Final[Mapping[type[StrEnum], tuple[str, Mapping[Any, StrEnum]]]] = {
     JobStatus: ("job", JOB_MOVES),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from foliot.domain.planning.records import Gap, Plan, Skip
+from foliot.domain.run_plan import Plan, SkippedRange, SkippedTime
 from foliot.domain.schedule import SkipReason
 
 
@@ -36,12 +36,12 @@ def notices_of(plan: Plan) -> tuple[Notice, ...]:
     owed: list[Notice] = []
     for record in plan.records:
         match record:
-            case Gap(reason=SkipReason.MISFIRE, count=count):
+            case SkippedRange(reason=SkipReason.MISFIRE, count=count):
                 many = "More than 10,000" if count is None else f"{count:,}"
                 owed.append(Notice(NoticeKind.MISSED, f"{many} planned times were missed."))
-            case Skip(reason=SkipReason.MISFIRE):
+            case SkippedTime(reason=SkipReason.MISFIRE):
                 owed.append(Notice(NoticeKind.MISSED, "A planned time was missed."))
-            case Gap(reason=reason) | Skip(reason=reason):
+            case SkippedRange(reason=reason) | SkippedTime(reason=reason):
                 owed.append(Notice(NoticeKind.RUN_SKIPPED, f"Skipped: {reason.value}."))
             case _:
                 pass

@@ -1,23 +1,55 @@
-"""One request to an approved address, and its answer. For whatever leaves on behalf of users: http jobs, webhooks, channels.
-
-The name is resolved once, every address it has must be open, and the connection goes to one of those: an answer of the resolver
-that changes a moment later changes nothing. Redirects are answers like any other, proxies of the environment are not asked, and
-nothing is shared between two requests.
-"""
+"""Names to addresses, by the system's own resolver, in threads of its own: slow names hold up nobody's files and functions."""
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import ssl
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any
 
 import httpcore2
 
 from foliot.domain.addresses import Address, Network, closed
-from foliot.egress.resolver import Resolve, SystemResolver, Unresolved
-from foliot.egress.url import Target
+from foliot.egress.url import HttpTarget
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+# A name whose servers never answer keeps a thread for longer than anybody waits for it: there are more than a courier or a worker can
+# ask for in that time, or one tenant's names would hold up those of all others.
+MOST_AT_ONCE = 256
+
+
+class Unresolved(Exception):
+    """Nobody knows this name, or nobody who does could be asked."""
+
+
+class SystemResolver:
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="resolve")
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.run_in_executor(self._threads, _look_up, host, port)
+        except OSError as error:
+            raise Unresolved(error.strerror or str(error)) from error
+        return list(dict.fromkeys(found))
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _look_up(host: str, port: int) -> list[str]:
+    # As bytes, or Python would read the name once more by rules of its own.
+    found = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
+
 
 CONNECT_WITHIN = 10.0  # seconds, for all addresses of a name together
 LEAST_TO_CONNECT = 2.0  # seconds, for each of them
@@ -43,15 +75,15 @@ class NoAnswer(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class OutgoingRequest:
     method: str
-    target: Target
+    target: HttpTarget
     headers: Sequence[tuple[str, str]] = field(default=(), repr=False)
     content: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     status: int
     reason: str
     headers: Mapping[str, str]  # names in lower case; of several with one name, the first
@@ -83,7 +115,7 @@ class Egress:
         self._resolve: Resolve = resolve or self._own  # type: ignore[assignment]  # one of the two is there
         self._tls = tls or ssl.create_default_context()
 
-    async def send(self, outgoing: Outgoing, keep: int = KEPT) -> Answer:
+    async def send(self, outgoing: OutgoingRequest, keep: int = KEPT) -> HttpAnswer:
         """Raises AddressRefused or NoAnswer. It takes as long as the target does: the caller has a deadline."""
         target = outgoing.target
         pinned = _Pinned(await self.approve(target))
@@ -107,7 +139,7 @@ class Egress:
         except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError) as error:
             raise _no_answer(error) from error
 
-    async def approve(self, target: Target) -> tuple[Address, ...]:
+    async def approve(self, target: HttpTarget) -> tuple[Address, ...]:
         """The addresses of a target, each of which may be called."""
         literal = target.address
         if literal is not None:
@@ -191,7 +223,7 @@ class _Bounded(httpcore2.AsyncNetworkStream):
         return self._stream.get_extra_info(info)
 
 
-async def _answer(response: httpcore2.Response, keep: int) -> Answer:
+async def _answer(response: httpcore2.Response, keep: int) -> HttpAnswer:
     body = bytearray()
     async for piece in response.aiter_stream():
         body += piece
@@ -201,7 +233,7 @@ async def _answer(response: httpcore2.Response, keep: int) -> Answer:
     for name, value in response.headers:
         headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
     reason = bytes(response.extensions.get("reason_phrase", b"")).decode("ascii", "replace")
-    return Answer(response.status, reason, headers, bytes(body[:keep]), len(body) > keep)
+    return HttpAnswer(response.status, reason, headers, bytes(body[:keep]), len(body) > keep)
 
 
 def _no_answer(error: Exception) -> NoAnswer:
@@ -213,3 +245,35 @@ def _no_answer(error: Exception) -> NoAnswer:
         return NoAnswer("http_failed", f"The target could not be connected to within {CONNECT_WITHIN:g} s.")
     why = str(error).strip(". ")[:LONGEST_REASON] or type(error).__name__
     return NoAnswer("http_failed", f"No answer from the target: {why}.")
+
+
+BUSY = frozenset({429, 503})  # whose Retry-After is heeded
+
+
+def reason_of(answer: HttpAnswer) -> str:
+    """In the words of the target, as far as they can be shown; else in those of HTTP."""
+    return "".join(filter(str.isprintable, answer.reason))[:100].strip() or _phrase(answer.status)
+
+
+def retry_after(answer: HttpAnswer, now: datetime) -> timedelta | None:
+    return parse_retry_after(answer.headers.get("retry-after", ""), now) if answer.status in BUSY else None
+
+
+def parse_retry_after(text: str, now: datetime) -> timedelta | None:
+    """Seconds, or a date of HTTP; None for what is neither, or no wait."""
+    text = text.strip()
+    try:
+        if text.isascii() and text.isdecimal():
+            wait = timedelta(seconds=int(text[:10]))
+        else:
+            wait = timedelta(seconds=int((parsedate_to_datetime(text) - now).total_seconds()))
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return wait if wait > timedelta(0) else None
+
+
+def _phrase(code: int) -> str:
+    try:
+        return HTTPStatus(code).phrase
+    except ValueError:
+        return ""

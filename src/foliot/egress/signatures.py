@@ -16,7 +16,7 @@ PREFIX = "whsec_"
 SHORTEST = 16  # bytes of a key
 
 
-class UnfitSecret(Exception):
+class InvalidSigningSecret(Exception):
     """This text is no secret to sign with. The text itself is told to nobody."""
 
 
@@ -35,7 +35,7 @@ def key_of(secret: str) -> bytes:
     except (binascii.Error, ValueError):
         key = b""
     if len(key) < SHORTEST:
-        raise UnfitSecret(
+        raise InvalidSigningSecret(
             f"A secret to sign with is {PREFIX} and at least {SHORTEST} bytes in base64, "
             f"such as `echo {PREFIX}$(openssl rand -base64 32)` makes."
         )

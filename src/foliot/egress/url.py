@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 _SAFE = "".join(map(chr, range(0x21, 0x7F)))  # an address that is written is sent as it is
 
 
-class NotATarget(Exception):
+class InvalidTarget(Exception):
     """This is no http address."""
 
     code = "url_invalid"
@@ -43,14 +43,14 @@ class NotATarget(Exception):
         self.hint = hint
 
 
-class Misleading(NotATarget):
+class MisleadingTarget(InvalidTarget):
     """It may well be one, but it is not written as one is read."""
 
     code = "address_refused"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class HttpTarget:
     """`host` is a name in lower case, or an address without brackets; `path` has its query with it."""
 
     scheme: str
@@ -74,46 +74,48 @@ class Target:
         return f"{self.scheme}://{self.authority}"
 
 
-def read_target(url: str) -> Target:
+def read_target(url: str) -> HttpTarget:
     """Raises NotATarget, with what to do about it."""
     if _UNFIT.search(url):
-        raise Misleading(
+        raise MisleadingTarget(
             "An address has no blanks, line breaks, backslashes or invisible characters.",
             "Write them percent-encoded, such as %20, or take them out.",
         )
     if len(url) > LONGEST:
-        raise NotATarget(f"An address is at most {LONGEST:,} characters long.", "Send the rest in the body.")
+        raise InvalidTarget(
+            f"An address is at most {LONGEST:,} characters long.", "Send the rest in the body."
+        )
     found = _WHOLE.match(url)
     if found is None:
-        raise NotATarget("This must be an address.", "It starts with http:// or https://.")
+        raise InvalidTarget("This must be an address.", "It starts with http:// or https://.")
     scheme, authority = found["scheme"].lower(), found["authority"]
     host, port = _host_and_port(authority)
     path = quote((found["path"] or "/") + found["query"], safe=_SAFE)
-    return Target(scheme, host, DEFAULT_PORTS[scheme] if port is None else port, path)
+    return HttpTarget(scheme, host, DEFAULT_PORTS[scheme] if port is None else port, path)
 
 
 def _host_and_port(authority: str) -> tuple[str, int | None]:
     if "@" in authority:
-        raise Misleading(
+        raise MisleadingTarget(
             "An address may not hold a user or a password.",
             "Send them in the header Authorization, whose value may be a secret.",
         )
     if "%" in authority:
-        raise Misleading(
+        raise MisleadingTarget(
             "The host of an address is written without percent signs.",
             "Write the plain name or address; zones of IPv6 addresses cannot be used.",
         )
     if authority.startswith("["):
         found = _BRACKETED.fullmatch(authority)
         if found is None:
-            raise NotATarget(
+            raise InvalidTarget(
                 "The host of this address cannot be read.", "Such as http://[2606:4700::1111]:8080/."
             )
         host = _ipv6(found[1])
     else:
         found = _NAMED.fullmatch(authority)
         if found is None:
-            raise NotATarget(
+            raise InvalidTarget(
                 "The host of this address cannot be read.",
                 "IPv6 addresses stand in brackets, ports are numbers.",
             )
@@ -125,7 +127,7 @@ def _port(text: str | None) -> int | None:
     if not text:
         return None
     if len(text) > 5 or not 1 <= int(text) <= 65_535:
-        raise NotATarget("This port does not exist.", "Ports go from 1 to 65535.")
+        raise InvalidTarget("This port does not exist.", "Ports go from 1 to 65535.")
     return int(text)
 
 
@@ -133,18 +135,18 @@ def _ipv6(text: str) -> str:
     try:
         return str(IPv6Address(text))
     except AddressValueError:
-        raise NotATarget("This is no IPv6 address.", "Such as http://[2606:4700::1111]:8080/.") from None
+        raise InvalidTarget("This is no IPv6 address.", "Such as http://[2606:4700::1111]:8080/.") from None
 
 
 def _name(text: str) -> str:
     host = _ascii(text).lower()
     if not host:
-        raise NotATarget("This address names no host.", "Such as https://example.com/hook.")
+        raise InvalidTarget("This address names no host.", "Such as https://example.com/hook.")
     if _NUMBER.fullmatch(host.removesuffix(".").rpartition(".")[2]):
         return _ipv4(host)
     labels = host.removesuffix(".").split(".")
     if len(host) > 254 or not all(map(_LABEL.fullmatch, labels)):
-        raise NotATarget(
+        raise InvalidTarget(
             "The host of this address is no name.",
             "Names are of letters, digits and hyphens, with dots between.",
         )
@@ -158,7 +160,7 @@ def _ascii(text: str) -> str:
     with suppress(idna.IDNAError, UnicodeError):
         if unicodedata.normalize("NFKC", text) == text:
             return idna.encode(text).decode("ascii")
-    raise Misleading(
+    raise MisleadingTarget(
         "The host of this address has characters that no name has.",
         "Write it as DNS has it, in ASCII: xn--….",
     )
@@ -170,8 +172,10 @@ def _ipv4(host: str) -> str:
         return host
     meant = _meant(host.removesuffix("."))
     if meant is None:
-        raise Misleading("The host of this address is no IPv4 address.", "It has four numbers from 0 to 255.")
-    raise Misleading(
+        raise MisleadingTarget(
+            "The host of this address is no IPv4 address.", "It has four numbers from 0 to 255."
+        )
+    raise MisleadingTarget(
         f"The host of this address is an unusual spelling of {meant}.",
         f"Write {meant}, if that is what you mean.",
     )

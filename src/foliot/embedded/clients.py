@@ -1,25 +1,62 @@
-"""The client programs (psql, pg_dump, pg_restore) of one version, bound to one database."""
+"""Addresses of a database as libpq takes them, URL or `key=value` words, with the password kept off the command line."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+from urllib.parse import unquote
 
 from foliot.domain.errors import DatabaseUnavailable
-from foliot.embedded import address
-from foliot.embedded.address import Address
 from foliot.embedded.binaries import OLDEST, Binaries, find_client
+
+USER_INFO = re.compile(r"^(postgres(?:ql)?://[^:@/?#]*):([^@/?#]*)@")
+IN_QUERY = re.compile(r"(?<=[?&])password=([^&#]*)&?")
+WORD = re.compile(r"\s*(\w+)\s*=\s*('(?:\\.|[^'\\])*'|(?:\\.|[^\s'\\])*)")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientAddress:
+    """`text` may be seen by every user of the machine (`ps`); the password travels in the environment."""
+
+    text: str
+    password: str | None = None
+
+    def environment(self) -> dict[str, str]:
+        return {} if self.password is None else {"PGPASSWORD": self.password}
+
+
+def parse(url: str) -> ClientAddress:
+    if url.startswith(("postgresql://", "postgres://")):
+        password = None
+        if found := USER_INFO.match(url):
+            url, password = f"{found[1]}@{url[found.end() :]}", unquote(found[2])
+        if found := IN_QUERY.search(url):
+            url, password = IN_QUERY.sub("", url).rstrip("?&"), unquote(found[1])
+        return ClientAddress(url, password)
+    words = WORD.findall(url)
+    secret = [_plain(value) for name, value in words if name == "password"]
+    return ClientAddress(
+        " ".join(f"{name}={value}" for name, value in words if name != "password"),
+        secret[-1] if secret else None,
+    )
+
+
+def _plain(value: str) -> str:
+    inner = value[1:-1] if value.startswith("'") else value
+    return re.sub(r"\\(.)", r"\1", inner)
+
 
 HEAD = 20  # lines in which pg_restore sets up the session, before any data
 
 
 def connect(bindir: Path | None, url: str, program: str) -> Clients:
     """Clients that have `program` and are at least as new as the server behind `url`."""
-    where = address.parse(url)
+    where = parse(url)
     asking = Clients(find_client("psql", bindir, OLDEST), where, OLDEST)
     server = int(asking.ask("SHOW server_version_num")) // 10_000
     return Clients(find_client(program, bindir, server), where, server)
@@ -28,7 +65,7 @@ def connect(bindir: Path | None, url: str, program: str) -> Clients:
 @dataclass(frozen=True, slots=True)
 class Clients:
     programs: Binaries
-    where: Address
+    where: ClientAddress
     server_major: int
 
     @property

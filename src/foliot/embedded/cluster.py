@@ -11,16 +11,15 @@ from foliot.domain.errors import DatabaseUnavailable
 from foliot.embedded import orphans
 from foliot.embedded.binaries import Binaries, installed
 from foliot.embedded.config import DATABASE, OWNER
-from foliot.embedded.durable import sync_file_system, sync_folder
 from foliot.embedded.failures import cannot_write, server_failed
-from foliot.embedded.locations import Place
+from foliot.embedded.files import sync_file_system, sync_folder
+from foliot.embedded.locations import ClusterLocation, ClusterRecord
 from foliot.embedded.privilege import run_as
-from foliot.embedded.record import Record
 
 BUILTIN_LOCALES = 17  # the first version whose own C.UTF-8 knows upper and lower case beyond ASCII
 
 
-def prepare(place: Place, binaries: Binaries) -> Place:
+def prepare(place: ClusterLocation, binaries: Binaries) -> ClusterLocation:
     """A cluster of the right version is there afterwards."""
     written_by = place.cluster / "PG_VERSION"
     if not written_by.exists():
@@ -30,7 +29,7 @@ def prepare(place: Place, binaries: Binaries) -> Place:
     return place if place.record.ready else place.mark_ready()
 
 
-def _create(place: Place, binaries: Binaries) -> None:
+def _create(place: ClusterLocation, binaries: Binaries) -> None:
     """Under another name until it is whole, so that a start killed halfway is simply begun again."""
     draft = place.home / "data.new"
     password = place.home / "password.new"
@@ -80,7 +79,7 @@ def _initdb(binaries: Binaries, draft: Path, password: Path) -> tuple[str | Path
     )  # fmt: skip
 
 
-def _write_password(path: Path, place: Place) -> None:
+def _write_password(path: Path, place: ClusterLocation) -> None:
     opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(opened, "w") as file:
         if place.account.is_lent:
@@ -88,7 +87,7 @@ def _write_password(path: Path, place: Place) -> None:
         file.write(f"{place.record.password}\n")
 
 
-def _other_version(place: Place, binaries: Binaries, major: int) -> DatabaseUnavailable:
+def _other_version(place: ClusterLocation, binaries: Binaries, major: int) -> DatabaseUnavailable:
     usual = Path(f"/usr/lib/postgresql/{major}/bin")
     old = next((found.bindir for found in installed("postgres") if found.major == major), usual)
     kept, dumped = f"{place.home}-{major}", place.data_dir / f"from-{major}.dump"
@@ -97,7 +96,7 @@ def _other_version(place: Place, binaries: Binaries, major: int) -> DatabaseUnav
     commands = (
         f"{with_old} {here} foliot db dump {shlex.quote(str(dumped))}",
         f"mv {shlex.quote(str(place.home))} {shlex.quote(kept)}",
-        f"mv {shlex.quote(str(Record.path(place.data_dir)))} {shlex.quote(kept)}/",
+        f"mv {shlex.quote(str(ClusterRecord.path(place.data_dir)))} {shlex.quote(kept)}/",
         f"{here} foliot db restore {shlex.quote(str(dumped))}",
     )
     return DatabaseUnavailable(

@@ -14,8 +14,8 @@ from pathlib import Path
 from foliot.domain.errors import Conflict, DatabaseUnavailable, FoliotError, Invalid, NotFound
 from foliot.embedded import clients
 from foliot.embedded.clients import Clients
-from foliot.embedded.durable import sync_folder
 from foliot.embedded.failures import NO_ROOM, disk_full, server_failed
+from foliot.embedded.files import sync_folder
 
 SCHEMA = "foliot"  # the only one that is ours; whatever else lives in the database stays as it is
 IS_THERE = f"SELECT to_regclass('{SCHEMA}.migrations') IS NOT NULL"

@@ -19,8 +19,8 @@ from foliot.embedded import orphans
 from foliot.embedded.binaries import Binaries
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.failures import server_failed
-from foliot.embedded.locations import Place
-from foliot.embedded.logfile import LogFile
+from foliot.embedded.files import LogFile
+from foliot.embedded.locations import ClusterLocation
 from foliot.embedded.privilege import end_with_us, popen_options
 
 SMALLER = "16MB"  # of shared buffers, where the machine does not grant what was asked for
@@ -29,13 +29,15 @@ ROOMY = 256 * 2**20  # bytes of /dev/shm that parallel queries can live with; co
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
+class LaunchedServer:
     process: subprocess.Popen[bytes]
     port: int
     exited: threading.Event
 
 
-def launch(config: EmbeddedConfig, place: Place, binaries: Binaries) -> tuple[Launched, tuple[str, ...]]:
+def launch(
+    config: EmbeddedConfig, place: ClusterLocation, binaries: Binaries
+) -> tuple[LaunchedServer, tuple[str, ...]]:
     """A server that accepts connections. A taken port or too little memory is met by trying again with another."""
     log = LogFile(place.log)
     log.trim()
@@ -89,7 +91,7 @@ def free_port() -> int:
 
 
 def _argv(
-    config: EmbeddedConfig, place: Place, binaries: Binaries, port: int, buffers: str
+    config: EmbeddedConfig, place: ClusterLocation, binaries: Binaries, port: int, buffers: str
 ) -> tuple[str, ...]:
     # Quoted, since the setting is a list and a folder's name may hold a comma.
     sockets = '"{}"'.format(str(place.sockets).replace('"', '""')) if place.sockets else ""
@@ -127,7 +129,7 @@ def _shared_memory() -> int:
     return found.f_frsize * found.f_blocks
 
 
-def _spawn(place: Place, argv: tuple[str, ...], port: int, log: LogFile) -> Launched:
+def _spawn(place: ClusterLocation, argv: tuple[str, ...], port: int, log: LogFile) -> LaunchedServer:
     """In a session of its own, so that a Ctrl-C in the terminal reaches Foliot first, which then stops the server."""
     said = log.open()
     try:
@@ -152,10 +154,10 @@ def _spawn(place: Place, argv: tuple[str, ...], port: int, log: LogFile) -> Laun
         exited.set()
 
     threading.Thread(target=reap, name="postgres-reap", daemon=True).start()
-    return Launched(process, port, exited)
+    return LaunchedServer(process, port, exited)
 
 
-def _wait_ready(launched: Launched, cluster: Path, deadline: float) -> bool:
+def _wait_ready(launched: LaunchedServer, cluster: Path, deadline: float) -> bool:
     while time.monotonic() < deadline:
         if _status(cluster, launched.process.pid) == "ready":
             return True
@@ -173,7 +175,7 @@ def _status(cluster: Path, pid: int) -> str | None:
     return lines[7].decode().strip() if len(lines) > 7 and int(lines[0]) == pid else None
 
 
-def _abandon(launched: Launched, cluster: Path) -> None:
+def _abandon(launched: LaunchedServer, cluster: Path) -> None:
     launched.process.send_signal(signal.SIGQUIT)
     if not launched.exited.wait(6.0):
         launched.process.kill()

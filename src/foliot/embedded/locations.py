@@ -1,15 +1,9 @@
-"""Where the server's files live: inside the data directory, or, where that cannot be, in a private folder elsewhere.
-
-    <data dir>/postgres.json    0600: the owner's password and, if elsewhere, where
-    <data dir>/postgres.log     what the server says
-    <data dir>/postgres/        0700, owned by the account PostgreSQL runs as: data/, the socket and our mark
-
-No permission outside these folders is ever changed, and no folder changes hands that is not empty or marked as ours.
-"""
+"""What one start of the embedded server must know of the ones before: `<data dir>/postgres.json`."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
 import stat
@@ -22,8 +16,73 @@ from foliot.domain.errors import DatabaseUnavailable
 from foliot.embedded import privilege
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.failures import OTHER_WAYS, cannot_write
-from foliot.embedded.privilege import Account
-from foliot.embedded.record import Record
+from foliot.embedded.files import sync_folder
+from foliot.embedded.privilege import Account, name_of
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRecord:
+    elsewhere: Path | None  # the server's folder when it is not in the data directory
+    password: str  # of the owner
+    ready: bool  # a cluster has been made
+
+    @staticmethod
+    def path(data_dir: Path) -> Path:
+        return data_dir / "postgres.json"
+
+    @classmethod
+    def load(cls, data_dir: Path) -> ClusterRecord | None:
+        path = cls.path(data_dir)
+        try:
+            fields = json.loads(_read(path))
+            elsewhere = fields["elsewhere"]
+            return cls(Path(elsewhere) if elsewhere else None, str(fields["password"]), bool(fields["ready"]))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        except (ValueError, KeyError, TypeError):
+            raise DatabaseUnavailable(
+                f"{path} is damaged; it holds where the database is and its password.",
+                hint="Restore it from a backup.",
+            ) from None
+
+    def home(self, data_dir: Path) -> Path:
+        return self.elsewhere or data_dir / "postgres"
+
+    def save(self, data_dir: Path) -> None:
+        """Complete or not at all, also through a power cut: the password is nowhere else."""
+        fields = {
+            "elsewhere": str(self.elsewhere) if self.elsewhere else None,
+            "password": self.password,
+            "ready": self.ready,
+        }
+        path = self.path(data_dir)
+        draft = path.with_suffix(".new")
+        try:
+            with os.fdopen(
+                os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w"
+            ) as file:
+                json.dump(fields, file)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.rename(path)
+            sync_folder(data_dir)
+        except OSError as error:
+            raise cannot_write(data_dir, error) from error
+
+
+def _read(path: Path) -> str:
+    """Asked of the open file, so that nobody can put another in its place between the question and the reading."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
+        found = os.fstat(file.fileno())
+        if os.geteuid() == 0 and (found.st_uid != 0 or found.st_mode & 0o022):
+            raise DatabaseUnavailable(
+                f"{path} was written by user {name_of(found.st_uid)} or may be changed by others, and this is root.",
+                hint=f"If you trust what it says: chown root {path}; chmod 600 {path}",
+            )
+        return file.read()
+
 
 LONGEST_SOCKET = 100  # bytes; the kernel's limit is 107
 SOCKET = "/.s.PGSQL.65535"
@@ -31,12 +90,12 @@ MARK = "made-by-foliot"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClusterLocation:
     data_dir: Path
     home: Path
     sockets: Path | None  # None where no folder has a short enough name; TCP serves alone then
     account: Account
-    record: Record
+    record: ClusterRecord
     notes: tuple[str, ...] = ()
 
     @property
@@ -47,16 +106,16 @@ class Place:
     def log(self) -> Path:
         return self.data_dir / "postgres.log"
 
-    def mark_ready(self) -> Place:
+    def mark_ready(self) -> ClusterLocation:
         """From here on a missing cluster is a loss to report, not a first start."""
         ready = replace(self.record, ready=True)
         ready.save(self.data_dir)
         return replace(self, record=ready)
 
 
-def settle(config: EmbeddedConfig) -> Place:
+def locate_cluster(config: EmbeddedConfig) -> ClusterLocation:
     data_dir = config.data_dir.absolute()
-    record = Record.load(data_dir)
+    record = ClusterRecord.load(data_dir)
     if record is not None:
         _refuse_strange(config, data_dir, record)
     home = record.home(data_dir) if record else data_dir / "postgres"
@@ -71,7 +130,7 @@ def settle(config: EmbeddedConfig) -> Place:
 
 def has_database(data_dir: Path) -> bool:
     """Whether an earlier start made one here, as far as its record says."""
-    record = Record.load(data_dir)
+    record = ClusterRecord.load(data_dir)
     return record is not None and record.ready
 
 
@@ -114,9 +173,9 @@ def make_private(folder: Path, account: Account) -> None:
         os.close(opened)
 
 
-def _first_place(config: EmbeddedConfig, data_dir: Path, account: Account) -> Place:
+def _first_place(config: EmbeddedConfig, data_dir: Path, account: Account) -> ClusterLocation:
     inside = data_dir / "postgres"
-    record = Record(elsewhere=None, password=secrets.token_urlsafe(32), ready=False)
+    record = ClusterRecord(elsewhere=None, password=secrets.token_urlsafe(32), ready=False)
     if _try(inside, account):
         notes: tuple[str, ...] = ()
     else:
@@ -131,10 +190,10 @@ def _first_place(config: EmbeddedConfig, data_dir: Path, account: Account) -> Pl
         record = replace(record, elsewhere=home)
         notes = (_why_elsewhere(account, data_dir, home),)
     record.save(data_dir)
-    return Place(data_dir, record.home(data_dir), None, account, record, notes)
+    return ClusterLocation(data_dir, record.home(data_dir), None, account, record, notes)
 
 
-def _known_place(data_dir: Path, record: Record, account: Account) -> Place:
+def _known_place(data_dir: Path, record: ClusterRecord, account: Account) -> ClusterLocation:
     home = record.home(data_dir)
     if not home.exists() and not record.ready:
         _try(home, account)  # the first start died before it made the folder
@@ -160,10 +219,10 @@ def _known_place(data_dir: Path, record: Record, account: Account) -> Place:
     if record.ready and not (home / "data" / "PG_VERSION").exists():
         raise _gone(data_dir, home)
     notes = (_why_elsewhere(account, data_dir, home),) if record.elsewhere else ()
-    return Place(data_dir, home, None, account, record, notes)
+    return ClusterLocation(data_dir, home, None, account, record, notes)
 
 
-def _with_sockets(config: EmbeddedConfig, place: Place) -> Place:
+def _with_sockets(config: EmbeddedConfig, place: ClusterLocation) -> ClusterLocation:
     if _fits(place.home):
         return replace(place, sockets=place.home)
     name = "socket-" + hashlib.sha256(os.fsencode(place.home)).hexdigest()[:12]
@@ -209,18 +268,20 @@ def _refuse_foreign(data_dir: Path, home: Path) -> None:
         raise _not_ours(home, "it is not a folder that Foliot made")
     if (home / "data").exists():
         raise _not_ours(
-            home, f"a database is there without {Record.path(data_dir)}, which holds its password"
+            home, f"a database is there without {ClusterRecord.path(data_dir)}, which holds its password"
         )
     if home.exists() and not _is_ours(home):
         raise _not_ours(home, f"it is not empty and has no file {MARK}")
 
 
-def _refuse_strange(config: EmbeddedConfig, data_dir: Path, record: Record) -> None:
+def _refuse_strange(config: EmbeddedConfig, data_dir: Path, record: ClusterRecord) -> None:
     """We only ever go elsewhere to a folder of our own making; another is somebody's idea of what to give away."""
     where = record.elsewhere
     if where is None or (where.name != ".." and (where.parent in _bases(config) or _was_base(where))):
         return
-    raise _not_ours(where, f"{Record.path(data_dir)} says that the database is there, where Foliot puts none")
+    raise _not_ours(
+        where, f"{ClusterRecord.path(data_dir)} says that the database is there, where Foliot puts none"
+    )
 
 
 def _was_base(home: Path) -> bool:
@@ -246,7 +307,7 @@ def _not_ours(path: Path, why: str) -> DatabaseUnavailable:
 def _gone(data_dir: Path, home: Path) -> DatabaseUnavailable:
     return DatabaseUnavailable(
         f"The database of {data_dir} was in {home} and is no longer there.",
-        hint=f"Bring that folder back. To start with an empty database instead, delete {Record.path(data_dir)}.",
+        hint=f"Bring that folder back. To start with an empty database instead, delete {ClusterRecord.path(data_dir)}.",
     )
 
 

@@ -17,19 +17,19 @@ from foliot.embedded.privilege import name_of
 @contextmanager
 def serve_lock(data_dir: Path) -> Iterator[None]:
     """Held by `foliot serve` as long as it lives; a second serve on the directory is refused by name."""
-    lock = Lock.take(data_dir, "serve.lock")
+    lock = DirectoryLock.take(data_dir, "serve.lock")
     try:
         yield
     finally:
         lock.release()
 
 
-class Lock:
+class DirectoryLock:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     @classmethod
-    def take(cls, data_dir: Path, name: str) -> Lock:
+    def take(cls, data_dir: Path, name: str) -> DirectoryLock:
         make_data_dir(data_dir)
         try:
             descriptor = os.open(data_dir / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)

@@ -13,14 +13,15 @@ from typing import Self
 from urllib.parse import quote
 
 from foliot.domain.errors import DatabaseUnavailable
-from foliot.embedded import binaries, binary_copy, cluster, launch, locations, orphans
+from foliot.embedded import binaries, cluster, launch, locations, orphans
+from foliot.embedded import binaries as embedded_binaries
 from foliot.embedded.binaries import Binaries
 from foliot.embedded.config import DATABASE, OWNER, EmbeddedConfig
 from foliot.embedded.failures import cannot_write
-from foliot.embedded.launch import Launched
-from foliot.embedded.locations import Place
-from foliot.embedded.locks import Lock
-from foliot.embedded.logfile import LogFile
+from foliot.embedded.files import LogFile
+from foliot.embedded.launch import LaunchedServer
+from foliot.embedded.locations import ClusterLocation
+from foliot.embedded.locks import DirectoryLock
 
 TRIM_EVERY = 60.0  # seconds
 
@@ -38,10 +39,10 @@ def start(config: EmbeddedConfig) -> EmbeddedServer:
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError("start the embedded server from the main thread; it would end with this one")
     found = binaries.find(config.bindir)
-    lock = Lock.take(config.data_dir, "postgres.lock")
+    lock = DirectoryLock.take(config.data_dir, "postgres.lock")
     try:
-        place = locations.settle(config)
-        usable, copied = binary_copy.reachable(config, found, place.account)
+        place = locations.locate_cluster(config)
+        usable, copied = embedded_binaries.reachable(config, found, place.account)
         stopped = orphans.clear(place.cluster)
         place = cluster.prepare(place, usable)
         launched, squeezed = launch.launch(config, place, usable)
@@ -61,7 +62,12 @@ class EmbeddedServer:
     host = "127.0.0.1"
 
     def __init__(
-        self, place: Place, programs: Binaries, launched: Launched, lock: Lock, notes: tuple[str, ...]
+        self,
+        place: ClusterLocation,
+        programs: Binaries,
+        launched: LaunchedServer,
+        lock: DirectoryLock,
+        notes: tuple[str, ...],
     ) -> None:
         self.notes = notes  # what the user should be told
         self.data_dir = place.data_dir

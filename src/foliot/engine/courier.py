@@ -19,7 +19,7 @@ from foliot.domain.ids import WorkspaceId
 from foliot.engine.loop import AT_ONCE, about
 from foliot.services import Database
 from foliot.services.identity import installation
-from foliot.services.messaging.courier import Hands, Parcel, record, take
+from foliot.services.messaging.courier import CourierCapacity, Parcel, record, take
 from foliot.services.secrets.vault import Vault
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Courier:
     async def step(self) -> timedelta:
         if (await installation.state(self._database)).is_held:
             return about(CHECK_EVERY, self._chance)  # a restored installation waits for its operator
-        hands = Hands(HANDS - len(self._sending), OF_ONE_WORKSPACE, OF_ONE_RECEIVER, +self._busy)
+        hands = CourierCapacity(HANDS - len(self._sending), OF_ONE_WORKSPACE, OF_ONE_RECEIVER, +self._busy)
         came = await take(self._database, hands, self._vault)
         for parcel in came.parcels:
             self._begin(parcel)

@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 WHILE_DEAF = timedelta(minutes=5)
 
 
-class Listening:
+class HintListener:
     """One direct connection. Run its step in a loop without a time limit: it lasts as long as the connection does."""
 
     def __init__(self, database: Database, url: str, wakes: Mapping[Hint, Callable[[], None]]) -> None:

@@ -12,13 +12,13 @@ from foliot.engine.loop import about
 
 log = logging.getLogger(__name__)
 
-Chore = Callable[[], Awaitable[bool]]  # one bounded batch; True when there is more to do
+JanitorTask = Callable[[], Awaitable[bool]]  # one bounded batch; True when there is more to do
 EVERY = 60.0  # seconds
 BREATH = timedelta(milliseconds=100)  # between batches, so that pruning never fills the disk's queue
 
 
 class Janitor:
-    def __init__(self, chores: Sequence[Chore], chance: Random | None = None) -> None:
+    def __init__(self, chores: Sequence[JanitorTask], chance: Random | None = None) -> None:
         self._chores = chores
         self._chance = chance or SystemRandom()
 

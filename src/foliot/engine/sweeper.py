@@ -12,7 +12,7 @@ from foliot.services.hints import Hint
 from foliot.services.identity import installation
 from foliot.services.jobs.job_status import resume_due
 from foliot.services.settlement.sweep import sweep
-from foliot.services.settlement.waiting_runs import tend
+from foliot.services.settlement.waiting_runs import advance_waiting_runs
 
 EVERY = 2.5  # seconds
 
@@ -29,7 +29,7 @@ class Sweeper:
         if (await installation.state(self._database)).is_held:
             return about(EVERY, self._chance)  # a restored installation waits for its operator, and so do we
         swept = await sweep(self._database)
-        tended = await tend(self._database)
+        tended = await advance_waiting_runs(self._database)
         resumed = await resume_due(self._database)
         if (
             swept.lost

@@ -10,17 +10,17 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from foliot.handlers.configs import BullmqConfig, CeleryConfig, RqConfig
-from foliot.handlers.dependencies import Means
-from foliot.handlers.registry import Assignment, Done, Refusal
+from foliot.handlers.config_fields import BullmqConfig, CeleryConfig, RqConfig
+from foliot.handlers.dependencies import HandlerDeps
+from foliot.handlers.registry import Assignment, HandlerResult, TypeRefusal
 
 if TYPE_CHECKING:
     from foliot.handlers.bridge.bridge import Bridge
-    from foliot.handlers.bridge.engine import Engine
+    from foliot.handlers.bridge.engine import QueueEngine
 
 log = logging.getLogger(__name__)
 
-NO_RESULTS = Refusal(
+NO_RESULT_BACKEND = TypeRefusal(
     "Celery keeps no results here, so nobody could know how a run ended.",
     "Set FOLIOT_CELERY_RESULT_URL to the Redis that Celery's result_backend names, for the server and its workers.",
 )
@@ -32,14 +32,14 @@ class _Bridged:
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         return await self._bridge.carry(assignment)
 
     async def close(self) -> None:
         await self._bridge.close()
 
     @classmethod
-    def _over(cls, extra: str, make: Callable[[], Engine], means: Means) -> Self | None:
+    def _over(cls, extra: str, make: Callable[[], QueueEngine], means: HandlerDeps) -> Self | None:
         """None, and a word about it, where the engine's library is not installed."""
         assert means.database is not None
         try:
@@ -52,7 +52,7 @@ class _Bridged:
             return None
 
     @classmethod
-    def _over_redis(cls, extra: str, make: Callable[[str], Engine], means: Means) -> Self | None:
+    def _over_redis(cls, extra: str, make: Callable[[str], QueueEngine], means: HandlerDeps) -> Self | None:
         url = means.engines.redis_url
         if means.database is None or url is None:
             return None
@@ -64,17 +64,18 @@ class CeleryHandler(_Bridged):
     config_shape: ClassVar = CeleryConfig
 
     @classmethod
-    def made_with(cls, means: Means) -> Self | None:
+    def made_with(cls, means: HandlerDeps) -> Self | None:
         broker, results = means.engines.celery_broker_url, means.engines.celery_result_url
         if means.database is None or broker is None:
             return None
         if results is None:
             log.warning(
-                "bridge.without_results", extra={"reason": NO_RESULTS.message, "hint": NO_RESULTS.hint}
+                "bridge.without_results",
+                extra={"reason": NO_RESULT_BACKEND.message, "hint": NO_RESULT_BACKEND.hint},
             )
             return None
 
-        def make() -> Engine:
+        def make() -> QueueEngine:
             from foliot.handlers.bridge.celery import CeleryEngine  # noqa: PLC0415
 
             return CeleryEngine(broker, results)
@@ -87,8 +88,8 @@ class RqHandler(_Bridged):
     config_shape: ClassVar = RqConfig
 
     @classmethod
-    def made_with(cls, means: Means) -> Self | None:
-        def make(url: str) -> Engine:
+    def made_with(cls, means: HandlerDeps) -> Self | None:
+        def make(url: str) -> QueueEngine:
             from foliot.handlers.bridge.rq import RqEngine  # noqa: PLC0415
 
             return RqEngine(url)
@@ -101,8 +102,8 @@ class BullmqHandler(_Bridged):
     config_shape: ClassVar = BullmqConfig
 
     @classmethod
-    def made_with(cls, means: Means) -> Self | None:
-        def make(url: str) -> Engine:
+    def made_with(cls, means: HandlerDeps) -> Self | None:
+        def make(url: str) -> QueueEngine:
             from foliot.handlers.bridge.bullmq import BullmqEngine  # noqa: PLC0415
 
             return BullmqEngine(url)

@@ -18,17 +18,17 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from foliot.handlers.configs import CommandConfig
-from foliot.handlers.dependencies import Means
-from foliot.handlers.output_stream import Heard
-from foliot.handlers.registry import Assignment, Done, failed, succeeded
-from foliot.handlers.sandbox import Confines
-from foliot.handlers.supervised_process import Bounds, Ended, Kept, Program
+from foliot.handlers.config_fields import CommandConfig
+from foliot.handlers.dependencies import HandlerDeps
+from foliot.handlers.output_stream import OutputStream
+from foliot.handlers.registry import Assignment, HandlerResult, failed, succeeded
+from foliot.handlers.sandbox import Sandbox
+from foliot.handlers.supervised_process import ProcessExit, ProcessLimits, Program, SupervisedProcess
 from foliot.sdk.context import Context
 
 log = logging.getLogger(__name__)
 
-NO_BOUNDS, NO_CONFINES = Bounds(), Confines()
+NO_BOUNDS, NO_CONFINES = ProcessLimits(), Sandbox()
 TAIL = 8 * 1024  # bytes of each stream in the output
 PIECE = 64 * 1024  # bytes read at once
 LONGEST_LINE = 16 * 1024  # bytes; the logbook cuts sooner, by characters
@@ -42,7 +42,10 @@ class CommandHandler:
     config_shape: ClassVar = CommandConfig
 
     def __init__(
-        self, passed_on: tuple[str, ...] = (), bounds: Bounds = NO_BOUNDS, confines: Confines = NO_CONFINES
+        self,
+        passed_on: tuple[str, ...] = (),
+        bounds: ProcessLimits = NO_BOUNDS,
+        confines: Sandbox = NO_CONFINES,
     ) -> None:
         self._bounds = bounds
         self._confines = confines
@@ -53,7 +56,7 @@ class CommandHandler:
         self._cwd = None if user is None else user.home
 
     @classmethod
-    def made_with(cls, means: Means) -> CommandHandler | None:
+    def made_with(cls, means: HandlerDeps) -> CommandHandler | None:
         if not means.allow_commands:
             return None
         if os.geteuid() == 0 and means.confines.user is None:
@@ -62,14 +65,14 @@ class CommandHandler:
             )
         return cls(means.command_env, means.bounds, means.confines)
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         config, ctx = assignment.config, assignment.ctx
         env = environment(config.get("env") or {}, self._passed_on, self._ours, ctx)
         program = Program(config["argv"], config.get("cwd") or self._cwd, env, self._bounds, self._confines)
         given = b"" if config.get("stdin") == "none" else json.dumps(dict(assignment.input)).encode()
-        kept = await Kept.start(program, stderr=PIPE)
+        kept = await SupervisedProcess.start(program, stderr=PIPE)
         try:
-            out, err = Heard("stdout", ctx.write), Heard("stderr", ctx.write)
+            out, err = OutputStream("stdout", ctx.write), OutputStream("stderr", ctx.write)
             process = kept.process
             assert process.stdin is not None
             assert process.stdout is not None
@@ -110,7 +113,7 @@ async def _feed(stdin: StreamWriter, given: bytes) -> None:
     stdin.close()
 
 
-def _done(ended: Ended, out: Heard, err: Heard, success: list[int]) -> Done:
+def _done(ended: ProcessExit, out: OutputStream, err: OutputStream, success: list[int]) -> HandlerResult:
     if ended.exit_code is None and ended.signal is None:
         return failed("command_not_started", f"The command could not be started: {ended.why}.")
     output: dict[str, Any] = {

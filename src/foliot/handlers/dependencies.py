@@ -1,19 +1,28 @@
-"""What a process gives its handlers to work with."""
+"""What jobs may reach from this installation, by its operator's choice: asked when a job is written, and again when it runs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from foliot.domain.bridge_policy import Handing
 from foliot.domain.quotas import UNLIMITED, Quotas
-from foliot.handlers.egress_policy import NO_REACH, Reach
-from foliot.handlers.sandbox import Confines
-from foliot.handlers.supervised_process import Bounds
+from foliot.handlers.sandbox import Sandbox
+from foliot.handlers.supervised_process import ProcessLimits
 from foliot.services import Database
 from foliot.services.hints import Announce
 
 
 @dataclass(frozen=True, slots=True)
-class Engines:
+class EgressPolicy:
+    egress_allow: tuple[str, ...] = ()  # networks that requests may go to beside the public internet
+    handing: Handing = Handing()
+
+
+DEFAULT_EGRESS_POLICY = EgressPolicy()
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEngineUrls:
     """Where the queue engines are that runs may be handed over to. What is None is not there."""
 
     redis_url: str | None = field(default=None, repr=False)  # of RQ and BullMQ
@@ -22,16 +31,16 @@ class Engines:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class HandlerDeps:
     """A handler's class takes what it needs in `made_with`; one that needs nothing is made without."""
 
     database: Database | None = None  # None on a host, which speaks HTTP alone
-    reach: Reach = NO_REACH  # of jobs, beside the public internet
+    reach: EgressPolicy = DEFAULT_EGRESS_POLICY  # of jobs, beside the public internet
     allow_commands: bool = False
     command_env: tuple[str, ...] = ()  # names of our variables that commands may see
     python_packages: tuple[str, ...] = ()  # installed ones whose plain functions jobs may name
-    bounds: Bounds = Bounds()  # of each process that is started for a run
-    confines: Confines = Confines()  # of commands besides
-    engines: Engines = Engines()
+    bounds: ProcessLimits = ProcessLimits()  # of each process that is started for a run
+    confines: Sandbox = Sandbox()  # of commands besides
+    engines: QueueEngineUrls = QueueEngineUrls()
     quotas: Quotas = UNLIMITED  # of a workspace that has none of its own
     announce: Announce = lambda hint: None

@@ -1,8 +1,4 @@
-"""`http`: one request; success is an answer with a 2xx code, or one of `success`.
-
-`{"url", "method" (POST), "headers", "body" (the run's input), "success" ([200, …]), "timeout", "sign"}`. Redirects are not
-followed, since they would lead past whoever approved the address. The answer is kept up to 64 KiB, as it came.
-"""
+"""What the configuration of `http` looks like."""
 
 from __future__ import annotations
 
@@ -11,28 +7,137 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 from urllib.parse import quote
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
 from foliot import __version__
 from foliot.clock import Clock, SystemClock
 from foliot.domain.addresses import networks
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError
-from foliot.egress.client import AddressRefused, Answer, Egress, NoAnswer, Outgoing
-from foliot.egress.responses import asked_to_wait, reason_of
-from foliot.egress.signatures import UnfitSecret, signature_headers
-from foliot.egress.url import NotATarget, Target, read_target
-from foliot.handlers.dependencies import Means
-from foliot.handlers.http_config import OURS, HttpConfig
-from foliot.handlers.placeholders import Facts, check_growth, facts_of, filled, filled_text
-from foliot.handlers.registry import Assignment, Done, failed, succeeded
-from foliot.wire.durations import read_duration, write_duration
+from foliot.egress.client import (
+    AddressRefused,
+    Egress,
+    HttpAnswer,
+    NoAnswer,
+    OutgoingRequest,
+    reason_of,
+    retry_after,
+)
+from foliot.egress.client import refusal as address_refusal
+from foliot.egress.signatures import InvalidSigningSecret, signature_headers
+from foliot.egress.url import HttpTarget, InvalidTarget, read_target
+from foliot.handlers.config_fields import SECRET, HeaderName, Text, is_secret
+from foliot.handlers.dependencies import HandlerDeps
+from foliot.handlers.placeholders import (
+    Values,
+    check_growth,
+    check_names,
+    fill,
+    fill_text,
+    placeholder_values,
+)
+from foliot.handlers.registry import Assignment, HandlerResult, failed, succeeded
+from foliot.wire.durations import Duration, read_duration, write_duration
+from foliot.wire.shape import Shape, refusal
+
+# They say where the request ends and whom it is for: two readers of one request must not differ about that.
+RESERVED_HEADERS = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+EGRESS_ALLOW = "egress_allow"  # in the context of a validation: the networks that this node may reach
+MOST_SECRETS = 3  # to sign with, while one takes the place of another
+
+
+def _address(value: Any, info: ValidationInfo) -> Any:
+    """What no worker could call is refused here. Where a name leads is known only when it is called."""
+    if not isinstance(value, str):
+        return value
+    try:
+        target = read_target(value)
+    except InvalidTarget as error:
+        raise refusal(error.code, error.message, error.hint) from None
+    context = info.context or {}
+    if target.address is not None and EGRESS_ALLOW in context:
+        allowed = networks(tuple(context[EGRESS_ALLOW]))
+        sentence = address_refusal(target.host, [target.address], allowed)
+        if sentence is not None:
+            what, _, hint = sentence.partition(". ")
+            raise refusal("address_refused", f"{what}.", hint)
+    return value
+
+
+def _not_ours(value: str) -> str:
+    if value.lower() in RESERVED_HEADERS:
+        raise refusal("header", f"The header {value} is set by Foliot.", "Leave it out.")
+    return value
+
+
+def _one_line(value: Any) -> Any:
+    if isinstance(value, str) and any(each in value for each in "\r\n\0"):
+        raise refusal("header", "The value of a header is one line.", "Take out its line breaks.")
+    return value
+
+
+def _secrets(value: Any) -> Any:
+    if value is None:
+        return None
+    several = value if isinstance(value, list) else [value]
+    if not 1 <= len(several) <= MOST_SECRETS or not all(map(is_secret, several)):
+        raise refusal(
+            "secret",
+            "This must be the name of a secret, or a list of up to three.",
+            "Names of secrets stand in an object, under secret.",
+        )
+    return value
+
+
+_SECRETS = {"anyOf": [SECRET, {"type": "array", "items": SECRET, "minItems": 1, "maxItems": MOST_SECRETS}]}
+
+
+class HttpConfig(Shape):
+    url: Annotated[Text, AfterValidator(_address), AfterValidator(check_names)] = Field(
+        examples=["https://example.test/hook"]
+    )
+    method: str = Field(default="POST", pattern=r"^[A-Za-z]{1,20}$")
+    headers: dict[
+        Annotated[HeaderName, AfterValidator(_not_ours)],
+        Annotated[Text, AfterValidator(_one_line), AfterValidator(check_names)],
+    ] = Field(default={}, max_length=100)
+    body: Annotated[Any, AfterValidator(check_names)] = Field(
+        default=None,
+        description="Text as it is, anything else as JSON; the run's input where left out. "
+        "In texts, `{{run.id}}` and the like are filled in.",
+    )
+    success: list[Annotated[int, Field(ge=100, le=599)]] = Field(
+        default=[], max_length=100, description="Codes that count as success; any 2xx where left out."
+    )
+    timeout: Duration | None = Field(
+        default=None, description="For the whole exchange; the job's own timeout holds beside it."
+    )
+    sign: Annotated[Any, BeforeValidator(_secrets), WithJsonSchema(_SECRETS)] = Field(
+        default=None, description="Secrets to sign each request with, by Standard Webhooks."
+    )
+
 
 WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
 
-class Unfit(Exception):
+class InvalidRequest(Exception):
     """This configuration makes no request. It was written by an older version, or a secret is not what it should be."""
 
 
@@ -45,10 +150,10 @@ class HttpHandler:
         self._clock = clock or SystemClock()
 
     @classmethod
-    def made_with(cls, means: Means) -> HttpHandler:
+    def made_with(cls, means: HandlerDeps) -> HttpHandler:
         return cls(Egress(networks(means.reach.egress_allow)))
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         done = await self._exchange(assignment)
         # What went well is in the output; a line for each would only cost.
         if isinstance(done.outcome, Failed):
@@ -58,14 +163,14 @@ class HttpHandler:
     async def close(self) -> None:
         self._egress.close()
 
-    async def _exchange(self, assignment: Assignment) -> Done:
+    async def _exchange(self, assignment: Assignment) -> HandlerResult:
         config, now = assignment.config, self._clock.now()
         try:
             within = read_duration(config["timeout"]) if config.get("timeout") else None
-            outgoing = request_of(assignment, now)
-        except NotATarget as error:
+            outgoing = build_request(assignment, now)
+        except InvalidTarget as error:
             return failed(error.code, f"{error.message} {error.hint}", permanent=True)
-        except (Unfit, UnfitSecret, ValueError) as error:
+        except (InvalidRequest, InvalidSigningSecret, ValueError) as error:
             return failed("config_invalid", str(error), permanent=True)
         try:
             async with asyncio.timeout(None if within is None else within.total_seconds()) as deadline:
@@ -81,9 +186,9 @@ class HttpHandler:
         return _done(answer, config.get("success") or (), self._clock.now())
 
 
-def request_of(assignment: Assignment, now: datetime) -> Outgoing:
+def build_request(assignment: Assignment, now: datetime) -> OutgoingRequest:
     """What is sent. The run's id is the same for all its attempts: a target that knows Idempotency-Key does the work once."""
-    config, facts = assignment.config, facts_of(assignment)
+    config, facts = assignment.config, placeholder_values(assignment)
     check_growth(config, facts)
     target = _target(config, facts)
     content = _content(assignment, facts)
@@ -101,56 +206,56 @@ def request_of(assignment: Assignment, now: datetime) -> Outgoing:
     if content is not None and not isinstance(config.get("body"), str):
         headers["content-type"] = "application/json"
     for name, value in (config.get("headers") or {}).items():
-        headers[_header_name(name)] = _header_value(name, filled_text(str(value), facts))
+        headers[_header_name(name)] = _header_value(name, fill_text(str(value), facts))
     if config.get("sign"):
         secrets = config["sign"] if isinstance(config["sign"], list) else [config["sign"]]
         headers |= signature_headers(
             [str(each) for each in secrets], assignment.ctx.run_id, now, content or b""
         )
-    return Outgoing(_method(config), target, tuple(headers.items()), content)
+    return OutgoingRequest(_method(config), target, tuple(headers.items()), content)
 
 
 def _method(config: Mapping[str, Any]) -> str:
     return str(config.get("method", "POST")).upper()
 
 
-def _target(config: Mapping[str, Any], facts: Facts) -> Target:
+def _target(config: Mapping[str, Any], facts: Values) -> HttpTarget:
     """Host and port are never filled in: who wrote the job has named them."""
     target = read_target(str(config.get("url", "")))
-    return replace(target, path=filled_text(target.path, facts, lambda text: quote(text, safe="")))
+    return replace(target, path=fill_text(target.path, facts, lambda text: quote(text, safe="")))
 
 
 def _named(config: Mapping[str, Any]) -> str:
     """Without what may be secret in an address."""
     try:
         return f"{_method(config)} {read_target(str(config.get('url', '')))}"
-    except NotATarget:
+    except InvalidTarget:
         return _method(config)
 
 
-def _content(assignment: Assignment, facts: Facts) -> bytes | None:
+def _content(assignment: Assignment, facts: Values) -> bytes | None:
     config = assignment.config
     if "body" in config:
         body = config["body"]
-        text = filled_text(body, facts) if isinstance(body, str) else json.dumps(filled(body, facts))
+        text = fill_text(body, facts) if isinstance(body, str) else json.dumps(fill(body, facts))
         return text.encode()
     return None if _method(config) in WITHOUT_BODY else json.dumps(dict(assignment.input)).encode()
 
 
 def _header_name(name: str) -> str:
-    if name.lower() in OURS:
-        raise Unfit(f"The header {name} is set by Foliot; take it out of config.headers.")
+    if name.lower() in RESERVED_HEADERS:
+        raise InvalidRequest(f"The header {name} is set by Foliot; take it out of config.headers.")
     return name.lower()
 
 
 def _header_value(name: str, value: str) -> str:
     line = value.strip()  # secrets are often stored with the line break of their file
     if any(each in line for each in "\r\n\0"):
-        raise Unfit(f"The value of the header {name} is more than one line.")
+        raise InvalidRequest(f"The value of the header {name} is more than one line.")
     return line
 
 
-def _done(answer: Answer, success: Any, now: datetime) -> Done:
+def _done(answer: HttpAnswer, success: Any, now: datetime) -> HandlerResult:
     code = answer.status
     reason = reason_of(answer)
     output = {
@@ -163,7 +268,7 @@ def _done(answer: Answer, success: Any, now: datetime) -> Done:
     if code in success if success else 200 <= code < 300:
         return succeeded(output)
     sentence = f"The target answered {code} {reason}".rstrip() + "."
-    asked = asked_to_wait(answer, now)
+    asked = retry_after(answer, now)
     if asked is not None:
         sentence += f" It asks to be left alone for {write_duration(asked)}."
-    return Done(Failed(RunError("http_status", sentence), not_before=asked), output)
+    return HandlerResult(Failed(RunError("http_status", sentence), not_before=asked), output)

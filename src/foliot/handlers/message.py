@@ -1,26 +1,59 @@
-"""`message`: leave word in a room, for a person or an agent to read. `{"text", "kind" (message), "room", "new_room"}`.
-
-Done once per run: an attempt after the first finds what the first has left.
-"""
+"""What the configuration of `message` looks like."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal, Self
 from uuid import UUID
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from foliot.domain.errors import NotFound, QuotaExceeded
 from foliot.domain.ids import JobId, RoomId, RunId, WorkspaceId
 from foliot.domain.quotas import UNLIMITED, Quotas
 from foliot.domain.rooms import LONGEST_TEXT, MessageKind
-from foliot.handlers.dependencies import Means
-from foliot.handlers.message_config import MessageConfig
-from foliot.handlers.placeholders import TooMuch, check_growth, facts_of, filled_text
-from foliot.handlers.registry import Assignment, Done, failed, succeeded
+from foliot.handlers.dependencies import HandlerDeps
+from foliot.handlers.placeholders import (
+    FilledTextTooLarge,
+    check_growth,
+    check_names,
+    fill_text,
+    placeholder_values,
+)
+from foliot.handlers.registry import Assignment, HandlerResult, failed, succeeded
 from foliot.services import Database
 from foliot.services.hints import Announce, Hint
 from foliot.services.messaging import messages
 from foliot.services.messaging.messages import Letter
 from foliot.wire.instants import read_id
+from foliot.wire.rooms import KEY
+from foliot.wire.shape import Shape, refusal
+
+
+def _room(value: str) -> str:
+    if read_id(value) is None and not KEY.fullmatch(value):
+        raise refusal("room", "This names no room.", "Use its id, or its key.")
+    return value
+
+
+class MessageConfig(Shape):
+    text: Annotated[
+        str,
+        StringConstraints(min_length=1, max_length=LONGEST_TEXT, pattern=r"\S"),
+        AfterValidator(check_names),
+    ] = Field(description="`{{run.id}}` and the like are filled in.", examples=["Write the weekly report."])
+    kind: Literal["message", "system_event"] = Field(
+        default="message", description="A message asks for a reply; a system_event is word of what happened."
+    )
+    room: Annotated[str, StringConstraints(max_length=100), AfterValidator(_room)] | None = Field(
+        default=None, description="Its id or key. Without it the job gets a room of its own."
+    )
+    new_room: bool = Field(default=False, description="A new room for each run.")
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if self.new_room and self.room is not None:
+            raise refusal("room", "A run has a new room, or the one that is named.", "Leave one of them out.")
+        return self
 
 
 class MessageHandler:
@@ -35,17 +68,17 @@ class MessageHandler:
         self._announce = announce or (lambda hint: None)
 
     @classmethod
-    def made_with(cls, means: Means) -> MessageHandler | None:
+    def made_with(cls, means: HandlerDeps) -> MessageHandler | None:
         return None if means.database is None else cls(means.database, means.quotas, means.announce)
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         config, ctx = assignment.config, assignment.ctx
-        facts = facts_of(assignment)
+        facts = placeholder_values(assignment)
         try:
             check_growth(config["text"], facts)
-        except TooMuch as error:
+        except FilledTextTooLarge as error:
             return failed("text_invalid", str(error), permanent=True)
-        text = filled_text(str(config["text"]), facts)
+        text = fill_text(str(config["text"]), facts)
         if not 0 < len(text) <= LONGEST_TEXT:
             return failed("text_invalid", f"The text has {len(text):,} characters.", permanent=True)
         named = config.get("room")

@@ -17,7 +17,7 @@ FLOOD_PAUSE = (
 )
 
 
-class Heard:
+class OutputStream:
     """What a program says on one stream: line by line to the log while there is room, and the last of it for the output."""
 
     def __init__(self, stream: str, write: Write) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from foliot.handlers.registry import Assignment
 from foliot.wire.shape import did_you_mean, refusal
 
-Facts = Mapping[str, Any]
+Values = Mapping[str, Any]
 
 NAMES = (
     "run.id",
@@ -30,11 +30,11 @@ _PLACE = re.compile(r"\{\{([^{}]*)\}\}")
 MOST_FILLED = 4 * 1024 * 1024  # characters that facts may add to one configuration
 
 
-class TooMuch(ValueError):
+class FilledTextTooLarge(ValueError):
     """With every fact in its place, this would be larger than anybody means."""
 
 
-def facts_of(assignment: Assignment) -> Facts:
+def placeholder_values(assignment: Assignment) -> Values:
     ctx = assignment.ctx
     values = (
         ctx.run_id,
@@ -50,7 +50,7 @@ def facts_of(assignment: Assignment) -> Facts:
     return dict(zip(NAMES, values, strict=True))
 
 
-def check_growth(value: Any, facts: Facts) -> None:
+def check_growth(value: Any, facts: Values) -> None:
     """Before anything is filled: the input, named ten thousand times, is more than a machine has memory. Raises TooMuch."""
     sizes: dict[str, int] = {}
     grown = 0
@@ -58,28 +58,28 @@ def check_growth(value: Any, facts: Facts) -> None:
         if name in facts:
             grown += sizes.get(name) or sizes.setdefault(name, len(_as_text(facts[name])))
             if grown > MOST_FILLED:
-                raise TooMuch(
+                raise FilledTextTooLarge(
                     f"Filled in, the facts of this run would take more than {MOST_FILLED // 1024:,} KiB of its request or message. "
                     "Name them less often, or give the run a smaller input."
                 )
 
 
-def filled(value: Any, facts: Facts) -> Any:
+def fill(value: Any, facts: Values) -> Any:
     """JSON with its texts filled. A text that is one placeholder and nothing else becomes the fact itself, with its type."""
     match value:
         case str():
             whole = _PLACE.fullmatch(value)
             name = whole[1].strip() if whole else ""
-            return facts[name] if name in facts else filled_text(value, facts)
+            return facts[name] if name in facts else fill_text(value, facts)
         case list():
-            return [filled(each, facts) for each in value]
+            return [fill(each, facts) for each in value]
         case dict():
-            return {name: filled(each, facts) for name, each in value.items()}
+            return {name: fill(each, facts) for name, each in value.items()}
         case _:
             return value
 
 
-def filled_text(text: str, facts: Facts, written: Callable[[str], str] = str) -> str:
+def fill_text(text: str, facts: Values, written: Callable[[str], str] = str) -> str:
     """Names not on the list stay as they are: they were refused when the job was written, so this is the text of a secret."""
 
     def put(found: re.Match[str]) -> str:
@@ -89,7 +89,7 @@ def filled_text(text: str, facts: Facts, written: Callable[[str], str] = str) ->
     return _PLACE.sub(put, text)
 
 
-def checked(value: Any) -> Any:
+def check_names(value: Any) -> Any:
     """For shapes: refuses the first name that is not on the list."""
     name = next((name for name in _names(value) if name not in NAMES), None)
     if name is not None:

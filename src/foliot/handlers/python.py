@@ -1,6 +1,6 @@
 """`python`: call a function of the worker's own code. `{"call": "package.module:function", "secrets": {…}}`.
 
-Which functions may be named is told in `allowed_functions.py`. An async one runs on the worker's loop; a plain one runs in a process of
+Which functions may be named is told in `python_call.py`. An async one runs on the worker's loop; a plain one runs in a process of
 its own, where a deadline can end it.
 """
 
@@ -12,14 +12,15 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from foliot.handlers import python_call
-from foliot.handlers.allowed_functions import find
-from foliot.handlers.configs import PythonConfig
-from foliot.handlers.dependencies import Means
-from foliot.handlers.python_call import NotCallable, prepared
-from foliot.handlers.python_pool import Hand, HandDied
-from foliot.handlers.python_result import done_of, raised
-from foliot.handlers.registry import Assignment, Done, failed, succeeded
-from foliot.handlers.supervised_process import Bounds
+from foliot.handlers.config_fields import PythonConfig
+from foliot.handlers.dependencies import HandlerDeps
+from foliot.handlers.python_call import InvalidCall, bind_arguments, decode_result, encode_error, find_allowed
+from foliot.handlers.python_pool import PythonChild, PythonChildDied
+from foliot.handlers.registry import Assignment, Handler, HandlerDescription, HandlerResult, failed, succeeded
+from foliot.handlers.supervised_process import ProcessLimits
+from foliot.sdk.app.application import Foliot
+from foliot.sdk.app.errors import Misdefined
+from foliot.sdk.app.job_type import JobType
 from foliot.sdk.context import never
 
 
@@ -27,26 +28,26 @@ class PythonHandler:
     description: ClassVar = "Call a function of the worker's own code."
     config_shape: ClassVar = PythonConfig
 
-    def __init__(self, bounds: Bounds | None = None, packages: Sequence[str] = ()) -> None:
+    def __init__(self, bounds: ProcessLimits | None = None, packages: Sequence[str] = ()) -> None:
         self._bounds = bounds
         self._packages = packages
         self._known: dict[str, tuple[Callable[..., Any], bool]] = {}  # and whether it is async
-        self._idle: list[Hand] = []
+        self._idle: list[PythonChild] = []
 
     @classmethod
-    def made_with(cls, means: Means) -> PythonHandler:
+    def made_with(cls, means: HandlerDeps) -> PythonHandler:
         return cls(means.bounds, means.python_packages)
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         return await self.call(assignment.config.get("call"), assignment)
 
     async def call(
         self, call: object, assignment: Assignment, config: Mapping[str, Any] | None = None
-    ) -> Done:
+    ) -> HandlerResult:
         """`config` is for functions that do all jobs of a type."""
         try:
             function, is_async = self._known.get(str(call)) or await self._find(call)
-        except NotCallable as error:
+        except InvalidCall as error:
             return failed("call_invalid", str(error), permanent=True)
         if secrets := assignment.config.get("secrets"):
             assignment = replace(assignment, ctx=replace(assignment.ctx, secrets=secrets))
@@ -58,7 +59,7 @@ class PythonHandler:
             return succeeded(answer["output"])
         if "retry_after" in answer:
             assignment.ctx.write("system", f"Asked to be called again: {answer['message']}")
-        return done_of(answer)
+        return decode_result(answer)
 
     async def close(self) -> None:
         for hand in self._idle:
@@ -66,7 +67,7 @@ class PythonHandler:
 
     async def _find(self, call: object) -> tuple[Callable[..., Any], bool]:
         """In a thread: importing may take long, and others are waiting for the loop."""
-        function = await asyncio.to_thread(find, call, self._packages)
+        function = await asyncio.to_thread(find_allowed, call, self._packages)
         found = self._known[str(call)] = function, python_call.is_async(function)
         return found
 
@@ -79,7 +80,7 @@ class PythonHandler:
             question["config"] = dict(config)
         try:
             answer = await hand.ask(question, assignment.ctx)
-        except HandDied as error:
+        except PythonChildDied as error:
             return {"error": "process_died", "message": str(error)}
         except BaseException:
             await hand.end()
@@ -90,12 +91,12 @@ class PythonHandler:
             self._idle.append(hand)
         return answer
 
-    async def _hand(self) -> Hand:
+    async def _hand(self) -> PythonChild:
         while self._idle:
             hand = self._idle.pop()
             if hand.is_alive:
                 return hand
-        return await Hand.start(self._bounds)
+        return await PythonChild.start(self._bounds)
 
 
 async def _on_the_loop(
@@ -107,6 +108,37 @@ async def _on_the_loop(
         assert task is not None
         ctx = replace(ctx, is_stopping=lambda: task.cancelling() > 0)
     try:
-        return {"output": await prepared(function, dict(assignment.input), ctx, config)()}
+        return {"output": await bind_arguments(function, dict(assignment.input), ctx, config)()}
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
-        return raised(error)
+        return encode_error(error)
+
+
+class AppTypeHandler:
+    """Does the jobs of one type. The processes belong to the python handler, which outlives it."""
+
+    def __init__(self, job_type: JobType[..., object], python: PythonHandler) -> None:
+        self._type = job_type
+        self._python = python
+
+    async def run(self, assignment: Assignment) -> HandlerResult:
+        return await self._python.call(self._type.call, assignment, assignment.config)
+
+    async def close(self) -> None:
+        pass
+
+
+def app_handlers(app: Foliot, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
+    """Those of the app beside those that are installed, which it may not replace."""
+    python = handlers.get("python")
+    assert isinstance(python, PythonHandler)
+    for each in app.handlers:
+        if each.name in handlers:
+            raise Misdefined(
+                f"The app {app.name} cannot register the job type {each.name}: there is one of that name.",
+                hint="Give it another name.",
+            )
+    return {each.name: AppTypeHandler(each, python) for each in app.handlers}
+
+
+def describe_app_types(app: Foliot) -> dict[str, HandlerDescription]:
+    return {each.name: HandlerDescription(each.description, each.schema()) for each in app.handlers}

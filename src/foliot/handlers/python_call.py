@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from functools import lru_cache, partial, reduce
+import site
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from functools import cache, lru_cache, partial, reduce
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import foliot
 from foliot.sdk.app.job import Job
 from foliot.sdk.app.job_type import JobType
 from foliot.sdk.context import Context
-from foliot.sdk.outcomes import Fail
+from foliot.sdk.outcomes import Fail, Retry, Skip
 
 
-class NotCallable(Exception):
+class InvalidCall(Exception):
     """`call` does not name a function."""
 
 
 def resolve(call: object) -> Callable[..., Any]:
     if not isinstance(call, str) or call.count(":") != 1 or not all(call.split(":")):
-        raise NotCallable(f"config.call is {call!r}; it must look like package.module:function")
+        raise InvalidCall(f"config.call is {call!r}; it must look like package.module:function")
     module, _, path = call.partition(":")
     found = reduce(getattr, path.split("."), import_module(module))
     if not callable(found):
-        raise NotCallable(f"{call} is not a function")
+        raise InvalidCall(f"{call} is not a function")
     return found
 
 
@@ -32,7 +38,7 @@ def is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function.function if isinstance(function, Job | JobType) else function)
 
 
-def prepared(
+def bind_arguments(
     function: Callable[..., Any], given: dict[str, Any], ctx: Context, config: Mapping[str, Any] | None = None
 ) -> Callable[[], Any]:
     """Ready to be called. A decorated function gets the input by the names of its parameters; any other gets
@@ -64,3 +70,88 @@ _BY_PLACE = (
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
     inspect.Parameter.VAR_POSITIONAL,
 )
+
+if TYPE_CHECKING:
+    from foliot.handlers.registry import HandlerResult
+
+
+def encode_error(error: BaseException) -> dict[str, Any]:
+    message = str(error)
+    match error:
+        case Retry(after=timedelta() as after):
+            return {"retry_after": after.total_seconds(), "message": message}
+        case Retry():
+            return {"error": "retry", "message": message}
+        case Skip():
+            return {"skip": message}
+        case Fail(permanent=permanent, code=code):
+            return {"error": code, "message": message, "permanent": permanent}
+        case _:
+            return {"error": type(error).__name__, "message": message or repr(error)}
+
+
+def decode_result(answer: dict[str, Any]) -> HandlerResult:
+    from foliot.domain.outcomes import AskedRetry, AskedSkip
+    from foliot.domain.schedule import SkipReason
+    from foliot.handlers.registry import HandlerResult, failed, succeeded
+
+    match answer:
+        case {"retry_after": seconds}:
+            return HandlerResult(AskedRetry(timedelta(seconds=seconds)))
+        case {"skip": reason}:
+            return HandlerResult(AskedSkip(SkipReason.OPERATOR, reason))
+        case {"error": code, "message": message}:
+            return failed(code, message, permanent=answer.get("permanent", False))
+        case _:
+            return succeeded(answer["output"])
+
+
+FIRST_TRY = "builtins:print"  # what the first job of many does; it starts nothing and reads nothing
+
+
+def find_allowed(call: object, packages: Sequence[str] = ()) -> Callable[..., Any]:
+    """Raises NotCallable. Nothing of Python's own is imported for it: that alone may have effects."""
+    if call == FIRST_TRY:
+        return print
+    top = str(call).partition(":")[0].partition(".")[0]
+    if top in sys.stdlib_module_names or top == foliot.__name__:
+        raise _closed(call)
+    found = resolve(call)
+    if not isinstance(found, Job | JobType) and not _is_open(found, packages):
+        raise _closed(call)
+    return found
+
+
+def _is_open(found: Any, packages: Sequence[str]) -> bool:
+    """By where its code lies: a module also hands out what it has imported."""
+    while isinstance(found, partial):
+        found = found.func
+    found = inspect.unwrap(found)
+    if not (inspect.isroutine(found) or inspect.isclass(found)):
+        found = type(found)
+    try:
+        place = Path(inspect.getfile(found))
+    except TypeError:  # it is written in C
+        return False
+    if not place.is_absolute():  # frozen, or made by exec
+        return False
+    resolved = place.resolve()
+    if not any(resolved.is_relative_to(folder) for folder in _closed_folders()):
+        return True
+    name = str(getattr(found, "__module__", ""))
+    return any(name == each or name.startswith(f"{each}.") for each in packages)
+
+
+@cache
+def _closed_folders() -> tuple[Path, ...]:
+    """Of the standard library, of what is installed, and our own."""
+    named = [sysconfig.get_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib")]
+    named += [*site.getsitepackages(), site.getusersitepackages()]
+    return (*(Path(each).resolve() for each in named), Path(foliot.__file__).resolve().parent)
+
+
+def _closed(call: object) -> InvalidCall:
+    return InvalidCall(
+        f"{call} is no function that jobs may name. Decorate it, keep it in a folder of your own, or let its package in by "
+        "FOLIOT_PYTHON_PACKAGES, on every worker"
+    )

@@ -18,8 +18,7 @@ from typing import Any, BinaryIO
 
 from foliot.clock import monotonic
 from foliot.domain.logs import MOST_BYTES, MOST_LINES
-from foliot.handlers.python_call import prepared, resolve
-from foliot.handlers.python_result import raised
+from foliot.handlers.python_call import bind_arguments, encode_error, resolve
 from foliot.sdk.context import Context
 
 TELL_EVERY = 0.25  # seconds between words on how far the function is
@@ -36,7 +35,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
     asked: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_listen, args=(questions, asked), daemon=True).start()
-    voice = Voice(answers)
+    voice = AnswerWriter(answers)
     while True:
         question = json.loads(asked.get())
         voice.begin()
@@ -46,7 +45,7 @@ def main() -> None:
         voice.say(answer)
 
 
-class Voice:
+class AnswerWriter:
     """Answers, and before them the lines that a function writes, from whichever of its threads."""
 
     def __init__(self, answers: BinaryIO) -> None:
@@ -89,14 +88,14 @@ def _listen(questions: BinaryIO, asked: SimpleQueue[bytes]) -> None:
     os.killpg(0, signal.SIGKILL)  # we lead a group of our own: nobody else is in it
 
 
-def _answer(question: dict[str, Any], voice: Voice) -> dict[str, Any]:
+def _answer(question: dict[str, Any], voice: AnswerWriter) -> dict[str, Any]:
     try:
         function = resolve(question["call"])
         ctx = Context.of_json(question["ctx"], voice.write, _stopped.is_set, voice.keep, voice.tell)
-        output = prepared(function, question["input"], ctx, question.get("config"))()
+        output = bind_arguments(function, question["input"], ctx, question.get("config"))()
         json.dumps(output, allow_nan=False)
     except BaseException as error:  # noqa: BLE001  # sys.exit() in a function ends the attempt, not the hand
-        return raised(error)
+        return encode_error(error)
     return {"output": output}
 
 

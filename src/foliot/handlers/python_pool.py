@@ -10,26 +10,28 @@ from concurrent.futures import Future
 from secrets import token_hex
 from typing import Any
 
-from foliot.handlers.output_stream import PIECE, Heard
-from foliot.handlers.supervised_process import Bounds, Ended, Kept, Program
+from foliot.handlers.output_stream import PIECE, OutputStream
+from foliot.handlers.supervised_process import ProcessExit, ProcessLimits, Program, SupervisedProcess
 from foliot.sdk.context import Context
 
 WORDS_WITHIN = 1.0  # seconds for the last words that were printed, once the answer has come
 
 
-class HandDied(Exception):
+class PythonChildDied(Exception):
     """The process ended in the middle of a call."""
 
 
-class Hand:
-    def __init__(self, kept: Kept) -> None:
+class PythonChild:
+    def __init__(self, kept: SupervisedProcess) -> None:
         self._kept = kept
         self.is_spent = False
 
     @classmethod
-    async def start(cls, bounds: Bounds | None = None) -> Hand:
+    async def start(cls, bounds: ProcessLimits | None = None) -> PythonChild:
         command = (sys.executable, "-P", "-m", "foliot.handlers.python_child")
-        return cls(await Kept.start(Program(command, bounds=bounds or Bounds()), stderr=PIPE))
+        return cls(
+            await SupervisedProcess.start(Program(command, bounds=bounds or ProcessLimits()), stderr=PIPE)
+        )
 
     @property
     def is_alive(self) -> bool:
@@ -48,7 +50,7 @@ class Hand:
             printed.cancel()
             await asyncio.wait([printed])
         if answer is None:
-            raise HandDied(_sentence(await self._kept.ended()))
+            raise PythonChildDied(_sentence(await self._kept.ended()))
         return answer
 
     async def _hear(self, ctx: Context, mark: bytes) -> None:
@@ -59,7 +61,7 @@ class Hand:
             if not (piece := await self._printed()):
                 return
             held += piece
-        heard, held = Heard("stdout", ctx.write), held.partition(mark)[2]
+        heard, held = OutputStream("stdout", ctx.write), held.partition(mark)[2]
         try:
             while mark not in held:
                 begun = held.find(b"\0", max(0, len(held) - len(mark)))  # the mark, perhaps
@@ -108,7 +110,7 @@ class Hand:
         await self._kept.end(at_once=at_once)
 
 
-def _sentence(ended: Ended) -> str:
+def _sentence(ended: ProcessExit) -> str:
     if ended.is_crowded:
         return "The process of this run was ended: it had started too many others."
     return f"The process of this run ended by {ended.how} before the function returned."

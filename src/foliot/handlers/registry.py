@@ -12,13 +12,13 @@ from typing import Any, Protocol
 
 from foliot.domain.outcomes import Failed, Outcome, Succeeded
 from foliot.domain.run import RunError
-from foliot.handlers.dependencies import Means
+from foliot.handlers.dependencies import HandlerDeps
 from foliot.sdk.context import Context
 from foliot.wire.shape import Shape
 
 log = logging.getLogger(__name__)
 GROUP = "foliot.handlers"
-_refused: dict[str, Refusal] = {}  # of this process, as its settings want it
+_refused: dict[str, TypeRefusal] = {}  # of this process, as its settings want it
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Assignment:
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Done:
+class HandlerResult:
     """What came of it. The output is JSON and is kept whether the attempt succeeded or not."""
 
     outcome: Outcome
@@ -46,7 +46,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class HandlerDescription:
     """What people are told of a type: a sentence, and what its configuration looks like."""
 
     description: str
@@ -55,7 +55,7 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class TypeRefusal:
     """Why jobs of a type are refused when they are written, and what would help."""
 
     message: str
@@ -69,7 +69,7 @@ class Handler(Protocol):
     One whose attempts only wait for work done elsewhere says `takes_permit = False`: they take no room from those that work here.
     """
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         """Cancelled when the attempt must end (deadline, cancel, shutdown): then stop the work for real, and soon.
 
         An exception is a failure with the exception's name as its code.
@@ -84,29 +84,29 @@ class Handler(Protocol):
 class _Unknown:
     """In the place of a handler that is not there: a worker is given only what it asks for, unless somebody else errs."""
 
-    async def run(self, assignment: Assignment) -> Done:
+    async def run(self, assignment: Assignment) -> HandlerResult:
         return failed("type_unknown", "This worker knows no such type of job.")
 
     async def close(self) -> None:
         pass
 
 
-UNKNOWN = _Unknown()
+UNKNOWN_TYPE = _Unknown()
 
 
-def succeeded(output: Any = None) -> Done:
-    return Done(Succeeded(), output)
+def succeeded(output: Any = None) -> HandlerResult:
+    return HandlerResult(Succeeded(), output)
 
 
-def failed(code: str, message: str, output: Any = None, *, permanent: bool = False) -> Done:
-    return Done(Failed(RunError(code, message), permanent), output)
+def failed(code: str, message: str, output: Any = None, *, permanent: bool = False) -> HandlerResult:
+    return HandlerResult(Failed(RunError(code, message), permanent), output)
 
 
 def takes_permit(handler: Handler) -> bool:
     return bool(getattr(handler, "takes_permit", True))
 
 
-def load(means: Means) -> dict[str, Handler]:
+def load_handlers(means: HandlerDeps) -> dict[str, Handler]:
     """Every handler by its type. One that cannot be loaded is told and left out: its jobs wait for a worker that can."""
     found: dict[str, Handler] = {}
     for entry in entry_points(group=GROUP):
@@ -121,21 +121,21 @@ def load(means: Means) -> dict[str, Handler]:
 
 
 @cache
-def described() -> Mapping[str, Described]:
+def describe_types() -> Mapping[str, HandlerDescription]:
     """Every type installed here, without making its handler."""
-    found: dict[str, Described] = {}
+    found: dict[str, HandlerDescription] = {}
     for entry in entry_points(group=GROUP):
         try:
             made = entry.load()
             shape = getattr(made, "config_shape", None)
             schema = {"type": "object"} if shape is None else shape.model_json_schema()
-            found[entry.name] = Described(str(getattr(made, "description", "")), schema, shape)
+            found[entry.name] = HandlerDescription(str(getattr(made, "description", "")), schema, shape)
         except Exception:
             log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
     return found
 
 
-def refuse(kind: str, why: Refusal | None) -> None:
+def refuse_type(kind: str, why: TypeRefusal | None) -> None:
     """This installation could never finish jobs of a type, so it does not take them. None takes them again."""
     if why is None:
         _refused.pop(kind, None)
@@ -143,11 +143,11 @@ def refuse(kind: str, why: Refusal | None) -> None:
         _refused[kind] = why
 
 
-def refusal_of(kind: str) -> Refusal | None:
+def type_refusal(kind: str) -> TypeRefusal | None:
     return _refused.get(kind)
 
 
-def _made(kind: Any, means: Means) -> Handler | None:
+def _made(kind: Any, means: HandlerDeps) -> Handler | None:
     make = getattr(kind, "made_with", None)
     handler: Handler | None = kind() if make is None else make(means)
     return handler

@@ -12,7 +12,7 @@ from foliot.domain.errors import Invalid
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class UserIdentity:
     uid: int
     gid: int
     groups: tuple[int, ...]
@@ -26,10 +26,10 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Confines:
+class Sandbox:
     """Of commands; None is as the worker has it."""
 
-    user: Identity | None = None
+    user: UserIdentity | None = None
     umask: int | None = None
     file_size: int | None = None  # bytes of any file that they write
     processes: int | None = None  # of that user, all its commands together
@@ -46,7 +46,7 @@ class Confines:
         }
 
 
-def identity_of(written: str | None) -> Identity | None:
+def resolve_user(written: str | None) -> UserIdentity | None:
     """`name`, `name:group` or numbers in their places. None where nothing is written, or it is who we are and cannot leave.
 
     A user without a group has all of its own; a group that is named is the only one.
@@ -67,10 +67,10 @@ def identity_of(written: str | None) -> Identity | None:
             hint="Start it as root, or as that user and without FOLIOT_COMMAND_USER.",
         )
     if account is None:
-        return Identity(uid, gid, (gid,))
+        return UserIdentity(uid, gid, (gid,))
     groups = (gid,) if group else tuple(os.getgrouplist(account.pw_name, gid))
     home = account.pw_dir if os.path.isdir(account.pw_dir) else "/"  # noqa: PTH112  # os is here for the rest
-    return Identity(uid, gid, groups, account.pw_name, home)
+    return UserIdentity(uid, gid, groups, account.pw_name, home)
 
 
 def _account(user: str) -> pwd.struct_passwd | None:

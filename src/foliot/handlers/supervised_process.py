@@ -16,29 +16,29 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from foliot.handlers import supervisor
-from foliot.handlers.sandbox import Confines
+from foliot.handlers.sandbox import Sandbox
 
 STOPS_WITHIN = 1.0  # seconds between the polite signal and the other one
 SLACK = 1.0  # seconds that a keeper may take beyond what it promises
 # Without `site`, and imported rather than run, so that it is compiled once. Its folder comes last: it has modules called as the
 # library's own are.
-KEEPER = (
+SUPERVISOR_ARGS = (
     "-I",
     "-S",
     "-c",
-    f"import sys; sys.path.append({str(Path(supervisor.__file__).parent)!r}); import keeper; keeper.main()",
+    f"import sys; sys.path.append({str(Path(supervisor.__file__).parent)!r}); import supervisor; supervisor.main()",
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ProcessLimits:
     """What one program may take, with all that it starts; memory is that of each process."""
 
     memory: int | None = None  # bytes
     processes: int | None = None
 
     @classmethod
-    def of(cls, mebibytes: int, processes: int) -> Bounds:
+    def of(cls, mebibytes: int, processes: int) -> ProcessLimits:
         """As the settings have them, where 0 is no limit."""
         return cls(mebibytes * 1024 * 1024 or None, processes or None)
 
@@ -48,8 +48,8 @@ class Program:
     argv: Sequence[str]
     cwd: str | None = None  # None: that of the worker
     env: Mapping[str, str] | None = None  # None: that of the worker
-    bounds: Bounds = Bounds()
-    confines: Confines = Confines()
+    bounds: ProcessLimits = ProcessLimits()
+    confines: Sandbox = Sandbox()
 
     def as_orders(self) -> bytes:
         """For a keeper, which runs in the same interpreter: it needs no module to read them, and they come with their length."""
@@ -66,7 +66,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessExit:
     """What became of a program. Neither code nor signal: it was never started, and `why` says so, or its keeper died with it."""
 
     exit_code: int | None = None
@@ -79,20 +79,20 @@ class Ended:
         return f"signal {self.signal}" if self.signal else f"exit code {self.exit_code}"
 
 
-class Kept:
+class SupervisedProcess:
     """A program under its keeper. `stdin`, `stdout` and `stderr` are the program's own."""
 
     def __init__(self, process: Process, told: StreamReader, orders: StreamWriter) -> None:
         self.process = process
         self._told = told
         self._orders = orders
-        self._over: asyncio.Task[Ended] | None = None
+        self._over: asyncio.Task[ProcessExit] | None = None
 
     @classmethod
-    async def start(cls, program: Program, *, stderr: int | None = None) -> Kept:
+    async def start(cls, program: Program, *, stderr: int | None = None) -> SupervisedProcess:
         ours, theirs = socket.socketpair()
         with theirs:
-            command = (sys.executable, *KEEPER, str(theirs.fileno()))
+            command = (sys.executable, *SUPERVISOR_ARGS, str(theirs.fileno()))
             # In a session of its own: a Ctrl-C in the terminal is for the server.
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -110,7 +110,7 @@ class Kept:
     def is_alive(self) -> bool:
         return self.process.returncode is None
 
-    async def ended(self) -> Ended:
+    async def ended(self) -> ProcessExit:
         """Once it is over with all that it had started. May be asked by several, and more than once, but not while somebody
         listens: what is not read by then is dropped.
         """
@@ -134,7 +134,7 @@ class Kept:
                     self.process.kill()
         await over
 
-    async def _wait(self) -> Ended:
+    async def _wait(self) -> ProcessExit:
         try:
             line = await self._told.readline()
         except ConnectionError:
@@ -156,18 +156,18 @@ class Kept:
                 pipe.close()
 
 
-def _ended(line: bytes) -> Ended:
+def _ended(line: bytes) -> ProcessExit:
     if not line:
-        return Ended(signal="SIGKILL", why="Its keeper was killed.")
+        return ProcessExit(signal="SIGKILL", why="Its keeper was killed.")
     told = literal_eval(line.decode())
     if "not_started" in told:
-        return Ended(why=told["not_started"])
+        return ProcessExit(why=told["not_started"])
     code, crowded = told["code"], told["crowded"]
     if code is None:
-        return Ended(signal="SIGKILL", why="It could not be killed.", is_crowded=crowded)
+        return ProcessExit(signal="SIGKILL", why="It could not be killed.", is_crowded=crowded)
     if code < 0:
-        return Ended(signal=_named(-code), is_crowded=crowded)
-    return Ended(exit_code=code, is_crowded=crowded)
+        return ProcessExit(signal=_named(-code), is_crowded=crowded)
+    return ProcessExit(exit_code=code, is_crowded=crowded)
 
 
 def _named(number: int) -> str:

@@ -42,14 +42,14 @@ def main() -> None:
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     if orders := _orders(line):
-        told = Keeper(marshal.loads(orders), line, woken).keep()  # noqa: S302  # by our own worker
+        told = Supervisor(marshal.loads(orders), line, woken).keep()  # noqa: S302  # by our own worker
         try:
             os.write(line, f"{told!r}\n".encode())
         except OSError:  # nobody listens any more
             return
 
 
-class Keeper:
+class Supervisor:
     def __init__(self, orders: dict[str, Any], line: int, woken: int) -> None:
         self._orders = orders
         self._line = line

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute
 
 from foliot import __version__
 from foliot.domain.artifacts import MOST_BYTES
-from foliot.handlers.egress_policy import NO_REACH, Reach
+from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
 from foliot.services import Database
 from foliot.services.hints import Announce
 from foliot.services.identity.authentication import Door
@@ -92,7 +92,7 @@ def create_app(
     door: Door | None = None,
     vault: Vault | None = None,
     rates: Rates | None = None,
-    reach: Reach = NO_REACH,
+    reach: EgressPolicy = DEFAULT_EGRESS_POLICY,
     bell: Bell | None = None,
     cancel_bell: Bell | None = None,
     lease: timedelta = LEASE,

@@ -14,57 +14,64 @@ from foliot.settings import Settings
 from foliot.storage.installation import MissedChoice
 from foliot.storage.roles import ensure_login
 from foliot.storage.tx import Database
-from foliot.wiring.database import Home, bring_up_to_date, configure_logs, home, must_exist, only_one
+from foliot.wiring.database import (
+    DatabaseHandle,
+    configure_logging,
+    lock_data_dir,
+    migrate_and_inspect,
+    open_database,
+    require_database,
+)
 
 T = TypeVar("T")
 
 
 def migrate(settings: Settings) -> tuple[str, ...]:
-    configure_logs(settings, least="warning")
-    with only_one(settings), home(settings) as here:
-        applied, _ = bring_up_to_date(here)
+    configure_logging(settings, least="warning")
+    with lock_data_dir(settings), open_database(settings) as here:
+        applied, _ = migrate_and_inspect(here)
     return applied
 
 
 def dump(settings: Settings, target: Path) -> None:
-    configure_logs(settings, least="warning")
-    must_exist(settings)
-    with only_one(settings), home(settings) as here:
+    configure_logging(settings, least="warning")
+    require_database(settings)
+    with lock_data_dir(settings), open_database(settings) as here:
         dumps.dump(_bindir(settings, here), here.owner_url, target)
 
 
 def restore(settings: Settings, source: Path, *, replace: bool) -> None:
     """Put a dump back, bring it to this version, and hold all jobs until the operator has chosen."""
-    configure_logs(settings, least="warning")
-    with only_one(settings), home(settings) as here:
+    configure_logging(settings, least="warning")
+    with lock_data_dir(settings), open_database(settings) as here:
         if here.login is not None:
             ensure_login(here.owner_url, here.login)  # a dump names roles, and a new server has none yet
         dumps.restore(_bindir(settings, here), here.owner_url, source, replace=replace)
-        bring_up_to_date(here)
+        migrate_and_inspect(here)
         _errand(here, lambda db: installation.hold_after_restore(db, f"restored from {source.name}"))
 
 
 def release(settings: Settings, missed: str) -> None:
-    configure_logs(settings, least="warning")
-    must_exist(settings)
-    with only_one(settings), home(settings) as here:
-        bring_up_to_date(here)
+    configure_logging(settings, least="warning")
+    require_database(settings)
+    with lock_data_dir(settings), open_database(settings) as here:
+        migrate_and_inspect(here)
         _errand(here, lambda db: after_restore.release(db, MissedChoice(missed)))
 
 
 def create_admin_key(settings: Settings, name: str) -> str:
-    configure_logs(settings, least="warning")
-    must_exist(settings)
-    with only_one(settings), home(settings) as here:
-        bring_up_to_date(here)
+    configure_logging(settings, least="warning")
+    require_database(settings)
+    with lock_data_dir(settings), open_database(settings) as here:
+        migrate_and_inspect(here)
         return _errand(here, lambda db: installation.create_admin_key(db, name)).secret
 
 
-def _bindir(settings: Settings, here: Home) -> Path | None:
+def _bindir(settings: Settings, here: DatabaseHandle) -> Path | None:
     return here.server.bindir if here.server else settings.pg_bindir
 
 
-def _errand(here: Home, do: Callable[[Database], Awaitable[T]]) -> T:
+def _errand(here: DatabaseHandle, do: Callable[[Database], Awaitable[T]]) -> T:
     async def run() -> T:
         async with Database(here.url) as db:
             return await do(db)

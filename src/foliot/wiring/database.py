@@ -58,7 +58,7 @@ STOP_POSTGRES_WITHIN, STOP_POSTGRES_AT_LEAST = 5.0, 1.0  # seconds of the 15 tha
 
 
 @dataclass(slots=True)
-class Home:
+class DatabaseHandle:
     """The database these settings mean. `server` is ours when we run it ourselves."""
 
     owner_url: str
@@ -73,7 +73,7 @@ class Home:
 
 
 @contextmanager
-def only_one(settings: Settings) -> Iterator[None]:
+def lock_data_dir(settings: Settings) -> Iterator[None]:
     """One Foliot per data directory; a second is refused by name, before it touches anything else."""
     if settings.database_url is not None:
         yield
@@ -82,7 +82,7 @@ def only_one(settings: Settings) -> Iterator[None]:
         yield
 
 
-def must_exist(settings: Settings) -> None:
+def require_database(settings: Settings) -> None:
     """For errands on a database that is there: a mistyped directory would else become a new, empty one."""
     if settings.database_url is None and not has_database(settings.data_dir):
         raise NotFound(
@@ -92,12 +92,12 @@ def must_exist(settings: Settings) -> None:
 
 
 @contextmanager
-def home(settings: Settings) -> Iterator[Home]:
-    """Start the private PostgreSQL, unless the user has one, and stop it at the end. Needs `only_one` around it."""
+def open_database(settings: Settings) -> Iterator[DatabaseHandle]:
+    """Start the private PostgreSQL, unless the user has one, and stop it at the end. Needs `lock_data_dir` around it."""
     if settings.database_url is not None:
         # With an owner of its own, the service's login needs no right but that to act as Foliot's two roles.
         login = Login(inspect(settings.database_url).login) if settings.migrate_url else None
-        yield Home(settings.migrate_url or settings.database_url, settings.database_url, login)
+        yield DatabaseHandle(settings.migrate_url or settings.database_url, settings.database_url, login)
         return
     _forget_other_servers()
     server = start_postgres(_embedded(settings))
@@ -106,7 +106,7 @@ def home(settings: Settings) -> Iterator[Home]:
         log.info("postgres.noted", extra={"note": note})
     # A new password at every start: it lives in memory and in the database's verifier, never in a file.
     login = Login(SERVICE_LOGIN, secrets.token_urlsafe(32))
-    here = Home(server.owner_url, server.url(SERVICE_LOGIN, login.password or ""), login, server)
+    here = DatabaseHandle(server.owner_url, server.url(SERVICE_LOGIN, login.password or ""), login, server)
     try:
         yield here
     finally:
@@ -116,7 +116,7 @@ def home(settings: Settings) -> Iterator[Home]:
         log.info("postgres.stopped")
 
 
-def restart_postgres(settings: Settings, here: Home) -> EmbeddedServer:
+def restart_postgres(settings: Settings, here: DatabaseHandle) -> EmbeddedServer:
     """Start our dead PostgreSQL again on its old port, so that every address handed out stays true."""
     dead = here.server
     assert dead is not None
@@ -130,7 +130,7 @@ def restart_postgres(settings: Settings, here: Home) -> EmbeddedServer:
     return here.server
 
 
-def bring_up_to_date(here: Home) -> tuple[tuple[str, ...], ServerFacts]:
+def migrate_and_inspect(here: DatabaseHandle) -> tuple[tuple[str, ...], ServerFacts]:
     """Migrate, then look at the server as the service will see it. Returns what was applied and what was seen."""
     applied: tuple[str, ...] = ()
     # With one address it may be the service's own: it then needs no owner as long as there is nothing to do.
@@ -144,7 +144,7 @@ def bring_up_to_date(here: Home) -> tuple[tuple[str, ...], ServerFacts]:
     return applied, facts
 
 
-def configure_logs(settings: Settings, *, least: str | None = None) -> None:
+def configure_logging(settings: Settings, *, least: str | None = None) -> None:
     """`least` is the level of a short errand, unless the user has asked for another."""
     asked = settings.log_level if least is None or settings.origins["log_level"] != "default" else least
     telemetry.configure(
@@ -156,7 +156,7 @@ def configure_logs(settings: Settings, *, least: str | None = None) -> None:
     )
 
 
-def keep_admin_key(data_dir: Path, key: str) -> Path:
+def write_admin_key(data_dir: Path, key: str) -> Path:
     """Write `admin.key`, alone on one line, ours alone to read. One that is there already opens some other database
     or none, since this one has no administrator yet; it is kept as `admin.key.old`.
     """

@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from foliot.engine.courier import Courier
-from foliot.engine.hints import Listening
-from foliot.engine.janitor import Chore, Janitor
+from foliot.engine.hints import HintListener
+from foliot.engine.janitor import Janitor, JanitorTask
 from foliot.engine.loop import Loop
 from foliot.engine.scheduler import Scheduler
 from foliot.engine.sweeper import Sweeper
 from foliot.services.hints import Announcer, Hint
 from foliot.storage.tx import Database
 from foliot.wiring.worker_main import Orders
-from foliot.wiring.worker_process import WorkerChild
+from foliot.wiring.worker_process import WorkerProcess
 
 STEP_ENDS_WITHIN = 1.0  # seconds for a step under way when we stop
 
@@ -25,7 +25,7 @@ class Engine:
         database: Database,
         listen_url: str,
         orders: Orders | None,
-        chores: Sequence[Chore] = (),
+        chores: Sequence[JanitorTask] = (),
         *,
         courier: Courier | None = None,
         is_scheduling: bool = True,
@@ -56,9 +56,9 @@ class Engine:
             Hint.CANCELS: work_may_be_cancelled,
         }
         wakes |= {hint: wake for hint, wake in others.items() if wake is not None}
-        listening = Listening(database, listen_url, wakes)
+        listening = HintListener(database, listen_url, wakes)
         self._hints = Loop("hints", listening.step, within=None)
-        self._worker = WorkerChild(orders) if orders else None
+        self._worker = WorkerProcess(orders) if orders else None
         self._worker_loop = Loop("worker", self._worker.step, within=None) if self._worker else None
         self._tasks: list[asyncio.Task[None]] = []
         self._lasting: list[asyncio.Task[None]] = []  # their steps have no end of their own

@@ -14,21 +14,21 @@ from datetime import timedelta
 from foliot.domain.errors import FoliotError
 from foliot.domain.ids import WorkerId
 from foliot.engine.loop import Loop
-from foliot.worker.heartbeat import STUCK, Heart
+from foliot.worker.heartbeat import STUCK, Heartbeat
 from foliot.worker.link import Link
 from foliot.worker.worker import Worker
 
 log = logging.getLogger(__name__)
 LAST_WORDS_WITHIN = 0.75  # seconds
-OpenLine = Callable[[], AbstractAsyncContextManager[Link]]
-LeaseTold = Callable[[], timedelta | None]
+OpenLink = Callable[[], AbstractAsyncContextManager[Link]]
+ServerLease = Callable[[], timedelta | None]
 
 
-class Beating:
+class HeartbeatThread:
     """The heart in a thread with a loop and a line of its own, for as long as this block lasts."""
 
     def __init__(
-        self, worker: Worker, lease: timedelta, line: OpenLine, told: LeaseTold = lambda: None
+        self, worker: Worker, lease: timedelta, line: OpenLink, told: ServerLease = lambda: None
     ) -> None:
         """`line` is opened in the heart's thread. `told` is the lease that a server elsewhere named when the worker registered."""
         self._worker = worker
@@ -58,20 +58,20 @@ class Beating:
 
     async def _beat(self) -> None:
         async with self._line() as link:
-            heart = Heart(link, self._worker, self._body, self._lease)
+            heart = Heartbeat(link, self._worker, self._body, self._lease)
             beats, here = Loop("heart", heart.step), asyncio.get_running_loop()
             self._worker.when_registered = lambda worker_id, at: heart.follow(worker_id, at, self._told())
 
             def beat_soon() -> None:
                 heart.beat_soon()
-                soon(here, beats.wake)
+                call_soon(here, beats.wake)
 
             self._worker.beat_soon = beat_soon
-            self._stop.set_result(lambda: soon(here, beats.stop))
+            self._stop.set_result(lambda: call_soon(here, beats.stop))
             await beats.run()
 
 
-def soon(loop: asyncio.AbstractEventLoop, do: Callable[[], None]) -> None:
+def call_soon(loop: asyncio.AbstractEventLoop, do: Callable[[], None]) -> None:
     with suppress(RuntimeError):  # that loop is over already
         loop.call_soon_threadsafe(do)
 

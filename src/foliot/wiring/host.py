@@ -20,10 +20,9 @@ from foliot.domain import schemas
 from foliot.domain.errors import Invalid, Unavailable
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
-from foliot.handlers.dependencies import Means
-from foliot.handlers.egress_policy import Reach
+from foliot.handlers.dependencies import EgressPolicy, HandlerDeps
 from foliot.handlers.registry import Handler
-from foliot.handlers.supervised_process import Bounds
+from foliot.handlers.supervised_process import ProcessLimits
 from foliot.sdk import AsyncClient, Untrusted
 from foliot.sdk.connection import Place, find
 from foliot.services.jobs.job_types import TypeTold
@@ -31,14 +30,13 @@ from foliot.services.workers.workers import LEASE
 from foliot.settings import Settings
 from foliot.wire.shape import pointer
 from foliot.wire.worker import LONGEST_DESCRIPTION, HostIn
-from foliot.wiring.garbage_collector import collect_seldom
-from foliot.wiring.heartbeat_thread import Beating, leave
-from foliot.wiring.sandbox import confines_of
-from foliot.wiring.worker_process import without_secrets
-from foliot.worker.cancel_poll import Stopping
-from foliot.worker.http_link import PATIENCE, HttpLink, Introduction
-from foliot.worker.log_buffer import Logbook
-from foliot.worker.progress import Meter
+from foliot.wiring.heartbeat_thread import HeartbeatThread, leave
+from foliot.wiring.policies import sandbox_of
+from foliot.wiring.process import tune_garbage_collector, without_secrets
+from foliot.worker.heartbeat import CancelPoll
+from foliot.worker.http_link import PATIENCE, HttpLink, WorkerIntroduction
+from foliot.worker.log_buffer import LogBuffer
+from foliot.worker.progress import ProgressBuffer
 from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 
@@ -47,7 +45,7 @@ LAST_WORDS_WITHIN = 5.0  # seconds: they go a longer way than a worker's on the 
 
 
 @dataclass(frozen=True, slots=True)
-class HostOrders:
+class HostOptions:
     url: str | None
     key: str | None = field(repr=False)
     name: str
@@ -62,7 +60,7 @@ class HostOrders:
 RUNS_CODE = frozenset({"command", "python"})  # whoever may write such jobs may run what they like here
 
 
-def serve_as_host(settings: Settings, orders: HostOrders) -> None:
+def serve_as_host(settings: Settings, orders: HostOptions) -> None:
     """Run until a signal ends it."""
     place = find(orders.url, orders.key, orders.ca)
     telemetry.configure(
@@ -77,38 +75,38 @@ def serve_as_host(settings: Settings, orders: HostOrders) -> None:
     for name in set(os.environ) - set(kept):
         del os.environ[name]  # jobs' own code need not see them, here or in its processes
     sys.path.append(os.getcwd())  # noqa: PTH109  # last, so that a file lying there cannot pose as a library
-    collect_seldom()
+    tune_garbage_collector()
     # Which networks are open to jobs is for this machine to say, not for the server: the internet alone, unless it does.
-    means = Means(
-        reach=Reach(settings.egress_allow),
+    means = HandlerDeps(
+        reach=EgressPolicy(settings.egress_allow),
         allow_commands="command" in orders.allowed,
         command_env=settings.command_env,
         python_packages=settings.python_packages,
-        bounds=Bounds.of(settings.child_memory, settings.child_processes),
-        confines=confines_of(settings),
+        bounds=ProcessLimits.of(settings.child_memory, settings.child_processes),
+        confines=sandbox_of(settings),
     )
     handlers = _handlers(orders, means)
     asyncio.run(_run(place, orders, _introduction(orders, handlers), handlers, settings.worker_grace))
 
 
 async def _run(
-    place: Place, orders: HostOrders, me: Introduction, handlers: Mapping[str, Handler], grace: float
+    place: Place, orders: HostOptions, me: WorkerIntroduction, handlers: Mapping[str, Handler], grace: float
 ) -> None:
     stopping, loop = asyncio.Event(), asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stopping.set)
     open_line = partial(_line, place, me)
     async with open_line() as link:
-        reporter, logbook, meter = Reporter(link), Logbook(link), Meter(link)
+        reporter, logbook, meter = Reporter(link), LogBuffer(link), ProgressBuffer(link)
         worker = Worker(link, handlers, reporter, orders.permits, logbook=logbook, meter=meter)
         claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)
         lines, words = Loop("logs", logbook.step), Loop("progress", meter.step)
         worker.wake, reporter.wake = claims.wake, reports.wake
         logbook.wake, meter.wake = lines.wake, words.wake
         reporter.when_accepted = claims.wake
-        stops = Loop("stops", Stopping(link, worker).step)
+        stops = Loop("stops", CancelPoll(link, worker).step)
         worker.when_begun = stops.wake
-        async with Beating(worker, LEASE, open_line, lambda: link.lease):
+        async with HeartbeatThread(worker, LEASE, open_line, lambda: link.lease):
             await _introduce(worker)
             claiming, *others = tasks = [
                 asyncio.create_task(each.run()) for each in (claims, reports, lines, words, stops)
@@ -127,12 +125,12 @@ async def _run(
 
 
 @asynccontextmanager
-async def _line(place: Place, me: Introduction) -> AsyncIterator[HttpLink]:
+async def _line(place: Place, me: WorkerIntroduction) -> AsyncIterator[HttpLink]:
     async with AsyncClient(place.url, place.key, ca=place.ca, timeout=PATIENCE, retries=0) as client:
         yield HttpLink(client, me)
 
 
-def _introduction(orders: HostOrders, handlers: Collection[str]) -> Introduction:
+def _introduction(orders: HostOptions, handlers: Collection[str]) -> WorkerIntroduction:
     labels = None if orders.labels is None else dict(orders.labels)
     try:
         host = HostIn(name=orders.name, labels=labels, instances=list(orders.instances))
@@ -142,12 +140,12 @@ def _introduction(orders: HostOrders, handlers: Collection[str]) -> Introduction
             f"{pointer(first['loc'])}: {first['msg']}",
             hint="Names have up to 100 characters and no blanks at their ends, labels up to 200.",
         ) from None
-    return Introduction(f"{orders.name[:80]}/{os.getpid()}", host, described=list(_told(handlers)))
+    return WorkerIntroduction(f"{orders.name[:80]}/{os.getpid()}", host, described=list(_told(handlers)))
 
 
 def _told(types: Collection[str]) -> Iterator[TypeTold]:
     """What configs of its types look like. What the server would not take is not sent: the handler has the last word anyway."""
-    described = registry.described()
+    described = registry.describe_types()
     for name in sorted(described.keys() & set(types)):
         schema = described[name].config_schema
         if (problem := schemas.problem_of(schema)) is None:
@@ -166,8 +164,8 @@ async def _introduce(worker: Worker) -> None:
         log.warning("host.waiting", extra={"reason": error.message})
 
 
-def _handlers(orders: HostOrders, means: Means) -> dict[str, Handler]:
-    found = registry.load(means)
+def _handlers(orders: HostOptions, means: HandlerDeps) -> dict[str, Handler]:
+    found = registry.load_handlers(means)
     return {name: found[name] for name in found if name not in RUNS_CODE - orders.allowed}
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from foliot.engine.janitor import Chore
+from foliot.engine.janitor import JanitorTask
 from foliot.services.identity import workspace_closing
 from foliot.services.identity.idempotency import FORGOTTEN_AT_ONCE, forget_old
 from foliot.services.jobs.job_status import finish_purges
@@ -19,7 +19,9 @@ from foliot.services.workers.overview import forget_lost
 from foliot.storage.tx import Database
 
 
-def chores(database: Database, keep_messages: int = 0, host_retention: int = 0) -> tuple[Chore, ...]:
+def janitor_tasks(
+    database: Database, keep_messages: int = 0, host_retention: int = 0
+) -> tuple[JanitorTask, ...]:
     """Messages are kept for so many days, and hosts that nobody has heard of; 0 keeps them for ever."""
 
     async def move_timers_to_new_zone_data() -> bool:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from foliot.domain.errors import Invalid
-from foliot.embedded.durable import sync_folder
 from foliot.embedded.failures import cannot_write
+from foliot.embedded.files import sync_folder
 from foliot.embedded.locks import make_data_dir
 from foliot.services.secrets.vault import Given, MasterKey, Source, Vault, read_keys
 from foliot.settings import Settings

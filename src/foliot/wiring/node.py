@@ -38,24 +38,32 @@ from foliot.web.app import create_app
 from foliot.web.health import Readiness
 from foliot.web.rate_limits import Rates
 from foliot.web.work_signal import Bell
-from foliot.wiring.address import kept_address
 from foliot.wiring.database import (
-    Home,
-    bring_up_to_date,
-    configure_logs,
-    home,
-    keep_admin_key,
-    only_one,
+    DatabaseHandle,
+    configure_logging,
+    lock_data_dir,
+    migrate_and_inspect,
+    open_database,
     restart_postgres,
+    write_admin_key,
 )
-from foliot.wiring.egress_policy import OWN_MACHINE, egress_allow_of, is_loopback, is_own_machine, reach_of
 from foliot.wiring.engine import Engine
-from foliot.wiring.garbage_collector import collect_seldom
-from foliot.wiring.janitor_tasks import chores
+from foliot.wiring.janitor_tasks import janitor_tasks
+from foliot.wiring.listener import publish_address
 from foliot.wiring.master_keys import given_keys, vault_of
-from foliot.wiring.quotas import failures_of, quotas_of
-from foliot.wiring.sandbox import confines_of, refuse_the_databases_user
-from foliot.wiring.shutdown import Ending
+from foliot.wiring.policies import (
+    OWN_MACHINE,
+    allows_loopback,
+    auth_failure_rate,
+    egress_allow_of,
+    egress_policy_of,
+    is_loopback,
+    quotas_of,
+    reject_database_user,
+    sandbox_of,
+)
+from foliot.wiring.process import tune_garbage_collector
+from foliot.wiring.shutdown import Shutdown
 from foliot.wiring.worker_main import orders_of, refuse_without_results
 
 log = logging.getLogger(__name__)
@@ -70,14 +78,18 @@ NO_WORKER = "No worker is running: runs are recorded, but nothing executes them.
 
 def serve(settings: Settings, say: Say) -> None:
     """Run until a signal ends it. `say` prints for people; facts go to the log."""
-    configure_logs(settings)
+    configure_logging(settings)
     signals_end_it()
-    with only_one(settings), listener(settings.host, settings.port) as listening, home(settings) as here:
+    with (
+        lock_data_dir(settings),
+        listener(settings.host, settings.port) as listening,
+        open_database(settings) as here,
+    ):
         if settings.allow_commands and here.server is not None:
-            refuse_the_databases_user(confines_of(settings), here.server.cluster)
-        _, facts = bring_up_to_date(here)
+            reject_database_user(sandbox_of(settings), here.server.cluster)
+        _, facts = migrate_and_inspect(here)
         try:
-            collect_seldom()
+            tune_garbage_collector()
             asyncio.run(Node(settings, here, facts, say).run(listening))
         finally:
             signals_end_it()  # asyncio has put back the defaults; PostgreSQL has still to be stopped
@@ -85,13 +97,13 @@ def serve(settings: Settings, say: Say) -> None:
 
 
 class Node:
-    def __init__(self, settings: Settings, here: Home, facts: ServerFacts, say: Say) -> None:
+    def __init__(self, settings: Settings, here: DatabaseHandle, facts: ServerFacts, say: Say) -> None:
         self._settings = settings
         self._here = here
         self._facts = facts
         self._say = say
         self._stopping = asyncio.Event()
-        self._ending = Ending(here)
+        self._ending = Shutdown(here)
         self._deaths: deque[float] = deque(maxlen=MOST_RESTARTS)
         self._broken: FoliotError | None = None
         self._db = Database(here.url)
@@ -103,7 +115,7 @@ class Node:
             self._db,
             settings.listen_url or here.url,
             orders_of(settings, here.url) if "worker" in settings.roles else None,
-            chores(self._db, settings.keep_messages, settings.host_retention),
+            janitor_tasks(self._db, settings.keep_messages, settings.host_retention),
             courier=Courier(self._db, self._webhooks.send, self._vault),
             is_scheduling="scheduler" in settings.roles,
             who_may_enter_changed=self._door.forget,
@@ -111,7 +123,7 @@ class Node:
             work_may_be_cancelled=cancel_bell.ring,
         )
         refuse_without_results(settings.celery_result_url)
-        self._http = Http(
+        self._http = HttpServer(
             uvicorn.Config(
                 create_app(
                     self.readiness,
@@ -120,8 +132,8 @@ class Node:
                     self._engine.announce,
                     door=self._door,
                     vault=self._vault,
-                    rates=Rates(failures_of(settings)),
-                    reach=reach_of(settings),
+                    rates=Rates(auth_failure_rate(settings)),
+                    reach=egress_policy_of(settings),
                     bell=bell,
                     cancel_bell=cancel_bell,
                     lease=timedelta(seconds=settings.worker_lease),
@@ -150,7 +162,7 @@ class Node:
             with ExitStack() as until_http_ends:
 
                 def started() -> None:
-                    until_http_ends.enter_context(kept_address(self._settings.data_dir, url))
+                    until_http_ends.enter_context(publish_address(self._settings.data_dir, url))
                     self._announce(url, lines)
 
                 self._http.when_started = started
@@ -199,7 +211,7 @@ class Node:
         first = await installation.first_start(
             self._db,
             tzdata_version=ZONE_DATA_VERSION,
-            keep=lambda key: kept.append(keep_admin_key(self._settings.data_dir, key)),
+            keep=lambda key: kept.append(write_admin_key(self._settings.data_dir, key)),
         )
         await master_key.begin(self._db, self._vault, makes=self._here.server is not None)
         lines = [f"  database   PostgreSQL {self._facts.version}, {self._here.where}"]
@@ -207,7 +219,7 @@ class Node:
             log.info("key.created", extra={"prefix": first.prefix, "path": kept[0]})
             lines.append(f"  admin key  {first.secret}")
             lines.append(f"             shown this once, kept in {kept[0]}")
-        if is_own_machine(self._settings):
+        if allows_loopback(self._settings):
             lines.append(OWN_MACHINE)
         return lines
 
@@ -257,7 +269,7 @@ class Node:
             self.stop("PostgreSQL died")
 
 
-class Http(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     when_started: Callable[[], None]
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

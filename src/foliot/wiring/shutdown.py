@@ -7,7 +7,7 @@ import os
 import threading
 
 from foliot.clock import monotonic
-from foliot.wiring.database import Home
+from foliot.wiring.database import DatabaseHandle
 
 log = logging.getLogger(__name__)
 # Seconds after the signal. Requests get at most ten, runs at most nine and a half at the same time.
@@ -16,8 +16,8 @@ ALL_GONE = 14.0
 CUT_OFF = 14.5  # of the 15 that we promise
 
 
-class Ending:
-    def __init__(self, here: Home) -> None:
+class Shutdown:
+    def __init__(self, here: DatabaseHandle) -> None:
         self._here = here
         self._begun = False
 

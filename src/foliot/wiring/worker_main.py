@@ -1,8 +1,4 @@
-"""The process that works: `python -m foliot.wiring.worker_main`, a child of `foliot serve`.
-
-Its orders come as one line of JSON on stdin, where no other user and no job can read them. The pipe stays open as a line of
-life: when it ends, so does the worker.
-"""
+"""`foliot worker`: a worker of its own, on a database that others serve too."""
 
 from __future__ import annotations
 
@@ -24,37 +20,63 @@ from foliot import telemetry
 from foliot.clock import pause
 from foliot.domain.artifacts import MOST_BYTES
 from foliot.domain.bridge_policy import Handing
-from foliot.domain.errors import FoliotError, Invalid
+from foliot.domain.errors import DatabaseUnavailable, FoliotError, Invalid
 from foliot.domain.quotas import Quotas
-from foliot.engine.hints import Listening
+from foliot.engine.hints import HintListener
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
-from foliot.handlers.app_types import app_described, app_handlers
-from foliot.handlers.bridge_handlers import NO_RESULTS
-from foliot.handlers.dependencies import Engines, Means
-from foliot.handlers.egress_policy import Reach
-from foliot.handlers.registry import Described
-from foliot.handlers.supervised_process import Bounds
+from foliot.handlers.bridge_handlers import NO_RESULT_BACKEND
+from foliot.handlers.dependencies import EgressPolicy, HandlerDeps, QueueEngineUrls
+from foliot.handlers.python import app_handlers, describe_app_types
+from foliot.handlers.registry import HandlerDescription
+from foliot.handlers.supervised_process import ProcessLimits
 from foliot.sdk.app.application import Foliot
 from foliot.sdk.app.errors import Misdefined
 from foliot.services.hints import Announce, Announcer, Hint
 from foliot.services.jobs.job_types import TypeTold
 from foliot.services.secrets import master_key
 from foliot.settings import Settings
+from foliot.storage.migrate import is_current
 from foliot.storage.tx import Database, PoolSize
-from foliot.wiring.egress_policy import reach_of
-from foliot.wiring.garbage_collector import collect_seldom
-from foliot.wiring.heartbeat_thread import LAST_WORDS_WITHIN, Beating, leave, soon
+from foliot.wiring.database import configure_logging
+from foliot.wiring.heartbeat_thread import LAST_WORDS_WITHIN, HeartbeatThread, call_soon, leave
 from foliot.wiring.master_keys import given_keys, vault_of
-from foliot.wiring.quotas import artifact_room, quotas_of
-from foliot.wiring.sandbox import confines_of
-from foliot.worker.artifact_upload import Keeping
+from foliot.wiring.policies import artifact_quota, egress_policy_of, quotas_of, sandbox_of
+from foliot.wiring.process import tune_garbage_collector, without_secrets
+from foliot.worker.artifact_upload import ArtifactUpload
 from foliot.worker.heartbeat import STUCK
 from foliot.worker.link import Link, LocalLink
-from foliot.worker.log_buffer import Logbook
-from foliot.worker.progress import Meter
+from foliot.worker.log_buffer import LogBuffer
+from foliot.worker.progress import ProgressBuffer
 from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
+
+
+def work(settings: Settings) -> None:
+    """Run until a signal ends it."""
+    configure_logging(settings)
+    url = settings.database_url
+    if url is None:
+        raise Invalid(
+            "A worker of its own needs the address of a database.",
+            hint="Set FOLIOT_DATABASE_URL. The private PostgreSQL belongs to `foliot serve`, which has a worker: "
+            "`foliot serve --app module:app`.",
+        )
+    if not is_current(url):
+        raise DatabaseUnavailable(
+            "The tables of this database are not those of this version.",
+            hint="Start `foliot serve` on it first, or `foliot migrate`.",
+        )
+    orders = orders_of(settings, url)
+    if orders is None:
+        raise Invalid("A worker with no room for a run does nothing.", hint="Give --concurrency 1 or more.")
+    kept = without_secrets(os.environ)
+    for name in set(os.environ) - set(kept):
+        del os.environ[name]  # jobs' own code need not see them, here or in its processes
+    sys.path.append(os.getcwd())  # noqa: PTH109  # last, so that a file lying there cannot pose as a library
+    tune_garbage_collector()
+    asyncio.run(run(orders, is_child=False))
+
 
 log = logging.getLogger("foliot.wiring.worker_main")  # run as a program, its name would be __main__
 TIMERS_PAUSE = 0.25  # seconds between hints that settling may have moved a timer
@@ -100,19 +122,19 @@ class Orders:
         return json.dumps(asdict(self)).encode() + b"\n"
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> EgressPolicy:
         """Orders came as JSON, which has lists alone."""
         handing = Handing(tuple(self.bridge_queues), tuple(self.bridge_tasks))
-        return Reach(tuple(self.egress_allow), handing)
+        return EgressPolicy(tuple(self.egress_allow), handing)
 
 
 def orders_of(settings: Settings, url: str) -> Orders | None:
     """For the worker of this node; None where the settings want none."""
     if settings.worker_concurrency == 0:
         return None
-    reach = reach_of(settings)
+    reach = egress_policy_of(settings)
     if settings.allow_commands:
-        confines_of(settings)  # what is wrong with it is told before anything starts
+        sandbox_of(settings)  # what is wrong with it is told before anything starts
     return Orders(
         url=url,
         listen_url=settings.listen_url or url,
@@ -136,7 +158,7 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
         child_memory=settings.child_memory,
         child_processes=settings.child_processes,
         artifact_bytes=settings.artifact_bytes,
-        artifact_room=artifact_room(settings),
+        artifact_room=artifact_quota(settings),
         rooms=quotas_of(settings).rooms,
         room_messages=quotas_of(settings).room_messages,
         data_dir=str(settings.data_dir),
@@ -151,20 +173,22 @@ def orders_of(settings: Settings, url: str) -> Orders | None:
 
 def refuse_without_results(celery_result_url: str | None) -> None:
     """Wherever jobs are written: by the API, and by the app of a worker."""
-    registry.refuse("celery", None if celery_result_url else NO_RESULTS)
+    registry.refuse_type("celery", None if celery_result_url else NO_RESULT_BACKEND)
 
 
-def means_of(orders: Orders, database: Database | None, announce: Announce = lambda hint: None) -> Means:
+def means_of(
+    orders: Orders, database: Database | None, announce: Announce = lambda hint: None
+) -> HandlerDeps:
     """What handlers get of this process."""
-    return Means(
+    return HandlerDeps(
         database,
         reach=orders.reach,
         allow_commands=orders.allow_commands,
         command_env=tuple(orders.command_env),
         python_packages=tuple(orders.python_packages),
-        bounds=Bounds.of(orders.child_memory, orders.child_processes),
-        confines=confines_of(orders),
-        engines=Engines(orders.bridge_redis_url, orders.celery_broker_url, orders.celery_result_url),
+        bounds=ProcessLimits.of(orders.child_memory, orders.child_processes),
+        confines=sandbox_of(orders),
+        engines=QueueEngineUrls(orders.bridge_redis_url, orders.celery_broker_url, orders.celery_result_url),
         quotas=Quotas(rooms=orders.rooms, room_messages=orders.room_messages),
         announce=announce,
     )
@@ -180,7 +204,7 @@ def main() -> None:
         environ=os.environ,
         secrets=orders.secrets,
     )
-    collect_seldom()
+    tune_garbage_collector()
     try:
         asyncio.run(run(orders))
     except FoliotError as error:
@@ -193,7 +217,7 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stopping.set)
     if is_child:
-        _watch_the_parent(lambda: soon(loop, stopping.set), orders.grace + HARD_END)
+        _watch_the_parent(lambda: call_soon(loop, stopping.set), orders.grace + HARD_END)
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(orders.url, size=PoolSize(1, 4)))
         refuse_without_results(orders.celery_result_url)
@@ -204,14 +228,14 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
             await master_key.begin(database, vault, makes=False)
         announcer = Announcer(database, TIMERS_PAUSE)
         stack.push_async_callback(announcer.close)
-        handlers = registry.load(means_of(orders, database, announcer.announce))
-        described = dict(registry.described())
+        handlers = registry.load_handlers(means_of(orders, database, announcer.announce))
+        described = dict(registry.describe_types())
         if app is not None:
             try:
                 handlers |= app_handlers(app, handlers)
             except Misdefined as error:
                 raise Invalid(error.message, hint=error.hint) from error
-            described |= app_described(app)
+            described |= describe_app_types(app)
         link = LocalLink(
             database,
             name,
@@ -223,8 +247,8 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
             artifact_room=orders.artifact_room,
         )
         reporter = Reporter(link)
-        logbook, meter = Logbook(link), Meter(link)
-        keeping = Keeping(link)
+        logbook, meter = LogBuffer(link), ProgressBuffer(link)
+        keeping = ArtifactUpload(link)
         worker = Worker(
             link,
             handlers,
@@ -241,7 +265,7 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
             worker.beat_soon()
 
         wakes = {Hint.READY: claims.wake, Hint.CANCELS: taken_away}
-        listening = Listening(database, orders.listen_url, wakes)
+        listening = HintListener(database, orders.listen_url, wakes)
         hints = Loop("hints", listening.step, within=None)
         lines, words = Loop("logs", logbook.step), Loop("progress", meter.step)
         worker.wake, reporter.wake = claims.wake, reports.wake
@@ -252,7 +276,7 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
             announcer.announce(Hint.TIMERS)
 
         reporter.when_accepted = settled
-        async with Beating(worker, lease, partial(_own_line, orders)):
+        async with HeartbeatThread(worker, lease, partial(_own_line, orders)):
             tasks = [asyncio.create_task(each.run()) for each in (claims, reports, hints, lines, words)]
             log.info(
                 "worker.started",
@@ -271,16 +295,16 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
     log.info("worker.stopped", extra={"owed": reporter.owed})
 
 
-def _told(name: str, described: Described) -> TypeTold:
+def _told(name: str, described: HandlerDescription) -> TypeTold:
     return TypeTold(name, described.description, described.config_schema)
 
 
-async def _load(address: str, database: Database, reach: Reach) -> Foliot:
+async def _load(address: str, database: Database, reach: EgressPolicy) -> Foliot:
     # With it comes much of the edge, which a worker without an app does not need.
-    from foliot.wiring import apps  # noqa: PLC0415
+    from foliot.wiring import app_sync  # noqa: PLC0415
 
-    app = await asyncio.to_thread(apps.load_app, address)
-    await apps.bring_up_to_date(database, app, reach)
+    app = await asyncio.to_thread(app_sync.load_app, address)
+    await app_sync.sync_app(database, app, reach)
     return app
 
 

@@ -7,12 +7,11 @@ import logging
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 
 from foliot.clock import monotonic
-from foliot.settings import FILE_SUFFIX, TABLE
+from foliot.wiring.process import without_secrets
 from foliot.wiring.worker_main import Orders
 
 log = logging.getLogger(__name__)
@@ -21,7 +20,7 @@ STEADY = 60.0  # seconds of life after which a death is no longer one of a serie
 GONE_WITHIN = 2.5  # seconds after the grace
 
 
-class WorkerChild:
+class WorkerProcess:
     """Its step lasts as long as the process does: run it in a loop without a time limit."""
 
     def __init__(self, orders: Orders) -> None:
@@ -88,9 +87,3 @@ class WorkerChild:
         if self._is_stopping:
             self.terminate()
         return await process.wait()
-
-
-def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
-    """What jobs' own code may see of our environment."""
-    hidden = {name for row in TABLE if row.secret for name in (row.env, row.env + FILE_SUFFIX)}
-    return {name: value for name, value in environ.items() if name not in hidden}

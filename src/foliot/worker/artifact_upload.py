@@ -27,7 +27,7 @@ TOO_LATE = "The attempt that it belongs to is over."
 Key = tuple[RunId, int]  # a run under its fence
 
 
-class Keeping:
+class ArtifactUpload:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._sending = asyncio.Semaphore(AT_ONCE)

@@ -13,7 +13,7 @@ from foliot import telemetry
 from foliot.domain.masking import MASK, NO_MASKS, Masks
 from foliot.domain.outcomes import AskedSkip, Failed, Outcome, Succeeded
 from foliot.domain.run import RunError
-from foliot.handlers.registry import Assignment, Done, Handler, failed
+from foliot.handlers.registry import Assignment, Handler, HandlerResult, failed
 from foliot.sdk.context import Context, Keep, Tell, Write
 from foliot.services.workers.assignments import Work
 
@@ -23,7 +23,7 @@ MOST_MESSAGE = 4_000  # characters
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-class Ways(NamedTuple):
+class AttemptCallbacks(NamedTuple):
     """What an attempt may do beside its work, and how it learns that it is to end."""
 
     write: Write
@@ -34,12 +34,14 @@ class Ways(NamedTuple):
     ended_by: Callable[[], Outcome | None]
 
 
-async def perform(handler: Handler, work: Work, ways: Ways, masks: Masks = NO_MASKS) -> Done:
+async def run_handler(
+    handler: Handler, work: Work, ways: AttemptCallbacks, masks: Masks = NO_MASKS
+) -> HandlerResult:
     """Raises nothing but CancelledError, when somebody ended it: its deadline, a person, a shutdown."""
     try:
         if masks:
             # What libraries tell in the log of this process is none of the run's, but may hold its secrets.
-            with telemetry.hidden(masks):
+            with telemetry.hide_secrets(masks):
                 done = await handler.run(assignment_of(work, ways))
         else:
             done = await handler.run(assignment_of(work, ways))
@@ -54,7 +56,7 @@ async def perform(handler: Handler, work: Work, ways: Ways, masks: Masks = NO_MA
     return storable(done, masks)
 
 
-def assignment_of(work: Work, ways: Ways) -> Assignment:
+def assignment_of(work: Work, ways: AttemptCallbacks) -> Assignment:
     claimed = work.claimed
     ctx = Context(
         str(claimed.workspace_id),
@@ -74,7 +76,7 @@ def assignment_of(work: Work, ways: Ways) -> Assignment:
     return Assignment(ctx, work.config, work.input, work.left, ways.ended_by)
 
 
-def storable(done: Done, masks: Masks = NO_MASKS) -> Done:
+def storable(done: HandlerResult, masks: Masks = NO_MASKS) -> HandlerResult:
     """Without secrets. An output that is no JSON, or too much of it, is a failure that no retry would mend."""
     if done.output is None and isinstance(done.outcome, Succeeded):
         return done
@@ -84,14 +86,14 @@ def storable(done: Done, masks: Masks = NO_MASKS) -> Done:
         clean = RunError(
             _clean(masks.text(error.code))[:100], _clean(masks.text(error.message))[:MOST_MESSAGE]
         )
-        done = Done(replace(done.outcome, error=clean), done.output)
+        done = HandlerResult(replace(done.outcome, error=clean), done.output)
     if isinstance(done.outcome, AskedSkip):
         note = _clean(masks.text(done.outcome.note))[:MOST_MESSAGE]
-        done = Done(AskedSkip(done.outcome.reason, note), done.output)
+        done = HandlerResult(AskedSkip(done.outcome.reason, note), done.output)
     if done.output is None or (problem := _problem(done.output)) is None:
-        return Done(done.outcome, _masked(done.output, masks)) if masks else done
+        return HandlerResult(done.outcome, _masked(done.output, masks)) if masks else done
     if isinstance(done.outcome, Failed):
-        return Done(done.outcome)
+        return HandlerResult(done.outcome)
     return failed("output_invalid", problem, permanent=True)
 
 
@@ -122,7 +124,7 @@ def _problem(output: Any) -> str | None:
     return None
 
 
-def _raised(error: BaseException) -> Done:
+def _raised(error: BaseException) -> HandlerResult:
     return failed(type(error).__name__, str(error) or repr(error))
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import timedelta
+from typing import Protocol
 
 from foliot.clock import monotonic
-from foliot.domain.errors import FoliotError
-from foliot.domain.ids import WorkerId
-from foliot.services.workers.workers import BEATS_PER_LEASE
+from foliot.domain.errors import FoliotError, WorkerGone
+from foliot.domain.ids import RunId, WorkerId
+from foliot.services.workers.workers import BEATS_PER_LEASE, Beat
 from foliot.worker.link import Link
 from foliot.worker.worker import Worker
 
@@ -27,7 +28,7 @@ BEAT_WITHIN = 10.0  # seconds
 SLACK = 5.0  # seconds an attempt may outlast its deadline on a stuck loop; the sweeper waits longer
 
 
-class Heart:
+class Heartbeat:
     """Lives in the heart's thread, apart from `follow` and `beat_soon`, which others call. Its step is run by a loop there."""
 
     def __init__(self, link: Link, worker: Worker, body: asyncio.AbstractEventLoop, lease: timedelta) -> None:
@@ -103,3 +104,35 @@ class Heart:
 
     def _answer(self) -> None:
         self._asked_at = None
+
+
+AT_ONCE, IDLE = timedelta(0), timedelta(seconds=30)
+BREATH = timedelta(seconds=0.25)  # after nothing new: a server that stops answers all who wait at once
+Key = tuple[RunId, int]  # a run under its fence
+
+
+class CancelSource(Protocol):
+    async def stops(
+        self, worker_id: WorkerId, working_on: Collection[Key], stopping: Collection[Key]
+    ) -> Beat: ...
+
+
+class CancelPoll:
+    """Its step is run by a loop, which is woken when work begins."""
+
+    def __init__(self, line: CancelSource, worker: Worker) -> None:
+        self._line = line
+        self._worker = worker
+
+    async def step(self) -> timedelta:
+        worker_id = self._worker.id
+        going, stopping = self._worker.under_way()
+        if worker_id is None or not going:
+            return IDLE
+        try:
+            found = await self._line.stops(worker_id, going, stopping)
+        except WorkerGone:  # the heart hears of it too, and ends what there is to end
+            return IDLE
+        if self._worker.id == worker_id:
+            self._worker.heard(found)
+        return AT_ONCE if {*found.cancels, *found.gone} & set(going) else BREATH

@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Introduction:
+class WorkerIntroduction:
     """Who it says it is. Without a host it is a worker that serves queues of the workspace."""
 
     name: str
@@ -57,7 +57,7 @@ class Introduction:
 class HttpLink:
     """A client belongs to one loop: the heart, in its own thread, has a link of its own."""
 
-    def __init__(self, client: AsyncClient, introduction: Introduction) -> None:
+    def __init__(self, client: AsyncClient, introduction: WorkerIntroduction) -> None:
         self.lease = LEASE  # until the server has named another
         self.most_artifact_bytes = MOST_BYTES  # likewise
         self._worker_id: WorkerId | None = None

@@ -41,7 +41,7 @@ def not_yet() -> bool:
 
 
 @dataclass(slots=True)
-class Page:
+class AttemptLog:
     """What one attempt wrote. One line beyond what is kept is passed on, so that the head says that there were more.
 
     Lines are numbered: of a delivery whose answer was lost, and which comes again with more behind it, each is kept once.
@@ -71,14 +71,14 @@ class Page:
             self.add([replace(line, text=fitted(line.text)) for line in held.rest()])
 
 
-class Logbook:
+class LogBuffer:
     """Its step is run by a loop; `wake` is set by whoever puts the parts together. Lines may be written from any thread."""
 
     def __init__(self, link: Link, clock: Clock | None = None) -> None:
         self.wake: Callable[[], None] = lambda: None
         self._link = link
         self._clock = clock or SystemClock()
-        self._pages: dict[Key, Page] = {}
+        self._pages: dict[Key, AttemptLog] = {}
         self._writing = threading.Lock()
         self._delivering = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -125,7 +125,7 @@ class Logbook:
         with self._writing:
             if is_over():  # a thread or a task that outlives its attempt
                 return
-            page = self._pages.get(key) or self._pages.setdefault(key, Page(attempt, masks=masks))
+            page = self._pages.get(key) or self._pages.setdefault(key, AttemptLog(attempt, masks=masks))
             if page.head.truncated:
                 return
             if masks:

@@ -25,7 +25,7 @@ SOON, IDLE = timedelta(seconds=1), timedelta(seconds=30)
 Key = tuple[RunId, int]  # a run under its fence
 
 
-class Meter:
+class ProgressBuffer:
     """Its step is run by a loop; `wake` is set by whoever puts the parts together. Words may come from any thread."""
 
     def __init__(self, link: Link, clock: Clock | None = None) -> None:

@@ -23,7 +23,7 @@ TURN = 0.02  # seconds after which a lane lets others have the loop
 WIDEST = 64  # lanes opened at once, where pieces wait
 
 
-class Lanes(Generic[T]):
+class TaskLanes(Generic[T]):
     """`begin` makes the coroutine that does a piece; `waits` is told of each that has come to wait, and of the task it is on."""
 
     def __init__(self, begin: Callable[[T], Work], waits: Callable[[T, asyncio.Task[None]], None]) -> None:

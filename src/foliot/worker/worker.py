@@ -15,18 +15,18 @@ from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.masking import NO_MASKS, Masks
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, Succeeded, TimedOut
-from foliot.handlers.registry import UNKNOWN, Done, Handler, failed, takes_permit
+from foliot.handlers.registry import UNKNOWN_TYPE, Handler, HandlerResult, failed, takes_permit
 from foliot.services.settlement.report import Report
 from foliot.services.workers.assignments import Work
 from foliot.services.workers.workers import Beat
-from foliot.worker.artifact_upload import Keeping
-from foliot.worker.attempt import Ways, perform
+from foliot.worker.artifact_upload import ArtifactUpload
+from foliot.worker.attempt import AttemptCallbacks, run_handler
 from foliot.worker.deadlines import Deadlines
 from foliot.worker.link import Link
-from foliot.worker.log_buffer import Logbook
-from foliot.worker.progress import Meter
+from foliot.worker.log_buffer import LogBuffer
+from foliot.worker.progress import ProgressBuffer
 from foliot.worker.reporter import BATCH, Reporter
-from foliot.worker.task_lanes import Lanes
+from foliot.worker.task_lanes import TaskLanes
 
 log = logging.getLogger(__name__)
 
@@ -72,9 +72,9 @@ class Worker:
         reporter: Reporter,
         permits: int,
         chance: Random | None = None,
-        logbook: Logbook | None = None,
-        meter: Meter | None = None,
-        keeping: Keeping | None = None,
+        logbook: LogBuffer | None = None,
+        meter: ProgressBuffer | None = None,
+        keeping: ArtifactUpload | None = None,
         beside: int = BESIDE,
     ) -> None:
         self.wake: Callable[[], None] = lambda: None
@@ -93,13 +93,13 @@ class Worker:
         self._permits = permits
         self._beside = beside if self._types_beside else 0
         self._running_beside = 0
-        self._logbook = logbook or Logbook(link)
-        self._meter = meter or Meter(link)
-        self._keeping = keeping or Keeping(link)
+        self._logbook = logbook or LogBuffer(link)
+        self._meter = meter or ProgressBuffer(link)
+        self._keeping = keeping or ArtifactUpload(link)
         self._chance = chance or SystemRandom()
         self._attempts: dict[Key, Attempt] = {}
         self._deadlines = Deadlines(self._time_out)
-        self._lanes = Lanes(self._attempt, self._waits)
+        self._lanes = TaskLanes(self._attempt, self._waits)
         self._all_over = asyncio.Event()
         self._is_unsure = False  # whether a claim's answer was lost
 
@@ -203,7 +203,7 @@ class Worker:
         attempts = [self._attempt_at(work, worker_id, now) for work in found]
         if self.is_draining or self.id != worker_id:  # the end came while this was under way
             for attempt in attempts:
-                self._report(attempt, Done(HandedBack()))
+                self._report(attempt, HandlerResult(HandedBack()))
         else:
             self._begin(attempts)
             if attempts:
@@ -227,7 +227,7 @@ class Worker:
 
     async def _attempt(self, attempt: Attempt) -> None:
         key = attempt.key
-        done = await self._perform(attempt) if attempt.why is None else Done(attempt.why)
+        done = await self._perform(attempt) if attempt.why is None else HandlerResult(attempt.why)
         attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
         attempt.over = True
         self._meter.forget(*key)
@@ -244,11 +244,11 @@ class Worker:
         if not self._attempts:
             self._all_over.set()
 
-    async def _perform(self, attempt: Attempt) -> Done:
+    async def _perform(self, attempt: Attempt) -> HandlerResult:
         work, key, number = attempt.work, attempt.key, attempt.work.claimed.attempt
         try:
             masks = Masks(work.masks) if work.masks else NO_MASKS
-            ways = Ways(
+            ways = AttemptCallbacks(
                 self._logbook.writer(*key, number, masks, attempt.is_over),
                 self._meter.teller(*key, masks),
                 self._keeping.keeper(*key, number, attempt.worker_id, masks, attempt.is_over),
@@ -256,27 +256,27 @@ class Worker:
                 attempt.is_ended,
                 attempt.ended_by,
             )
-            handler = self._handlers.get(work.claimed.type, UNKNOWN)
-            done = await perform(handler, work, ways, masks)
+            handler = self._handlers.get(work.claimed.type, UNKNOWN_TYPE)
+            done = await run_handler(handler, work, ways, masks)
             if self._keeping.has_some_of(key):
                 done = await self._with_artifacts(key, done, masks)
         except asyncio.CancelledError:
             self._keeping.drop(key)
-            return Done(attempt.why or HandedBack())
+            return HandlerResult(attempt.why or HandedBack())
         except Exception as error:  # noqa: BLE001  # what code says of its end may be anything; its permit must come back
             kind = type(error).__name__
             log.warning("attempt.untold", extra={"run": str(key[0]), "error": kind})
             return failed("untold", f"It ended, but what it says of its end cannot be stored ({kind}).")
         return done
 
-    async def _with_artifacts(self, key: Key, done: Done, masks: Masks) -> Done:
+    async def _with_artifacts(self, key: Key, done: HandlerResult, masks: Masks) -> HandlerResult:
         problem = await self._keeping.finish(key)
         if problem is None or not isinstance(done.outcome, Succeeded):
             return done
         sentence = f"The work was done, but an artifact was not kept: {masks.text(problem)}"
         return failed("artifact_refused", sentence, done.output)
 
-    def _report(self, attempt: Attempt, done: Done) -> None:
+    def _report(self, attempt: Attempt, done: HandlerResult) -> None:
         claimed = attempt.work.claimed
         self._reporter.put(
             Report(

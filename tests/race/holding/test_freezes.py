@@ -9,19 +9,20 @@ from typing import Any
 import pytest
 from psycopg import AsyncConnection
 
-from foliot.domain.freeze import Running
+from foliot.domain.access import Scope
+from foliot.domain.freeze import RunningPolicy
 from foliot.domain.schedule import ZONE_DATA_VERSION, Interval
-from foliot.services.jobs.context_steps import look_around
+from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.scheduling import freezes as service
 from foliot.services.scheduling.freezes import NewFreeze, lift, thaw, turn_on
-from foliot.services.scheduling.tick import _planned
+from foliot.services.scheduling.tick import _plan
 from foliot.services.settlement.report import Report, settle_reports
 from foliot.storage.jobs import freezes
 from foliot.storage.queue import leases
-from foliot.storage.timers import due, fires
-from foliot.storage.timers.fires import Planned
+from foliot.storage.timers import fires
+from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.tx import Role
-from foliot.testing.actors import ADA
+from foliot.testing.fixtures import ADA
 from tests.race.holding.meeting import blocked
 from tests.services.staging import BROKE, Stage
 
@@ -29,14 +30,14 @@ pytestmark = pytest.mark.anyio
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
-def begin(stage: Stage, running: Running = Running.DRAIN) -> asyncio.Task[Any]:
+def begin(stage: Stage, running: RunningPolicy = RunningPolicy.DRAIN) -> asyncio.Task[Any]:
     new = NewFreeze("release", everything=True, running=running)
-    return asyncio.create_task(turn_on(stage.database, stage.workspace, new, ADA))
+    return asyncio.create_task(turn_on(stage.database, Scope(stage.workspace, ADA), new))
 
 
-@pytest.mark.parametrize("running", list(Running))
+@pytest.mark.parametrize("running", list(RunningPolicy))
 async def test_a_claim_that_came_first_runs_and_is_stopped_where_the_freeze_says_so(
-    stage: Stage, watcher: AsyncConnection[Any], running: Running
+    stage: Stage, watcher: AsyncConnection[Any], running: RunningPolicy
 ) -> None:
     await stage.job("beat", Interval(HOUR))
     stage.clock.advance(HOUR)
@@ -49,7 +50,7 @@ async def test_a_claim_that_came_first_runs_and_is_stopped_where_the_freeze_says
     await freezing
     assert stage.waits() == []
     asked = stage.owner.execute("SELECT cancel_requested_at IS NOT NULL FROM foliot.leases").fetchall()
-    assert asked == [(running is Running.STOP,)]
+    assert asked == [(running is RunningPolicy.STOP,)]
 
 
 async def test_a_claim_passes_by_what_is_being_frozen(stage: Stage) -> None:
@@ -58,9 +59,8 @@ async def test_a_claim_passes_by_what_is_being_frozen(stage: Stage) -> None:
     await stage.tick()
     freeze_id = await turn_on(
         stage.database,
-        stage.workspace,
+        Scope(stage.workspace, ADA),
         NewFreeze("later", everything=True, start_at=stage.clock.now() + MINUTE),
-        ADA,
     )
     stage.clock.advance(MINUTE)
     async with stage.database.tx(Role.ENGINE) as tx:
@@ -69,7 +69,7 @@ async def test_a_claim_passes_by_what_is_being_frozen(stage: Stage) -> None:
         assert await stage.claim() == []
     assert await stage.claim() == []
     stage.clock.advance(MINUTE)
-    await lift(stage.database, stage.workspace, freeze_id, ADA)
+    await lift(stage.database, Scope(stage.workspace, ADA), freeze_id)
     assert await stage.run_once() == [beat]
 
 
@@ -79,11 +79,11 @@ async def test_a_tick_that_did_not_see_the_freeze_is_waited_for(
     beat = await stage.job("beat", Interval(HOUR))
     stage.clock.advance(HOUR)
     async with stage.database.tx(Role.ENGINE) as tx:
-        _, rows = due.split(await due.take_due(tx, 10, ZONE_DATA_VERSION), tx.now, may_be_plain=False)
-        around = await look_around(tx, rows)
+        rows = [timer.read() for timer in await fires.take_due(tx, 10, ZONE_DATA_VERSION)]
+        around = await load_job_context(tx, rows)
         freezing = begin(stage)
         async with blocked(freezing, watcher):
-            planned: list[Planned] = [_planned(row, around, tx.now) for row in rows]
+            planned: list[PlannedTimer] = [_plan(row, around, tx.now) for row in rows]
             assert await fires.fire(tx, planned) == 1
     await freezing
     assert stage.waits() == [(beat, "freeze")]
@@ -111,7 +111,7 @@ async def test_two_sweepers_thaw_each_run_once(stage: Stage) -> None:
     stage.clock.advance(HOUR)
     await stage.tick()
     freezing = NewFreeze("short", everything=True, end_at=stage.clock.now() + MINUTE)
-    await turn_on(stage.database, stage.workspace, freezing, ADA)
+    await turn_on(stage.database, Scope(stage.workspace, ADA), freezing)
     assert len(stage.waits()) == 20
     stage.clock.advance(MINUTE)
     thawed = await asyncio.gather(*(thaw(stage.database) for _ in range(4)))

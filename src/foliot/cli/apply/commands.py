@@ -11,9 +11,9 @@ from uuid import UUID
 
 import typer
 
-from foliot.cli.input_files import text_of
-from foliot.cli.output import say, tell
-from foliot.cli.session import Form, Here, Yes, asking, confirm
+from foliot.cli.input_files import read_text
+from foliot.cli.output import print_err, print_out
+from foliot.cli.session import OutputFormat, Session, Yes, api_command, confirm
 from foliot.domain.errors import Invalid, ManagedByCode
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ WORTH_A_BAR = 5
 A_PAGE = 200
 
 
-@asking
+@api_command
 def apply(
-    here: Here,
+    session: Session,
     file: Annotated[
         str, typer.Option("-f", "--file", help="YAML or JSON with jobs; - is standard input.", metavar="FILE")
     ],
@@ -56,19 +56,19 @@ def apply(
     from foliot.sdk.sync.plan import plan
     from foliot.sdk.sync.writes import Writing, names_of
 
-    sheet = read_sheet(text_of(file, "--file"), "standard input" if file == "-" else file)
-    jobs = list(counted("reading", here.client.jobs.each()))
-    names, calendars = names_of(jobs), _calendars(here)
+    sheet = read_sheet(read_text(file, "--file"), "standard input" if file == "-" else file)
+    jobs = list(counted("reading", session.client.jobs.each()))
+    names, calendars = names_of(jobs), _calendars(session)
     found = plan(
         sheet.entries,
         jobs,
         names,
         calendars,
-        settle=_settler(here),
+        settle=_settler(session),
         is_mine=lambda job: sheet.marker in job.tags,
     )
     if plan_only:
-        here.show(
+        session.show(
             as_json(found, applied=False, prune=prune), lambda: plan_page(found, prune=prune, applied=False)
         )
         return
@@ -77,16 +77,18 @@ def apply(
     if prune and found.gone:
         listed = ", ".join(f'"{job.name}"' for job in found.gone[:10])
         confirm(f"{len(found.gone)} jobs are no longer in the file: {listed}. Archive them?", yes=yes)
-    _carry_out(here, sheet, found, Writing(names, calendars), note, force=force)
+    _carry_out(session, sheet, found, Writing(names, calendars), note, force=force)
     if prune:
         for job in counted("archiving", found.gone):
-            here.client.jobs.delete(job.id)
-    here.show(as_json(found, applied=True, prune=prune), lambda: plan_page(found, prune=prune, applied=True))
+            session.client.jobs.delete(job.id)
+    session.show(
+        as_json(found, applied=True, prune=prune), lambda: plan_page(found, prune=prune, applied=True)
+    )
 
 
-@asking
+@api_command
 def export(
-    here: Here,
+    session: Session,
     q: Annotated[
         list[str] | None,
         typer.Argument(metavar="FILTER", help="Only these, such as tag:billing. Default: all."),
@@ -104,26 +106,28 @@ def export(
     from foliot.sdk.sync.writes import names_of
 
     jobs = sorted(
-        counted("reading", here.client.jobs.each(q=" ".join(q) if q else None)), key=lambda job: job.name
+        counted("reading", session.client.jobs.each(q=" ".join(q) if q else None)), key=lambda job: job.name
     )
-    names = names_of(here.client.jobs.each()) if q and any(job.depends_on for job in jobs) else names_of(jobs)
-    sheet = sheet_of(jobs, names, _calendars(here))
+    names = (
+        names_of(session.client.jobs.each()) if q and any(job.depends_on for job in jobs) else names_of(jobs)
+    )
+    sheet = sheet_of(jobs, names, _calendars(session))
     text = (
         json.dumps(sheet, ensure_ascii=False, indent=2)
-        if here.wants is Form.JSON
+        if session.requested_format is OutputFormat.JSON
         else write_yaml(sheet).rstrip("\n")
     )
     twice = sorted({job.name for job in jobs if sum(other.name == job.name for other in jobs) > 1})
     if twice:
-        tell(f"Note: several jobs are called {', '.join(twice)}; apply needs each name once.")
+        print_err(f"Note: several jobs are called {', '.join(twice)}; apply needs each name once.")
     if file is None:
-        say(text)
+        print_out(text)
         return
     try:
         file.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise Invalid(f"{file} cannot be written: {error.strerror or error}.") from None
-    tell(f"Wrote {len(jobs)} jobs to {file}.")
+    print_err(f"Wrote {len(jobs)} jobs to {file}.")
 
 
 def counted(what: str, things: Iterable[Thing]) -> Iterator[Thing]:
@@ -153,12 +157,12 @@ def _refuse_managed(found: Plan) -> None:
 
 
 def _carry_out(
-    here: Here, sheet: Sheet, found: Plan, writing: Writing, note: str | None, *, force: bool
+    session: Session, sheet: Sheet, found: Plan, writing: Writing, note: str | None, *, force: bool
 ) -> None:
     for entry in counted("creating", found.create):
-        writing.created(entry, here.client.jobs.create(writing.creation(entry, [sheet.marker])).id)
+        writing.created(entry, session.client.jobs.create(writing.creation(entry, [sheet.marker])).id)
     for update in counted("changing", found.update):
-        here.client.jobs.replace(
+        session.client.jobs.replace(
             update.job.id,
             writing.replacement(update),
             revision=update.job.revision,
@@ -167,18 +171,18 @@ def _carry_out(
         )
 
 
-def _calendars(here: Here) -> dict[UUID, str]:
-    return {calendar.id: calendar.name for calendar in here.client.calendars.each()}
+def _calendars(session: Session) -> dict[UUID, str]:
+    return {calendar.id: calendar.name for calendar in session.client.calendars.each()}
 
 
-def _settler(here: Here) -> Any:
+def _settler(session: Session) -> Any:
     """What a schedule is in full; each text is asked for once."""
     known: dict[str, Mapping[str, Any]] = {}
 
     def settle(schedule: Mapping[str, Any]) -> Mapping[str, Any]:
         key = repr(sorted(schedule.items()))
         if key not in known:
-            known[key] = here.client.preview(schedule, n=1).schedule.model_dump(mode="json")
+            known[key] = session.client.preview(schedule, n=1).schedule.model_dump(mode="json")
         return known[key]
 
     return settle

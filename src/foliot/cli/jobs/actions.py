@@ -6,18 +6,18 @@ from typing import Annotated
 
 import typer
 
-from foliot.cli.input_files import object_in
-from foliot.cli.job_lookup import JobRef, job_called
-from foliot.cli.output import counted
-from foliot.cli.session import DryRun, Here, Yes, asking, confirm
-from foliot.cli.times import local_zone, read_moment
+from foliot.cli.input_files import parse_json_object
+from foliot.cli.lookup import JobRef, find_job
+from foliot.cli.output import pluralize
+from foliot.cli.session import DryRun, Session, Yes, api_command, confirm
+from foliot.cli.times import local_zone, parse_time
 
 Reason = Annotated[str | None, typer.Option(help="Why, for whoever finds it so.", metavar="TEXT")]
 
 
-@asking
+@api_command
 def pause(
-    here: Here,
+    session: Session,
     job: JobRef,
     reason: Reason = None,
     until: Annotated[
@@ -29,21 +29,21 @@ def pause(
     from foliot.cli.jobs.rendering import moved
     from foliot.cli.jobs.trial_rendering import trial
 
-    found = job_called(here.client, job)
-    at = None if until is None else read_moment(until, here.now, local_zone(), flag="--until")
+    found = find_job(session.client, job)
+    at = None if until is None else parse_time(until, session.now, local_zone(), flag="--until")
     if dry_run:
-        tried = here.client.jobs.dry_run.pause(found.id, reason=reason, until=at)
-        here.show(tried, lambda: trial(f"Would pause {found.name}", tried, here.now))
+        tried = session.client.jobs.dry_run.pause(found.id, reason=reason, until=at)
+        session.show(tried, lambda: trial(f"Would pause {found.name}", tried, session.now))
         return
-    paused = here.client.jobs.pause(found.id, reason=reason, until=at)
-    here.show(paused, lambda: moved(paused, "Paused", here.now))
+    paused = session.client.jobs.pause(found.id, reason=reason, until=at)
+    session.show(paused, lambda: moved(paused, "Paused", session.now))
     if until is None:
-        here.note(f'Back to work: foliot jobs resume "{found.name}"')
+        session.note(f'Back to work: foliot jobs resume "{found.name}"')
 
 
-@asking
+@api_command
 def resume(
-    here: Here,
+    session: Session,
     job: JobRef,
     catch_up: Annotated[
         bool, typer.Option("--catch-up", help="Run what went by meanwhile, as its misfire policy says.")
@@ -54,33 +54,33 @@ def resume(
     from foliot.cli.jobs.rendering import moved
     from foliot.cli.jobs.trial_rendering import trial
 
-    found = job_called(here.client, job)
+    found = find_job(session.client, job)
     if dry_run:
-        tried = here.client.jobs.dry_run.resume(found.id, catch_up=catch_up)
-        here.show(tried, lambda: trial(f"Would resume {found.name}", tried, here.now))
+        tried = session.client.jobs.dry_run.resume(found.id, catch_up=catch_up)
+        session.show(tried, lambda: trial(f"Would resume {found.name}", tried, session.now))
         return
-    resumed = here.client.jobs.resume(found.id, catch_up=catch_up)
-    here.show(resumed, lambda: moved(resumed, "Resumed", here.now))
+    resumed = session.client.jobs.resume(found.id, catch_up=catch_up)
+    session.show(resumed, lambda: moved(resumed, "Resumed", session.now))
 
 
-@asking
-def disable(here: Here, job: JobRef, reason: Reason = None, dry_run: DryRun = False) -> None:
+@api_command
+def disable(session: Session, job: JobRef, reason: Reason = None, dry_run: DryRun = False) -> None:
     """Switch it off until somebody resumes it."""
     from foliot.cli.jobs.rendering import moved
     from foliot.cli.jobs.trial_rendering import trial
 
-    found = job_called(here.client, job)
+    found = find_job(session.client, job)
     if dry_run:
-        tried = here.client.jobs.dry_run.disable(found.id, reason=reason)
-        here.show(tried, lambda: trial(f"Would disable {found.name}", tried, here.now))
+        tried = session.client.jobs.dry_run.disable(found.id, reason=reason)
+        session.show(tried, lambda: trial(f"Would disable {found.name}", tried, session.now))
         return
-    off = here.client.jobs.disable(found.id, reason=reason)
-    here.show(off, lambda: moved(off, "Disabled", here.now))
+    off = session.client.jobs.disable(found.id, reason=reason)
+    session.show(off, lambda: moved(off, "Disabled", session.now))
 
 
-@asking
+@api_command
 def run(
-    here: Here,
+    session: Session,
     job: JobRef,
     given: Annotated[
         str | None,
@@ -92,26 +92,26 @@ def run(
 ) -> None:
     """Run it now, whatever its schedule says. Behind a run that is live, it waits."""
     from foliot.cli.dry_rendering import tried_run
-    from foliot.cli.progress import until_it_ends
+    from foliot.cli.progress import wait_for_run
     from foliot.cli.run_rendering import run_line
 
-    found = job_called(here.client, job)
-    overlay = None if given is None else object_in(given, "--input")
+    found = find_job(session.client, job)
+    overlay = None if given is None else parse_json_object(given, "--input")
     if dry_run:
-        tried = here.client.jobs.dry_run.run(found.id, input=overlay, override=override)
-        here.show(tried, lambda: tried_run(tried, "Would make"))
+        tried = session.client.jobs.dry_run.run(found.id, input=overlay, override=override)
+        session.show(tried, lambda: tried_run(tried, "Would make"))
         return
-    made = here.client.jobs.run(found.id, input=overlay, override=override)
+    made = session.client.jobs.run(found.id, input=overlay, override=override)
     if wait:
-        made = until_it_ends(here, made)
-    here.show(made, lambda: run_line(made, "Ran" if wait else "Asked for", here.now))
+        made = wait_for_run(session, made)
+    session.show(made, lambda: run_line(made, "Ran" if wait else "Asked for", session.now))
     if wait and made.status != "succeeded":
         raise typer.Exit(1)
 
 
-@asking
+@api_command
 def delete(
-    here: Here,
+    session: Session,
     job: JobRef,
     purge: Annotated[bool, typer.Option("--purge", help="Remove it with its history, for good.")] = False,
     detach: Annotated[
@@ -127,15 +127,17 @@ def delete(
     from foliot.cli.jobs.trial_rendering import trial
     from foliot.cli.tables import cell
 
-    found = job_called(here.client, job)
+    found = find_job(session.client, job)
     if dry_run:
-        tried = here.client.jobs.dry_run.delete(found.id, purge=purge, detach=detach, force=force)
-        here.show(
-            tried, lambda: trial(f"Would {'remove' if purge else 'archive'} {found.name}", tried, here.now)
+        tried = session.client.jobs.dry_run.delete(found.id, purge=purge, detach=detach, force=force)
+        session.show(
+            tried, lambda: trial(f"Would {'remove' if purge else 'archive'} {found.name}", tried, session.now)
         )
         return
     what = "Remove it with its whole history" if purge else "Archive it"
-    confirm(f'"{found.name}" ({found.schedule.words}, {counted(found.run_count, "run")}). {what}?', yes=yes)
-    here.client.jobs.delete(found.id, purge=purge, detach=detach, force=force)
+    confirm(f'"{found.name}" ({found.schedule.words}, {pluralize(found.run_count, "run")}). {what}?', yes=yes)
+    session.client.jobs.delete(found.id, purge=purge, detach=detach, force=force)
     said = "Removed" if purge else "Archived"
-    here.show({"id": str(found.id), "deleted": True, "purged": purge}, lambda: cell(f"{said} {found.name}."))
+    session.show(
+        {"id": str(found.id), "deleted": True, "purged": purge}, lambda: cell(f"{said} {found.name}.")
+    )

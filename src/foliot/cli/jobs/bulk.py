@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.cli.progress import bar, spinning
-from foliot.cli.session import DryRun, Here, Yes, asking, confirm
-from foliot.cli.times import local_zone, read_moment
+from foliot.cli.progress import progress_bar, spinner
+from foliot.cli.session import DryRun, Session, Yes, api_command, confirm
+from foliot.cli.times import local_zone, parse_time
 from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ class Asked:
     args: dict[str, Any]
 
 
-@asking
+@api_command
 def bulk(
-    here: Here,
+    session: Session,
     action: Annotated[Action, typer.Argument(metavar="ACTION", help=", ".join(Action) + ".")],
     q: Annotated[
         str,
@@ -74,26 +74,26 @@ def bulk(
     if reason is not None:
         args["reason"] = reason
     if until is not None:
-        args["until"] = read_moment(until, here.now, local_zone(), flag="--until")
+        args["until"] = parse_time(until, session.now, local_zone(), flag="--until")
     asked = Asked(action, q, args)
-    seen = _done(here, asked)
+    seen = _done(session, asked)
     if dry_run or not seen.done:
-        here.show(seen, lambda: bulk_done(seen))
+        session.show(seen, lambda: bulk_done(seen))
         return
     confirm(question(seen, q), yes=yes)
-    told = _done(here, asked, seen=seen.found)
-    here.show(told, lambda: bulk_done(told))
+    told = _done(session, asked, seen=seen.found)
+    session.show(told, lambda: bulk_done(told))
     if told.failed:
         raise typer.Exit(1)
 
 
-def _done(here: Here, asked: Asked, *, seen: int | None = None) -> BulkOut:
+def _done(session: Session, asked: Asked, *, seen: int | None = None) -> BulkOut:
     """Call after call until none remains, each under the number of jobs that was seen; without one, it is only tried."""
     pieces: list[BulkOut] = []
     left = seen
-    with spinning("Counting") if seen is None else bar(asked.action.value, seen) as advance:
+    with spinner("Counting") if seen is None else progress_bar(asked.action.value, seen) as advance:
         while not pieces or pieces[-1].remaining:
-            told = here.client.jobs.bulk(
+            told = session.client.jobs.bulk(
                 asked.action.value,
                 q=asked.q,
                 expected_count=left,

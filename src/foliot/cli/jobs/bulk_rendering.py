@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.output import counted
+from foliot.cli.output import pluralize
 from foliot.cli.tables import BAD, QUIET, STRONG, cell, columns, stacked
 from foliot.wire.bulk import BulkOut
 
@@ -22,7 +22,7 @@ MOST = 20  # of those it was not done to
 
 
 def question(seen: BulkOut, q: str) -> str:
-    found = f"{counted(seen.found, 'job')} {'matches' if seen.found == 1 else 'match'} {q or 'everything'}"
+    found = f"{pluralize(seen.found, 'job')} {'matches' if seen.found == 1 else 'match'} {q or 'everything'}"
     rest = [f"{seen.already:,} so already"] * bool(seen.already) + [f"{seen.failed:,} cannot"] * bool(
         seen.failed
     )
@@ -35,13 +35,13 @@ def bulk_done(told: BulkOut) -> RenderableType:
     if not told.found:
         return Text("No job matches. Nothing was done.")
     if told.already == told.found:
-        return Text(f"{counted(told.found, 'job is', 'jobs are')} so already. Nothing was done.")
+        return Text(f"{pluralize(told.found, 'job is', 'jobs are')} so already. Nothing was done.")
     verb = f"Would {told.action}" if told.dry_run else DONE.get(told.action, told.action)
-    head = Text.assemble((verb, STRONG), f" {counted(told.done, 'job')}.")
+    head = Text.assemble((verb, STRONG), f" {pluralize(told.done, 'job')}.")
     if told.already:
-        head.append(f" {counted(told.already, 'was', 'were')} so already.")
+        head.append(f" {pluralize(told.already, 'was', 'were')} so already.")
     if told.failed:
-        head.append(f" {counted(told.failed, 'job')} cannot:", BAD)
+        head.append(f" {pluralize(told.failed, 'job')} cannot:", BAD)
     failed = [each for each in told.results if each.outcome in {"failed", "not_found"}]
     rows = [(cell(str(each.id), QUIET), cell(each.message)) for each in failed[:MOST]]
     more = f"  and {len(failed) - MOST:,} more; -o json has them all" if len(failed) > MOST else None

@@ -13,7 +13,7 @@ from rich.text import Text
 from foliot.cli.jobs.rendering import warned
 from foliot.cli.jobs.trial_rendering import trial
 from foliot.cli.tables import BAD, GOOD, QUIET, STRONG, cell, columns, stacked
-from foliot.cli.times import relative, when
+from foliot.cli.times import local_time_relative, relative
 from foliot.sdk.sync.plan import Change, differences
 from foliot.wire.dry_run import DryRunOut
 from foliot.wire.jobs import JobFields, JobOut
@@ -26,7 +26,7 @@ def changed(before: JobOut, after: JobOut, now: datetime) -> RenderableType:
         return Text(f"{cell(after.name).plain} is as it was.")
     head = Text.assemble(("Changed", STRONG), f" {cell(after.name).plain}: revision {after.revision}.")
     if after.next_run_at is not None:
-        head.append(f" Next: {when(after.next_run_at, after.schedule.timezone, now)}.")
+        head.append(f" Next: {local_time_relative(after.next_run_at, after.schedule.timezone, now)}.")
     return stacked(head, change_list(differences(_fields(before), _fields(after))), *warned(after))
 
 

@@ -8,13 +8,13 @@ import typer
 
 from foliot.cli.jobs import flags
 from foliot.cli.jobs.flags import Rules, Timing, Work, draft, one_name
-from foliot.cli.session import DryRun, Here, asking
+from foliot.cli.session import DryRun, Session, api_command
 from foliot.cli.times import local_zone
 
 
-@asking
+@api_command
 def create(
-    here: Here,
+    session: Session,
     name_first: flags.NameFirst = None,
     name: flags.Name = None,
     schedule: flags.Cron = None,
@@ -80,14 +80,14 @@ def create(
             host,
             read_only,
         ),
-        here.now,
+        session.now,
         local_zone(),
     )
     if disabled:
         job["enabled"] = False
     if dry_run:
-        tried = here.client.jobs.dry_run.create(job)
-        here.show(tried, lambda: trial(f"Would create {job['name']}", tried, here.now, is_new=True))
+        tried = session.client.jobs.dry_run.create(job)
+        session.show(tried, lambda: trial(f"Would create {job['name']}", tried, session.now, is_new=True))
         return
-    made = here.client.jobs.create(job)
-    here.show(made, lambda: created(made, here.now))
+    made = session.client.jobs.create(job)
+    session.show(made, lambda: created(made, session.now))

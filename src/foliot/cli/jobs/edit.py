@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.job_lookup import JobRef, job_called, who_is_who
 from foliot.cli.jobs import flags
 from foliot.cli.jobs.flags import Rules, Timing, Work, patch
-from foliot.cli.paging import All, Cursor, Limit, gathered
-from foliot.cli.session import DryRun, Here, Yes, asking, confirm
+from foliot.cli.lookup import JobRef, find_job, principal_names
+from foliot.cli.paging import All, Cursor, Limit, fetch_pages
+from foliot.cli.session import DryRun, Session, Yes, api_command, confirm
 from foliot.cli.times import local_zone
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ Force = Annotated[
 ]
 
 
-@asking
+@api_command
 def edit(
-    here: Here,
+    session: Session,
     job: JobRef,
     name: flags.Name = None,
     schedule: flags.Cron = None,
@@ -66,7 +66,7 @@ def edit(
     """
     from foliot.cli.jobs.change_rendering import changed, would_change
 
-    found = job_called(here.client, job)
+    found = find_job(session.client, job)
     changes = patch(
         Timing(schedule, every, at, when, manual, timezone, seconds),
         Work(type, config, http, method, python),
@@ -90,43 +90,43 @@ def edit(
             host,
             read_only,
         ),
-        here.now,
+        session.now,
         local_zone(),
     )
     if not changes:
-        _in_editor(here, found, note, force=force)
+        _in_editor(session, found, note, force=force)
         return
     if dry_run:
-        tried = here.client.jobs.dry_run.patch(found.id, changes, revision=found.revision, force=force)
-        here.show(tried, lambda: would_change(found, tried, here.now))
+        tried = session.client.jobs.dry_run.patch(found.id, changes, revision=found.revision, force=force)
+        session.show(tried, lambda: would_change(found, tried, session.now))
         return
-    after = here.client.jobs.patch(found.id, changes, revision=found.revision, note=note, force=force)
-    here.show(after, lambda: changed(found, after, here.now))
+    after = session.client.jobs.patch(found.id, changes, revision=found.revision, note=note, force=force)
+    session.show(after, lambda: changed(found, after, session.now))
 
 
-@asking
+@api_command
 def revisions(
-    here: Here, job: JobRef, limit: Limit = 20, cursor: Cursor = None, everything: All = False
+    session: Session, job: JobRef, limit: Limit = 20, cursor: Cursor = None, everything: All = False
 ) -> None:
     """Every definition it had, newest first: who made it so, why, and what that changed."""
     from foliot.cli.jobs.change_rendering import revision_list
 
-    found = job_called(here.client, job)
-    listed, next_cursor, _ = gathered(
-        lambda n, at: here.client.jobs.revisions(found.id, limit=n, cursor=at),
+    found = find_job(session.client, job)
+    listed, next_cursor, _ = fetch_pages(
+        lambda n, at: session.client.jobs.revisions(found.id, limit=n, cursor=at),
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(
+    session.show_list(
         listed,
-        lambda: revision_list(listed, found, who_is_who(here.client), here.now),
+        lambda: revision_list(listed, found, principal_names(session.client), session.now),
         next_cursor=next_cursor,
     )
 
 
-@asking
+@api_command
 def revert(
-    here: Here,
+    session: Session,
     job: JobRef,
     revision: Annotated[int, typer.Argument(min=1, help="Which, as `foliot jobs revisions` lists them.")],
     note: Note = None,
@@ -137,17 +137,17 @@ def revert(
     """Put an old revision in force again, as a new one."""
     from foliot.cli.jobs.change_rendering import changed, would_change
 
-    found = job_called(here.client, job)
+    found = find_job(session.client, job)
     if dry_run:
-        tried = here.client.jobs.dry_run.revert(found.id, revision, force=force)
-        here.show(tried, lambda: would_change(found, tried, here.now))
+        tried = session.client.jobs.dry_run.revert(found.id, revision, force=force)
+        session.show(tried, lambda: would_change(found, tried, session.now))
         return
     confirm(f'Put revision {revision} of "{found.name}" in place of {found.revision}?', yes=yes)
-    after = here.client.jobs.revert(found.id, revision, note=note, force=force)
-    here.show(after, lambda: changed(found, after, here.now))
+    after = session.client.jobs.revert(found.id, revision, note=note, force=force)
+    session.show(after, lambda: changed(found, after, session.now))
 
 
-def _in_editor(here: Here, job: JobOut, note: str | None, *, force: bool) -> None:
+def _in_editor(session: Session, job: JobOut, note: str | None, *, force: bool) -> None:
     """Refusals come back on top of the text, until it is right or left as it was."""
     from foliot.cli.editor import edited
     from foliot.cli.jobs.change_rendering import changed
@@ -156,13 +156,13 @@ def _in_editor(here: Here, job: JobOut, note: str | None, *, force: bool) -> Non
     before = to_text(job)
 
     def save(text: str) -> JobOut:
-        return here.client.jobs.replace(
+        return session.client.jobs.replace(
             job.id, from_text(text, job), revision=job.revision, note=note, force=force
         )
 
     after = edited(before, save)
     if after is None:
-        here.note("Nothing was changed.")
+        session.note("Nothing was changed.")
         after = job
     saved = after
-    here.show(saved, lambda: changed(job, saved, here.now))
+    session.show(saved, lambda: changed(job, saved, session.now))

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from foliot.cli.choices import Misfire, OnLost, Overlap
-from foliot.cli.input_files import object_in
-from foliot.cli.times import read_moment
+from foliot.cli.choices import MisfireChoice, OnLostChoice, OverlapChoice
+from foliot.cli.input_files import parse_json_object
+from foliot.cli.times import parse_time
 from foliot.domain.errors import Invalid
 
 ONE_SCHEDULE = "--schedule CRON, --every 30s, --at TIME, --when WORDS or --manual"
@@ -54,7 +54,7 @@ class Timing:
         if self.every is not None:
             return {"kind": "interval", "every": _duration(self.every), **named}
         if self.at is not None:
-            at = read_moment(self.at, now, self.timezone or zone, flag="--at")
+            at = parse_time(self.at, now, self.timezone or zone, flag="--at")
             return {"kind": "once", "at": at, **named}
         if self.when is not None:
             return {"words": self.when, **named}
@@ -81,7 +81,7 @@ class Work:
             )
         if self.method is not None and self.http is None:
             raise Invalid("--method goes with --http.", hint="Or put it into --config.")
-        config = {} if self.config is None else object_in(self.config, "--config")
+        config = {} if self.config is None else parse_json_object(self.config, "--config")
         if self.http is not None:
             return {"type": "http", "config": {**config, "url": self.http} | _given(method=self.method)}
         if self.python is not None:
@@ -97,9 +97,9 @@ class Rules:
     description: str | None = None
     payload: str | None = None
     timeout: str | None = None
-    overlap: Overlap | None = None
-    misfire: Misfire | None = None
-    on_lost: OnLost | None = None
+    overlap: OverlapChoice | None = None
+    misfire: MisfireChoice | None = None
+    on_lost: OnLostChoice | None = None
     queue: str | None = None
     priority: int | None = None
     max_runs: int | None = None
@@ -127,10 +127,10 @@ class Rules:
         )
         body = _given(**{name: getattr(self, name) for name in alone})
         if self.payload is not None:
-            body["payload"] = object_in(self.payload, "--payload", or_text=True)
+            body["payload"] = parse_json_object(self.payload, "--payload", or_text=True)
         for name in ("start_at", "end_at"):
             if (text := getattr(self, name)) is not None:
-                body[name] = read_moment(text, now, zone, flag=f"--{name.replace('_', '-')}")
+                body[name] = parse_time(text, now, zone, flag=f"--{name.replace('_', '-')}")
         if self.tags is not None:
             body["tags"] = list(self.tags)
         if (retry := self._retry()) is not None:
@@ -240,9 +240,11 @@ Retries = Annotated[
     int | None, typer.Option(min=0, max=1000, help="More tries after the first; 0 is none.", metavar="N")
 ]
 RetryDelays = Annotated[str | None, typer.Option(help="Waits before them: 1m,5m,30m.", metavar="DURATIONS")]
-OverlapFlag = Annotated[Overlap | None, typer.Option("--overlap", help="When the run before still runs.")]
-MisfireFlag = Annotated[Misfire | None, typer.Option("--misfire", help="When its time has gone by.")]
-OnLostFlag = Annotated[OnLost | None, typer.Option("--on-lost", help="When its worker is gone.")]
+OverlapFlag = Annotated[
+    OverlapChoice | None, typer.Option("--overlap", help="When the run before still runs.")
+]
+MisfireFlag = Annotated[MisfireChoice | None, typer.Option("--misfire", help="When its time has gone by.")]
+OnLostFlag = Annotated[OnLostChoice | None, typer.Option("--on-lost", help="When its worker is gone.")]
 Queue = Annotated[str | None, typer.Option(help="Which workers take it.", metavar="QUEUE")]
 Server = Annotated[
     str | None, typer.Option(help="Run it on whichever host has this server instance.", metavar="NAME")

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from foliot.cli.holding_rendering import scope_in_short
 from foliot.cli.jobs.rendering import counts, job_list
-from foliot.cli.output import counted
+from foliot.cli.output import pluralize
 from foliot.cli.tables import BAD, GOOD, SOON, STRONG, facts, stacked
-from foliot.cli.times import lasting, relative
+from foliot.cli.times import format_duration, relative
 from foliot.wire.fleet import WorkerOut
 from foliot.wire.freezes import FreezeOut
 from foliot.wire.jobs import JobOut
@@ -47,16 +47,19 @@ def overview(
                     "now",
                     f"{open_now.running:,} running, {open_now.ready:,} ready, {open_now.waiting:,} waiting",
                 ),
-                ("late", counted(open_now.late, "job") if open_now.late else None),
+                ("late", pluralize(open_now.late, "job") if open_now.late else None),
                 (
                     "next",
                     relative(open_now.next_due_at - now) if open_now.next_due_at else "nothing is planned",
                 ),
                 (
                     "last 7 days",
-                    f"{counted(totals.runs, 'run')}{rate}, {totals.failures:,} failed, {totals.skips:,} skipped",
+                    f"{pluralize(totals.runs, 'run')}{rate}, {totals.failures:,} failed, {totals.skips:,} skipped",
                 ),
-                ("start lag", None if p95 is None else f"p95 {lasting(timedelta(milliseconds=p95.p95))}"),
+                (
+                    "start lag",
+                    None if p95 is None else f"p95 {format_duration(timedelta(milliseconds=p95.p95))}",
+                ),
                 ("workers", f"{alive} alive"),
                 *(("held", f"{scope_in_short(each.scope)}: {each.reason}") for each in held),
             )
@@ -70,10 +73,11 @@ def _verdict(stats: StatsOut, ill: int, alive: int, held: Sequence[FreezeOut]) -
         return Text("Nothing runs: no worker is alive.", style=f"{BAD} {STRONG}")
     if stats.now.late:
         return Text(
-            f"Behind: {counted(stats.now.late, 'job')} late. No scheduler keeps up.", style=f"{BAD} {STRONG}"
+            f"Behind: {pluralize(stats.now.late, 'job')} late. No scheduler keeps up.",
+            style=f"{BAD} {STRONG}",
         )
     if ill:
-        return Text(f"{counted(ill, 'job needs', 'jobs need')} a look.", style=f"{BAD} {STRONG}")
+        return Text(f"{pluralize(ill, 'job needs', 'jobs need')} a look.", style=f"{BAD} {STRONG}")
     if held:
         return Text("Held by a freeze.", style=f"{SOON} {STRONG}")
     return Text("All is well.", style=f"{GOOD} {STRONG}")

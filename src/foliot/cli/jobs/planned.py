@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.job_lookup import JobRef, job_called
-from foliot.cli.output import counted
-from foliot.cli.session import DryRun, Here, Yes, asking, confirm
-from foliot.cli.times import read_moment
+from foliot.cli.lookup import JobRef, find_job
+from foliot.cli.output import pluralize
+from foliot.cli.session import DryRun, Session, Yes, api_command, confirm
+from foliot.cli.times import parse_time
 from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
     from foliot.wire.jobs import BackfillOut
 
 
-@asking
+@api_command
 def skip_next(
-    here: Here,
+    session: Session,
     job: JobRef,
     n: Annotated[
         int | None, typer.Option("-n", min=1, max=1000, help="How many. Default: 1.", metavar="N")
@@ -33,25 +33,25 @@ def skip_next(
     from foliot.cli.jobs.rendering import moved
     from foliot.cli.jobs.trial_rendering import trial
 
-    found = job_called(here.client, job)
+    found = find_job(session.client, job)
     if undo and dry_run:
-        tried = here.client.jobs.dry_run.undo_skip_next(found.id)
-        here.show(tried, lambda: trial(f"Would skip nothing of {found.name}", tried, here.now))
+        tried = session.client.jobs.dry_run.undo_skip_next(found.id)
+        session.show(tried, lambda: trial(f"Would skip nothing of {found.name}", tried, session.now))
         return
     if undo:
-        back = here.client.jobs.undo_skip_next(found.id)
-        here.show(back, lambda: moved(back, "Nothing will be skipped:", here.now))
+        back = session.client.jobs.undo_skip_next(found.id)
+        session.show(back, lambda: moved(back, "Nothing will be skipped:", session.now))
         return
     zone = found.schedule.timezone
-    at = None if until is None else read_moment(until, here.now, zone, flag="--until")
-    verbs = here.client.jobs.dry_run if dry_run else here.client.jobs
+    at = None if until is None else parse_time(until, session.now, zone, flag="--until")
+    verbs = session.client.jobs.dry_run if dry_run else session.client.jobs
     told = verbs.skip_next(found.id, n=n, until=at, reason=reason)
-    here.show(told, lambda: skipping(told, found.name, zone, here.now))
+    session.show(told, lambda: skipping(told, found.name, zone, session.now))
 
 
-@asking
+@api_command
 def backfill(
-    here: Here,
+    session: Session,
     job: JobRef,
     start: Annotated[str, typer.Option("--from", help="Planned times from then on.", metavar="TIME")],
     until: Annotated[
@@ -68,15 +68,15 @@ def backfill(
     """Make runs for planned times of the past that have none. Counts them first, and asks."""
     from foliot.cli.jobs.planned_rendering import filled
 
-    found = job_called(here.client, job)
+    found = find_job(session.client, job)
     zone = found.schedule.timezone
-    begin = read_moment(start, here.now, zone, flag="--from", past=True)
-    end = read_moment(until, here.now, zone, flag="--until", past=True)
+    begin = parse_time(start, session.now, zone, flag="--from", past=True)
+    end = parse_time(until, session.now, zone, flag="--until", past=True)
     if end <= begin:
         raise Invalid("--from must be before --until.")
 
     def asked(*, trying: bool) -> BackfillOut:
-        return here.client.jobs.backfill(
+        return session.client.jobs.backfill(
             found.id,
             begin,
             end,
@@ -89,8 +89,8 @@ def backfill(
     if dry_run or not yes:
         seen = asked(trying=True)
         if dry_run or not seen.count:
-            here.show(seen, lambda: filled(seen, found.name, zone, here.now))
+            session.show(seen, lambda: filled(seen, found.name, zone, session.now))
             return
-        confirm(f'Make {counted(seen.count, "run")} of "{found.name}"?', yes=False)
+        confirm(f'Make {pluralize(seen.count, "run")} of "{found.name}"?', yes=False)
     made = asked(trying=False)
-    here.show(made, lambda: filled(made, found.name, zone, here.now))
+    session.show(made, lambda: filled(made, found.name, zone, session.now))

@@ -8,18 +8,18 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from foliot.cli.jobs.rendering import next_times
-from foliot.cli.output import counted
+from foliot.cli.output import pluralize
 from foliot.cli.tables import STRONG, cell, stacked
-from foliot.cli.times import walls, when
+from foliot.cli.times import local_time_relative, local_times
 from foliot.wire.jobs import BackfillOut, SkipNextOut
 
 SHOWN = 10
 
 
 def skipping(told: SkipNextOut, name: str, zone: str, now: datetime) -> RenderableType:
-    several = counted(told.count, "planned time")
+    several = pluralize(told.count, "planned time")
     after = (
-        f"Then it runs {when(told.next_run_at, zone, now)}."
+        f"Then it runs {local_time_relative(told.next_run_at, zone, now)}."
         if told.next_run_at
         else "None is known to run after."
     )
@@ -38,8 +38,8 @@ def skipping(told: SkipNextOut, name: str, zone: str, now: datetime) -> Renderab
 def filled(told: BackfillOut, name: str, zone: str, now: datetime) -> RenderableType:
     if told.first is None or told.last is None:
         return Text(f"There is nothing to fill in for {cell(name).plain}.")
-    several = counted(told.count, "run")
-    first, last = walls((told.first, told.last), zone)
+    several = pluralize(told.count, "run")
+    first, last = local_times((told.first, told.last), zone)
     span = f"from {first} to {last}"
     if told.dry_run:
         return Text(f"Would make {several} of {cell(name).plain}, {span}. Nothing was done.")

@@ -11,7 +11,7 @@ from itertools import pairwise
 from rich.console import RenderableType
 from rich.text import Text
 
-from foliot.cli.output import counted
+from foliot.cli.output import pluralize
 from foliot.cli.tables import (
     BAD,
     GOOD,
@@ -26,7 +26,7 @@ from foliot.cli.tables import (
     marked,
     stacked,
 )
-from foliot.cli.times import about, relative, wall, walls, when
+from foliot.cli.times import local_time, local_time_relative, local_times, relative, relative_short
 from foliot.wire.durations import write_duration
 from foliot.wire.jobs import JobFields, JobOut
 from foliot.wire.schedules import CronOut, IntervalOut, OnceOut, PlannedOut, ScheduleOut
@@ -77,8 +77,8 @@ def job_page(job: JobOut, now: datetime, times: Sequence[PlannedOut] = ()) -> Re
     zone = job.schedule.timezone
     last = None
     if job.last_run_at is not None:
-        last = f"{job.last_run_status} {when(job.last_run_at, zone, now)}"
-    ran = f"{counted(job.run_count, 'run')}: {job.success_count:,} succeeded, {job.failure_count:,} failed"
+        last = f"{job.last_run_status} {local_time_relative(job.last_run_at, zone, now)}"
+    ran = f"{pluralize(job.run_count, 'run')}: {job.success_count:,} succeeded, {job.failure_count:,} failed"
     ran += f"; {job.skip_count:,} skipped"
     return stacked(
         cell(job.name, STRONG),
@@ -88,8 +88,8 @@ def job_page(job: JobOut, now: datetime, times: Sequence[PlannedOut] = ()) -> Re
                 ("about", job.description or None),
                 ("status", status_line(job, now)),
                 ("runs", cell(job.schedule.words)),
-                ("next", when(job.next_run_at, zone, now) if job.next_run_at else None),
-                *(("", when(each.planned_for, zone, now)) for each in times[1:]),
+                ("next", local_time_relative(job.next_run_at, zone, now) if job.next_run_at else None),
+                *(("", local_time_relative(each.planned_for, zone, now)) for each in times[1:]),
                 ("last", last),
                 ("error", cell(job.last_error, BAD) if job.last_error else None),
                 ("record", ran),
@@ -142,7 +142,7 @@ def status_line(job: JobOut, now: datetime) -> Text:
         text.append(f" ({_reason(job)})")
     text.append(f" since {relative(job.status_at - now)}" if job.status != "active" else "")
     if job.paused_until is not None:
-        text.append(f", until {when(job.paused_until, job.schedule.timezone, now)}")
+        text.append(f", until {local_time_relative(job.paused_until, job.schedule.timezone, now)}")
     return text
 
 
@@ -150,7 +150,7 @@ def moved(job: JobOut, what: str, now: datetime) -> Text:
     """After a verb: what was done to which, and what comes next."""
     text = Text.assemble((what, STRONG), f" {cell(job.name).plain}.")
     if job.next_run_at is not None:
-        text.append(f" Next: {when(job.next_run_at, job.schedule.timezone, now)}.")
+        text.append(f" Next: {local_time_relative(job.next_run_at, job.schedule.timezone, now)}.")
     return text
 
 
@@ -158,7 +158,10 @@ def created(job: JobOut, now: datetime) -> RenderableType:
     rows: list[tuple[str, Text | str | None]] = [
         ("id", str(job.id)),
         ("runs", job.schedule.words),
-        ("next", when(job.next_run_at, job.schedule.timezone, now) if job.next_run_at else None),
+        (
+            "next",
+            local_time_relative(job.next_run_at, job.schedule.timezone, now) if job.next_run_at else None,
+        ),
         ("status", None if job.status == "active" else status_line(job, now)),
     ]
     head = Text.assemble(("Created", STRONG), f" {cell(job.name).plain}.")
@@ -181,7 +184,7 @@ def next_times(times: Sequence[PlannedOut], zone: str, now: datetime) -> Rendera
             cell(each.planned_for.strftime(in_utc), QUIET),
             cell("; ".join(each.notes)),
         )
-        for shown, each in zip(walls([each.planned_for for each in times], zone), times, strict=True)
+        for shown, each in zip(local_times([each.planned_for for each in times], zone), times, strict=True)
     ]
     headers = (
         ("NEXT", "IN", "UTC", "NOTE") if any(each.notes for each in times) else ("NEXT", "IN", "UTC", "")
@@ -196,7 +199,7 @@ def schedule_in_short(schedule: ScheduleOut) -> str:
     if isinstance(schedule, IntervalOut):
         return f"every {write_duration(schedule.every)}"
     if isinstance(schedule, OnceOut):
-        return "at " + wall(schedule.at, schedule.timezone).partition(" ")[2]
+        return "at " + local_time(schedule.at, schedule.timezone).partition(" ")[2]
     return "by hand"
 
 
@@ -212,12 +215,12 @@ def _last(job: JobOut, now: datetime) -> Text:
         return cell("Never ran", QUIET)
     style = GOOD if job.last_run_status == "succeeded" else BAD if _is_bad(job.last_run_status) else QUIET
     return Text.assemble(
-        f"Last: {about(job.last_run_at, now)} (", (cell(job.last_run_status).plain, style), ")"
+        f"Last: {relative_short(job.last_run_at, now)} (", (cell(job.last_run_status).plain, style), ")"
     )
 
 
 def _next(job: JobOut, now: datetime) -> Text:
-    return cell(f"Next: {about(job.next_run_at, now)}") if job.next_run_at is not None else Text("")
+    return cell(f"Next: {relative_short(job.next_run_at, now)}") if job.next_run_at is not None else Text("")
 
 
 def _reason(job: JobOut) -> str | None:

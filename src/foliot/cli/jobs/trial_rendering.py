@@ -8,9 +8,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from foliot.cli.jobs.rendering import next_times
-from foliot.cli.output import counted
+from foliot.cli.output import pluralize
 from foliot.cli.tables import BAD, GOOD, SOON, STRONG, cell, columns, stacked
-from foliot.cli.times import relative, wall, walls
+from foliot.cli.times import local_time, local_times, relative
 from foliot.wire.dry_run import DryRunOut
 
 MOST = 5  # of each kind of difference
@@ -34,13 +34,13 @@ def difference(tried: DryRunOut, zone: str, now: datetime) -> RenderableType | N
     told = tried.difference
     if not (told.added or told.removed or told.moved):
         return Text(
-            f"The {counted(told.unchanged, 'run')} ahead stay{'s' if told.unchanged == 1 else ''} as before."
+            f"The {pluralize(told.unchanged, 'run')} ahead stay{'s' if told.unchanged == 1 else ''} as before."
             if told.unchanged
             else "No run ahead changes."
         )
     removed, added, moved = told.removed[:MOST], told.added[:MOST], told.moved[:MOST]
     at = iter(
-        walls([*removed, *added, *(each for move in moved for each in (move.before, move.after))], zone)
+        local_times([*removed, *added, *(each for move in moved for each in (move.before, move.after))], zone)
     )
     rows = [_row("-", BAD, next(at), relative(each - now)) for each in removed]
     rows += [_row("+", GOOD, next(at), relative(each - now)) for each in added]
@@ -53,7 +53,7 @@ def difference(tried: DryRunOut, zone: str, now: datetime) -> RenderableType | N
     )
     summed = ", ".join(f"{count:,} {what}" for count, what in counts if count)
     table = columns(("", "when", "how"), rows, indent=2, headed=False)
-    return stacked(Text(f"Runs ahead, up to {wall(told.until, zone)}: {summed}."), table)
+    return stacked(Text(f"Runs ahead, up to {local_time(told.until, zone)}: {summed}."), table)
 
 
 def _row(sign: str, style: str, at: str, how: str) -> tuple[Text, ...]:

@@ -6,19 +6,19 @@ from typing import Annotated
 
 import typer
 
-from foliot.cli.choices import JobStatus
-from foliot.cli.job_lookup import JobRef, job_called
-from foliot.cli.paging import All, Cursor, Limit, gathered
-from foliot.cli.session import Form, Here, asking
+from foliot.cli.choices import JobStatusChoice
+from foliot.cli.lookup import JobRef, find_job
+from foliot.cli.paging import All, Cursor, Limit, fetch_pages
+from foliot.cli.session import OutputFormat, Session, api_command
 
 Several = list[str] | None
 ILL = "failures:>0 status:active,paused,failed"  # what somebody should look at
 MOST_ILL = 20  # of those that are shown one by one
 
 
-@asking
+@api_command
 def list_jobs(
-    here: Here,
+    session: Session,
     q: Annotated[
         list[str] | None,
         typer.Argument(
@@ -26,7 +26,7 @@ def list_jobs(
         ),
     ] = None,
     status: Annotated[
-        list[JobStatus] | None, typer.Option(help="Only these; archived ones only if named.")
+        list[JobStatusChoice] | None, typer.Option(help="Only these; archived ones only if named.")
     ] = None,
     tag: Annotated[Several, typer.Option(help="Only with one of these tags.", metavar="TAG")] = None,
     type: Annotated[Several, typer.Option(help="Only of these types.", metavar="TYPE")] = None,  # noqa: A002
@@ -45,8 +45,8 @@ def list_jobs(
     from foliot.cli.jobs.rendering import job_list
 
     states = [each.value for each in status or ()] + (["disabled"] if disabled else [])
-    jobs, next_cursor, total = gathered(
-        lambda n, at: here.client.jobs.list(
+    jobs, next_cursor, total = fetch_pages(
+        lambda n, at: session.client.jobs.list(
             q=" ".join(q) if q else None,
             status=states or None,  # type: ignore[arg-type]  # JobStatus holds the words of the wire
             tag=tag,
@@ -54,87 +54,89 @@ def list_jobs(
             queue=queue,
             owner=owner,
             sort=sort,
-            count=True if here.form is Form.TABLE and at is None else None,
+            count=True if session.format is OutputFormat.TABLE and at is None else None,
             limit=n,
             cursor=at,
         ),
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(jobs, lambda: job_list(jobs, here.now, total=total), next_cursor=next_cursor)
+    session.show_list(jobs, lambda: job_list(jobs, session.now, total=total), next_cursor=next_cursor)
     if not jobs and not (q or states or tag or type or queue or owner):
-        here.note(
+        session.note(
             'Make one: foliot jobs create --name hello --python builtins:print --when "every 10 minutes"'
         )
-    if next_cursor and here.form is Form.TABLE:
-        here.note("There are more: --all, or --limit N.")
+    if next_cursor and session.format is OutputFormat.TABLE:
+        session.note("There are more: --all, or --limit N.")
 
 
-@asking
+@api_command
 def show(
-    here: Here, job: JobRef, n: Annotated[int, typer.Option("-n", min=1, max=20, help="Next times.")] = 3
+    session: Session,
+    job: JobRef,
+    n: Annotated[int, typer.Option("-n", min=1, max=20, help="Next times.")] = 3,
 ) -> None:
     """Show one job: its schedule in a sentence, its next times, its record, its rules."""
     from foliot.cli.jobs.rendering import job_page
 
-    found = job_called(here.client, job)
-    times = here.client.jobs.next(found.id, n).items if here.form is Form.TABLE else []
-    here.show(found, lambda: job_page(found, here.now, times))
+    found = find_job(session.client, job)
+    times = session.client.jobs.next(found.id, n).items if session.format is OutputFormat.TABLE else []
+    session.show(found, lambda: job_page(found, session.now, times))
 
 
-@asking
+@api_command
 def next_times(
-    here: Here,
+    session: Session,
     job: JobRef,
     n: Annotated[int, typer.Option("-n", min=1, max=200, help="How many.", metavar="N")] = 5,
 ) -> None:
     """When it runs next: on its own wall clock, from now, and in UTC."""
     from foliot.cli.jobs import rendering
 
-    found = job_called(here.client, job)
-    times = here.client.jobs.next(found.id, n)
-    here.show(times, lambda: rendering.next_times(times.items, found.schedule.timezone, here.now))
+    found = find_job(session.client, job)
+    times = session.client.jobs.next(found.id, n)
+    session.show(times, lambda: rendering.next_times(times.items, found.schedule.timezone, session.now))
     if not times.items:
-        here.note(
+        session.note(
             f"It is {found.status}." if found.status != "active" else f"foliot jobs why {found.id} says more."
         )
 
 
-@asking
+@api_command
 def history(
-    here: Here, job: JobRef, limit: Limit = 20, cursor: Cursor = None, everything: All = False
+    session: Session, job: JobRef, limit: Limit = 20, cursor: Cursor = None, everything: All = False
 ) -> None:
     """What became of its planned times, newest first: what ran, what was skipped and why."""
     from foliot.cli.run_rendering import run_list
 
-    found = job_called(here.client, job)
-    runs, next_cursor, _ = gathered(
-        lambda n, at: here.client.jobs.runs(found.id, limit=n, cursor=at),
+    found = find_job(session.client, job)
+    runs, next_cursor, _ = fetch_pages(
+        lambda n, at: session.client.jobs.runs(found.id, limit=n, cursor=at),
         limit=None if everything else limit,
         cursor=cursor,
     )
-    here.show_list(runs, lambda: run_list(runs, here.now, of_one_job=True), next_cursor=next_cursor)
-    if next_cursor and here.form is Form.TABLE:
-        here.note("There are more: --all, or --limit N.")
+    session.show_list(runs, lambda: run_list(runs, session.now, of_one_job=True), next_cursor=next_cursor)
+    if next_cursor and session.format is OutputFormat.TABLE:
+        session.note("There are more: --all, or --limit N.")
 
 
-@asking
-def status(here: Here) -> None:
+@api_command
+def status(session: Session) -> None:
     """The whole workspace in a few lines: is it well, what needs a look, what is held, what comes next."""
     from foliot.cli.jobs.overview import overview
 
-    stats = here.client.stats()
-    if here.form is not Form.TABLE:
-        here.show(stats, lambda: "")
+    stats = session.client.stats()
+    if session.format is not OutputFormat.TABLE:
+        session.show(stats, lambda: "")
         return
-    ill = here.client.jobs.list(q=ILL, limit=MOST_ILL, count=True)
-    here.draw(
+    ill = session.client.jobs.list(q=ILL, limit=MOST_ILL, count=True)
+    session.draw(
         overview(
             stats,
             ill.items,
-            here.client.workers().items,
-            here.client.freezes.list().items,
-            here.now,
+            session.client.workers().items,
+            session.client.freezes.list().items,
+            session.now,
             more_ill=getattr(ill, "total", len(ill.items)) - len(ill.items),
         )
     )

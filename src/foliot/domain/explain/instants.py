@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from foliot.domain.explain.reasons import AHEAD, SENTENCES
 from foliot.domain.explain.records import Explanation, Recorded, Verdict, explain_record, quote
-from foliot.domain.freeze import After, Freeze, freeze_at
+from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning.missed import TICK
@@ -123,9 +123,9 @@ def _frozen(job: Job, freeze: Freeze) -> str:
     reason = _given(freeze.reason)
     end = "it is lifted" if freeze.end_at is None else f"it ends at {quote(job, freeze.end_at)}"
     then = {
-        After.SKIP: "it will be skipped",
-        After.LATEST: f"it is held, and when {end} the newest of those held runs",
-        After.ALL: f"it is held, and when {end} all that were held run, {freeze.per_minute} a minute",
+        FreezePolicy.SKIP: "it will be skipped",
+        FreezePolicy.LATEST: f"it is held, and when {end} the newest of those held runs",
+        FreezePolicy.ALL: f"it is held, and when {end} all that were held run, {freeze.per_minute} a minute",
     }[freeze.after]
     return f"a freeze is in force then{reason}; {then}"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from foliot.domain.planning.records import COUNTED_TO, EDITED, Gap, Skip
+from foliot.domain.run_plan import MAX_COUNTED, SCHEDULE_EDITED, SkippedRange, SkippedTime
 from foliot.domain.schedule import (
     Cron,
     Otherwise,
@@ -28,7 +28,9 @@ _FEW = 64  # this many times are looked at one by one
 _STEPS = 8  # back over single times before halving
 
 
-def newest_due(timetable: Timetable, after: datetime, until: datetime, by: datetime) -> PlannedTime | None:
+def find_newest_due(
+    timetable: Timetable, after: datetime, until: datetime, by: datetime
+) -> PlannedTime | None:
     """The newest planned time in (after, until] such that it and all before it are due by `by`.
 
     Only the newest times can still be ahead of their due time: spread moves one, a closed window or calendar a whole
@@ -53,7 +55,9 @@ def newest_due(timetable: Timetable, after: datetime, until: datetime, by: datet
     return best
 
 
-def newest_runnable(timetable: Timetable, after: datetime, last: PlannedTime, most: int) -> list[PlannedTime]:
+def find_newest_runnable(
+    timetable: Timetable, after: datetime, last: PlannedTime, most: int
+) -> list[PlannedTime]:
     """Of the planned times in (after, last] the newest `most` that may run, oldest first; of those due together, the newest."""
     chosen: list[PlannedTime] = []
     found: PlannedTime | None = last
@@ -65,7 +69,7 @@ def newest_runnable(timetable: Timetable, after: datetime, last: PlannedTime, mo
             chosen.append(found)
             found = _latest(timetable, after, before)
         elif found.skip is None:
-            found = newest_due(timetable, after, before, chosen[-1].due_at - TICK)
+            found = find_newest_due(timetable, after, before, chosen[-1].due_at - TICK)
         elif _never_opens(timetable, found):
             break
         elif in_a_row <= _STEPS:
@@ -75,15 +79,15 @@ def newest_runnable(timetable: Timetable, after: datetime, last: PlannedTime, mo
     return chosen[::-1]
 
 
-def leftover(
+def record_unchosen(
     timetable: Timetable,
     after: datetime,
     last: PlannedTime,
     chosen: Sequence[PlannedTime],
     reason: SkipReason,
-) -> Skip | Gap | None:
+) -> SkippedTime | SkippedRange | None:
     """One record for all planned times in (after, last] that were not chosen to run."""
-    count = count_between(_bare(timetable), after, last.planned_for, COUNTED_TO + len(chosen))
+    count = count_between(_bare(timetable), after, last.planned_for, MAX_COUNTED + len(chosen))
     if count == len(chosen):
         return None
     taken = {planned.planned_for for planned in chosen}
@@ -92,8 +96,8 @@ def leftover(
         left = [planned for planned in times if planned.planned_for not in taken]
         reason = _common_reason(timetable, left, chosen, reason)
         if len(left) == 1:
-            return Skip(left[0], reason)
-        return Gap(left[0], left[-1], len(left), reason)
+            return SkippedTime(left[0], reason)
+        return SkippedRange(left[0], left[-1], len(left), reason)
     first, final = planned_after(timetable, after), last
     while first is not None and first.planned_for in taken:
         first = planned_after(timetable, first.planned_for)
@@ -101,17 +105,19 @@ def leftover(
         final = _latest(timetable, after, final.planned_for - TICK) or final
     assert first is not None
     left_count = None if count is None else count - len(chosen)
-    return Gap(first, final, left_count, _common_reason(timetable, [first, final], chosen, reason))
+    return SkippedRange(first, final, left_count, _common_reason(timetable, [first, final], chosen, reason))
 
 
-def dropped(timetable: Timetable, after: datetime, until: datetime) -> Skip | Gap | None:
+def record_dropped(
+    timetable: Timetable, after: datetime, until: datetime
+) -> SkippedTime | SkippedRange | None:
     """One record for all planned times in (after, until]: they were put off past an edit, which puts them aside for good."""
     last = _latest(timetable, after, until)
-    record = None if last is None else leftover(timetable, after, last, (), SkipReason.OPERATOR)
-    return None if record is None else replace(record, note=EDITED)
+    record = None if last is None else record_unchosen(timetable, after, last, (), SkipReason.OPERATOR)
+    return None if record is None else replace(record, note=SCHEDULE_EDITED)
 
 
-def deferred_by(timetable: Timetable, planned: PlannedTime) -> SkipReason:
+def deferral_reason(timetable: Timetable, planned: PlannedTime) -> SkipReason:
     """Who moved this planned time to a later instant: the job's window or one of its calendars."""
     window = timetable.window
     if window is not None:
@@ -174,7 +180,7 @@ def _common_reason(
         return reason
     running = {planned.due_at for planned in chosen}
     reasons = {
-        planned.skip or (deferred_by(timetable, planned) if planned.due_at in running else reason)
+        planned.skip or (deferral_reason(timetable, planned) if planned.due_at in running else reason)
         for planned in left
     }
     return reasons.pop() if len(reasons) == 1 else reason

@@ -10,14 +10,18 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from foliot.domain.job import Timer
-from foliot.domain.lifecycle import JobEvent, JobStatus
-from foliot.domain.planning.missed import dropped
-from foliot.domain.planning.records import DueJob, Gap, Plan, Skip
-from foliot.domain.planning.walk import Walk
+from foliot.domain.lifecycle import STOPPED, JobEvent, JobStatus
+from foliot.domain.planning.due_job import DueJob
+from foliot.domain.planning.fast_path import find_shared_plan
+from foliot.domain.planning.missed import record_dropped
+from foliot.domain.planning.walk import PlanningWalk
+from foliot.domain.run_plan import Plan, SkippedRange, SkippedTime
 from foliot.domain.schedule import PlannedTime, SkipReason, planned_after
 
-STOPPED = frozenset({JobStatus.PAUSED, JobStatus.DISABLED, JobStatus.FAILED})
-ERROR_WAITS = (timedelta(minutes=1), timedelta(minutes=5))  # after the third error in a row the job fails
+ERROR_RETRY_DELAYS = (
+    timedelta(minutes=1),
+    timedelta(minutes=5),
+)  # after the third error in a row the job fails
 
 
 def plan(due: DueJob, now: datetime) -> Plan:
@@ -25,13 +29,15 @@ def plan(due: DueJob, now: datetime) -> Plan:
     due_at = due.timer.due_at
     if due_at is None or due_at > now:
         return Plan((), due.timer)
+    if (shared := find_shared_plan(due, now)) is not None:
+        return shared
     if due.status is JobStatus.ACTIVE:
-        return Walk(due, now).tick()
+        return PlanningWalk(due, now).tick()
     if due.status is JobStatus.PENDING:
         start_at = due.job.timetable.start_at
         if start_at is not None and start_at > now:
             return plan_start(due, now)
-        return Walk(due, now, (JobEvent.START,)).tick()
+        return PlanningWalk(due, now, (JobEvent.START,)).tick()
     return Plan((), replace(due.timer, due_at=None, next_at=None))
 
 
@@ -46,7 +52,7 @@ def plan_start(due: DueJob, now: datetime, events: tuple[JobEvent, ...] = ()) ->
         return Plan(
             (), Timer(due.timer.cursor, timetable.start_at, None if first is None else first.due_at), events
         )
-    return Walk(due, now, events).start()
+    return PlanningWalk(due, now, events).start()
 
 
 def plan_resume(due: DueJob, now: datetime, *, catch_up: bool = False) -> Plan:
@@ -55,9 +61,9 @@ def plan_resume(due: DueJob, now: datetime, *, catch_up: bool = False) -> Plan:
     if start_at is not None and start_at > now:
         later = plan_start(replace(due, status=JobStatus.PENDING), now, (JobEvent.RESUME, JobEvent.POSTPONE))
         return replace(
-            later, promotes=due.live == 0 and due.waiting > 0
+            later, promotes=due.load.live == 0 and due.load.waiting > 0
         )  # a run of before its start was moved
-    return Walk(due, now, (JobEvent.RESUME,)).resume(catch_up=catch_up)
+    return PlanningWalk(due, now, (JobEvent.RESUME,)).resume(catch_up=catch_up)
 
 
 def plan_closing(due: DueJob, now: datetime) -> Plan:
@@ -74,11 +80,11 @@ def plan_closing(due: DueJob, now: datetime) -> Plan:
         return plan(due, now)
     made, timetable = done.counters.fires, due.job.timetable
     is_full = due.job.max_runs is not None and due.runs_created + made >= due.job.max_runs
-    is_awaited = due.job.is_chained and due.live + due.waiting + made > 0
-    record = None if is_full or is_awaited else dropped(timetable, done.timer.cursor, now)
+    is_awaited = due.job.is_chained and (made > 0 or not due.load.is_idle)
+    record = None if is_full or is_awaited else record_dropped(timetable, done.timer.cursor, now)
     if record is None:
         return done
-    last = record.last if isinstance(record, Gap) else record.planned
+    last = record.last if isinstance(record, SkippedRange) else record.planned
     return replace(done, records=(*done.records, record), timer=replace(done.timer, cursor=last.planned_for))
 
 
@@ -86,7 +92,7 @@ def plan_missed(due: DueJob, now: datetime) -> Plan:
     """What went by while nobody ticked becomes one record, by the operator's choice to skip it."""
     if due.status is not JobStatus.ACTIVE:
         return plan(due, now)
-    return Walk(due, now).resume(reason=SkipReason.OPERATOR)
+    return PlanningWalk(due, now).resume(reason=SkipReason.OPERATOR)
 
 
 def plan_error(timer: Timer, now: datetime, errors_before: int) -> Plan:
@@ -96,9 +102,9 @@ def plan_error(timer: Timer, now: datetime, errors_before: int) -> Plan:
     """
     at = timer.due_at or now
     lost = PlannedTime(at, at.astimezone(UTC).replace(tzinfo=None), 0, at)
-    records = (Skip(lost, SkipReason.SCHEDULER_ERROR),)
+    records = (SkippedTime(lost, SkipReason.SCHEDULER_ERROR),)
     cursor = max(at, timer.cursor)
-    if errors_before >= len(ERROR_WAITS):
+    if errors_before >= len(ERROR_RETRY_DELAYS):
         return Plan(records, Timer(cursor, None, None), (JobEvent.FAIL,))
-    again = now + ERROR_WAITS[errors_before]
+    again = now + ERROR_RETRY_DELAYS[errors_before]
     return Plan(records, Timer(cursor, again, again))

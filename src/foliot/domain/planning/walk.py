@@ -4,30 +4,36 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from foliot.domain.dependencies import AwaitUpstream, Closed, Consumed, consume, judge_gate
-from foliot.domain.freeze import After, Freeze, freeze_at, next_change
+from foliot.domain.admission import Skip, StartRequest, Wait, admit
+from foliot.domain.dependencies import consume
+from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at, next_change
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, RunStatus
-from foliot.domain.overlapping import Admission, admit
-from foliot.domain.planning.missed import TICK, deferred_by, leftover, newest_due, newest_runnable
-from foliot.domain.planning.records import TOO_LATE, DueJob, EndWait, NewRun, Plan, Record, Skip
+from foliot.domain.planning.due_job import DueJob
+from foliot.domain.planning.missed import (
+    TICK,
+    deferral_reason,
+    find_newest_due,
+    find_newest_runnable,
+    record_unchosen,
+)
 from foliot.domain.policy import MisfireRule, OverlapRule
 from foliot.domain.run import WaitsFor
+from foliot.domain.run_plan import UPSTREAM_TOO_LATE, EndGateWait, NewRun, Plan, PlanRecord
+from foliot.domain.run_plan import SkippedTime as SkipRecord
 from foliot.domain.schedule import Manual, PlannedTime, SkipReason, planned_after
-from foliot.domain.starting import MayNot, may_start
 
-MOST_RECORDS = 500  # in one pass over one job; what is left is due at once again
-MOST_HELD = 1_000  # runs that a freeze releases at its end; older held times become one gap record
+MAX_RECORDS = 500  # in one pass over one job; what is left is due at once again
+MAX_RELEASED = 1_000  # runs that a freeze releases at its end; older held times become one gap record
 NO_PACE = timedelta(0)
-_STARTABLE = (None, WaitsFor.WINDOW)  # all others are asked again when their turn, upstream or thaw comes
 
 
-class Walk:
+class PlanningWalk:
     """Works on the way from a due job to its plan; nobody outside `planning.py` sees one."""
 
     __slots__ = (
-        "created", "cursor", "due", "events", "gate", "is_frozen", "job", "live", "made_live", "now", "promotes",
-        "records", "skip_next", "timetable", "waiting",
+        "created", "cursor", "due", "events", "gate", "is_frozen", "job", "load", "made_live", "now", "promotes",
+        "records", "skip_next", "timetable",
     )  # fmt: skip
 
     def __init__(self, due: DueJob, now: datetime, events: tuple[JobEvent, ...] = ()) -> None:
@@ -38,13 +44,12 @@ class Walk:
         self.timetable = due.job.timetable
         self.cursor = due.timer.cursor
         self.created = due.runs_created
-        self.live = due.live
-        self.waiting = due.waiting
+        self.load = due.load
         self.made_live = False
         self.skip_next = due.skip_next
         self.gate = due.gate
         self.promotes = False
-        self.records: list[Record] = []
+        self.records: list[PlanRecord] = []
         self.is_frozen = bool(due.freezes) and freeze_at(due.freezes, now) is not None
 
     def tick(self) -> Plan:
@@ -55,7 +60,7 @@ class Walk:
         now, freezes, cutoff = self.now, self.due.freezes, self.now - self.job.misfire.grace
         upcoming = planned_after(self.timetable, self.cursor)
         while upcoming is not None and upcoming.due_at <= now and not self._is_full():
-            if len(self.records) >= MOST_RECORDS:
+            if len(self.records) >= MAX_RECORDS:
                 break
             if freezes and (freeze := freeze_at(freezes, upcoming.due_at)) is not None:
                 if _is_held(freeze, now):
@@ -70,20 +75,20 @@ class Walk:
                     self.cursor, upcoming = upcoming.planned_for, following
                     continue
                 last = self._last(upcoming, upcoming.due_at)
-                self._consume(upcoming, last, 1, deferred_by(self.timetable, upcoming))
+                self._consume(upcoming, last, 1, deferral_reason(self.timetable, upcoming))
             upcoming = planned_after(self.timetable, self.cursor)
         return self._rest(upcoming)
 
     def resume(self, *, catch_up: bool = False, reason: SkipReason = SkipReason.PAUSED) -> Plan:
         upcoming = planned_after(self.timetable, self.cursor)
-        is_expected = not self.job.is_chained or self.live + self.waiting == 0
+        is_expected = not self.job.is_chained or self.load.is_idle
         if upcoming is not None and upcoming.due_at <= self.now and is_expected and not self._is_full():
             last = upcoming if self.job.is_chained else self._last(upcoming, self.now)
             wants_all = self.job.misfire.rule is MisfireRule.ALL
             most = 0 if not catch_up else self.job.misfire.max_catch_up if wants_all else 1
             self._consume(upcoming, last, most, reason, catch_up=True, patient=wants_all)
         may_join = self.job.overlap.rule is OverlapRule.CONCURRENT
-        if self.due.waiting > 0 and (self.due.live == 0 or may_join):
+        if self.due.load.waiting > 0 and (self.due.load.live == 0 or may_join):
             self.promotes = True
         if self.job.is_chained:
             self.cursor = max(self.cursor, self.now)
@@ -97,7 +102,7 @@ class Walk:
 
     def rest(self) -> Plan:
         """Where the timer goes from the cursor on."""
-        if self.job.is_chained and self.live + self.waiting > 0:
+        if self.job.is_chained and not self.load.is_idle:
             return self._over(JobEvent.COMPLETE) if self._is_full() else self._plan(None)
         return self._rest(planned_after(self.timetable, self.cursor))
 
@@ -111,12 +116,12 @@ class Walk:
             return self._plan(freeze.end_at)
         is_late = planned.due_at < self.now - self.job.misfire.grace
         made_before = self.created
-        if freeze is not None and freeze.after is After.SKIP:
-            self.records.append(Skip(planned, SkipReason.FROZEN))
+        if freeze is not None and freeze.after is FreezePolicy.SKIP:
+            self.records.append(SkipRecord(planned, SkipReason.FROZEN))
         elif (
             is_late and freeze is None and planned.skip is None and self.job.misfire.rule is MisfireRule.SKIP
         ):
-            self.records.append(Skip(planned, SkipReason.MISFIRE))
+            self.records.append(SkipRecord(planned, SkipReason.MISFIRE))
         else:
             patient = is_late and self.job.misfire.rule is MisfireRule.ALL
             self._decide(planned, catch_up=is_late, patient=patient)
@@ -140,13 +145,13 @@ class Walk:
         """What fell into a freeze: skipped, or held until now and treated as late under the freeze's own policy."""
         change = next_change(self.due.freezes, upcoming.due_at)
         last = self._last(upcoming, self.now if change is None else min(self.now, change - TICK))
-        most = {After.SKIP: 0, After.LATEST: 1, After.ALL: MOST_HELD}[freeze.after]
-        is_all = freeze.after is After.ALL
+        most = {FreezePolicy.SKIP: 0, FreezePolicy.LATEST: 1, FreezePolicy.ALL: MAX_RELEASED}[freeze.after]
+        is_all = freeze.after is FreezePolicy.ALL
         pace = freeze.pace if is_all else NO_PACE
         self._consume(upcoming, last, most, SkipReason.FROZEN, catch_up=True, patient=is_all, pace=pace)
 
     def _last(self, first: PlannedTime, by: datetime) -> PlannedTime:
-        last = newest_due(self.timetable, self.cursor, by, by)
+        last = find_newest_due(self.timetable, self.cursor, by, by)
         return first if last is None or last.planned_for < first.planned_for else last
 
     def _consume(
@@ -166,8 +171,8 @@ class Walk:
         if first.planned_for == last.planned_for:
             chosen = [first] if most and first.skip is None else []
         else:
-            chosen = newest_runnable(self.timetable, self.cursor, last, most)
-        left = leftover(self.timetable, self.cursor, last, chosen, reason)
+            chosen = find_newest_runnable(self.timetable, self.cursor, last, most)
+        left = record_unchosen(self.timetable, self.cursor, last, chosen, reason)
         if left is not None:
             self.records.append(left)
         for place, planned in enumerate(chosen):
@@ -186,60 +191,40 @@ class Walk:
     ) -> None:
         """One planned time that is due: the run or the skip it becomes."""
         if planned.skip is not None:
-            self.records.append(Skip(planned, planned.skip))
+            self.records.append(SkipRecord(planned, planned.skip))
             return
-        if self.due.is_switched_off:
-            self.records.append(Skip(planned, SkipReason.TYPE_DISABLED))
-            return
-        if self.skip_next:
+        if self.skip_next and not self.due.is_type_off:
             until = self.due.skip_until or planned.planned_for
             self.skip_next = planned.planned_for < until
             if planned.planned_for <= until:
-                self.records.append(Skip(planned, SkipReason.OPERATOR))
+                self.records.append(SkipRecord(planned, SkipReason.OPERATOR))
                 return
-        expires_at, closes, waits_for = None, None, WaitsFor.FREEZE if self.is_frozen else None
-        if self.job.limits.start_deadline is not None:
-            expires_at = planned.due_at + self.job.limits.start_deadline
-            if expires_at <= self.now:
-                self.records.append(Skip(planned, SkipReason.DEADLINE))
-                return
-        if self.timetable.window is not None or self.timetable.calendars:
-            # What was open when the time was planned may be closed by the time it is found.
-            allowed = may_start(self.timetable, max(self.now, not_before or self.now))
-            if isinstance(allowed, MayNot):
-                self.records.append(Skip(planned, allowed.reason))
-                return
-            if allowed.at > self.now:
-                not_before, waits_for = allowed.at, waits_for or WaitsFor.WINDOW
-            closes = allowed.closes
-            if allowed.until is not None:
-                expires_at = allowed.until if expires_at is None else min(expires_at, allowed.until)
-        consumes: tuple[Consumed, ...] = ()
-        verdict = None if self.gate is None else judge_gate(self.gate, self.now)
-        if isinstance(verdict, Closed):
-            self.records.append(Skip(planned, verdict.reason, verdict.note))
+        deadline = self.job.limits.start_deadline
+        request = StartRequest(
+            self.job,
+            self.now,
+            not_before=not_before,
+            expires_at=None if deadline is None else planned.due_at + deadline,
+            load=self.load,
+            is_patient=patient,
+            may_cancel_live=not self.made_live,
+            is_frozen=self.is_frozen,
+            is_type_off=self.due.is_type_off,
+            gate=self.gate,
+            planned_for=planned.planned_for,
+        )
+        answer = admit(request)
+        if isinstance(answer, Skip):
+            self.records.append(SkipRecord(planned, answer.reason, answer.note))
             return
-        admission = admit(self.job.overlap, self.live, self.waiting, patient=patient)
-        if admission is Admission.SKIP or (admission is Admission.CANCEL_AND_WAIT and self.made_live):
-            self.records.append(Skip(planned, SkipReason.OVERLAP))
-            return
-        if admission is Admission.START:
-            self.live += 1
+        waits_for = answer.waits_for if isinstance(answer, Wait) else None
+        if waits_for is WaitsFor.TURN:
+            self.load = self.load.queue()
+        else:
+            self.load = self.load.start()
             self.made_live = True
-            if isinstance(verdict, AwaitUpstream):
-                # Before freeze and window: both are asked again when the gate opens, but the gate is not when they do.
-                waits_for = WaitsFor.UPSTREAM
-                following = planned_after(self.timetable, max(planned.planned_for, self.now))
-                if following is not None and (expires_at is None or following.planned_for < expires_at):
-                    expires_at = following.planned_for
-            elif self.gate is not None and verdict is not None:
-                consumes = verdict.consumes
-                self.gate = consume(self.gate, consumes)
-        else:  # its gate is asked again when its turn comes
-            self.waiting += 1
-            waits_for = WaitsFor.TURN
-        if closes is not None and waits_for in _STARTABLE:
-            expires_at = closes if expires_at is None else min(expires_at, closes)
+        if self.gate is not None and answer.consumes:
+            self.gate = consume(self.gate, answer.consumes)
         self.created += 1
         self.records.append(
             NewRun(
@@ -247,20 +232,19 @@ class Walk:
                 RunStatus.READY if waits_for is None else RunStatus.WAITING,
                 waits_for,
                 catch_up,
-                admission is Admission.CANCEL_AND_WAIT,
-                not_before,
-                expires_at,
-                consumes,
+                isinstance(answer, Wait) and answer.cancels_live,
+                answer.not_before,
+                answer.expires_at,
+                answer.consumes,
             )
         )
 
     def _end_wait(self) -> None:
-        self.records.append(EndWait(SkipReason.DEPENDENCY_FAILED, TOO_LATE))
-        if self.waiting:
-            self.waiting -= 1
+        self.records.append(EndGateWait(SkipReason.DEPENDENCY_FAILED, UPSTREAM_TOO_LATE))
+        self.load = self.load.end()
+        if self.load.waiting:
+            self.load = self.load.promote()
             self.promotes = True
-        else:
-            self.live -= 1
 
     def _is_full(self) -> bool:
         most = self.job.max_runs
@@ -279,7 +263,7 @@ class Walk:
 
     def _over(self, ending: JobEvent) -> Plan:
         """Nothing is planned any more: the job ends now, or with the last of its runs."""
-        if self.live + self.waiting > 0:
+        if not self.load.is_idle:
             return self._plan(None, ending)
         self.events = (*self.events, ending)
         return self._plan(None)
@@ -291,4 +275,4 @@ class Walk:
 
 
 def _is_held(freeze: Freeze, now: datetime) -> bool:
-    return freeze.after is not After.SKIP and freeze.holds(now)
+    return freeze.after is not FreezePolicy.SKIP and freeze.holds(now)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from foliot.domain.job import Job, Timer
+from foliot.domain.admission import NeverOpens, Opening, find_opening_for
+from foliot.domain.job import Job, JobLoad, Timer
 from foliot.domain.lifecycle import AttemptEvent, JobStatus, RunEvent, RunStatus
 from foliot.domain.outcomes import (
     AskedRetry,
@@ -23,10 +24,9 @@ from foliot.domain.outcomes import (
 from foliot.domain.policy import OnLost
 from foliot.domain.run import RunError, RunFacts
 from foliot.domain.schedule import SkipReason
-from foliot.domain.settlement.retry import GiveUp, NoRetry, after_failure
-from foliot.domain.starting import MayNot, MayStart, may_start_by
+from foliot.domain.settlement.retry import GiveUp, NoRetry, decide_retry
 
-MOST_LOSSES = 3  # a run whose workers keep dying may be what kills them
+MAX_LOSSES = 3  # a run whose workers keep dying may be what kills them
 LOST_JITTER = timedelta(seconds=1)
 WORKER_LOST = RunError("worker_lost", "The worker fell silent while this run was under way.")
 TIMED_OUT = RunError("timed_out", "The attempt ran longer than the job's timeout.")
@@ -34,19 +34,18 @@ ASKED_RETRY = RunError("asked_retry", "The handler asked to be called again.")
 
 
 @dataclass(frozen=True, slots=True)
-class JobFacts:
-    """What settling loads for a job, under its timer's lock. `live` and `waiting` count the settled run too."""
+class JobState:
+    """What settling loads for a job, under its timer's lock. `load` counts the settled run too."""
 
     job: Job
     status: JobStatus
     timer: Timer
-    live: int = 1
-    waiting: int = 0
+    load: JobLoad = JobLoad(1)
     failures_in_a_row: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class AttemptEnd:
     """What becomes of the run itself."""
 
     event: RunEvent
@@ -60,16 +59,18 @@ class Judgement:
     losses: int = 0
 
 
-_SUCCEEDED = Judgement(RunEvent.SUCCEED, AttemptEvent.SUCCEED)
+_SUCCEEDED = AttemptEnd(RunEvent.SUCCEED, AttemptEvent.SUCCEED)
 
 
-def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitter: float) -> Judgement:
+def decide_attempt_end(
+    run: RunFacts, outcome: Outcome, facts: JobState, now: datetime, jitter: float
+) -> AttemptEnd:
     """The run's own end or next attempt. After a cancel request only a success that came first still counts."""
     if isinstance(outcome, Succeeded):
         return _SUCCEEDED
     if run.cancel_requested or isinstance(outcome, Cancelled):
         note = outcome.note if isinstance(outcome, Cancelled) else ""
-        return Judgement(RunEvent.CANCEL, _attempt_event(run, outcome), note=note or None)
+        return AttemptEnd(RunEvent.CANCEL, _attempt_event(run, outcome), note=note or None)
     match outcome:
         case Failed(error=error, permanent=permanent, not_before=least):
             answer = GiveUp(NoRetry.PERMANENT) if permanent else _retry(run, facts, now, jitter, least=least)
@@ -86,22 +87,22 @@ def judge(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitte
             return _lost(run, facts, now + LOST_JITTER * jitter)
         case HandedBack() if facts.status is JobStatus.ARCHIVED:
             note = GiveUp(NoRetry.ARCHIVED).sentence
-            return Judgement(RunEvent.CANCEL, AttemptEvent.CANCEL, run.last_error, note=note)
+            return AttemptEnd(RunEvent.CANCEL, AttemptEvent.CANCEL, run.last_error, note=note)
         case HandedBack():
-            allowed = may_start_by(run.trigger, facts.job.timetable, now)
-            if isinstance(allowed, MayNot):
-                return Judgement(RunEvent.SKIP, AttemptEvent.CANCEL, skip_reason=allowed.reason)
-            return Judgement(
+            allowed = find_opening_for(run.trigger, facts.job.timetable, now)
+            if isinstance(allowed, NeverOpens):
+                return AttemptEnd(RunEvent.SKIP, AttemptEvent.CANCEL, skip_reason=allowed.reason)
+            return AttemptEnd(
                 RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=allowed.at, expires_at=allowed.ready_until
             )
         case AskedSkip(reason=reason, note=note):
             attempt = AttemptEvent.SUCCEED if run.status is RunStatus.RUNNING else None
-            return Judgement(RunEvent.SKIP, attempt, skip_reason=reason, note=note or None)
+            return AttemptEnd(RunEvent.SKIP, attempt, skip_reason=reason, note=note or None)
         case Expired(reason=reason, note=note):
             if run.last_error is None:
-                return Judgement(RunEvent.SKIP, None, skip_reason=reason, note=note or None)
+                return AttemptEnd(RunEvent.SKIP, None, skip_reason=reason, note=note or None)
             event = RunEvent.TIME_OUT if run.last_error.code == TIMED_OUT.code else RunEvent.FAIL
-            return Judgement(event, None, run.last_error, note="its retry could not start in time")
+            return AttemptEnd(event, None, run.last_error, note="its retry could not start in time")
         case _ as never:
             assert_never(never)
 
@@ -120,32 +121,32 @@ def _attempt_event(run: RunFacts, outcome: Outcome) -> AttemptEvent | None:
             return AttemptEvent.CANCEL
 
 
-def _lost(run: RunFacts, facts: JobFacts, at: datetime) -> Judgement:
-    over = Judgement(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
-    if facts.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MOST_LOSSES:
+def _lost(run: RunFacts, facts: JobState, at: datetime) -> AttemptEnd:
+    over = AttemptEnd(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
+    if facts.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MAX_LOSSES:
         return over
     if facts.status is JobStatus.ARCHIVED:
         return replace(over, note=GiveUp(NoRetry.ARCHIVED).sentence)
-    allowed = may_start_by(run.trigger, facts.job.timetable, at)
-    if isinstance(allowed, MayNot):
+    allowed = find_opening_for(run.trigger, facts.job.timetable, at)
+    if isinstance(allowed, NeverOpens):
         return replace(over, note=GiveUp(NoRetry.CLOSED).sentence)
-    again = Judgement(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, losses=1)
+    again = AttemptEnd(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, losses=1)
     return replace(again, retry_at=allowed.at, expires_at=allowed.ready_until)
 
 
 def _retry(
     run: RunFacts,
-    facts: JobFacts,
+    facts: JobState,
     now: datetime,
     jitter: float,
     asked: timedelta | None = None,
     least: timedelta | None = None,
-) -> MayStart | GiveUp:
+) -> Opening | GiveUp:
     """When the next attempt may start, by the retry policy and then by window and calendars."""
     job, next_at = facts.job, facts.timer.next_at
     if facts.status is JobStatus.ARCHIVED:
         return GiveUp(NoRetry.ARCHIVED)
-    answer = after_failure(
+    answer = decide_retry(
         job.retry,
         run.retries_used,
         now,
@@ -157,16 +158,16 @@ def _retry(
     )
     if isinstance(answer, GiveUp):
         return answer
-    allowed = may_start_by(run.trigger, job.timetable, answer.at)
-    if isinstance(allowed, MayNot):
+    allowed = find_opening_for(run.trigger, job.timetable, answer.at)
+    if isinstance(allowed, NeverOpens):
         return GiveUp(NoRetry.CLOSED)
     if next_at is not None and not job.retry.past_next and allowed.at >= next_at:
         return GiveUp(NoRetry.PAST_NEXT)
     return allowed
 
 
-def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: MayStart | GiveUp) -> Judgement:
+def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: Opening | GiveUp) -> AttemptEnd:
     if isinstance(answer, GiveUp):
-        return Judgement(event, attempt, error, note=answer.sentence)
-    again = Judgement(RunEvent.RETRY, attempt, error, retries=1)
+        return AttemptEnd(event, attempt, error, note=answer.sentence)
+    again = AttemptEnd(RunEvent.RETRY, attempt, error, retries=1)
     return replace(again, retry_at=answer.at, expires_at=answer.ready_until)

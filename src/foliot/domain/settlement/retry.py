@@ -47,7 +47,7 @@ _SENTENCES = {
 }
 
 
-def after_failure(
+def decide_retry(
     policy: Retry,
     retries_used: int,
     now: datetime,
@@ -68,7 +68,7 @@ def after_failure(
         return GiveUp(NoRetry.NONE_WANTED)
     if retries_used >= policy.max:
         return GiveUp(NoRetry.EXHAUSTED)
-    wait = wait_before(policy, retries_used + 1, interval) if asked is None else min(asked, LONGEST_WAIT)
+    wait = retry_delay(policy, retries_used + 1, interval) if asked is None else min(asked, LONGEST_WAIT)
     wait = wait if least is None else max(wait, min(least, LONGEST_WAIT))
     try:
         at = now + wait * (1 + policy.jitter * jitter)
@@ -79,7 +79,7 @@ def after_failure(
     return RetryAt(at)
 
 
-def wait_before(policy: Retry, retry: int, interval: timedelta | None = None) -> timedelta:
+def retry_delay(policy: Retry, retry: int, interval: timedelta | None = None) -> timedelta:
     """The wait before retry number `retry` (from 1), without jitter. A schedule without an interval lends its `base`."""
     match policy.strategy:
         case Backoff.NONE:

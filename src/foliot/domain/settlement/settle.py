@@ -5,15 +5,14 @@ A lost lease, an expired deadline and a cancelled run come through this door too
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
 from uuid import UUID
 
 from foliot.domain.definition import Rules, Spec
-from foliot.domain.dependencies import On, kinds_matched
+from foliot.domain.dependencies import satisfied_conditions
 from foliot.domain.ids import RunId, WorkspaceId
-from foliot.domain.job import Counters, Timer
+from foliot.domain.job import Counters, JobLoad, Timer
 from foliot.domain.lifecycle import (
     FAILURES,
     AttemptStatus,
@@ -26,61 +25,15 @@ from foliot.domain.lifecycle import (
 from foliot.domain.notice import Notice, NoticeKind
 from foliot.domain.outcomes import Cancelled, Outcome
 from foliot.domain.policy import BreakerAction, OverlapRule, Retry
-from foliot.domain.run import RunError, RunFacts, Trigger
-from foliot.domain.schedule import Manual, SkipReason, planned_after
-from foliot.domain.settlement.attempt_end import JobFacts, Judgement, judge
-
-NO_CHANGE = Counters()
-
-
-class Promotion(StrEnum):
-    """Which waiting run may come next."""
-
-    OLDEST = "oldest"
-    BY_HAND = "by_hand"  # the job is stopped: only runs that people asked for; the others wait for its resume
+from foliot.domain.run import RunError, RunFacts, Trigger, WaitsFor
+from foliot.domain.run_end import NO_CHANGE, LastRun, Promotion, Settlement, TimerDelta
+from foliot.domain.schedule import Manual, planned_after
+from foliot.domain.settlement.attempt_end import AttemptEnd, JobState, decide_attempt_end
 
 
-@dataclass(frozen=True, slots=True)
-class LastRun:
-    """The job's `last_*` fields. Only runs that were attempted and not skipped set them."""
-
-    run_id: RunId
-    status: RunStatus
-    at: datetime
-    error: RunError | None
-
-
-@dataclass(frozen=True, slots=True)
-class Settlement:
-    """Everything one transaction writes for one reported run."""
-
-    run_id: RunId
-    status: RunStatus  # terminal, or ready when there will be another attempt
-    attempt: AttemptStatus | None  # None when no attempt was under way
-    error: RunError | None = None
-    skip_reason: SkipReason | None = None
-    note: str | None = None
-    retry_at: datetime | None = None
-    expires_at: datetime | None = None  # of the next attempt
-    retries_used: int = 0
-    losses: int = 0
-    counters: Counters = NO_CHANGE
-    last_run: LastRun | None = None
-    event: JobEvent | None = None  # a move of the job's status
-    timer: Timer | None = None  # where settling moves it: fixed_delay, or a job that stops
-    promotes: Promotion | None = None
-    wakes: tuple[On, ...] = ()  # the dependents whose edges this end satisfies
-    notices: tuple[Notice, ...] = ()
-
-    @property
-    def is_final(self) -> bool:
-        """The run has come to its end: dependents that wait at a gate for it are judged again."""
-        return self.retry_at is None
-
-
-def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitter: float) -> Settlement:
+def settle(run: RunFacts, outcome: Outcome, facts: JobState, now: datetime, jitter: float) -> Settlement:
     """Decide what a reported outcome means. `jitter` is chance from 0 to 1. A finished run raises IllegalMove."""
-    judged = judge(run, outcome, facts, now, jitter)
+    judged = decide_attempt_end(run, outcome, facts, now, jitter)
     status = advance(run.status, judged.event)
     attempt = None if judged.attempt is None else advance(AttemptStatus.RUNNING, judged.attempt)
     retries_used, losses = run.retries_used + judged.retries, run.losses + judged.losses
@@ -116,7 +69,7 @@ def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitt
         event=event,
         timer=timer,
         promotes=_promotion(run, facts, stopped),
-        wakes=kinds_matched(status),
+        wakes=satisfied_conditions(status),
         notices=_notices(status, judged, event, facts),
     )
 
@@ -124,29 +77,104 @@ def settle(run: RunFacts, outcome: Outcome, facts: JobFacts, now: datetime, jitt
 def settle_orphan(run: RunFacts, outcome: Outcome, now: datetime) -> Settlement:
     """The end of a run whose job has no timer any more: what came of it is kept, nothing follows, and nothing is tried again."""
     nobody = Rules(Spec(Manual(), "")).job(run.job_id, WorkspaceId(UUID(int=0)), 0, ())
-    facts = JobFacts(replace(nobody, retry=Retry(0)), JobStatus.ARCHIVED, Timer(now, None, None))
+    facts = JobState(replace(nobody, retry=Retry(0)), JobStatus.ARCHIVED, Timer(now, None, None))
     settlement = settle(run, outcome, facts, now, 0)
     return settlement if settlement.is_final else settle(run, Cancelled(), facts, now, 0)
 
 
-def then(run: RunFacts, facts: JobFacts, settlement: Settlement) -> JobFacts:
+def state_after(run: RunFacts, facts: JobState, settlement: Settlement) -> JobState:
     """The job as the next run of the same batch finds it."""
     if not settlement.is_final:
         return facts
-    live, waiting = _left(run, facts)
-    if settlement.promotes is Promotion.OLDEST:
-        live, waiting = live + 1, waiting - 1
-    return JobFacts(
+    left = _left(run, facts)
+    return JobState(
         job=facts.job,
         status=facts.status if settlement.event is None else advance(facts.status, settlement.event),
         timer=settlement.timer or facts.timer,
-        live=live,
-        waiting=waiting,
+        load=left.promote() if settlement.promotes is Promotion.OLDEST else left,
         failures_in_a_row=_streak(settlement.status, facts),
     )
 
 
-def _job_event(run: RunFacts, status: RunStatus, facts: JobFacts) -> JobEvent | None:
+@dataclass(slots=True)
+class JobSettlement:
+    """One locked job while its runs end, start and move: its state now, and what its timer does not hold yet."""
+
+    state: JobState
+    stored_load: JobLoad
+    live_run_id: RunId | None
+    number: int
+    promotion: Promotion | None = None
+    _delta: TimerDelta = field(default_factory=TimerDelta)
+
+    def settle(self, run: RunFacts, outcome: Outcome, now: datetime, jitter: float) -> Settlement:
+        """Decide the outcome of one of its runs, and apply the decision."""
+        settlement = settle(run, outcome, self.state, now, jitter)
+        self.state = state_after(run, self.state, settlement)
+        if settlement.is_final:
+            self._delta.add(settlement)
+            self.promotion = settlement.promotes or self.promotion
+        return settlement
+
+    def next_number(self) -> int:
+        """Number a run that is made beside the schedule."""
+        self._delta.numbers += 1
+        self.number += 1
+        return self.number
+
+    def add_run(self, run_id: RunId, waits_for: WaitsFor | None) -> None:
+        """Count a run that is made beside the schedule."""
+        if waits_for is WaitsFor.TURN:
+            self._set_load(self.state.load.queue())
+        else:
+            self._set_load(self.state.load.start())
+            self.set_live(run_id)
+
+    def add_skip(self) -> None:
+        self._delta.counters = self._delta.counters.plus(_SKIPPED)
+
+    def set_live(self, run_id: RunId) -> None:
+        """Name the live run. It waits at no gate, or no longer."""
+        self._delta.live_run_id = self.live_run_id = run_id
+
+    def promote_oldest(self) -> None:
+        """Promote the oldest waiting run, although no end of a run asks for it."""
+        if self.promotion is None and self.state.load.waiting > 0:
+            self.promotion = Promotion.OLDEST
+            self._set_load(self.state.load.promote())
+
+    def promote_manual(self) -> None:
+        """Promote the oldest run that a person requested, where the job is stopped and no run of it is live."""
+        if self.promotion is None and self.state.load.live == 0 and self.state.load.waiting > 0:
+            self.promotion = Promotion.MANUAL
+
+    def promoted(self, promotion: Promotion, run_id: RunId | None) -> None:
+        """Apply a promotion to the run that was found for it, if one was found."""
+        if run_id is None and promotion is Promotion.OLDEST:  # counted when it was decided
+            self._set_load(self.state.load.requeue())
+        elif run_id is not None:
+            if promotion is Promotion.MANUAL:
+                self._set_load(self.state.load.promote())
+            self.set_live(run_id)
+
+    def requeue(self, runs: int = 1) -> None:
+        """Make live runs wait for their turn again, because the job is stopped."""
+        self._set_load(self.state.load.requeue(runs))
+
+    def take_delta(self) -> TimerDelta | None:
+        """Return what the timer does not hold yet; from here on it does."""
+        delta, self._delta = self._delta, TimerDelta()
+        delta.load, self.stored_load = self.state.load.since(self.stored_load), self.state.load
+        return None if delta == _NOTHING else delta
+
+    def _set_load(self, load: JobLoad) -> None:
+        self.state = replace(self.state, load=load)
+
+
+_NOTHING = TimerDelta()
+
+
+def _job_event(run: RunFacts, status: RunStatus, facts: JobState) -> JobEvent | None:
     """A breaker that fails the job comes first, then the job's natural end, then a breaker that pauses it."""
     breaker = facts.job.breaker
     has_tripped = status in FAILURES and _streak(status, facts) >= breaker.after
@@ -154,14 +182,14 @@ def _job_event(run: RunFacts, status: RunStatus, facts: JobFacts) -> JobEvent | 
     if has_tripped and breaker.action is BreakerAction.FAIL:
         wanted.append(JobEvent.FAIL)
     ending = _ending(run, status, facts)
-    if ending is not None and _left(run, facts) == (0, 0):
+    if ending is not None and _left(run, facts).is_idle:
         wanted.append(ending)
     if has_tripped and breaker.action is BreakerAction.PAUSE:
         wanted.append(JobEvent.PAUSE)
     return next((event for event in wanted if may(facts.status, event)), None)
 
 
-def _ending(run: RunFacts, status: RunStatus, facts: JobFacts) -> JobEvent | None:
+def _ending(run: RunFacts, status: RunStatus, facts: JobState) -> JobEvent | None:
     """How the job will end. A one-shot ends as its own run did, whatever is run by hand after it."""
     is_its_own = facts.job.is_once and run.trigger is Trigger.SCHEDULE
     if facts.timer.ending is None or not is_its_own:
@@ -172,7 +200,7 @@ def _ending(run: RunFacts, status: RunStatus, facts: JobFacts) -> JobEvent | Non
 
 
 def _timer(
-    run: RunFacts, status: RunStatus, facts: JobFacts, after: JobStatus, event: JobEvent | None, now: datetime
+    run: RunFacts, status: RunStatus, facts: JobState, after: JobStatus, event: JobEvent | None, now: datetime
 ) -> tuple[Timer | None, bool]:
     """Where the timer goes, and whether a fixed_delay job finds here that its time is over."""
     timer = replace(facts.timer, ending=_ending(run, status, facts))
@@ -187,7 +215,7 @@ def _timer(
         return timer, False
     if not facts.job.is_chained or timer.ending is not None:
         return None, False
-    is_idle = _left(run, facts) == (0, 0)
+    is_idle = _left(run, facts).is_idle
     # A run made by hand does not move the chain, unless nothing else would ever set it going again.
     if run.trigger is not Trigger.SCHEDULE and not (timer.due_at is None and is_idle):
         return None, False
@@ -197,12 +225,12 @@ def _timer(
     return Timer(now, None, None, None if is_idle else JobEvent.EXPIRE), is_idle
 
 
-def _left(run: RunFacts, facts: JobFacts) -> tuple[int, int]:
-    """Live and waiting runs once this one is gone."""
-    return (facts.live - 1, facts.waiting) if run.is_live else (facts.live, facts.waiting - 1)
+def _left(run: RunFacts, facts: JobState) -> JobLoad:
+    """Return the load of the job without this run."""
+    return facts.load.end(is_live=run.is_live)
 
 
-def _streak(status: RunStatus, facts: JobFacts) -> int:
+def _streak(status: RunStatus, facts: JobState) -> int:
     if status is RunStatus.SUCCEEDED:
         return 0
     return facts.failures_in_a_row + (status in FAILURES)
@@ -230,15 +258,15 @@ def _last_run(run: RunFacts, status: RunStatus, error: RunError | None, now: dat
     return LastRun(run.id, status, run.started_at or now, error)
 
 
-def _promotion(run: RunFacts, facts: JobFacts, after: JobStatus) -> Promotion | None:
-    live, waiting = _left(run, facts)
-    if waiting == 0 or live > 0 or facts.job.overlap.rule is OverlapRule.CONCURRENT:
+def _promotion(run: RunFacts, facts: JobState, after: JobStatus) -> Promotion | None:
+    left = _left(run, facts)
+    if left.waiting == 0 or left.live > 0 or facts.job.overlap.rule is OverlapRule.CONCURRENT:
         return None
-    return Promotion.OLDEST if after in (JobStatus.ACTIVE, JobStatus.PENDING) else Promotion.BY_HAND
+    return Promotion.OLDEST if after in (JobStatus.ACTIVE, JobStatus.PENDING) else Promotion.MANUAL
 
 
 def _notices(
-    status: RunStatus, judged: Judgement, event: JobEvent | None, facts: JobFacts
+    status: RunStatus, judged: AttemptEnd, event: JobEvent | None, facts: JobState
 ) -> tuple[Notice, ...]:
     if status is RunStatus.SUCCEEDED and event is None:
         return _GOOD if facts.failures_in_a_row == 0 else _GOOD_AGAIN

@@ -12,9 +12,15 @@ from typing import Any
 
 from bullmq import Queue
 
-from foliot.handlers.bridge.engine import Handover, Unreachable, connected, forgotten, reaching
-from foliot.handlers.bridge.redis_streams import Streams
-from foliot.handlers.registry import Done, failed, succeeded
+from foliot.handlers.bridge.engine import (
+    BrokerUnreachable,
+    Handover,
+    RedisStreams,
+    broker_errors,
+    connect,
+    forgotten,
+)
+from foliot.handlers.registry import HandlerResult, failed, succeeded
 
 AT_ONCE = 500
 MOST_QUEUES = 100  # kept at hand; each holds its scripts, a quarter of a MiB
@@ -25,8 +31,8 @@ class BullmqEngine:
     name = "BullMQ"
 
     def __init__(self, url: str) -> None:
-        self.redis = connected(url)
-        self._streams = Streams(self.redis)
+        self.redis = connect(url)
+        self._streams = RedisStreams(self.redis)
         self._queues: dict[str, Queue] = {}  # by their base keys
         self._read: dict[str, str] = {}  # the last event we know of each queue, by its stream
 
@@ -36,20 +42,20 @@ class BullmqEngine:
             self._read[events] = await self._streams.last(events)
         keep = {"age": handover.keep}
         options = {"jobId": handover.id, "attempts": 1, "removeOnComplete": keep, "removeOnFail": keep}
-        with reaching():
+        with broker_errors():
             await self._queue(handover).add(handover.config["name"], dict(handover.input), options)
 
     async def knows(self, handover: Handover, *, is_pushed: bool) -> bool:
-        with reaching():
+        with broker_errors():
             found: int = await self.redis.exists(_key(handover))
         return found > 0
 
-    async def look(self, handovers: Collection[Handover]) -> Mapping[str, Done]:
-        ends: dict[str, Done] = {}
+    async def look(self, handovers: Collection[Handover]) -> Mapping[str, HandlerResult]:
+        ends: dict[str, HandlerResult] = {}
         every = list(handovers)
         for start in range(0, len(every), AT_ONCE):
             some = every[start : start + AT_ONCE]
-            with reaching():
+            with broker_errors():
                 async with self.redis.pipeline(transaction=False) as pipe:
                     for each in some:
                         pipe.hmget(
@@ -63,7 +69,7 @@ class BullmqEngine:
                     ends[each.id] = _returned(value) if reason is None else _failed(reason, trace)
         return ends
 
-    async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, Done]:
+    async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, HandlerResult]:
         bases = {f"{_base(each)}:events" for each in handovers}
         for idle in self._read.keys() - bases:
             del self._read[idle]
@@ -84,7 +90,7 @@ class BullmqEngine:
         await self._streams.wake()
 
     async def revoke(self, handover: Handover) -> str | None:
-        with reaching():
+        with broker_errors():
             removed = await self._queue(handover).remove(handover.id)
         if removed == 0:
             return (
@@ -93,7 +99,7 @@ class BullmqEngine:
         return None
 
     async def close(self) -> None:
-        with suppress(Unreachable), reaching():
+        with suppress(BrokerUnreachable), broker_errors():
             await self.redis.aclose()
 
     def _queue(self, handover: Handover) -> Queue:
@@ -119,7 +125,7 @@ def _key(handover: Handover) -> str:
     return f"{_base(handover)}:{handover.id}"
 
 
-def _returned(value: str | None) -> Done:
+def _returned(value: str | None) -> HandlerResult:
     try:
         return succeeded(None if value is None else json.loads(value))
     except ValueError:
@@ -128,7 +134,7 @@ def _returned(value: str | None) -> Done:
         )
 
 
-def _failed(reason: str, trace: str | None) -> Done:
+def _failed(reason: str, trace: str | None) -> HandlerResult:
     lines = json.loads(trace) if trace else []
     output = {"traceback": "\n".join(map(str, lines))} if lines else None
     return failed("bullmq_failed", reason or "The job failed in BullMQ.", output)

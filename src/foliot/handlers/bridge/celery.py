@@ -20,8 +20,8 @@ from kombu.exceptions import OperationalError
 from redis.asyncio.client import PubSub
 
 from foliot.clock import monotonic
-from foliot.handlers.bridge.engine import CONNECT_WITHIN, Handover, Unreachable, connected, reaching
-from foliot.handlers.registry import Done, failed, succeeded
+from foliot.handlers.bridge.engine import CONNECT_WITHIN, BrokerUnreachable, Handover, broker_errors, connect
+from foliot.handlers.registry import HandlerResult, failed, succeeded
 
 T = TypeVar("T")
 
@@ -51,8 +51,8 @@ class CeleryEngine:
             broker_connection_timeout=CONNECT_WITHIN,
             broker_transport_options=_transport_options(broker_url),
         )
-        self.redis = connected(result_url)
-        self._broker = connected(broker_url) if _is_redis(broker_url) else None
+        self.redis = connect(result_url)
+        self._broker = connect(broker_url) if _is_redis(broker_url) else None
         self._thread = ThreadPoolExecutor(1, "celery")  # its client blocks
         self._heard: PubSub | None = None
 
@@ -60,7 +60,7 @@ class CeleryEngine:
         try:
             await self._do(lambda: self._send(handover))
         except (
-            Unreachable
+            BrokerUnreachable
         ):  # perhaps only the connection was an old one; what it did before it broke is to be seen
             if not await self.knows(handover, is_pushed=False):
                 await self._do(lambda: self._send(handover))
@@ -68,7 +68,7 @@ class CeleryEngine:
     async def knows(self, handover: Handover, *, is_pushed: bool) -> bool:
         if is_pushed:
             return True
-        with reaching():
+        with broker_errors():
             if await self.redis.exists(META + handover.id) or await self._is_waiting(handover):
                 return True
         told = await self._do(
@@ -76,24 +76,24 @@ class CeleryEngine:
         )
         return any(handover.id in found for found in (told or {}).values())
 
-    async def look(self, handovers: Collection[Handover]) -> Mapping[str, Done]:
-        ids, ends = [each.id for each in handovers], dict[str, Done]()
+    async def look(self, handovers: Collection[Handover]) -> Mapping[str, HandlerResult]:
+        ids, ends = [each.id for each in handovers], dict[str, HandlerResult]()
         for start in range(0, len(ids), AT_ONCE):
             some = ids[start : start + AT_ONCE]
-            with reaching():
+            with broker_errors():
                 found = await self.redis.mget([META + each for each in some])
             ends |= {name: done for name, text in zip(some, found, strict=True) if (done := _end(text))}
         return ends
 
-    async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, Done]:
+    async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, HandlerResult]:
         try:
-            with reaching():
+            with broker_errors():
                 if self._heard is None:
                     self._heard = self.redis.pubsub(ignore_subscribe_messages=True)
                     await self._heard.psubscribe(OURS)
                     return await self.look(handovers)  # what ended before we heard
                 return await self._hear(self._heard, seconds)
-        except Unreachable:
+        except BrokerUnreachable:
             await self._deafen()
             raise
 
@@ -106,7 +106,7 @@ class CeleryEngine:
 
     async def close(self) -> None:
         await self._deafen()
-        with suppress(Unreachable), reaching():
+        with suppress(BrokerUnreachable), broker_errors():
             await self.redis.aclose()
             if self._broker is not None:
                 await self._broker.aclose()
@@ -146,9 +146,9 @@ class CeleryEngine:
                 return True
         return False
 
-    async def _hear(self, heard: PubSub, seconds: float) -> dict[str, Done]:
+    async def _hear(self, heard: PubSub, seconds: float) -> dict[str, HandlerResult]:
         """The first to come, and all that have come with it."""
-        ends: dict[str, Done] = {}
+        ends: dict[str, HandlerResult] = {}
         until = monotonic() + seconds
         while (left := until - monotonic()) > 0 and len(ends) < AT_ONCE:
             message = await heard.get_message(timeout=0 if ends else left)
@@ -161,17 +161,17 @@ class CeleryEngine:
     async def _deafen(self) -> None:
         heard, self._heard = self._heard, None
         if heard is not None:
-            with suppress(Unreachable), reaching():
+            with suppress(BrokerUnreachable), broker_errors():
                 await heard.aclose()  # type: ignore[no-untyped-call]  # redis types the rest
 
     async def _do(self, do: Callable[[], T]) -> T:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, do)
         except (OperationalError, OSError) as error:
-            raise Unreachable(str(error).strip(". ") or type(error).__name__) from error
+            raise BrokerUnreachable(str(error).strip(". ") or type(error).__name__) from error
 
 
-def _end(text: str | bytes | None) -> Done | None:
+def _end(text: str | bytes | None) -> HandlerResult | None:
     """From what Celery stores of a task. None where it has not ended."""
     if text is None:
         return None

@@ -13,44 +13,44 @@ from enum import StrEnum
 
 from redis.asyncio import Redis
 
-from foliot.handlers.bridge.engine import Handover, reaching
+from foliot.handlers.bridge.engine import Handover, broker_errors
 
 LOOKED_BACK = 20  # attempts; those that could not reach the broker left no note
 
 
-class State(StrEnum):
+class HandoverState(StrEnum):
     PUSHING = "pushing"  # it may or may not have reached the engine
     PUSHED = "pushed"
     OVER = "over"  # its end has been told, or it was taken back: the next attempt begins anew
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class HandoverNote:
     id: str
     queue: str
-    state: State
+    state: HandoverState
 
 
-class Notes:
+class HandoverNotes:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    async def earlier(self, run_id: str, attempt: int) -> Note | None:
+    async def earlier(self, run_id: str, attempt: int) -> HandoverNote | None:
         """What the newest attempt before this one left, where its work is to be taken up."""
         keys = [_key(run_id, number) for number in range(attempt - 1, max(0, attempt - 1 - LOOKED_BACK), -1)]
         if not keys:
             return None
-        with reaching():
+        with broker_errors():
             found = await self._redis.mget(keys)
         newest = next((_read(each) for each in found if each is not None), None)
-        return None if newest is None or newest.state is State.OVER else newest
+        return None if newest is None or newest.state is HandoverState.OVER else newest
 
-    async def open(self, handovers: Sequence[Handover]) -> list[Note | None]:
+    async def open(self, handovers: Sequence[Handover]) -> list[HandoverNote | None]:
         """Before the push. What it answers was there already: somebody pushes, or has pushed, this very attempt."""
-        with reaching():
+        with broker_errors():
             async with self._redis.pipeline(transaction=False) as pipe:
                 for each in handovers:
-                    note = Note(each.id, each.queue, State.PUSHING)
+                    note = HandoverNote(each.id, each.queue, HandoverState.PUSHING)
                     pipe.set(_key(each.run_id, each.attempt), _text(note), nx=True, ex=each.keep)
                 made = await pipe.execute()
             taken = [each for each, is_made in zip(handovers, made, strict=True) if not is_made]
@@ -67,16 +67,16 @@ class Notes:
 
     async def confirm(self, handovers: Sequence[Handover]) -> None:
         """After the push."""
-        await self._mark(handovers, State.PUSHED)
+        await self._mark(handovers, HandoverState.PUSHED)
 
     async def close(self, handover: Handover) -> None:
-        await self._mark([handover], State.OVER)
+        await self._mark([handover], HandoverState.OVER)
 
-    async def _mark(self, handovers: Sequence[Handover], state: State) -> None:
-        with reaching():
+    async def _mark(self, handovers: Sequence[Handover], state: HandoverState) -> None:
+        with broker_errors():
             async with self._redis.pipeline(transaction=False) as pipe:
                 for each in handovers:
-                    text = _text(Note(each.id, each.queue, state))
+                    text = _text(HandoverNote(each.id, each.queue, state))
                     pipe.set(_key(each.run_id, each.attempt), text, ex=each.keep)
                 await pipe.execute()
 
@@ -85,10 +85,10 @@ def _key(run_id: str, attempt: int) -> str:
     return f"foliot:{run_id}:{attempt}"
 
 
-def _text(note: Note) -> str:
+def _text(note: HandoverNote) -> str:
     return json.dumps(asdict(note))
 
 
-def _read(text: str | bytes) -> Note:
-    note = Note(**json.loads(text))
-    return replace(note, state=State(note.state))
+def _read(text: str | bytes) -> HandoverNote:
+    note = HandoverNote(**json.loads(text))
+    return replace(note, state=HandoverState(note.state))

@@ -29,14 +29,14 @@ from rq.results import Result
 from foliot.handlers.bridge.engine import (
     ANSWER_WITHIN,
     CONNECT_WITHIN,
+    BrokerUnreachable,
     Handover,
-    Unreachable,
-    connected,
+    RedisStreams,
+    broker_errors,
+    connect,
     forgotten,
-    reaching,
 )
-from foliot.handlers.bridge.redis_streams import Streams
-from foliot.handlers.registry import Done, failed, succeeded
+from foliot.handlers.registry import HandlerResult, failed, succeeded
 
 T = TypeVar("T")
 AT_ONCE = 500
@@ -46,8 +46,8 @@ class RqEngine:
     name = "RQ"
 
     def __init__(self, url: str) -> None:
-        self.redis = connected(url)
-        self._streams = Streams(self.redis)
+        self.redis = connect(url)
+        self._streams = RedisStreams(self.redis)
         self._passed: dict[
             str, str
         ] = {}  # by stream, what was no end: the function asked RQ to call it again
@@ -63,16 +63,16 @@ class RqEngine:
         await self._do(lambda: self._enqueue(handover))
 
     async def knows(self, handover: Handover, *, is_pushed: bool) -> bool:
-        with reaching():
+        with broker_errors():
             found: int = await self.redis.exists(Job.key_for(handover.id), _results(handover.id))
         return found > 0
 
-    async def look(self, handovers: Collection[Handover]) -> Mapping[str, Done]:
-        ends: dict[str, Done] = {}
+    async def look(self, handovers: Collection[Handover]) -> Mapping[str, HandlerResult]:
+        ends: dict[str, HandlerResult] = {}
         every = list(handovers)
         for start in range(0, len(every), AT_ONCE):
             some = every[start : start + AT_ONCE]
-            with reaching():
+            with broker_errors():
                 async with self.redis.pipeline(transaction=False) as pipe:
                     for each in some:
                         pipe.xrevrange(_results(each.id), count=1)
@@ -87,11 +87,11 @@ class RqEngine:
                     ends[each.id] = failed("revoked", f"Somebody has {status} the job in RQ.")
         return ends
 
-    async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, Done]:
+    async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, HandlerResult]:
         by_stream = {_results(each.id): each for each in handovers}
         self._passed = {key: last for key, last in self._passed.items() if key in by_stream}
         found = await self._streams.read(dict.fromkeys(by_stream, "0-0") | self._passed, seconds)
-        ends: dict[str, Done] = {}
+        ends: dict[str, HandlerResult] = {}
         for key, entries in found.items():
             self._passed[key], fields = entries[-1]
             if done := _end(fields, by_stream[key]):
@@ -107,7 +107,7 @@ class RqEngine:
     async def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._client.close()
-        with suppress(Unreachable), reaching():
+        with suppress(BrokerUnreachable), broker_errors():
             await self.redis.aclose()
 
     def _enqueue(self, handover: Handover) -> None:
@@ -146,7 +146,7 @@ class RqEngine:
         return None
 
     async def _do(self, do: Callable[[], T]) -> T:
-        with reaching():
+        with broker_errors():
             return await asyncio.get_running_loop().run_in_executor(self._thread, do)
 
 
@@ -158,7 +158,7 @@ def _serializer(handover: Handover) -> str:
     return str(handover.config.get("serializer", "pickle"))
 
 
-def _end(fields: Mapping[str, str], handover: Handover) -> Done | None:
+def _end(fields: Mapping[str, str], handover: Handover) -> HandlerResult | None:
     """From a result as RQ stores it. None where RQ will call the function again."""
     kind = int(fields["type"])
     if kind == Result.Type.RETRIED.value:
@@ -177,7 +177,7 @@ def _end(fields: Mapping[str, str], handover: Handover) -> Done | None:
     return failed(name.rpartition(".")[2], message or last, output)
 
 
-def _returned(value: str | None, handover: Handover) -> Done:
+def _returned(value: str | None, handover: Handover) -> HandlerResult:
     if value is None:
         return succeeded()
     raw = b64decode(value)

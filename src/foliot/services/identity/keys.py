@@ -22,7 +22,7 @@ from foliot.domain.granting import (
 )
 from foliot.domain.ids import KeyId, PrincipalId
 from foliot.services.identity.authentication import Caller
-from foliot.services.jobs.lock_steps import no_such, note
+from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.services.pages import read_cursor, write_cursor
 from foliot.storage.identity import key_families, keys, members
 from foliot.storage.identity.keys import Seen, StoredKey
@@ -107,7 +107,7 @@ async def create(database: Database, caller: Caller, wanted: NewKey) -> MadeKey:
             key_id, holder, True, wanted.name, key.prefix, scopes, expires_at, None, None, tx.now, maker
         )
         after = {**_told(made), "prefix": key.prefix, "principal": str(holder.id)}
-        await note(tx, "key.created", ("key", key_id), caller.actor, after=after)
+        await append_audit(tx, "key.created", ("key", key_id), caller.actor, after=after)
         return MadeKey(made, key.secret)
 
 
@@ -139,7 +139,7 @@ async def get(database: Database, caller: Caller, key_id: KeyId) -> StoredKey:
     async with _open(database, caller) as tx:
         found = await keys.page(tx, _seen(caller), key_id=key_id)
         if not found:
-            raise no_such("key")
+            raise not_found("key")
         return found[0]
 
 
@@ -160,7 +160,7 @@ async def change(database: Database, caller: Caller, key_id: KeyId, wanted: Chan
             after = replace(after, expires_at=wanted.expires_at)
         if after != before:
             await keys.change(tx, key_id, name=after.name, scopes=after.scopes, expires_at=after.expires_at)
-            await note(
+            await append_audit(
                 tx, "key.changed", ("key", key_id), caller.actor, before=_told(before), after=_told(after)
             )
         return after
@@ -185,7 +185,7 @@ async def _end(tx: Tx, caller: Caller, key: StoredKey) -> StoredKey:
     async with tx.within(key.holder.workspace_id or tx.workspace_id):
         await keys.revoke(tx, key.id)
         told = {**_told(key), "prefix": key.prefix, "principal": str(key.holder.id)}
-        await note(tx, "key.revoked", ("key", key.id), caller.actor, before=told)
+        await append_audit(tx, "key.revoked", ("key", key.id), caller.actor, before=told)
     return replace(key, revoked_at=tx.now)
 
 
@@ -236,7 +236,7 @@ async def _take(tx: Tx, caller: Caller, key_id: KeyId) -> StoredKey:
     """Under its lock. A weak key of somebody must not end their strong ones, or whoever steals it could."""
     found = await keys.lock(tx, key_id, _seen(caller))
     if found is None:
-        raise no_such("key")
+        raise not_found("key")
     if found.id != caller.holder.key_id and not is_within(caller.holder, found.as_presented):
         raise Denied(
             "This key may more than the one that you use.", hint="Use a key that may at least as much."

@@ -11,7 +11,7 @@ from foliot.domain.access import MemberRole, Permission, Principal, PrincipalKin
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.ids import PrincipalId
 from foliot.services.identity.authentication import Caller
-from foliot.services.jobs.lock_steps import no_such, note
+from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.services.pages import read_cursor, write_cursor
 from foliot.storage.identity import keys, members
 from foliot.storage.identity.members import EVERYBODY, Member, MemberFilter
@@ -62,7 +62,7 @@ async def create(
         principal = Principal(PrincipalId(tx.new_id()), caller.workspace_id, kind, name, role)
         await members.insert(tx, principal, email)
         made = Member(principal, email, True, tx.now)
-        await note(tx, "member.created", ("member", principal.id), caller.actor, after=_told(made))
+        await append_audit(tx, "member.created", ("member", principal.id), caller.actor, after=_told(made))
         return made
 
 
@@ -76,8 +76,8 @@ async def listed(
 ) -> MemberPage:
     """Newest first. An agent sees itself alone."""
     before = read_cursor(cursor, UUID)
-    if caller.only_owner is not None:
-        wanted = replace(wanted, id=caller.only_owner)
+    if caller.visible_owner is not None:
+        wanted = replace(wanted, id=caller.visible_owner)
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         last = None if before is None else PrincipalId(before)
         found = await members.page(tx, wanted, last, limit + 1)
@@ -88,8 +88,8 @@ async def listed(
 async def get(database: Database, caller: Caller, principal_id: PrincipalId) -> Member:
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         found = await members.get(tx, principal_id)
-    if found is None or caller.only_owner not in (None, principal_id):
-        raise no_such("member")
+    if found is None or caller.visible_owner not in (None, principal_id):
+        raise not_found("member")
     return found
 
 
@@ -98,7 +98,7 @@ async def change(database: Database, caller: Caller, principal_id: PrincipalId, 
         other_admins = await members.lock(tx, principal_id)
         before = await members.get(tx, principal_id)
         if before is None:
-            raise no_such("member")
+            raise not_found("member")
         principal = replace(
             before.principal,
             name=before.principal.name if wanted.name is None else wanted.name,
@@ -119,7 +119,7 @@ async def change(database: Database, caller: Caller, principal_id: PrincipalId, 
         await members.change(tx, after)
         revoked = 0 if after.is_active else await keys.revoke_of_principal(tx, principal_id)
         told = {**_told(after), "revoked_keys": revoked} if revoked else _told(after)
-        await note(
+        await append_audit(
             tx, "member.changed", ("member", principal_id), caller.actor, before=_told(before), after=told
         )
         return Changed(after, revoked)

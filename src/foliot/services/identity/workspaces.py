@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, NotFound
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.schedule import load_zone
@@ -15,7 +15,7 @@ from foliot.services.dry_run import rehearsed
 from foliot.services.identity.installation import DEFAULT_WORKSPACE
 from foliot.services.identity.quota_steps import COUNTED
 from foliot.services.identity.workspace_closing import empty
-from foliot.services.jobs.lock_steps import note
+from foliot.services.jobs.lock_steps import append_audit
 from foliot.services.pages import read_cursor, write_cursor
 from foliot.storage.content import secrets
 from foliot.storage.identity import keys, workspaces
@@ -76,7 +76,7 @@ async def create(
                 pointer="/slug",
                 hint="Choose another slug; those of archived workspaces stay taken.",
             )
-        await note(tx, "workspace.created", ("workspace", made.id), by, after=_told(made))
+        await append_audit(tx, "workspace.created", ("workspace", made.id), by, after=_told(made))
         return made
 
 
@@ -124,7 +124,7 @@ async def change(database: Database, by: Actor, workspace_id: WorkspaceId, wante
         if after != before:
             await workspaces.change(tx, workspace_id, after.name, after.default_timezone, after.settings)
             thing = ("workspace", workspace_id)
-            await note(tx, "workspace.changed", thing, by, before=_told(before), after=_told(after))
+            await append_audit(tx, "workspace.changed", thing, by, before=_told(before), after=_told(after))
         return after
 
 
@@ -137,7 +137,7 @@ async def archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> N
     await _shut(database, by, workspace_id)
     async with database.tx(Role.APP, workspace_id) as tx:
         await keys.revoke_of_workspace(tx, workspace_id)
-    await empty(database, workspace_id, by)
+    await empty(database, Scope(workspace_id, by))
 
 
 async def would_archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> Archiving:
@@ -162,7 +162,7 @@ async def _shut(database: Database, by: Actor, workspace_id: WorkspaceId) -> Wor
         if found.archived_at is None:
             await workspaces.archive(tx, workspace_id)
             await secrets.destroy(tx, workspace_id)
-            await note(tx, "workspace.archived", ("workspace", workspace_id), by, before=_told(found))
+            await append_audit(tx, "workspace.archived", ("workspace", workspace_id), by, before=_told(found))
             found = replace(found, archived_at=tx.now)
         return found
 

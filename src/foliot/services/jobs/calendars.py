@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, StaleRevision
-from foliot.domain.ids import CalendarId, JobId, PrincipalId, WorkspaceId
+from foliot.domain.ids import CalendarId, JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, check_calendar
-from foliot.services.jobs.lock_steps import no_such
-from foliot.services.scheduling.replan_steps import replan
+from foliot.services.jobs.lock_steps import not_found
+from foliot.services.scheduling.replan_steps import replan_timers
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import calendars, jobs
@@ -28,51 +28,47 @@ BATCH = 200  # timers locked by one transaction
 NAMED = 5  # users told in a refusal
 
 
-async def create(database: Database, workspace_id: WorkspaceId, calendar: Calendar, by: Actor) -> CalendarId:
+async def create(database: Database, scope: Scope, calendar: Calendar) -> CalendarId:
     check_calendar(calendar)
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         calendar_id = CalendarId(tx.new_id())
         await calendars.insert(tx, calendar_id, calendar)
-        await _note(tx, "calendar.created", calendar_id, by, calendar.name)
+        await _note(tx, "calendar.created", calendar_id, scope.actor, calendar.name)
     return calendar_id
 
 
 async def edit(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     calendar_id: CalendarId,
     calendar: Calendar,
-    by: Actor,
-    expected_revision: int | None = None,
     *,
     most: int | None = None,
 ) -> int:
     """Answers with how many timers moved."""
     changes = {name: getattr(calendar, name) for name in ("name", "kind", "rules", "timezone", "otherwise")}
-    return await change(database, workspace_id, calendar_id, changes, by, expected_revision, most=most)
+    return await change(database, scope, calendar_id, changes, most=most)
 
 
 async def change(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     calendar_id: CalendarId,
     changes: Mapping[str, Any],
-    by: Actor,
-    expected_revision: int | None = None,
     *,
     most: int | None = None,
 ) -> int:
     """Give some of its fields another value; answers with how many timers moved. `most`: for a rehearsal, which must not hold them all."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await calendars.lock(tx, calendar_id)
         if found is None:
-            raise no_such("calendar")
-        _check_revision(found, expected_revision)
+            raise not_found("calendar")
+        _check_revision(found, scope.expected_revision)
         calendar = replace(found.calendar, **changes)
         check_calendar(calendar)
         await calendars.update(tx, calendar_id, calendar)
-        await _note(tx, "calendar.edited", calendar_id, by, calendar.name)
-    return await replan_users(database, workspace_id, calendar_id, most)
+        await _note(tx, "calendar.edited", calendar_id, scope.actor, calendar.name)
+    return await replan_users(database, scope.workspace_id, calendar_id, most)
 
 
 async def replan_users(
@@ -83,7 +79,7 @@ async def replan_users(
     while True:
         async with database.tx(Role.APP, workspace_id) as tx:
             job_ids = [job_id for job_id, _ in await calendars.users(tx, calendar_id, after, BATCH)]
-            moved += await replan(tx, (await timers.lock(tx, job_ids)).values())
+            moved += await replan_timers(tx, (await timers.lock(tx, job_ids)).values())
         seen += len(job_ids)
         if len(job_ids) < BATCH or (most is not None and seen >= most):
             return moved
@@ -92,10 +88,8 @@ async def replan_users(
 
 async def delete(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     calendar_id: CalendarId,
-    by: Actor,
-    expected_revision: int | None = None,
     *,
     detach: bool = False,
     most: int | None = None,
@@ -103,27 +97,27 @@ async def delete(
     """Refused while jobs use it; with `detach` it is taken out of their definitions first, of `most` of them in a rehearsal."""
     detached = 0
     while True:
-        async with database.tx(Role.APP, workspace_id) as tx:
+        async with database.tx(Role.APP, scope.workspace_id) as tx:
             found = await calendars.get(tx, calendar_id)
             if found is None:
-                raise no_such("calendar")
-            _check_revision(found, expected_revision)
+                raise not_found("calendar")
+            _check_revision(found, scope.expected_revision)
             users = await calendars.users(tx, calendar_id, FIRST, BATCH)
             if users and not detach:
                 raise _in_use(found, [name for _, name in users])
             if users:
-                await _detach(tx, found, [job_id for job_id, _ in users], by)
+                await _detach(tx, found, [job_id for job_id, _ in users], scope.actor)
                 detached += len(users)
                 if most is not None and detached >= most:
                     return
                 continue
             # From here on no job can begin to use it. Not before: who edits a job locks its timer first.
             if (found := await calendars.lock(tx, calendar_id)) is None:
-                raise no_such("calendar")
-            _check_revision(found, expected_revision)
+                raise not_found("calendar")
+            _check_revision(found, scope.expected_revision)
             if not await calendars.users(tx, calendar_id, FIRST, 1):
                 await calendars.delete(tx, calendar_id)
-                await _note(tx, "calendar.deleted", calendar_id, by, found.calendar.name)
+                await _note(tx, "calendar.deleted", calendar_id, scope.actor, found.calendar.name)
                 return
 
 
@@ -131,7 +125,7 @@ async def get(database: Database, workspace_id: WorkspaceId, calendar_id: Calend
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await calendars.get(tx, calendar_id)
     if found is None:
-        raise no_such("calendar")
+        raise not_found("calendar")
     return found
 
 
@@ -145,17 +139,16 @@ async def page(
 
 async def users(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     calendar_id: CalendarId,
     after: UUID = FIRST,
     limit: int = 50,
-    only_owner: PrincipalId | None = None,
 ) -> list[tuple[JobId, str]]:
     """The jobs that use it, by id and name, in the order of their ids."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         if await calendars.get(tx, calendar_id) is None:
-            raise no_such("calendar")
-        return await calendars.users(tx, calendar_id, after, limit, only_owner)
+            raise not_found("calendar")
+        return await calendars.users(tx, calendar_id, after, limit, scope.visible_owner)
 
 
 async def _detach(tx: Tx, found: CalendarRow, job_ids: list[JobId], by: Actor) -> None:
@@ -167,7 +160,7 @@ async def _detach(tx: Tx, found: CalendarRow, job_ids: list[JobId], by: Actor) -
         changed = replace(definition, spec=replace(definition.spec, calendars=left))
         await jobs.redefine(tx, job_id, changed, author)
         await calendars.link(tx, job_id, left)
-    await replan(tx, (await timers.lock(tx, job_ids)).values())
+    await replan_timers(tx, (await timers.lock(tx, job_ids)).values())
 
 
 def _check_revision(found: CalendarRow, expected: int | None) -> None:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from foliot.domain.dependencies import Dependencies
-from foliot.domain.freeze import Freeze
-from foliot.domain.ids import CalendarId, JobId
+from foliot.domain.freeze import Freeze, freeze_holding
+from foliot.domain.ids import CalendarId, JobId, RunId
 from foliot.domain.job import Job
-from foliot.domain.planning.records import DueJob
+from foliot.domain.planning.due_job import DueJob
+from foliot.domain.run import Trigger, asked_at
 from foliot.domain.schedule import Calendar
+from foliot.domain.settlement.attempt_end import JobState
 from foliot.storage.jobs import calendars, dependencies, freezes, job_types
 from foliot.storage.jobs.freezes import Scoped
 from foliot.storage.jobs.job_types import Off
-from foliot.storage.timers.timer_rows import TimerRow
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class JobContext:
     """What stands around a batch of jobs."""
 
     calendars: dict[CalendarId, Calendar] = field(default_factory=dict)
@@ -40,8 +43,22 @@ class Around:
         )
         return tuple(each.freeze for each in covering)
 
+    def is_frozen(self, row: TimerRow, run_id: RunId, trigger: Trigger, now: datetime) -> bool:
+        """Return whether a freeze holds this run. A run that a person requested during a freeze is not held by it."""
+        found = self.freezes_of(row)
+        return bool(found) and freeze_holding(found, now, asked_at(run_id, trigger)) is not None
+
     def is_off(self, row: TimerRow) -> bool:
         return bool(self.off) and (row.workspace_id, row.rules.spec.type) in self.off
+
+    def facts(self, row: TimerRow) -> JobState:
+        return JobState(
+            job=self.job(row),
+            status=row.status,
+            timer=row.timer,
+            load=row.load,
+            failures_in_a_row=row.failures_in_a_row,
+        )
 
     def due(self, row: TimerRow) -> DueJob:
         return DueJob(
@@ -49,25 +66,25 @@ class Around:
             status=row.status,
             timer=row.timer,
             runs_created=row.runs_created,
-            live=row.live,
-            waiting=row.waiting,
+            load=row.load,
             live_until=row.live_until,
             skip_next=row.skip_next is not None,
             skip_until=row.skip_until,
             freezes=self.freezes_of(row),
             gate=self.gates.get(row.job_id),
-            is_switched_off=self.is_off(row),
+            is_type_off=self.is_off(row),
+            rules=row.rules if row.is_fast_path else None,
         )
 
 
-async def look_around(
+async def load_job_context(
     tx: Tx,
     rows: Iterable[TimerRow],
     *,
     gates: bool = False,
     frozen: Sequence[Scoped] | None = None,
     off: Off | None = None,
-) -> Around:
+) -> JobContext:
     """`frozen` are the freezes since the earliest cursor, and `off` the types that are switched off, where they are known already.
 
     With `gates` planned times are decided upon; without, only runs that there are.
@@ -78,7 +95,7 @@ async def look_around(
     if frozen is None:
         earliest = min((row.timer.cursor for row in rows), default=tx.now)
         frozen = await freezes.since(tx, min(earliest, tx.now))
-    return Around(
+    return JobContext(
         calendars=await calendars.by_ids(tx, named) if named else {},
         freezes=tuple(frozen),
         gates=await dependencies.facts(tx, gated),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Rules
 from foliot.domain.filters import Query
 from foliot.domain.filters.order import NEWEST_FIRST, JobOrder
-from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import PlannedTime, is_chained, preview
 from foliot.services.cursors import read_cursor, write_cursor
-from foliot.services.jobs.lock_steps import no_such
-from foliot.services.jobs.search_steps import NOBODY, Asker, wanted
+from foliot.services.jobs.lock_steps import not_found
+from foliot.services.jobs.search_steps import wanted
 from foliot.storage.jobs import calendars, job_search
 from foliot.storage.jobs import jobs as stored
 from foliot.storage.jobs.jobs import StoredJob
@@ -44,18 +45,15 @@ class Ahead:
     times: tuple[PlannedTime, ...]
 
 
-async def job(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, only_owner: PrincipalId | None = None
-) -> StoredJob:
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return await _visible(tx, job_id, only_owner)
+async def job(database: Database, scope: Scope, job_id: JobId) -> StoredJob:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        return await _visible(tx, job_id, scope.visible_owner)
 
 
 async def jobs(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     query: Query = EVERYTHING,
-    asker: Asker = NOBODY,
     *,
     order: JobOrder = NEWEST_FIRST,
     cursor: str | None = None,
@@ -64,8 +62,8 @@ async def jobs(
 ) -> Jobs:
     """Archived ones only where the query names a status."""
     after = None if cursor is None else read_cursor(cursor, order)
-    async with database.tx(Role.APP, workspace_id) as tx:
-        these = await wanted(tx, query, asker)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        these = await wanted(tx, query, scope)
         page = await job_search.jobs(tx, these, order, after, limit)
         found = await job_search.count(tx, these, COUNTED_TO + 1) if count else None
     following = None if page.next is None else write_cursor(page.next, order)
@@ -75,26 +73,27 @@ async def jobs(
 
 async def ahead(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
     n: int,
-    only_owner: PrincipalId | None = None,
 ) -> Ahead:
     """Empty while the job is stopped. After a fixed delay only the time already set is known."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = await _visible(tx, job_id, only_owner)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = await _visible(tx, job_id, scope.visible_owner)
         spec = found.definition.spec
         named = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
     if found.status not in FIRING or (is_chained(spec.schedule) and found.next_at is None):
         return Ahead(found, ())
     most = n if spec.max_runs is None else min(n, spec.max_runs - found.runs_created)
-    timetable = Rules(spec).job(job_id, workspace_id, found.schedule_rev, tuple(named.values())).timetable
+    timetable = (
+        Rules(spec).job(job_id, scope.workspace_id, found.schedule_rev, tuple(named.values())).timetable
+    )
     after = found.cursor_at if is_chained(spec.schedule) else tx.now
     return Ahead(found, preview(timetable, after, most))
 
 
-async def _visible(tx: Tx, job_id: JobId, only_owner: PrincipalId | None) -> StoredJob:
+async def _visible(tx: Tx, job_id: JobId, visible_owner: PrincipalId | None) -> StoredJob:
     found = await stored.get(tx, job_id)
-    if found is None or only_owner not in (None, found.definition.owner_id):
-        raise no_such("job")
+    if found is None or visible_owner not in (None, found.definition.owner_id):
+        raise not_found("job")
     return found

@@ -7,26 +7,27 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid
-from foliot.domain.ids import JobId, PrincipalId
+from foliot.domain.ids import JobId
+from foliot.domain.job import JobLoad
 from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.planning.plan import plan_resume
-from foliot.services.jobs.context_steps import look_around
+from foliot.domain.run_end import TimerDelta
+from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.dependency_steps import release_upstream
-from foliot.services.jobs.lock_steps import InHand, note, take
-from foliot.services.scheduling.fire_steps import fire_one, status_after
-from foliot.services.settlement.settle_steps import Settling
+from foliot.services.jobs.lock_steps import LockedJob, append_audit, lock_job
+from foliot.services.scheduling.fire_steps import status_after, write_plan
+from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import jobs
 from foliot.storage.jobs.jobs import Move
 from foliot.storage.queue import unclaimed
-from foliot.storage.timers import timer_moves, timers
-from foliot.storage.timers.fires import Planned
-from foliot.storage.timers.timer_rows import TimerRow
-from foliot.storage.timers.timers import Told
+from foliot.storage.timers import timers
+from foliot.storage.timers.fires import PlannedTimer
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
 PURGED_AT_ONCE = 2_000  # run records, in one transaction
@@ -57,29 +58,25 @@ class Stop:
 async def pause_in(
     tx: Tx,
     job_id: JobId,
-    by: Actor,
+    scope: Scope,
     *,
     reason: str | None = None,
     until: datetime | None = None,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> Moved:
-    hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
-    await stop(tx, [hand.row], Stop(JobEvent.PAUSE, reason, until), by)
+    hand = await lock_job(tx, job_id, scope)
+    await stop(tx, [hand.row], Stop(JobEvent.PAUSE, reason, until), scope.actor)
     return Moved(JobStatus.PAUSED)
 
 
 async def disable_in(
     tx: Tx,
     job_id: JobId,
-    by: Actor,
+    scope: Scope,
     *,
     reason: str | None = None,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> Moved:
-    hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
-    await stop(tx, [hand.row], Stop(JobEvent.DISABLE, reason), by)
+    hand = await lock_job(tx, job_id, scope)
+    await stop(tx, [hand.row], Stop(JobEvent.DISABLE, reason), scope.actor)
     return Moved(JobStatus.DISABLED)
 
 
@@ -88,11 +85,11 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     order.check(tx.now)
     job_ids = [row.job_id for row in rows]
     moves = [Move(row.job_id, advance(row.status, order.event), order.reason) for row in rows]
-    await timer_moves.halt(tx, *job_ids)
+    await timers.halt(tx, *job_ids)
     await jobs.move(tx, moves, by.name)
     held = {row.job_id: await unclaimed.hold_back(tx, row) for row in rows if row.live}
     held = {job_id: count for job_id, count in held.items() if count}
-    await timers.settle(tx, {job_id: Told(live=-count, waiting=count) for job_id, count in held.items()})
+    await timers.settle(tx, {job_id: TimerDelta(JobLoad().requeue(count)) for job_id, count in held.items()})
     await _let_pass(tx, [row for row in rows if row.job_id in held and row.waiting], held)
     after: dict[str, Any] = {"reason": order.reason}
     if order.event is JobEvent.PAUSE:
@@ -111,45 +108,39 @@ async def _let_pass(tx: Tx, rows: Sequence[TimerRow], held: Mapping[JobId, int])
     if not rows:
         return
     after = {
-        row.job_id: row._replace(
-            status=JobStatus.PAUSED, live=row.live - held[row.job_id], waiting=row.waiting + held[row.job_id]
-        )
+        row.job_id: row.with_load(row.load.requeue(held[row.job_id]))._replace(status=JobStatus.PAUSED)
         for row in rows
     }
-    settling = Settling(tx, after, await look_around(tx, rows))
+    settling = SettlementWriter(tx, after, await load_job_context(tx, rows))
     for job_id in after:
-        settling.promote_by_hand(job_id)
+        settling.job(job_id).promote_manual()
     await settling.write()
 
 
 async def resume_in(
     tx: Tx,
     job_id: JobId,
-    by: Actor,
+    scope: Scope,
     *,
     catch_up: bool = False,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> Moved:
-    hand = await take(tx, job_id, dependents=True, only_owner=only_owner, expected_revision=expected_revision)
-    return await resume_hand(tx, hand, by, catch_up=catch_up)
+    hand = await lock_job(tx, job_id, scope, dependents=True)
+    return await resume_hand(tx, hand, scope.actor, catch_up=catch_up)
 
 
 async def archive_in(
     tx: Tx,
     job_id: JobId,
-    by: Actor,
-    expected_revision: int | None = None,
+    scope: Scope,
     *,
     detach: bool = False,
-    only_owner: PrincipalId | None = None,
 ) -> Moved:
-    await release_upstream(tx, job_id, by, detach=detach, only_owner=only_owner)
-    hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    await release_upstream(tx, job_id, scope, detach=detach)
+    hand = await lock_job(tx, job_id, scope)
     row = hand.row
     status = advance(row.status, JobEvent.ARCHIVE)
-    await timer_moves.halt(tx, job_id)
-    await jobs.move(tx, [Move(job_id, status)], by.name)
+    await timers.halt(tx, job_id)
+    await jobs.move(tx, [Move(job_id, status)], scope.actor.name)
     # Archived first: the ends of its runs then neither promote nor complete anything.
     gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
     settling = hand.settling(tx, gone)
@@ -160,22 +151,22 @@ async def archive_in(
         cancelled += len(await settling.end_standing(found, Cancelled()))
     await settling.write()
     after = {"cancelled_runs": cancelled, "detached": detach}
-    await note(tx, "job.archived", ("job", job_id), by, before={"status": row.status.value}, after=after)
+    await append_audit(
+        tx, "job.archived", ("job", job_id), scope.actor, before={"status": row.status.value}, after=after
+    )
     return Moved(status)
 
 
 async def purge_in(
     tx: Tx,
     job_id: JobId,
-    by: Actor,
-    expected_revision: int | None = None,
+    scope: Scope,
     *,
     force: bool = False,
     detach: bool = False,
-    only_owner: PrincipalId | None = None,
 ) -> int:
-    await release_upstream(tx, job_id, by, detach=detach, only_owner=only_owner)
-    hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    await release_upstream(tx, job_id, scope, detach=detach)
+    hand = await lock_job(tx, job_id, scope)
     leased = await unclaimed.leased(tx, hand.row)
     if leased and not force:
         raise Conflict(
@@ -186,16 +177,18 @@ async def purge_in(
     await jobs.mark_purged(tx, job_id, hand.row.rules.spec)
     gone = await jobs.purge(tx, job_id, PURGED_AT_ONCE)
     before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
-    await note(tx, "job.purged", ("job", job_id), by, before=before)
+    await append_audit(tx, "job.purged", ("job", job_id), scope.actor, before=before)
     return gone
 
 
-async def resume_hand(tx: Tx, hand: InHand, by: Actor, *, catch_up: bool) -> Moved:
+async def resume_hand(tx: Tx, hand: LockedJob, by: Actor, *, catch_up: bool) -> Moved:
     row = hand.row
     advance(row.status, JobEvent.RESUME)  # refused here, with what can be done instead
     plan = plan_resume(hand.around.due(row), tx.now, catch_up=catch_up)
-    await fire_one(tx, hand.around, Planned(row, plan), by.name, hand.rows)
-    await timer_moves.forgive(tx, row.job_id)
+    await write_plan(tx, hand.around, PlannedTimer(row, plan), by.name, hand.rows)
+    await timers.forgive(tx, row.job_id)
     before = {"status": row.status.value}
-    await note(tx, "job.resumed", ("job", row.job_id), by, before=before, after={"catch_up": catch_up})
+    await append_audit(
+        tx, "job.resumed", ("job", row.job_id), by, before=before, after={"catch_up": catch_up}
+    )
     return Moved(status_after(row.status, plan.events), plan.timer.next_at)

@@ -6,65 +6,65 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, NotFound, StaleRevision
-from foliot.domain.ids import JobId, PrincipalId
+from foliot.domain.ids import JobId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus
-from foliot.services.jobs.context_steps import Around, look_around
-from foliot.services.settlement.settle_steps import Settling
+from foliot.services.jobs.context_steps import JobContext, load_job_context
+from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import audit, members
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import jobs, revisions
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.timers import timers
-from foliot.storage.timers.timer_rows import TimerRow
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class InHand:
+class LockedJob:
     """The job's timer under its lock; `rows` holds those of its dependents too, where an end may wake them."""
 
     row: TimerRow
     rows: Mapping[JobId, TimerRow]
-    around: Around
+    around: JobContext
 
     @property
     def job(self) -> Job:
         return self.around.job(self.row)
 
-    def settling(self, tx: Tx, row: TimerRow | None = None) -> Settling:
+    def settling(self, tx: Tx, row: TimerRow | None = None) -> SettlementWriter:
         """For ending its runs; `row` where the job has moved on in this transaction."""
-        return Settling(tx, {**self.rows, self.row.job_id: row or self.row}, self.around)
+        return SettlementWriter(tx, {**self.rows, self.row.job_id: row or self.row}, self.around)
 
 
-async def take(
+async def lock_job(
     tx: Tx,
     job_id: JobId,
+    scope: Scope | None = None,
     *,
     dependents: bool = False,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
-) -> InHand:
-    """Lock it. In another workspace it is as little there as anywhere; for `only_owner`, among the jobs of others too.
+) -> LockedJob:
+    """Lock it. In another workspace it is as little there as anywhere; for `visible_owner`, among the jobs of others too.
 
     Refused where it is not at `expected_revision`, which its caller has seen: under the lock nobody edits it any more.
     """
     rows = await (timers.lock_with_dependents if dependents else timers.lock)(tx, [job_id])
     row = rows.get(job_id)
     if row is None or row.workspace_id != tx.workspace_id:
-        raise no_such("job")
-    await check_owner(tx, job_id, only_owner)
-    if expected_revision is not None and (stored := await jobs.get(tx, job_id)) is not None:
-        await check_revision(tx, stored, expected_revision)
-    return InHand(row, rows, await look_around(tx, rows.values(), gates=True))
+        raise not_found("job")
+    if scope is not None:
+        await check_owner(tx, job_id, scope)
+        if scope.expected_revision is not None and (stored := await jobs.get(tx, job_id)) is not None:
+            await check_revision(tx, stored, scope.expected_revision)
+    return LockedJob(row, rows, await load_job_context(tx, rows.values(), gates=True))
 
 
-async def check_owner(tx: Tx, job_id: JobId, only_owner: PrincipalId | None) -> None:
+async def check_owner(tx: Tx, job_id: JobId, scope: Scope) -> None:
     """To whoever may touch only its own jobs, those of others are not there."""
-    if only_owner is not None and await jobs.owner(tx, job_id) != only_owner:
-        raise no_such("job")
+    if scope.visible_owner is not None and await jobs.owner(tx, job_id) != scope.visible_owner:
+        raise not_found("job")
 
 
 async def check_revision(tx: Tx, stored: StoredJob, expected: int | None) -> None:
@@ -80,18 +80,18 @@ async def check_revision(tx: Tx, stored: StoredJob, expected: int | None) -> Non
         )
 
 
-def no_such(noun: str) -> NotFound:
+def not_found(noun: str) -> NotFound:
     return NotFound(f"There is no such {noun}.", hint="Check its id; what others own is not shown.")
 
 
-def refuse_archived(row: TimerRow, what: str) -> None:
+def require_not_archived(row: TimerRow, what: str) -> None:
     if row.status is JobStatus.ARCHIVED:
         raise Conflict(
             f"This job is archived; it cannot {what}.", hint="Create a new job from its definition."
         )
 
 
-def refuse_switched_off(hand: InHand) -> None:
+def require_type_on(hand: LockedJob) -> None:
     if hand.around.is_off(hand.row):
         raise Conflict(
             f"Jobs of type {hand.row.rules.spec.type} are switched off in this workspace.",
@@ -99,7 +99,7 @@ def refuse_switched_off(hand: InHand) -> None:
         )
 
 
-async def note(
+async def append_audit(
     tx: Tx,
     action: str,
     thing: tuple[str, object],

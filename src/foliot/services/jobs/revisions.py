@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition
 from foliot.domain.errors import Invalid
-from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId
 from foliot.services.jobs.job_edits import Edited, edit
-from foliot.services.jobs.lock_steps import no_such
+from foliot.services.jobs.lock_steps import not_found
 from foliot.storage.jobs import jobs, revisions
 from foliot.storage.jobs.revisions import Revision
 from foliot.storage.tx import Database, Role, Tx
@@ -35,19 +35,18 @@ class Changes:
 
 async def page(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
-    only_owner: PrincipalId | None = None,
     *,
     cursor: str | None = None,
     limit: int = 50,
 ) -> Changes:
     """Newest first."""
     before = _read_cursor(cursor)
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await jobs.get(tx, job_id)
-        if found is None or only_owner not in (None, found.definition.owner_id):
-            raise no_such("job")
+        if found is None or scope.visible_owner not in (None, found.definition.owner_id):
+            raise not_found("job")
         kept = await revisions.page(tx, job_id, before, limit + 1)
     older = [*(each.definition for each in kept[1:]), None]
     items = [Change(each, was) for each, was in zip(kept, older, strict=True)][:limit]
@@ -56,24 +55,21 @@ async def page(
 
 async def revert(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
     revision: int,
-    by: Actor,
-    expected_revision: int | None = None,
     *,
     note: str | None = None,
-    only_owner: PrincipalId | None = None,
     force: bool = False,
 ) -> Edited:
     """An edit that puts an old definition in force again: history is added to and never rewritten."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await jobs.get(tx, job_id)
-        if found is None or only_owner not in (None, found.definition.owner_id):
-            raise no_such("job")
+        if found is None or scope.visible_owner not in (None, found.definition.owner_id):
+            raise not_found("job")
         old = await revisions.get(tx, job_id, revision)
-        if old is not None and only_owner is not None:
-            await _must_own_upstreams(tx, found.definition, old.definition, only_owner)
+        if old is not None and scope.visible_owner is not None:
+            await _must_own_upstreams(tx, found.definition, old.definition, scope.visible_owner)
     if old is None:
         raise Invalid(
             f"This job has no revision {revision}.",
@@ -82,15 +78,7 @@ async def revert(
         )
     said = f"Back to revision {revision}."
     return await edit(
-        database,
-        workspace_id,
-        job_id,
-        old.definition,
-        by,
-        expected_revision,
-        note=f"{said} {note}" if note else said,
-        only_owner=only_owner,
-        force=force,
+        database, scope, job_id, old.definition, note=f"{said} {note}" if note else said, force=force
     )
 
 

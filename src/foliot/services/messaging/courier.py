@@ -21,11 +21,11 @@ from foliot.services.secrets.vault import Vault
 from foliot.storage.content import rooms
 from foliot.storage.identity import workspaces
 from foliot.storage.outbox import outbox, webhooks
-from foliot.storage.outbox.outbox import Hands
+from foliot.storage.outbox.outbox import CourierCapacity
 from foliot.storage.outbox.webhooks import Loaded
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["KEPT", "LEASE", "Hands", "Parcel", "Round", "prune", "record", "take"]
+__all__ = ["KEPT", "LEASE", "CourierCapacity", "Parcel", "Round", "prune", "record", "take"]
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,9 @@ class Round:
     until_next: timedelta | None
 
 
-async def take(database: Database, hands: Hands, vault: Vault | None, lease: timedelta = LEASE) -> Round:
+async def take(
+    database: Database, hands: CourierCapacity, vault: Vault | None, lease: timedelta = LEASE
+) -> Round:
     """What cannot even be packed is recorded here."""
     async with database.tx(Role.ENGINE) as tx:
         taken = await outbox.take(tx, hands, lease) if hands.free > 0 else []

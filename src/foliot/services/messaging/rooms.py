@@ -15,7 +15,7 @@ from foliot.domain.ids import PrincipalId, RoomId
 from foliot.domain.rooms import Hook, Message, MessageKind, Room, sender_of
 from foliot.services.identity.authentication import Caller
 from foliot.services.identity.quota_steps import check_room_for_messages, check_room_for_rooms
-from foliot.services.jobs.lock_steps import no_such, note
+from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.services.messaging import webhooks
 from foliot.services.paging import LAST
 from foliot.storage.content import rooms
@@ -77,14 +77,14 @@ class MessagePage:
 async def create(database: Database, caller: Caller, wanted: NewRoom, hook: Hook | None = None) -> Room:
     """A room that an agent makes is its own, and it may give it to nobody else, nor send it elsewhere."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
-        if caller.only_owner is not None:
-            _only(caller.only_owner, wanted.agents)
+        if caller.visible_owner is not None:
+            _only(caller.visible_owner, wanted.agents)
             if hook is not None:
                 raise Denied(
                     "An agent cannot have a room sent elsewhere.",
                     hint="An editor sets the webhook of a room.",
                 )
-            wanted = replace(wanted, agents=(caller.only_owner,))
+            wanted = replace(wanted, agents=(caller.visible_owner,))
         else:
             await _check_agents(tx, wanted.agents)
         room_id = await rooms.insert(tx, wanted)
@@ -97,7 +97,7 @@ async def create(database: Database, caller: Caller, wanted: NewRoom, hook: Hook
             await webhooks.set_hook(tx, caller, room_id, hook, None)
         room = await rooms.get(tx, room_id)
         assert room is not None
-        await note(tx, "room.created", ("room", room_id), caller.actor, after=_told(room))
+        await append_audit(tx, "room.created", ("room", room_id), caller.actor, after=_told(room))
         return room
 
 
@@ -106,7 +106,7 @@ async def listed(
 ) -> list[Room]:
     """Newest first; to an agent, those that it was given."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
-        return await rooms.page(tx, before, limit, caller.only_owner, key)
+        return await rooms.page(tx, before, limit, caller.visible_owner, key)
 
 
 async def get(database: Database, caller: Caller, room_id: RoomId) -> Room:
@@ -118,7 +118,7 @@ async def change(database: Database, caller: Caller, room_id: RoomId, wanted: Ch
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         before = await rooms.lock(tx, room_id)
         if before is None:
-            raise no_such("room")
+            raise not_found("room")
         agents = before.agents if wanted.agents is None else wanted.agents
         await _check_agents(tx, [each for each in agents if each not in before.agents])
         name = before.name if wanted.name is None else wanted.name
@@ -128,7 +128,9 @@ async def change(database: Database, caller: Caller, room_id: RoomId, wanted: Ch
         assert after is not None
         if _told(after) != _told(before) or wanted.webhook is not KEEP:
             thing = ("room", room_id)
-            await note(tx, "room.changed", thing, caller.actor, before=_told(before), after=_told(after))
+            await append_audit(
+                tx, "room.changed", thing, caller.actor, before=_told(before), after=_told(after)
+            )
         return after
 
 
@@ -137,11 +139,11 @@ async def delete(database: Database, caller: Caller, room_id: RoomId) -> None:
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         room = await rooms.lock(tx, room_id)
         if room is None:
-            raise no_such("room")
+            raise not_found("room")
         await rooms.delete(tx, room_id)
         await outbox.forget_lane(tx, room_id)
         told = {**_told(room), "last_seq": room.last_seq}
-        await note(tx, "room.deleted", ("room", room_id), caller.actor, before=told)
+        await append_audit(tx, "room.deleted", ("room", room_id), caller.actor, before=told)
 
 
 async def post(
@@ -152,11 +154,11 @@ async def post(
         new = NewMessage(room_id, kind, sender_of(caller.holder.principal), text)
         sent = await rooms.append(tx, new)
         if sent is None:
-            raise no_such("room")
+            raise not_found("room")
         await check_room_for_messages(tx, caller.quotas, sent)
         is_sent_on = await webhooks.send_on(tx, sent)
         told = {"room_id": str(room_id), "seq": sent.seq, "kind": kind.value}
-        await note(tx, "message.posted", ("message", sent.id), caller.actor, after=told)
+        await append_audit(tx, "message.posted", ("message", sent.id), caller.actor, after=told)
         return Posted(sent, is_sent_on)
 
 
@@ -188,9 +190,9 @@ async def _change_webhook(tx: Tx, caller: Caller, before: Room, wanted: Changes)
 
 
 async def _found(tx: Tx, caller: Caller, room_id: RoomId) -> Room:
-    room = await rooms.get(tx, room_id, caller.only_owner)
+    room = await rooms.get(tx, room_id, caller.visible_owner)
     if room is None:
-        raise no_such("room")
+        raise not_found("room")
     return room
 
 

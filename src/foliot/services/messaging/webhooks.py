@@ -11,7 +11,7 @@ from foliot.domain.ids import DeliveryId, RoomId
 from foliot.domain.rooms import Hook, Message, Webhook
 from foliot.domain.secret_references import Reference
 from foliot.services.identity.authentication import Caller
-from foliot.services.jobs.lock_steps import no_such, note
+from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.services.secrets.reference_steps import check_named
 from foliot.storage.content import rooms
 from foliot.storage.outbox import outbox, webhooks
@@ -26,7 +26,7 @@ REMOVED = "The webhook was removed before this was sent."
 async def set_hook(tx: Tx, caller: Caller, room_id: RoomId, hook: Hook, before: Webhook | None) -> None:
     """Under the lock of the room. What waits goes to the new address, now."""
     if hook.secret is not None and (before is None or hook.secret != before.hook.secret):
-        await check_named(tx, [Reference(hook.secret, "/secret")], caller.actor, "/webhook")
+        await check_named(tx, [Reference(hook.secret, "/secret")], "/webhook", caller.scope)
     await webhooks.set_hook(tx, room_id, hook)
     await outbox.hurry(tx, room_id, hook.receiver)
 
@@ -55,7 +55,7 @@ async def deliveries(
     """The newest messages first. One that is being sent waits, too."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         if await rooms.get(tx, room_id) is None:
-            raise no_such("room")
+            raise not_found("room")
         return await outbox.page(tx, room_id, before, limit, None if state is None else state.value)
 
 
@@ -65,7 +65,7 @@ async def redeliver(
     """How many of those that were given up are sent again: these, or all, at most `AT_ONCE`."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         if await rooms.get(tx, room_id) is None:
-            raise no_such("room")
+            raise not_found("room")
         found = await webhooks.lock(tx, room_id)
         if found is None:
             raise Conflict(
@@ -77,7 +77,9 @@ async def redeliver(
                 hint="Set it again, with the same address or another.",
             )
         again = await outbox.send_again(tx, room_id, found.hook.receiver, ids, AT_ONCE)
-        await note(tx, "room.redelivered", ("room", room_id), caller.actor, after={"deliveries": again})
+        await append_audit(
+            tx, "room.redelivered", ("room", room_id), caller.actor, after={"deliveries": again}
+        )
         return again
 
 

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid
-from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning.backfill import times_to_fill
 from foliot.domain.planning.missed import TICK
 from foliot.domain.run import Trigger
 from foliot.domain.schedule import PlannedTime
-from foliot.services.jobs.lock_steps import note, refuse_archived, refuse_switched_off, take
-from foliot.services.runs.new_run_steps import Asked, make
+from foliot.services.jobs.lock_steps import append_audit, lock_job, require_not_archived, require_type_on
+from foliot.services.runs.new_run_steps import RunRequest, create_runs
 from foliot.storage.queue import new_runs
-from foliot.storage.queue.new_runs import Recorded
-from foliot.storage.timers.timer_rows import TimerRow
+from foliot.storage.queue.new_runs import RecordedTime
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Database, Role
 
 MOST = 1_000
@@ -37,9 +37,8 @@ class Backfill:
 
 async def backfill(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
-    by: Actor,
     start: datetime,
     end: datetime,
     *,
@@ -47,18 +46,16 @@ async def backfill(
     most: int = MOST,
     oldest_first: bool = True,
     skipped: bool = False,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> Backfill:
     """Runs for the planned times from `start` up to `end`. `skipped` takes those too that are recorded as skipped.
 
     The dry run answers with the exact count, and how far over `most` it would be.
     """
-    async with database.tx(Role.APP, workspace_id) as tx:
-        hand = await take(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        hand = await lock_job(tx, job_id, scope)
         row = hand.row
-        refuse_archived(row, "be backfilled")
-        refuse_switched_off(hand)
+        require_not_archived(row, "be backfilled")
+        require_type_on(hand)
         end = _checked_end(row, start, end, tx.now)
         known = _Known(
             await new_runs.recorded_between(tx, job_id, start, end), row.schedule_rev, skipped=skipped
@@ -74,12 +71,14 @@ async def backfill(
                 hint="Take a shorter range, or raise the limit.",
             )
         asked = [
-            Asked(Trigger.BACKFILL, each.planned_for, by.name, planned_local=each.local, fold=each.fold)
+            RunRequest(
+                Trigger.BACKFILL, each.planned_for, scope.actor.name, planned_local=each.local, fold=each.fold
+            )
             for each in (times if oldest_first else reversed(times))
         ]
-        made = await make(tx, hand, asked) if asked else []
+        made = await create_runs(tx, hand, asked) if asked else []
         after = {"start": start.isoformat(), "end": end.isoformat(), "runs": len(made), "skipped": skipped}
-        await note(tx, "job.backfilled", ("job", job_id), by, after=after)
+        await append_audit(tx, "job.backfilled", ("job", job_id), scope.actor, after=after)
         return Backfill(len(times), first, last, tuple(made))
 
 
@@ -88,7 +87,7 @@ class _Known:
     since zone data may have moved the instant.
     """
 
-    def __init__(self, records: Sequence[Recorded], schedule_rev: int, *, skipped: bool) -> None:
+    def __init__(self, records: Sequence[RecordedTime], schedule_rev: int, *, skipped: bool) -> None:
         # A backfill is not repeated, however its run ended; a skipped time is, where that is asked for.
         counted = [
             each for each in records if not (skipped and each.is_skipped) or each.trigger is Trigger.BACKFILL

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from foliot.domain.definition import Rules
-from foliot.domain.dependencies import Mode, When
+from foliot.domain.dependencies import EdgeMode, JoinRule
 from foliot.domain.explain.instants import nearest
 from foliot.domain.explain.records import Explanation
 from foliot.domain.freeze import Freeze
@@ -14,7 +14,7 @@ from foliot.domain.ids import JobId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import PlannedTime, Schedule
-from foliot.services.jobs.lock_steps import no_such
+from foliot.services.jobs.lock_steps import not_found
 from foliot.storage.jobs import calendars, job_types, revisions
 from foliot.storage.jobs.revisions import Revision
 from foliot.storage.runs import explain_queries
@@ -65,14 +65,14 @@ class Asked:
         if self.job.is_chained:
             live = self.subject.live_number
             return None if live is None else f"run {live} to end"
-        upstreams = await self.upstreams(Mode.TRIGGER)
+        upstreams = await self.upstreams(EdgeMode.TRIGGER)
         return f"the end of {upstreams}" if upstreams else None
 
-    async def upstreams(self, mode: Mode) -> str:
+    async def upstreams(self, mode: EdgeMode) -> str:
         edges = [edge for edge in self.definition.depends_on if edge.mode is mode]
         names = await explain_queries.names(self.tx, [edge.upstream for edge in edges])
         listed = [f"the job {names.get(edge.upstream, edge.upstream)}" for edge in edges]
-        word = "and" if self.definition.spec.depends_when is When.ALL else "or"
+        word = "and" if self.definition.spec.depends_when is JoinRule.ALL else "or"
         return f" {word} ".join(listed)
 
     def last_planned(self) -> datetime:
@@ -113,7 +113,7 @@ class Asked:
 async def ask_about(tx: Tx, job_id: JobId, at: datetime | None = None) -> Asked:
     subject = await explain_queries.subject(tx, job_id)
     if subject is None:
-        raise no_such("job")
+        raise not_found("job")
     then = None
     if at is not None and subject.created_at <= at < subject.updated_at:
         then = await revisions.in_force(tx, job_id, at)

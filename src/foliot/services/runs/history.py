@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid
 from foliot.domain.explain.records import what_became_of
-from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import effective_input
 from foliot.services.jobs.visibility_steps import see_job, see_run
@@ -51,12 +52,10 @@ class History:
     next_cursor: str | None
 
 
-async def run(
-    database: Database, workspace_id: WorkspaceId, run_id: RunId, only_owner: PrincipalId | None = None
-) -> RunRecord:
+async def run(database: Database, scope: Scope, run_id: RunId) -> RunRecord:
     """With its newest attempts, what it has kept, when it is tried again, and the names of all who have to do with it."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = (await see_run(tx, run_id, only_owner)).run
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = (await see_run(tx, run_id, scope)).run
         tried = await ledger.attempts(tx, run_id) if found.attempt_count else ()
         [shown] = await with_inputs(tx, await with_progress(tx, [found]))
         tried = await _with_names(tx, tried[-MOST_ATTEMPTS:])
@@ -71,17 +70,15 @@ async def run(
         )
 
 
-async def attempts_of(
-    database: Database, workspace_id: WorkspaceId, run_id: RunId, only_owner: PrincipalId | None = None
-) -> tuple[AttemptRecord, ...]:
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await see_run(tx, run_id, only_owner)
+async def attempts_of(database: Database, scope: Scope, run_id: RunId) -> tuple[AttemptRecord, ...]:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        await see_run(tx, run_id, scope)
         return await _with_names(tx, await ledger.attempts(tx, run_id))
 
 
 async def of_job(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
     wanted: Wanted = EVERYTHING,
     *,
@@ -90,16 +87,15 @@ async def of_job(
 ) -> History:
     """By planned time, newest first."""
     after = read_cursor(cursor)
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await see_job(tx, job_id, wanted.only_owner)
-        # That its owner may see it is settled: walking on with the owner as a filter would only cost.
-        mine = replace(wanted, only_owner=None)
-        return await _history(tx, await run_search.of_job(tx, job_id, mine, after, _fitting(limit)))
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        await see_job(tx, job_id, scope)
+        # The caller may see this job, so the query needs no filter by owner.
+        return await _history(tx, await run_search.of_job(tx, job_id, wanted, after, _fitting(limit)))
 
 
 async def of_workspace(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     wanted: Wanted = EVERYTHING,
     *,
     cursor: str | None = None,
@@ -107,7 +103,8 @@ async def of_workspace(
 ) -> History:
     """By when they were recorded, newest first; those of one job, where only one is asked for, by planned time."""
     after = read_cursor(cursor)
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        wanted = replace(wanted, visible_owner=scope.visible_owner)
         if (job_id := wanted.job_id) is not None:
             return await _history(tx, await run_search.of_job(tx, job_id, wanted, after, _fitting(limit)))
         return await _history(tx, await run_search.of_workspace(tx, wanted, after, _fitting(limit)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from foliot.domain.dependencies import Mode
+from foliot.domain.dependencies import EdgeMode
 from foliot.domain.explain.hosts import Bound, explain_bound
 from foliot.domain.explain.records import (
     Explanation,
@@ -65,7 +65,7 @@ async def _place(tx: Tx, asked: Asked, waiting: InWaiting) -> Place:
             live = asked.subject.live_number
             behind = None if live is None else f"run {live}"
         case WaitsFor.UPSTREAM:
-            behind = await asked.upstreams(Mode.GATE) or None
+            behind = await asked.upstreams(EdgeMode.GATE) or None
         case WaitsFor.FREEZE:
             freeze = freeze_at(await asked.freezes(tx.now), tx.now)
             behind = None if freeze is None else freeze.reason or None

@@ -7,13 +7,13 @@ import logging
 from foliot.domain.errors import Unavailable
 from foliot.domain.planning.plan import plan_missed
 from foliot.services.identity import installation
-from foliot.services.jobs.context_steps import look_around
-from foliot.services.scheduling.fire_steps import fire
-from foliot.services.scheduling.single_job import fire_each
+from foliot.services.jobs.context_steps import load_job_context
+from foliot.services.scheduling.fire_steps import write_plans
+from foliot.services.scheduling.single_job import fire_one_by_one
 from foliot.services.scheduling.tick import BATCH
 from foliot.storage.installation import MissedChoice
 from foliot.storage.timers import fires, timers
-from foliot.storage.timers.fires import Planned
+from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.tx import Database, Role
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ async def _skip_some(database: Database) -> int:
 async def _skip_one_by_one(database: Database) -> int:
     async with database.tx(Role.ENGINE) as tx:
         job_ids = await timers.missed(tx, BATCH)
-    await fire_each(database, job_ids, plan_missed)
+    await fire_one_by_one(database, job_ids, plan_missed)
     async with database.tx(Role.ENGINE) as tx:
         return len(set(job_ids).difference(await timers.missed(tx, BATCH)))
 
@@ -53,7 +53,7 @@ async def _skip_together(database: Database) -> int:
     async with database.tx(Role.ENGINE) as tx:
         rows = await timers.take_missed(tx, BATCH)
         if rows:
-            around = await look_around(tx, rows, gates=True)
-            planned = [Planned(row, plan_missed(around.due(row), tx.now)) for row in rows]
-            await fire(tx, around, await fires.without_recorded(tx, planned))
+            around = await load_job_context(tx, rows, gates=True)
+            planned = [PlannedTimer(row, plan_missed(around.due(row), tx.now)) for row in rows]
+            await write_plans(tx, around, await fires.without_recorded(tx, planned))
         return len(rows)

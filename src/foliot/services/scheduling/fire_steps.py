@@ -6,20 +6,19 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from foliot.domain.ids import JobId
-from foliot.domain.lifecycle import JobEvent, JobStatus, advance
+from foliot.domain.lifecycle import STOPPED, JobEvent, JobStatus, advance
 from foliot.domain.outcomes import AskedSkip
-from foliot.domain.planning.plan import STOPPED
-from foliot.domain.planning.records import EndWait, NewRun, Plan
 from foliot.domain.run import WaitsFor
-from foliot.services.jobs.context_steps import Around
+from foliot.domain.run_plan import EndGateWait, NewRun, Plan
+from foliot.services.jobs.context_steps import JobContext
 from foliot.services.settlement.dependent_steps import cancel_live, wake_dependents
-from foliot.services.settlement.settle_steps import BY, Settling
+from foliot.services.settlement.settle_steps import ENGINE_ACTOR, SettlementWriter
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.definitions import Unreadable
 from foliot.storage.jobs.jobs import Move
 from foliot.storage.timers import fires
-from foliot.storage.timers.fires import Planned
-from foliot.storage.timers.timer_rows import TimerRow
+from foliot.storage.timers.fires import PlannedTimer
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
 NOBODY: Mapping[JobId, TimerRow] = MappingProxyType({})
@@ -30,15 +29,19 @@ _REASONS = {
 }
 
 
-async def fire(tx: Tx, around: Around, planned: Sequence[Planned]) -> int:
+async def write_plans(tx: Tx, around: JobContext, planned: Sequence[PlannedTimer]) -> int:
     """Records and timers in one statement, then whatever else the plans ask for. Answers with how many records were made."""
     recorded = await fires.fire(tx, planned)
-    await _follow(tx, around, [each for each in planned if _has_more(each.plan)], {}, BY)
+    await _follow(tx, around, [each for each in planned if _has_more(each.plan)], {}, ENGINE_ACTOR)
     return recorded
 
 
-async def fire_one(
-    tx: Tx, around: Around, one: Planned, by: str = BY, dependents: Mapping[JobId, TimerRow] = NOBODY
+async def write_plan(
+    tx: Tx,
+    around: JobContext,
+    one: PlannedTimer,
+    by: str = ENGINE_ACTOR,
+    dependents: Mapping[JobId, TimerRow] = NOBODY,
 ) -> int:
     """For one job in hand: a planned time that has its record already is left out beforehand.
 
@@ -50,15 +53,15 @@ async def fire_one(
     return recorded
 
 
-def ends_runs(plan: Plan) -> bool:
+def may_end_runs(plan: Plan) -> bool:
     """Whether it may end a run, which dependents would have to be told."""
     return any(
-        isinstance(record, EndWait) or (isinstance(record, NewRun) and record.cancels_live)
+        isinstance(record, EndGateWait) or (isinstance(record, NewRun) and record.cancels_live)
         for record in plan.records
     )
 
 
-def reason_for(events: Sequence[JobEvent]) -> str | None:
+def move_reason(events: Sequence[JobEvent]) -> str | None:
     """Why the schedule itself moved a job, in a sentence."""
     return _REASONS.get(events[-1]) if events else None
 
@@ -74,7 +77,7 @@ def _has_more(plan: Plan) -> bool:
     if plan.events or plan.promotes:
         return True
     for record in plan.records:
-        if isinstance(record, EndWait):
+        if isinstance(record, EndGateWait):
             return True
         if isinstance(record, NewRun) and (record.cancels_live or record.consumes):
             return True
@@ -82,25 +85,25 @@ def _has_more(plan: Plan) -> bool:
 
 
 async def _follow(
-    tx: Tx, around: Around, planned: Sequence[Planned], others: Mapping[JobId, TimerRow], by: str
+    tx: Tx, around: JobContext, planned: Sequence[PlannedTimer], others: Mapping[JobId, TimerRow], by: str
 ) -> None:
     """What a plan asks for beside new records: cancels, ends, promotions, moves of the job itself."""
     if not planned:
         return
     rows = {**others, **{each.row.job_id: _after(each) for each in planned}}
-    settling = Settling(tx, rows, around)
+    settling = SettlementWriter(tx, rows, around)
     consumed = []
     for each in planned:
         row = each.row
         for record in each.plan.records:
-            if isinstance(record, EndWait) and row.live_run_id is not None:
+            if isinstance(record, EndGateWait) and row.live_run_id is not None:
                 await settling.end_standing([row.live_run_id], AskedSkip(record.reason, record.note))
             elif isinstance(record, NewRun):
                 consumed += [(row.job_id, mark) for mark in record.consumes]
                 if record.cancels_live and row.live_run_id is not None:
                     await cancel_live(settling, row.live_run_id)
         if each.plan.promotes and row.rules.is_exclusive:
-            settling.promote(row.job_id)
+            settling.job(row.job_id).promote_oldest()
         elif each.plan.promotes:
             await settling.release_line(row.job_id)
         if status_after(row.status, each.plan.events) in STOPPED and not isinstance(row.rules, Unreadable):
@@ -111,20 +114,19 @@ async def _follow(
     await jobs.move(tx, [_move(each) for each in planned if each.plan.events], by)
 
 
-def _after(each: Planned) -> TimerRow:
+def _after(each: PlannedTimer) -> TimerRow:
     """The timer as `fires.fire` has left it, and the job as its events will."""
     made = [record for record in each.plan.records if isinstance(record, NewRun)]
-    behind = sum(record.waits_for is WaitsFor.TURN for record in made)
-    row = each.row
-    return row._replace(
+    row, load = each.row, each.row.load
+    for record in made:
+        load = load.queue() if record.waits_for is WaitsFor.TURN else load.start()
+    return row.with_load(load)._replace(
         status=status_after(row.status, each.plan.events),
         timer=each.plan.timer,
-        live=row.live + len(made) - behind,
-        waiting=row.waiting + behind,
-        number=row.number + sum(not isinstance(record, EndWait) for record in each.plan.records),
+        number=row.number + sum(not isinstance(record, EndGateWait) for record in each.plan.records),
     )
 
 
-def _move(each: Planned) -> Move:
+def _move(each: PlannedTimer) -> Move:
     events = each.plan.events
-    return Move(each.row.job_id, status_after(each.row.status, events), reason_for(events))
+    return Move(each.row.job_id, status_after(each.row.status, events), move_reason(events))

@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid
-from foliot.domain.freeze import After, Freeze, Running
+from foliot.domain.freeze import Freeze, FreezePolicy, RunningPolicy
 from foliot.domain.ids import FreezeId, JobId, WorkspaceId
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import MOST_TIMES, count_between
-from foliot.services.jobs.context_steps import look_around
-from foliot.services.jobs.lock_steps import no_such
-from foliot.services.scheduling.replan_steps import replan
+from foliot.services.jobs.context_steps import load_job_context
+from foliot.services.jobs.lock_steps import not_found
+from foliot.services.scheduling.replan_steps import replan_timers
 from foliot.services.settlement.dependent_steps import wake_dependents
-from foliot.services.settlement.settle_steps import Settling
+from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import freezes
@@ -29,7 +29,7 @@ from foliot.storage.jobs.freezes import FreezeRow, Released, Scoped
 from foliot.storage.queue import new_runs as runs
 from foliot.storage.queue import waiting
 from foliot.storage.queue.leases import FIRST
-from foliot.storage.queue.waiting import Waiting
+from foliot.storage.queue.waiting import WaitingRun
 from foliot.storage.runs import explain_queries
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
@@ -54,13 +54,13 @@ class NewFreeze:
     queues: frozenset[str] = frozenset()
     start_at: datetime | None = None  # None: now
     end_at: datetime | None = None  # None: until somebody lifts it
-    after: After = After.SKIP
+    after: FreezePolicy = FreezePolicy.SKIP
     per_minute: int = 60
-    running: Running = Running.DRAIN
+    running: RunningPolicy = RunningPolicy.DRAIN
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class FreezePreview:
     """What a freeze would hold. Planned times are counted up to its end, or for a day."""
 
     jobs: int
@@ -72,50 +72,50 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
-class Thawed:
+class ThawResult:
     runs: int = 0
     timers: int = 0
     is_full: bool = False  # a batch was full: there may be more
 
 
-async def turn_on(database: Database, workspace_id: WorkspaceId, new: NewFreeze, by: Actor) -> FreezeId:
-    async with database.tx(Role.APP, workspace_id) as tx:
-        frozen = await _scoped(tx, workspace_id, new)
-        await freezes.insert(tx, frozen, by.name)
-        await _note(tx, "freeze.turned_on", frozen.freeze, by)
+async def turn_on(database: Database, scope: Scope, new: NewFreeze) -> FreezeId:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        frozen = await _scoped(tx, scope.workspace_id, new)
+        await freezes.insert(tx, frozen, scope.actor.name)
+        await _note(tx, "freeze.turned_on", frozen.freeze, scope.actor)
     # Committed first: whoever makes a run from here on sees the freeze, and whoever did not has a timer that we wait for below.
     freeze, after = frozen.freeze, FIRST
     while freeze.start_at <= tx.now:
-        async with database.tx(Role.APP, workspace_id) as tx:
+        async with database.tx(Role.APP, scope.workspace_id) as tx:
             job_ids = await freezes.covered_with_work(tx, freeze.id, after, BATCH)
             await _hold(tx, job_ids)
         if len(job_ids) < BATCH:
-            async with database.tx(Role.APP, workspace_id) as tx:
+            async with database.tx(Role.APP, scope.workspace_id) as tx:
                 await _stop(tx)
             break
         after = job_ids[-1]
     return freeze.id
 
 
-async def lift(database: Database, workspace_id: WorkspaceId, freeze_id: FreezeId, by: Actor) -> Thawed:
+async def lift(database: Database, scope: Scope, freeze_id: FreezeId) -> ThawResult:
     """It ends now; answers with what it lets go. One that has not begun yet is taken back as if it had never been."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await freezes.lock(tx, freeze_id)
         if found is None:
-            raise no_such("freeze")
+            raise not_found("freeze")
         freeze = found.scoped.freeze
         if freeze.end_at is not None and freeze.end_at <= tx.now:
             raise Conflict("This freeze is over already.")
         if freeze.start_at > tx.now:
             await freezes.delete(tx, freeze_id)
-            await _note(tx, "freeze.taken_back", freeze, by)
+            await _note(tx, "freeze.taken_back", freeze, scope.actor)
         else:
-            await freezes.lift(tx, freeze_id, max(tx.now, freeze.start_at + TICK), by.name)
-            await _note(tx, "freeze.lifted", freeze, by)
-    let_go = Thawed()
+            await freezes.lift(tx, freeze_id, max(tx.now, freeze.start_at + TICK), scope.actor.name)
+            await _note(tx, "freeze.lifted", freeze, scope.actor)
+    let_go = ThawResult()
     for _ in range(MOST_BATCHES):
-        some = await _thaw(database, Role.APP, workspace_id, BATCH)
-        let_go = Thawed(let_go.runs + some.runs, let_go.timers + some.timers, some.is_full)
+        some = await _thaw(database, Role.APP, scope.workspace_id, BATCH)
+        let_go = ThawResult(let_go.runs + some.runs, let_go.timers + some.timers, some.is_full)
         if not some.is_full:
             break
     return let_go
@@ -134,7 +134,7 @@ async def page(
         return await freezes.page(tx, before, limit, ended=ended)
 
 
-async def preview(database: Database, workspace_id: WorkspaceId, new: NewFreeze) -> Preview:
+async def preview(database: Database, workspace_id: WorkspaceId, new: NewFreeze) -> FreezePreview:
     """What turning this freeze on would hold."""
     async with database.tx(Role.APP, workspace_id) as tx:
         frozen = await _scoped(tx, workspace_id, new)
@@ -142,7 +142,7 @@ async def preview(database: Database, workspace_id: WorkspaceId, new: NewFreeze)
         until = frozen.freeze.end_at or start + A_DAY
         job_ids, total = await freezes.covered(tx, frozen, MOST_JOBS)
         rows = await timers.read(tx, job_ids)
-        around = await look_around(tx, rows)
+        around = await load_job_context(tx, rows)
         ready, running = await freezes.standing(tx, frozen)
     planned, is_exact = 0, len(job_ids) == total
     for row in rows:
@@ -152,7 +152,7 @@ async def preview(database: Database, workspace_id: WorkspaceId, new: NewFreeze)
             planned, is_exact = MOST_TIMES, False
             break
         planned += found
-    return Preview(total, planned, is_exact, ready, running, until)
+    return FreezePreview(total, planned, is_exact, ready, running, until)
 
 
 async def hold(database: Database, limit: int = BATCH) -> int:
@@ -166,7 +166,7 @@ async def hold(database: Database, limit: int = BATCH) -> int:
         return held + await _stop(tx)
 
 
-async def thaw(database: Database, limit: int = BATCH) -> Thawed:
+async def thaw(database: Database, limit: int = BATCH) -> ThawResult:
     """For the sweeper: let go what no freeze holds any more. Repeating it changes nothing."""
     return await _thaw(database, Role.ENGINE, None, limit)
 
@@ -175,13 +175,13 @@ async def _hold(tx: Tx, job_ids: Sequence[JobId]) -> int:
     if not job_ids:
         return 0
     rows = await timers.lock(tx, job_ids)
-    settling = Settling(tx, rows, await look_around(tx, rows.values()))
+    around = await load_job_context(tx, rows.values())
     moved = 0
     for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
         frozen = [
             run
             for run in await freezes.startable_of(tx, rows)
-            if settling.freeze_of(run.job_id, run.run_id, run.trigger) is not None
+            if around.is_frozen(rows[run.job_id], run.run_id, run.trigger, tx.now)
         ]
         if not frozen:
             break
@@ -196,18 +196,18 @@ async def _stop(tx: Tx) -> int:
     return len(await runs.request_cancel(tx, await freezes.to_stop(tx, BATCH)))
 
 
-async def _thaw(database: Database, role: Role, workspace_id: WorkspaceId | None, limit: int) -> Thawed:
+async def _thaw(database: Database, role: Role, workspace_id: WorkspaceId | None, limit: int) -> ThawResult:
     async with database.tx(role, workspace_id) as tx:
         found = await freezes.to_release(tx, limit)
         released = await _release(tx, found) if found else 0
     async with database.tx(role, workspace_id) as tx:
         reset, is_full = await _reset_timers(tx, limit)
-    return Thawed(released, reset, is_full or len(found) == limit)
+    return ThawResult(released, reset, is_full or len(found) == limit)
 
 
 async def _release(tx: Tx, found: Sequence[Released]) -> int:
     rows = await timers.lock_with_dependents(tx, {run.job_id for run in found})
-    settling = Settling(tx, rows, await look_around(tx, rows.values()))
+    settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
     still = await waiting.still(tx, [run.run_id for run in found], WaitsFor.FREEZE)
     count = await settling.release(await _paced(tx, still, found))
     await settling.write()
@@ -215,10 +215,10 @@ async def _release(tx: Tx, found: Sequence[Released]) -> int:
     return count
 
 
-async def _paced(tx: Tx, still: Sequence[Waiting], found: Sequence[Released]) -> list[Waiting]:
+async def _paced(tx: Tx, still: Sequence[WaitingRun], found: Sequence[Released]) -> list[WaitingRun]:
     """Those of a freeze with a rate start one after the other, behind the ones it has let go before."""
     asked = {run.run_id: run for run in found}
-    lines: dict[FreezeId, list[Waiting]] = {}
+    lines: dict[FreezeId, list[WaitingRun]] = {}
     paced = []
     for run in still:
         last = asked[run.run_id]
@@ -243,7 +243,7 @@ async def _reset_timers(tx: Tx, limit: int) -> tuple[int, bool]:
     if lifted is None:
         return 0, False
     job_ids = await freezes.held_timers(tx, lifted, limit)
-    moved = await replan(tx, (await timers.lock(tx, job_ids)).values())
+    moved = await replan_timers(tx, (await timers.lock(tx, job_ids)).values())
     is_full = len(job_ids) == limit
     await freezes.thawed(tx, lifted, job_ids[-1] if job_ids else lifted.thawed_to, done=not is_full)
     return moved, is_full

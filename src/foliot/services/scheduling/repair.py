@@ -13,21 +13,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from foliot.domain.freeze import After
+from foliot.domain.freeze import FreezePolicy
 from foliot.domain.ids import JobId, RunId
-from foliot.domain.job import Timer
+from foliot.domain.job import JobLoad, Timer
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning.plan import plan_start
 from foliot.domain.schedule import ZONE_DATA_VERSION, planned_after
-from foliot.services.jobs.context_steps import Around, look_around
-from foliot.services.settlement.settle_steps import BY, Settling
+from foliot.services.jobs.context_steps import JobContext, load_job_context
+from foliot.services.settlement.settle_steps import ENGINE_ACTOR, SettlementWriter
 from foliot.storage import installation, scans
 from foliot.storage.jobs import jobs
 from foliot.storage.jobs.jobs import Move
 from foliot.storage.scans import START, Round
 from foliot.storage.timers import repair, timers
 from foliot.storage.timers.repair import InLine, Rescheduled, Seen
-from foliot.storage.timers.timer_rows import TimerRow
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Database, Role, Tx
 
 log = logging.getLogger(__name__)
@@ -131,13 +131,13 @@ async def refresh_zone_data(
 
 
 async def _suspects(tx: Tx, seen: Sequence[Seen]) -> set[JobId]:
-    around = await look_around(tx, [each.row for each in seen if each.row is not None])
+    around = await load_job_context(tx, [each.row for each in seen if each.row is not None])
     return {
         each.job_id for each in seen if each.row is not None and _is_suspect(each, each.row, around, tx.now)
     }
 
 
-def _is_suspect(seen: Seen, row: TimerRow, around: Around, now: datetime) -> bool:
+def _is_suspect(seen: Seen, row: TimerRow, around: JobContext, now: datetime) -> bool:
     miscounts = (
         not seen.finds_its_run
         or (row.live > 0) != (row.live_run_id is not None)
@@ -155,7 +155,7 @@ async def _mend(
         return []
     rows = locked or await timers.lock(tx, sorted(job_ids))
     rows = {job_id: row for job_id, row in rows.items() if row.status in _RUNNING}
-    around = await look_around(tx, rows.values())
+    around = await load_job_context(tx, rows.values())
     counted = _counted(rows, await repair.standing(tx, rows))
     short = [job_id for job_id, row in counted.items() if row.live + row.waiting < _total(rows[job_id])]
     for run_id, job_id in await repair.end_orphans(tx, short) if short else []:
@@ -163,10 +163,10 @@ async def _mend(
     placed = await _placed(tx, counted, around)
     wrong = {job_id: row for job_id, row in placed.items() if row != rows[job_id]}
     await repair.set_timers(tx, list(wrong.values()))
-    settling = Settling(tx, wrong, around)
+    settling = SettlementWriter(tx, wrong, around)
     for row in wrong.values():
         if _is_stuck(row):
-            settling.promote(row.job_id)
+            settling.job(row.job_id).promote_oldest()
     await settling.write()
     for job_id, row in wrong.items():
         _tell(rows[job_id], row)
@@ -189,11 +189,11 @@ def _counted(rows: Mapping[JobId, TimerRow], lines: Iterable[InLine]) -> dict[Jo
             current = None
         elif current is None or (current not in mine and row.rules.is_exclusive):
             current = mine[0]
-        counted[job_id] = row._replace(live=len(mine), waiting=behind[job_id], live_run_id=current)
+        counted[job_id] = row.with_load(JobLoad(len(mine), behind[job_id]))._replace(live_run_id=current)
     return counted
 
 
-async def _placed(tx: Tx, rows: Mapping[JobId, TimerRow], around: Around) -> dict[JobId, TimerRow]:
+async def _placed(tx: Tx, rows: Mapping[JobId, TimerRow], around: JobContext) -> dict[JobId, TimerRow]:
     """The same timers where they should stand. A planned time that has its record already is passed over."""
     placed, unsure = dict(rows), list(rows)
     for _ in range(MOST_RECORDED):
@@ -219,7 +219,7 @@ async def _placed(tx: Tx, rows: Mapping[JobId, TimerRow], around: Around) -> dic
     return placed
 
 
-def _should_be(row: TimerRow, around: Around, now: datetime) -> Timer:
+def _should_be(row: TimerRow, around: JobContext, now: datetime) -> Timer:
     timer = row.timer
     try:
         plan = plan_start(around.due(row), now)
@@ -231,12 +231,12 @@ def _should_be(row: TimerRow, around: Around, now: datetime) -> Timer:
     return plan.timer if is_told else replace(plan.timer, ending=timer.ending)
 
 
-def _is_misset(row: TimerRow, should: Timer, around: Around, now: datetime) -> bool:
+def _is_misset(row: TimerRow, should: Timer, around: JobContext, now: datetime) -> bool:
     """Whether the tick would look at another time than it should. What is due already, it is about to look at."""
     timer = row.timer
     if (timer.due_at is not None and timer.due_at <= now) or row.errors:
         return False
-    if any(freeze.after is not After.SKIP and freeze.holds(now) for freeze in around.freezes_of(row)):
+    if any(freeze.after is not FreezePolicy.SKIP and freeze.holds(now) for freeze in around.freezes_of(row)):
         return False  # held: it is looked at when the freeze ends
     return (timer.due_at, timer.ending) != (should.due_at, should.ending)
 
@@ -274,7 +274,7 @@ async def _rebuild(database: Database, job_ids: Collection[JobId]) -> int:
         lost = [
             Move(job_id, JobStatus.FAILED, _UNREADABLE) for job_id, is_whole in told.items() if not is_whole
         ]
-        await jobs.move(tx, lost, BY)
+        await jobs.move(tx, lost, ENGINE_ACTOR)
     for job_id, is_whole in told.items():
         log.error("timer.unreadable", extra={"job": str(job_id), "rebuilt": is_whole})
     return len(told)

@@ -6,23 +6,23 @@ from collections.abc import Iterable
 
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.plan import plan_start
-from foliot.domain.planning.records import DueJob
-from foliot.services.jobs.context_steps import look_around
+from foliot.services.jobs.context_steps import load_job_context
 from foliot.storage.timers import timers
-from foliot.storage.timers.timer_rows import TimerRow
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
 _PLANNED = frozenset({JobStatus.ACTIVE, JobStatus.PENDING})
 
 
-async def replan(tx: Tx, rows: Iterable[TimerRow]) -> int:
+async def replan_timers(tx: Tx, rows: Iterable[TimerRow]) -> int:
     """Give these timers, which are locked, the time they should have; answers with how many had another.
 
     A time that has come already is due at once, and the tick decides what it becomes.
     """
     rows = [row for row in rows if row.status in _PLANNED and row.timer.ending is None]
-    around = await look_around(tx, rows)
+    around = await load_job_context(tx, rows)
     changed = {}
     for row in rows:
         due = DueJob(
@@ -30,8 +30,7 @@ async def replan(tx: Tx, rows: Iterable[TimerRow]) -> int:
             status=row.status,
             timer=row.timer,
             runs_created=row.runs_created,
-            live=row.live,
-            waiting=row.waiting,
+            load=row.load,
         )
         plan = plan_start(due, tx.now)
         if not plan.events and _differs(row.timer, plan.timer):

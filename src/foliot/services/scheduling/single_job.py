@@ -9,20 +9,21 @@ from datetime import datetime
 from foliot.domain.errors import Unavailable
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobEvent, may
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.plan import plan_error
-from foliot.domain.planning.records import DueJob, Plan
-from foliot.services.jobs.context_steps import Around, look_around
-from foliot.services.scheduling.fire_steps import fire_one
+from foliot.domain.run_plan import Plan
+from foliot.services.jobs.context_steps import JobContext, load_job_context
+from foliot.services.scheduling.fire_steps import write_plan
 from foliot.storage.errors import is_misfit
-from foliot.storage.timers import timer_moves, timers
-from foliot.storage.timers.fires import Planned
+from foliot.storage.timers import timers
+from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.tx import Database, Role
 
 log = logging.getLogger(__name__)
-Decide = Callable[[DueJob, datetime], Plan]
+PlanFunction = Callable[[DueJob, datetime], Plan]
 
 
-async def fire_each(database: Database, job_ids: Iterable[JobId], decide: Decide) -> int:
+async def fire_one_by_one(database: Database, job_ids: Iterable[JobId], decide: PlanFunction) -> int:
     """Each in a transaction of its own; whoever fails is set aside. Answers with how many records were made.
 
     What is no fault of the job's is raised when all of them have had their turn.
@@ -30,7 +31,7 @@ async def fire_each(database: Database, job_ids: Iterable[JobId], decide: Decide
     recorded, misfit = 0, None
     for job_id in job_ids:
         try:
-            recorded += await fire_alone(database, job_id, decide)
+            recorded += await fire_job(database, job_id, decide)
         except Unavailable:
             raise
         except Exception as error:
@@ -44,20 +45,20 @@ async def fire_each(database: Database, job_ids: Iterable[JobId], decide: Decide
     return recorded
 
 
-async def fire_alone(database: Database, job_id: JobId, decide: Decide) -> int:
+async def fire_job(database: Database, job_id: JobId, decide: PlanFunction) -> int:
     async with database.tx(Role.ENGINE) as tx:
         rows = await timers.lock_with_dependents(tx, [job_id])
         row = rows.get(job_id)
         if row is None or row.timer.due_at is None or row.timer.due_at > tx.now:
             return 0  # another node was here
-        around = await look_around(tx, rows.values(), gates=True)
-        planned = Planned(row, decide(around.due(row), tx.now))
-        return await fire_one(tx, around, planned, dependents=rows)
+        around = await load_job_context(tx, rows.values(), gates=True)
+        planned = PlannedTimer(row, decide(around.due(row), tx.now))
+        return await write_plan(tx, around, planned, dependents=rows)
 
 
 async def _try_to_set_aside(database: Database, job_id: JobId) -> int:
     try:
-        return await set_aside(database, job_id)
+        return await record_scheduler_error(database, job_id)
     except Unavailable:
         raise
     except Exception:
@@ -65,14 +66,14 @@ async def _try_to_set_aside(database: Database, job_id: JobId) -> int:
         return 0
 
 
-async def set_aside(database: Database, job_id: JobId) -> int:
+async def record_scheduler_error(database: Database, job_id: JobId) -> int:
     """Its planned time is recorded as scheduler_error, whatever may be wrong with its rules, and it is asked again later."""
     async with database.tx(Role.ENGINE) as tx:
         row = await timers.lock_unread(tx, job_id)
         if row is None:
             return 0  # another node was here
         if not may(row.status, JobEvent.FAIL):  # a job that is over has no business being due
-            await timer_moves.halt(tx, job_id)
+            await timers.halt(tx, job_id)
             return 0
         plan = plan_error(row.timer, tx.now, row.errors)
-        return await fire_one(tx, Around(), Planned(row, plan, row.errors + 1))
+        return await write_plan(tx, JobContext(), PlannedTimer(row, plan, row.errors + 1))

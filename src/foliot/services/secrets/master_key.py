@@ -9,7 +9,7 @@ from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, Unavailable
 from foliot.domain.ids import SecretId
 from foliot.services.identity.installation import OPERATOR
-from foliot.services.jobs.lock_steps import note
+from foliot.services.jobs.lock_steps import append_audit
 from foliot.services.secrets.vault import Given, MasterKey, Sealed, UnreadableError, Vault, no_key, purpose
 from foliot.storage import installation
 from foliot.storage.content import secrets
@@ -147,7 +147,7 @@ async def rotate(
             if again:
                 await secrets.reseal_all(tx, present, again)
                 told = {"key": present, "secrets": len(again)}
-                await note(tx, "master_key.rotated", ("master_key", present), by, after=told)
+                await append_audit(tx, "master_key.rotated", ("master_key", present), by, after=told)
         rotated += len(again)
         if len(boxes) < BATCH:
             await _move_canary(database, vault, by)
@@ -212,7 +212,9 @@ async def _adopt(tx: Tx, vault: Vault, state: Installation, by: Actor) -> None:
     key_id, box = vault.seal(_purpose(state), CANARY)
     await installation.set_canary(tx, key_id, box)
     before = None if state.canary_key_id is None else {"key": state.canary_key_id}
-    await note(tx, "master_key.adopted", ("master_key", key_id), by, before=before, after={"key": key_id})
+    await append_audit(
+        tx, "master_key.adopted", ("master_key", key_id), by, before=before, after={"key": key_id}
+    )
 
 
 def _purpose(state: Installation) -> bytes:

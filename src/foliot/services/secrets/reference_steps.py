@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId, WorkspaceId
@@ -27,7 +27,7 @@ class Resolved(NamedTuple):
 
 
 async def write_references(
-    tx: Tx, job_id: JobId, definition: Definition, by: Actor, before: Definition | None = None
+    tx: Tx, job_id: JobId, definition: Definition, scope: Scope, before: Definition | None = None
 ) -> None:
     """After the job itself. Refuses the names of secrets that are not there, or that were not given to the agent who writes.
 
@@ -38,19 +38,20 @@ async def write_references(
         return
     found = list(references(definition.config))
     if found:
-        await check_named(tx, found, by, "/config")
+        await check_named(tx, found, "/config", scope)
     if found or (before is not None and names(before.config)):
         await secrets.link(tx, job_id, {each.name for each in found})
 
 
-async def check_named(tx: Tx, found: Sequence[Reference], by: Actor, root: str) -> None:
+async def check_named(tx: Tx, found: Sequence[Reference], root: str, scope: Scope) -> None:
     """Refuses the names of secrets that are not there, or not for this agent. `root` is where the references count from."""
     there = await secrets.held(tx, {each.name for each in found})
-    usable = {name for name, agents in there.items() if by.agent is None or by.agent in agents}
+    agent = scope.visible_owner
+    usable = {name for name, agents in there.items() if agent is None or agent in agents}
     missing = [each for each in found if each.name not in usable]
     if not missing:
         return
-    known = await secrets.names(tx, by.agent, MOST_KNOWN)
+    known = await secrets.names(tx, agent, MOST_KNOWN)
     faults = [_no_such(each, known, root) for each in missing]
     if len(faults) == 1:
         raise faults[0]

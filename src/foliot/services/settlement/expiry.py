@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from foliot.domain.admission import Stage, StartRequest, Wait, admit, expiry_reason
 from foliot.domain.ids import JobId
 from foliot.domain.outcomes import AskedSkip, Expired, Outcome
-from foliot.domain.planning.records import TOO_LATE
 from foliot.domain.run import WaitsFor
+from foliot.domain.run_plan import UPSTREAM_TOO_LATE
 from foliot.domain.schedule import SkipReason
-from foliot.domain.starting import MayNot, may_start_by, why_expired
-from foliot.services.jobs.context_steps import look_around
-from foliot.services.settlement.dependent_steps import ask_gates, wake_dependents
-from foliot.services.settlement.settle_steps import Settling
+from foliot.services.jobs.context_steps import load_job_context
+from foliot.services.settlement.dependent_steps import judge_gates_of, wake_dependents
+from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.services.workers.target_steps import why_away
 from foliot.storage.queue import new_runs, waiting
-from foliot.storage.queue.new_runs import Late
+from foliot.storage.queue.new_runs import ExpiredRun
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -26,7 +26,7 @@ BATCH = 200
 _CLOSED = Expired(SkipReason.BLACKOUT)
 
 
-async def expire(database: Database, limit: int = BATCH) -> int:
+async def expire_runs(database: Database, limit: int = BATCH) -> int:
     """Settle what could not start in time: skipped, or failed where it was a retry. Answers with how many.
 
     What a calendar has closed upon is put off until it opens, where the calendar says so.
@@ -57,7 +57,7 @@ async def open_windows(database: Database, limit: int = BATCH) -> int:
         return started
 
 
-async def answer_gates(database: Database, limit: int = BATCH) -> int:
+async def judge_gates(database: Database, limit: int = BATCH) -> int:
     """Judge the runs at gates whose upstreams have all ended; answers with how many were looked at.
 
     The end of an upstream run answers them itself. Left over are those whose upstream ended by a way that does not look further:
@@ -68,44 +68,47 @@ async def answer_gates(database: Database, limit: int = BATCH) -> int:
         if not found:
             return 0
         settling = await _settling(tx, found.values())
-        await ask_gates(settling, sorted(set(found.values())))
+        await judge_gates_of(settling, sorted(set(found.values())))
         await _finish(settling)
         return len(found)
 
 
-async def _settling(tx: Tx, job_ids: Iterable[JobId]) -> Settling:
+async def _settling(tx: Tx, job_ids: Iterable[JobId]) -> SettlementWriter:
     rows = await timers.lock_with_dependents(tx, set(job_ids))
-    return Settling(tx, rows, await look_around(tx, rows.values()))
+    return SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
 
 
-async def _finish(settling: Settling) -> None:
+async def _finish(settling: SettlementWriter) -> None:
     await settling.write()
     await wake_dependents(settling)
 
 
-async def _put_off(settling: Settling, late: Late) -> bool:
-    """Whether it waits for something else before it may start, or for its calendar to open from here on."""
-    tx, job = settling.tx, settling.facts_of(late.job_id).job
-    if late.waits_for in (WaitsFor.TURN, WaitsFor.FREEZE, WaitsFor.TYPE):  # asked again when that has come
-        await waiting.hold_until(tx, late.run_id, late.waits_for, None)
-        return True
-    allowed = may_start_by(late.trigger, job.timetable, tx.now)
-    if isinstance(allowed, MayNot):
+async def _put_off(settling: SettlementWriter, late: ExpiredRun) -> bool:
+    """Return whether the run goes on waiting: for its calendar to open, or for what it waits for already."""
+    tx, job = settling.tx, settling.job(late.job_id).state.job
+    request = StartRequest(
+        job,
+        tx.now,
+        late.trigger,
+        Stage.LATE,
+        start_within=None if late.has_begun else job.limits.start_deadline,
+        waits_for=late.waits_for,
+    )
+    answer = admit(request)
+    if not isinstance(answer, Wait):
         return False
-    if late.waits_for is None and not await waiting.hold_ready(tx, [late.run_id], WaitsFor.WINDOW):
-        return True  # a worker has it
-    deadline = None if late.has_begun else job.limits.start_deadline
-    ends = (allowed.ready_until, None if deadline is None else allowed.at + deadline)
-    until = min((each for each in ends if each is not None), default=None)
-    await waiting.put_off(tx, late.run_id, allowed.at, until)
-    return True
+    if answer.not_before is None:
+        await waiting.hold_until(tx, late.run_id, answer.waits_for, None)
+    elif late.waits_for is not None or await waiting.hold_ready(tx, [late.run_id], WaitsFor.WINDOW):
+        await waiting.put_off(tx, late.run_id, answer.not_before, answer.expires_at)
+    return True  # also where a worker took it in the meantime
 
 
-async def _outcome(settling: Settling, late: Late) -> Outcome:
+async def _outcome(settling: SettlementWriter, late: ExpiredRun) -> Outcome:
     if late.waits_for is WaitsFor.UPSTREAM:
-        return AskedSkip(SkipReason.DEPENDENCY_FAILED, TOO_LATE)
-    job = settling.facts_of(late.job_id).job
-    why = Expired(why_expired(job, late.expires_at))
+        return AskedSkip(SkipReason.DEPENDENCY_FAILED, UPSTREAM_TOO_LATE)
+    job = settling.job(late.job_id).state.job
+    why = Expired(expiry_reason(job, late.expires_at))
     if why == _CLOSED or late.target is None:
         return why
     away = await why_away(settling.tx, late.workspace_id, late.target, job)

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from foliot.domain.ids import JobId, RunId, WorkerId
 from foliot.domain.outcomes import Outcome, Succeeded
 from foliot.domain.settlement.settle import settle_orphan
-from foliot.services.jobs.context_steps import look_around
+from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.settlement.dependent_steps import wake_dependents
-from foliot.services.settlement.settle_steps import Settling
+from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.services.workers.limits import give_back
 from foliot.storage.queue import leases
-from foliot.storage.queue.leases import Held, Lease, Settled
+from foliot.storage.queue.leases import Lease, LeaseKey, SettledAttempt
 from foliot.storage.queue.limits import Permit
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
@@ -65,8 +65,8 @@ async def _decide(tx: Tx, reports: Sequence[Report]) -> set[RunId]:
     if not reports:
         return set()
     rows = await timers.lock_with_dependents(tx, {each.job_id for each in reports})
-    held = await leases.lock(tx, [Held(each.run_id, each.fence, each.worker_id) for each in reports])
-    settling = Settling(tx, rows, await look_around(tx, rows.values()))
+    held = await leases.lock(tx, [LeaseKey(each.run_id, each.fence, each.worker_id) for each in reports])
+    settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
     accepted: set[RunId] = set()
     orphans: list[tuple[Report, Lease]] = []
     for each in reports:
@@ -88,7 +88,10 @@ async def _settle_orphans(tx: Tx, orphans: Sequence[tuple[Report, Lease]]) -> No
     """Runs of jobs whose timer is gone, by whatever accident: their ends are written, and the others of the batch are not held up."""
     if not orphans:
         return
-    ends = [Settled(settle_orphan(lease.facts, each.outcome, tx.now), each.output) for each, lease in orphans]
+    ends = [
+        SettledAttempt(settle_orphan(lease.facts, each.outcome, tx.now), each.output)
+        for each, lease in orphans
+    ]
     await leases.settle(tx, ends)
     await give_back(
         tx, [Permit(lease.workspace_id, lease.concurrency_key) for _, lease in orphans if lease.is_limited]

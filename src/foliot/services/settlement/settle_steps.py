@@ -1,279 +1,219 @@
-"""Settling: the ends of runs and all that follows from them, decided purely, added up per job, written together.
+"""Write the ends of runs and all that follows from them: counters, retries, promotions, moves of the job.
 
-Everything that ends a run comes through here: reports, lost leases, cancels, expired deadlines. The timers of the jobs, and of the jobs
-that depend on them, are locked by whoever starts one. A transaction has one Settling; it may be written more than once, and always
-knows its jobs as they stand by now, not as their rows were when they were locked.
+Everything that ends a run uses this: reports, lost leases, cancels, expired deadlines. `domain.settlement` decides; this collects the
+decisions of one transaction and writes them together. The caller has locked the timers of the jobs and of their dependents.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, assert_never
 
-from foliot.domain.dependencies import AwaitUpstream, Closed, judge_gate
-from foliot.domain.freeze import Freeze, freeze_holding
+from foliot.domain.admission import Skip, Stage, Start, StartRequest, Wait, admit
+from foliot.domain.dependencies import Dependencies, consume
 from foliot.domain.ids import JobId, RunId
-from foliot.domain.lifecycle import JobStatus, advance
+from foliot.domain.lifecycle import STOPPED, advance
 from foliot.domain.outcomes import AskedSkip, Expired, Outcome
-from foliot.domain.planning.plan import STOPPED
-from foliot.domain.run import RunFacts, Trigger, WaitsFor, asked_at
-from foliot.domain.schedule import planned_after
-from foliot.domain.settlement.attempt_end import JobFacts
-from foliot.domain.settlement.settle import Promotion, Settlement, settle, then
-from foliot.domain.starting import MayNot, may_start_by, why_expired, without_closing
-from foliot.services.jobs.context_steps import Around
+from foliot.domain.run import RunFacts, Trigger, WaitsFor
+from foliot.domain.run_end import Promotion, Settlement
+from foliot.domain.schedule import SkipReason
+from foliot.domain.settlement.settle import JobSettlement
+from foliot.services.jobs.context_steps import JobContext
 from foliot.services.workers.limits import give_back
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.jobs import Move
-from foliot.storage.queue import leases, new_runs, unclaimed, waiting
-from foliot.storage.queue.leases import Lease, Settled
+from foliot.storage.queue import leases, new_runs, waiting
+from foliot.storage.queue import unclaimed as standing
+from foliot.storage.queue.leases import Lease, SettledAttempt
 from foliot.storage.queue.limits import Permit
-from foliot.storage.queue.new_runs import Standing
-from foliot.storage.queue.waiting import Waiting
+from foliot.storage.queue.new_runs import UnclaimedRun
+from foliot.storage.queue.waiting import WaitingRun
 from foliot.storage.timers import timers
-from foliot.storage.timers.timer_rows import TimerRow
-from foliot.storage.timers.timers import Told
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
-BY = jobs.ENGINE
+ENGINE_ACTOR = jobs.ENGINE
+_GATE_CLOSED = frozenset({SkipReason.DEPENDENCY_FAILED, SkipReason.DEPENDENCY_MISSING})
 
 
-class Settling:
-    def __init__(self, tx: Tx, rows: Mapping[JobId, TimerRow], around: Around) -> None:
+@dataclass(slots=True)
+class _Pending:
+    """Decisions that are not written yet."""
+
+    leased: list[SettledAttempt] = field(default_factory=list)
+    standing: list[tuple[UnclaimedRun, Settlement]] = field(default_factory=list)
+    frozen: list[RunId] = field(default_factory=list)
+    requeued: list[RunId] = field(default_factory=list)
+    stopped: set[JobId] = field(default_factory=set)
+    moves: list[Move] = field(default_factory=list)
+
+
+class SettlementWriter:
+    """A transaction has one. It may be written more than once, and always knows the state of its jobs after the last decision."""
+
+    def __init__(self, tx: Tx, rows: Mapping[JobId, TimerRow], around: JobContext) -> None:
         self.tx = tx
         self.rows = rows
         self.around = around
         self.ended: list[tuple[RunFacts, Settlement]] = []  # the final ones, for dependents
-        self._facts: dict[JobId, JobFacts] = {}
-        self._live_runs: dict[JobId, RunId] = {}
-        self._numbers: dict[JobId, int] = {}
-        self._told: dict[JobId, Told] = {}
-        self._leased: list[Settled] = []
+        self._jobs: dict[JobId, JobSettlement] = {}
+        self._pending = _Pending()
         self._permits: list[Permit] = []
-        self._frozen: list[RunId] = []
-        self._put_back_runs: list[RunId] = []
-        self._stopped: set[JobId] = set()
-        self._standing: list[tuple[Standing, Settlement]] = []
-        self._promotions: dict[JobId, Promotion] = {}
-        self._moves: list[Move] = []
+
+    def job(self, job_id: JobId) -> JobSettlement:
+        found = self._jobs.get(job_id)
+        if found is None:
+            row = self.rows[job_id]
+            found = self._jobs[job_id] = JobSettlement(
+                self.around.facts(row), row.load, row.live_run_id, row.number
+            )
+        return found
 
     def end_leased(self, lease: Lease, outcome: Outcome, output: Any) -> None:
-        """A run that a worker had."""
+        """End the attempt of a run that a worker has."""
         run = lease.facts
         settlement = self._settle(run, outcome)
-        spec = None if settlement.is_final else self.rows[run.job_id].rules.spec
-        self._leased.append(Settled(settlement, output, spec))
+        row = self.rows[run.job_id]
+        self._pending.leased.append(
+            SettledAttempt(settlement, output, None if settlement.is_final else row.rules.spec)
+        )
         if lease.is_limited:
             self._permits.append(Permit(lease.workspace_id, lease.concurrency_key))
         if settlement.is_final:
             return
-        if run.trigger is Trigger.SCHEDULE and self.status_of(run.job_id) in STOPPED:
-            self._put_back(run)
-        elif self.freeze_of(run.job_id, run.id, run.trigger) is not None:
-            self._frozen.append(run.id)
+        job = self.job(run.job_id)
+        if run.trigger is Trigger.SCHEDULE and job.state.status in STOPPED:
+            # The next attempt waits for the resume, as runs do that were ready when the job was stopped.
+            job.requeue()
+            job.promote_manual()
+            self._pending.requeued.append(run.id)
+        elif self.around.is_frozen(row, run.id, run.trigger, self.tx.now):
+            self._pending.frozen.append(run.id)
 
     async def end_standing(self, run_ids: Sequence[RunId], outcome: Outcome) -> frozenset[RunId]:
-        """Runs that no worker has; answers with those that were ended. The others have been claimed or ended meanwhile."""
+        """End runs that no worker has, and return those. The others have been claimed or ended in the meantime."""
         taken = await new_runs.take_standing(self.tx, run_ids)
         for each in taken:
-            self._standing.append((each, self._settle(each.facts, outcome)))
+            self._pending.standing.append((each, self._settle(each.facts, outcome)))
         return frozenset(each.facts.id for each in taken)
 
-    def add_run(self, job_id: JobId, run_id: RunId, *, waits_for: WaitsFor | None, skipped: bool) -> None:
-        """A run that was made beside the schedule."""
-        facts, told = self.facts_of(job_id), self._told_of(job_id)
-        if skipped:
-            told.skips += 1
-        elif waits_for is WaitsFor.TURN:
-            told.waiting += 1
-            self._facts[job_id] = replace(facts, waiting=facts.waiting + 1)
-        else:
-            told.live += 1
-            told.live_run_id = self._live_runs[job_id] = run_id
-            self._facts[job_id] = replace(facts, live=facts.live + 1)
-
     def hold_back(self, job_id: JobId) -> None:
-        """The job is stopped: those of its runs that no worker has wait for the resume."""
-        self._stopped.add(job_id)
+        """Make the runs of a stopped job that no worker has wait for its resume."""
+        self._pending.stopped.add(job_id)
 
-    def is_live(self, job_id: JobId, run_id: RunId) -> None:
-        """This run was live already, but waited at its gate; it does no longer."""
-        self._told_of(job_id).live_run_id = self._live_runs[job_id] = run_id
-
-    def next_number(self, job_id: JobId) -> int:
-        self._told_of(job_id).numbers += 1
-        number = self._numbers[job_id] = self._numbers.get(job_id, self.rows[job_id].number) + 1
-        return number
-
-    def promote_by_hand(self, job_id: JobId) -> None:
-        """Of a stopped job whose line nobody leads: the oldest that somebody asked for."""
-        facts = self.facts_of(job_id)
-        if facts.live == 0 and facts.waiting > 0:
-            self._promotions.setdefault(job_id, Promotion.BY_HAND)
-
-    def promote(self, job_id: JobId) -> None:
-        """The oldest of its line, though no end of a run asks for it."""
-        facts = self.facts_of(job_id)
-        if job_id not in self._promotions and facts.waiting > 0:
-            self._promotions[job_id] = Promotion.OLDEST
-            self._facts[job_id] = replace(facts, live=facts.live + 1, waiting=facts.waiting - 1)
-
-    async def release(self, released: Sequence[Waiting]) -> int:
-        """First in line: to `ready`, unless window, calendar, freeze or deadline say otherwise now.
-
-        Answers with how many of them may start.
-        """
-        now = self.tx.now
-        free: list[Waiting] = []
+    async def release(
+        self, released: Sequence[WaitingRun], gates: Mapping[JobId, Dependencies] | None = None
+    ) -> int:
+        """Decide again about runs whose turn, gate, window, type or freeze has come; return how many may start now."""
+        gates = dict(gates or {})
+        started: list[WaitingRun] = []
+        consumed = []
         for run in released:
-            job = self.facts_of(run.job_id).job
-            expires_at = without_closing(job, run.expires_at)
-            allowed = may_start_by(run.trigger, job.timetable, max(now, run.available_at))
-            if isinstance(allowed, MayNot):
-                await self._end_released(run, Expired(allowed.reason))
-            elif expires_at is not None and expires_at <= now:
-                await self._end_released(run, Expired(why_expired(job, expires_at)))
-            elif self.freeze_of(run.job_id, run.run_id, run.trigger) is not None:
-                await waiting.hold_until(self.tx, run.run_id, WaitsFor.FREEZE, expires_at)
-            else:
-                until = min((each for each in (expires_at, allowed.ready_until) if each), default=None)
-                free.append(replace(run, available_at=allowed.at, expires_at=until))
-        await waiting.promote(self.tx, free)
-        return len(free)
+            gate = gates.get(run.job_id)
+            answer = admit(self._request(run, gate))
+            if run.waits_for is WaitsFor.UPSTREAM:
+                if isinstance(answer, Wait) and answer.waits_for is WaitsFor.UPSTREAM:
+                    continue
+                if not (isinstance(answer, Skip) and answer.reason in _GATE_CLOSED):
+                    self.job(run.job_id).set_live(run.run_id)
+            match answer:
+                case Start(not_before=at, expires_at=until):
+                    started.append(replace(run, available_at=at or run.available_at, expires_at=until))
+                case Wait(waits_for=waits_for, expires_at=until):
+                    await waiting.hold_until(self.tx, run.run_id, waits_for, until)
+                case Skip():
+                    await self._end_released(run, answer)
+                    continue
+                case _ as never:
+                    assert_never(never)
+            if gate is not None and answer.consumes:
+                consumed += [(run.job_id, mark) for mark in answer.consumes]
+                gates[run.job_id] = consume(gate, answer.consumes)
+        await dependencies.consume(self.tx, consumed)
+        await waiting.promote(self.tx, started)
+        return len(started)
 
     async def release_line(self, job_id: JobId) -> None:
-        """Everybody in line may start: the job does not mind overlap, or no longer does."""
+        """Release all runs that wait for their turn: the job allows overlap, or does so from now on."""
         line = await waiting.in_line(self.tx, job_id)
         for run in line:
-            self._is_live_now(run, Promotion.BY_HAND)
+            self.job(job_id).promoted(Promotion.MANUAL, run.run_id)
         await self.release(line)
 
     async def write(self) -> None:
-        while self._promotions:
-            promotions, self._promotions = self._promotions, {}
+        while promotions := {job_id: job.promotion for job_id, job in self._jobs.items() if job.promotion}:
             await self._promote(promotions)
-        leased, self._leased = self._leased, []
-        if leased:
-            await leases.settle(self.tx, leased)
-        await waiting.hold_ready(self.tx, self._frozen, WaitsFor.FREEZE)
-        await unclaimed.put_back(self.tx, self._put_back_runs)
-        await self._hold_back()
-        await new_runs.end_standing(self.tx, self._standing)
-        await timers.settle(self.tx, self._told)
-        await jobs.move(self.tx, self._moves, BY)
-        self._told, self._frozen, self._standing, self._moves = {}, [], [], []
-        self._put_back_runs, self._stopped = [], set()
+        pending, self._pending = self._pending, _Pending()
+        if pending.leased:
+            await leases.settle(self.tx, pending.leased)
+        await waiting.hold_ready(self.tx, pending.frozen, WaitsFor.FREEZE)
+        await standing.put_back(self.tx, pending.requeued)
+        for job_id in pending.stopped:  # only a job that allows overlap has others
+            job = self.job(job_id)
+            if job.state.load.live > 0:
+                job.requeue(await standing.hold_back(self.tx, self.rows[job_id]))
+        await new_runs.end_standing(self.tx, pending.standing)
+        deltas = {job_id: delta for job_id, job in self._jobs.items() if (delta := job.take_delta())}
+        await timers.settle(self.tx, deltas)
+        await jobs.move(self.tx, pending.moves, ENGINE_ACTOR)
 
     async def give_back(self) -> None:
-        """Last of all, by whoever ended leases. A claim holds runs while it waits for the caps: who has the caps must want no more runs."""
+        """Give the permits of ended leases back. The caller does it last: a claim holds runs while it waits for the limits, so
+        whoever locks the limits must need no more runs.
+        """
         permits, self._permits = self._permits, []
         await give_back(self.tx, permits)
 
-    def freeze_of(self, job_id: JobId, run_id: RunId, trigger: Trigger) -> Freeze | None:
-        """The freeze that holds this run now. One that was asked for during a freeze, and so in spite of it, goes on."""
-        freezes = self.around.freezes_of(self.rows[job_id])
-        return freeze_holding(freezes, self.tx.now, asked_at(run_id, trigger)) if freezes else None
-
-    def facts_of(self, job_id: JobId) -> JobFacts:
-        known = self._facts.get(job_id)
-        if known is None:
-            row = self.rows[job_id]
-            known = self._facts[job_id] = JobFacts(
-                job=self.around.job(row),
-                status=row.status,
-                timer=row.timer,
-                live=row.live,
-                waiting=row.waiting,
-                failures_in_a_row=row.failures_in_a_row,
-            )
-        return known
-
-    def live_run_of(self, job_id: JobId) -> RunId | None:
-        return self._live_runs.get(job_id, self.rows[job_id].live_run_id)
-
-    def status_of(self, job_id: JobId) -> JobStatus:
-        return self.facts_of(job_id).status
-
     def _settle(self, run: RunFacts, outcome: Outcome) -> Settlement:
-        facts = self.facts_of(run.job_id)
-        settlement = settle(run, outcome, facts, self.tx.now, self.tx.chance.random())
-        self._facts[run.job_id] = then(run, facts, settlement)
-        if not settlement.is_final:
-            return settlement
-        self.ended.append((run, settlement))
-        told = self._told_of(run.job_id)
-        if run.is_live:
-            told.live -= 1
-        else:
-            told.waiting -= 1
-        told.add(settlement)
-        if settlement.promotes is not None:
-            self._promotions[run.job_id] = settlement.promotes
+        job = self.job(run.job_id)
+        status = job.state.status
+        settlement = job.settle(run, outcome, self.tx.now, self.tx.chance.random())
+        if settlement.is_final:
+            self.ended.append((run, settlement))
         if settlement.event is not None:
             reason = settlement.notices[-1].text if settlement.notices else None
-            status = advance(facts.status, settlement.event)
-            self._moves.append(Move(run.job_id, status, reason))
+            status = advance(status, settlement.event)
+            self._pending.moves.append(Move(run.job_id, status, reason))
             if status in STOPPED:
-                self._stopped.add(run.job_id)
+                self.hold_back(run.job_id)
         return settlement
 
     async def _promote(self, promotions: Mapping[JobId, Promotion]) -> None:
-        """The next in line of each job is live from here on. Its gate is asked now: it had no need of an answer before."""
-        line = await waiting.next_in_line(self.tx, promotions)
-        whens = {
-            run.job_id: self.rows[run.job_id].rules.spec.depends_when
-            for run in line
-            if run.trigger is Trigger.SCHEDULE and self.rows[run.job_id].has_gate
+        """Make the next waiting run of each job live. Its gate is asked now: while it waited for its turn, nobody asked."""
+        line = {run.job_id: run for run in await waiting.next_in_line(self.tx, promotions)}
+        for job_id, promotion in promotions.items():
+            run = line.get(job_id)
+            job = self.job(job_id)
+            job.promotion = None
+            job.promoted(promotion, None if run is None else run.run_id)
+        gated = {
+            job_id: self.rows[job_id].rules.spec.depends_when
+            for job_id, run in line.items()
+            if run.trigger is Trigger.SCHEDULE and self.rows[job_id].has_gate
         }
-        gates = await dependencies.facts(self.tx, whens)
-        free: list[Waiting] = []
-        for run in line:
-            self._is_live_now(run, promotions[run.job_id])
-            verdict = judge_gate(gates[run.job_id], self.tx.now) if run.job_id in gates else None
-            if isinstance(verdict, Closed):
-                await self._end_released(run, AskedSkip(verdict.reason, verdict.note))
-            elif isinstance(verdict, AwaitUpstream):
-                timetable = self.facts_of(run.job_id).job.timetable
-                following = planned_after(timetable, max(run.available_at, self.tx.now))
-                until = run.expires_at if following is None else following.planned_for
-                await waiting.hold_until(self.tx, run.run_id, WaitsFor.UPSTREAM, until)
-            else:
-                if verdict is not None:
-                    marks = [(run.job_id, mark) for mark in verdict.consumes]
-                    await dependencies.consume(self.tx, marks)
-                free.append(run)
-        await self.release(free)
+        await self.release(list(line.values()), await dependencies.facts(self.tx, gated))
 
-    def _is_live_now(self, run: Waiting, promotion: Promotion) -> None:
-        told = self._told_of(run.job_id)
-        told.live, told.waiting = told.live + 1, told.waiting - 1
-        told.live_run_id = self._live_runs[run.job_id] = run.run_id
-        if promotion is Promotion.BY_HAND:  # the others are counted by the settlement that promotes them
-            facts = self.facts_of(run.job_id)
-            self._facts[run.job_id] = replace(facts, live=facts.live + 1, waiting=facts.waiting - 1)
+    def _request(self, run: WaitingRun, gate: Dependencies | None) -> StartRequest:
+        job, row, now = self.job(run.job_id).state.job, self.rows[run.job_id], self.tx.now
+        expires_at, deadline = run.expires_at, job.limits.start_deadline
+        if run.waits_for is WaitsFor.UPSTREAM:  # until now it expired when the gate's patience ended
+            expires_at = None if deadline is None else run.available_at + deadline
+        return StartRequest(
+            job,
+            now,
+            run.trigger,
+            Stage.QUEUED,
+            not_before=max(now, run.available_at),
+            expires_at=expires_at,
+            is_frozen=self.around.is_frozen(row, run.run_id, run.trigger, now),
+            gate=gate,
+            planned_for=run.available_at,
+        )
 
-    async def _end_released(self, run: Waiting, outcome: Outcome) -> None:
+    async def _end_released(self, run: WaitingRun, skip: Skip) -> None:
+        is_closed = skip.reason in _GATE_CLOSED
+        outcome = AskedSkip(skip.reason, skip.note or "") if is_closed else Expired(skip.reason)
         for each in await new_runs.take_standing(self.tx, [run.run_id]):
-            live = replace(each, facts=replace(each.facts, is_live=True))
-            self._standing.append((live, self._settle(live.facts, outcome)))
-
-    def _put_back(self, run: RunFacts) -> None:
-        """Its job was stopped while it ran: the next attempt waits for the resume, as what was ready at the stop does."""
-        told, facts = self._told_of(run.job_id), self.facts_of(run.job_id)
-        told.live, told.waiting = told.live - 1, told.waiting + 1
-        self._facts[run.job_id] = replace(facts, live=facts.live - 1, waiting=facts.waiting + 1)
-        self._put_back_runs.append(run.id)
-        self.promote_by_hand(run.job_id)
-
-    async def _hold_back(self) -> None:
-        """A job that stops by itself holds its other runs back, as one that somebody stops does. Only runs side by side are others."""
-        for job_id in self._stopped:
-            facts = self.facts_of(job_id)
-            if facts.live > 0 and (count := await unclaimed.hold_back(self.tx, self.rows[job_id])):
-                told = self._told_of(job_id)
-                told.live, told.waiting = told.live - count, told.waiting + count
-                self._facts[job_id] = replace(facts, live=facts.live - count, waiting=facts.waiting + count)
-
-    def _told_of(self, job_id: JobId) -> Told:
-        return self._told.setdefault(job_id, Told())
+            live = replace(each, facts=replace(each.facts, is_live=True))  # a promoted run is counted as live
+            self._pending.standing.append((live, self._settle(live.facts, outcome)))

@@ -23,7 +23,7 @@ CANCEL_GRACE = timedelta(seconds=30)  # for work that wants to stop in good orde
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class SweepResult:
     struck_off: int = 0
     lost: int = 0
     timed_out: int = 0
@@ -31,7 +31,7 @@ class Swept:
     is_full: bool = False  # a batch was full: there may be more
 
 
-async def sweep(database: Database, limit: int = BATCH) -> Swept:
+async def sweep(database: Database, limit: int = BATCH) -> SweepResult:
     """Any node may call it at any time. Who reports first wins; the other is refused by the fence."""
     async with database.tx(Role.ENGINE) as tx:
         silent = await workers.strike_off(tx)
@@ -45,7 +45,7 @@ async def sweep(database: Database, limit: int = BATCH) -> Swept:
     cancelled = await _settle(database, ignored, Cancelled())
     lost = await _settle(database, _but(abandoned, ignored), Lost())
     timed_out = await _settle(database, _but(overdue, [*ignored, *abandoned]), TimedOut())
-    return Swept(
+    return SweepResult(
         len(silent), lost, timed_out, cancelled, limit in (len(ignored), len(abandoned), len(overdue))
     )
 

@@ -14,7 +14,7 @@ BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Tended:
+class WaitingRunsResult:
     held: int = 0  # by a freeze that has begun
     let_go: int = 0  # may start now: workers should look
     ended: int = 0  # too late to start
@@ -24,16 +24,16 @@ class Tended:
     is_full: bool = False  # a batch was full: there may be more
 
 
-async def tend(database: Database, limit: int = BATCH) -> Tended:
+async def advance_waiting_runs(database: Database, limit: int = BATCH) -> WaitingRunsResult:
     """Any node may call it at any time; repeating it changes nothing. Freezes come first, so that nothing starts under one."""
     held = await freezes.hold(database, limit)
     thawed = await freezes.thaw(database, limit)
-    ended = await expiry.expire(database, limit)
+    ended = await expiry.expire_runs(database, limit)
     opened = await expiry.open_windows(database, limit)
-    answered = await expiry.answer_gates(database, limit)
+    answered = await expiry.judge_gates(database, limit)
     switched_on = await job_types.let_go(database, limit)
     miscounted = await limits.recount(database)
-    return Tended(
+    return WaitingRunsResult(
         held,
         thawed.runs + opened + switched_on,
         ended,

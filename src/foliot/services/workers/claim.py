@@ -12,7 +12,7 @@ from uuid import UUID
 from foliot.domain.ids import HostId, WorkerId, WorkspaceId
 from foliot.services.workers.limits import take_asked, take_within_limits
 from foliot.storage.queue import leases
-from foliot.storage.queue.leases import FIRST, Claimed, OverlapFoundError, Served
+from foliot.storage.queue.leases import FIRST, Claimed, OverlapFoundError, ServedWorkspace
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts
 
@@ -156,7 +156,9 @@ async def _claim_bound(tx: Tx, claimer: Claimer, workspace_id: WorkspaceId) -> t
     return await take_asked(tx, claimer.worker_id, asked, claimer.host_id)
 
 
-async def _next_in_turn(tx: Tx, claimer: Claimer, after: UUID, most: int) -> tuple[list[Served], UUID]:
+async def _next_in_turn(
+    tx: Tx, claimer: Claimer, after: UUID, most: int
+) -> tuple[list[ServedWorkspace], UUID]:
     """And behind whom the next turn begins. One more is asked for: where there is none, it begins with the first, and need not look
     in vain behind the last.
     """
@@ -171,7 +173,7 @@ async def _next_in_turn(tx: Tx, claimer: Claimer, after: UUID, most: int) -> tup
     return found, found[-1].workspace_id if found else FIRST
 
 
-async def _take(tx: Tx, claimer: Claimer, served: Sequence[Served]) -> tuple[list[Claimed], int]:
+async def _take(tx: Tx, claimer: Claimer, served: Sequence[ServedWorkspace]) -> tuple[list[Claimed], int]:
     """An equal share of each workspace, those without caps and with all types on first."""
     worker_id, queue, types, permits = claimer.worker_id, claimer.queue, claimer.types, claimer.permits
     share = max(1, permits // len(served))

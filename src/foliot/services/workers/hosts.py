@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid, StaleRevision
 from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import HostId, InstanceId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.quotas import Quotas, check_hosts, check_servers
 from foliot.domain.target import TargetKind
-from foliot.services.jobs.lock_steps import no_such, note
+from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.storage.identity import workspaces
 from foliot.storage.queue.leases import FIRST
 from foliot.storage.tx import Database, Role, Tx
@@ -65,47 +65,43 @@ async def page(
         return await _with_instances(tx, await hosts.page(tx, after, limit))
 
 
-async def get(
-    database: Database, workspace_id: WorkspaceId, host_id: HostId, only_owner: PrincipalId | None = None
-) -> Host:
-    """With the jobs that must run there; those of `only_owner` alone, where nobody else's are there for who asks."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+async def get(database: Database, scope: Scope, host_id: HostId) -> Host:
+    """With the jobs that must run there; those of `visible_owner` alone, where nobody else's are there for who asks."""
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         host = await _shown(tx, host_id)
-        bound = await _bound(tx, workspace_id, host.row, host.instances, SHOWN, only_owner)
+        bound = await _bound(tx, scope.workspace_id, host.row, host.instances, SHOWN, scope.visible_owner)
         return replace(host, bound=bound[:SHOWN])
 
 
 async def change(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     host_id: HostId,
     changes: Mapping[str, Any],
-    by: Actor,
-    expected_revision: int | None = None,
 ) -> Host:
     """Labels and how much it takes on at once. What runs already runs on; the next claim keeps to it."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         before = await _locked(tx, host_id)
-        _check_revision(before, expected_revision)
+        _check_revision(before, scope.expected_revision)
         after = replace(before, **changes)
         await hosts.change(tx, after)
-        await note(tx, "host.edited", ("host", host_id), by, before=_told(before), after=_told(after))
+        await append_audit(
+            tx, "host.edited", ("host", host_id), scope.actor, before=_told(before), after=_told(after)
+        )
         return await _shown(tx, host_id)
 
 
 async def delete(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     host_id: HostId,
-    by: Actor,
-    expected_revision: int | None = None,
     *,
     force: bool = False,
 ) -> None:
     """With its instances. Refused while it is online, and while jobs must run there unless `force` leaves them to wait."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         host = await _locked(tx, host_id)
-        _check_revision(host, expected_revision)
+        _check_revision(host, scope.expected_revision)
         if host.sighting.status(tx.now) is HostStatus.ONLINE:
             raise Conflict(
                 f'The host "{host.name}" is online; it would register again at once.',
@@ -113,8 +109,8 @@ async def delete(
             )
         instances = await hosts.instances(tx, [host_id])
         if not force:
-            _refuse_bound(f'The host "{host.name}"', await _bound(tx, workspace_id, host, instances))
-        await _remove(tx, host, instances, "host.deleted", by)
+            _refuse_bound(f'The host "{host.name}"', await _bound(tx, scope.workspace_id, host, instances))
+        await _remove(tx, host, instances, "host.deleted", scope.actor)
 
 
 async def forget_unseen(database: Database, silent_for: timedelta, most: int = FORGOTTEN_AT_ONCE) -> int:
@@ -141,16 +137,15 @@ async def forget_unseen(database: Database, silent_for: timedelta, most: int = F
 
 async def add_instance(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     host_id: HostId,
     name: str,
     labels: Mapping[str, str],
-    by: Actor,
 ) -> InstanceRow:
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         host = await _locked(tx, host_id)
-        instance_id = await hosts.insert_instance(tx, workspace_id, host_id, name, labels)
-        await check_room(tx, workspace_id, replace(by.quotas, hosts=None))
+        instance_id = await hosts.insert_instance(tx, scope.workspace_id, host_id, name, labels)
+        await check_room(tx, scope.workspace_id, replace(scope.actor.quotas, hosts=None))
         if instance_id is None:
             raise Conflict(
                 f'There is a server instance "{name}" already.',
@@ -158,53 +153,55 @@ async def add_instance(
             )
         made = await _instance(tx, host_id, instance_id)
         after = {"name": name, "host": host.name}
-        await note(tx, "instance.created", ("instance", instance_id), by, after=after)
+        await append_audit(tx, "instance.created", ("instance", instance_id), scope.actor, after=after)
         return made
 
 
 async def change_instance(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     host_id: HostId,
     instance_id: InstanceId,
-    by: Actor,
     *,
     labels: Mapping[str, str] | None = None,
     to: HostId | None = None,
 ) -> InstanceRow:
     """Runs that wait for it go where it goes; one that is under way stays where it is."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         for each in sorted({host_id, to or host_id}):
             if await hosts.lock(tx, each) is None:
                 if each == to:
                     raise Invalid("There is no such host.", pointer="/host_id")
-                raise no_such("host")
+                raise not_found("host")
         before = await _instance(tx, host_id, instance_id)
         after = replace(before, host_id=to or host_id, labels=before.labels if labels is None else labels)
         await hosts.change_instance(tx, after)
         action = "instance.moved" if after.host_id != before.host_id else "instance.edited"
         shown = [{"host": str(each.host_id), "labels": dict(each.labels)} for each in (before, after)]
-        await note(tx, action, ("instance", instance_id), by, before=shown[0], after=shown[1])
+        await append_audit(
+            tx, action, ("instance", instance_id), scope.actor, before=shown[0], after=shown[1]
+        )
         return await _instance(tx, after.host_id, instance_id)
 
 
 async def remove_instance(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     host_id: HostId,
     instance_id: InstanceId,
-    by: Actor,
     *,
     force: bool = False,
 ) -> None:
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         await _locked(tx, host_id)
         found = await _instance(tx, host_id, instance_id)
         if not force:
-            bound = await hosts.jobs_bound(tx, workspace_id, TargetKind.SERVER, [found.name], NAMED + 1)
+            bound = await hosts.jobs_bound(tx, scope.workspace_id, TargetKind.SERVER, [found.name], NAMED + 1)
             _refuse_bound(f'The server "{found.name}"', bound)
         await hosts.delete_instance(tx, instance_id)
-        await note(tx, "instance.deleted", ("instance", instance_id), by, before={"name": found.name})
+        await append_audit(
+            tx, "instance.deleted", ("instance", instance_id), scope.actor, before={"name": found.name}
+        )
 
 
 async def check_room(tx: Tx, workspace_id: WorkspaceId, quotas: Quotas) -> None:
@@ -238,7 +235,7 @@ async def _remove(tx: Tx, host: HostRow, instances: Sequence[InstanceRow], actio
         await hosts.delete_instance(tx, each.id)
     await hosts.delete(tx, host.id)
     before = {**_told(host), "servers": [each.name for each in instances]}
-    await note(tx, action, ("host", host.id), by, before=before)
+    await append_audit(tx, action, ("host", host.id), by, before=before)
 
 
 async def _with_instances(tx: Tx, rows: Sequence[HostRow]) -> list[Host]:
@@ -249,7 +246,7 @@ async def _with_instances(tx: Tx, rows: Sequence[HostRow]) -> list[Host]:
 async def _shown(tx: Tx, host_id: HostId) -> Host:
     row = await hosts.get(tx, host_id)
     if row is None:
-        raise no_such("host")
+        raise not_found("host")
     [host] = await _with_instances(tx, [row])
     return host
 
@@ -257,14 +254,14 @@ async def _shown(tx: Tx, host_id: HostId) -> Host:
 async def _locked(tx: Tx, host_id: HostId) -> HostRow:
     row = await hosts.lock(tx, host_id)
     if row is None:
-        raise no_such("host")
+        raise not_found("host")
     return row
 
 
 async def _instance(tx: Tx, host_id: HostId, instance_id: InstanceId) -> InstanceRow:
     row = await hosts.instance(tx, host_id, instance_id)
     if row is None:
-        raise no_such("server instance")
+        raise not_found("server instance")
     return row
 
 

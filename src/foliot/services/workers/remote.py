@@ -24,7 +24,7 @@ from foliot.domain.outcomes import (
     TimedOut,
 )
 from foliot.domain.progress import Progress
-from foliot.services.jobs.lock_steps import note
+from foliot.services.jobs.lock_steps import append_audit
 from foliot.services.runs import artifacts
 from foliot.services.runs.artifacts import Given
 from foliot.services.runs.logs import LogChunk
@@ -249,4 +249,4 @@ def _word(outcome: Outcome) -> str | None:
 async def _note_refusal(tx: Tx, speaker: Speaker, worker_id: WorkerId, told: Told) -> None:
     log.warning("report.refused", extra={"run": str(told.run_id), "fence": told.fence})
     after = {"worker": str(worker_id), "fence": told.fence, "outcome": _word(told.outcome)}
-    await note(tx, "report.refused", ("run", told.run_id), speaker.by, after=after)
+    await append_audit(tx, "report.refused", ("run", told.run_id), speaker.by, after=after)

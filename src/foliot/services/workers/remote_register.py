@@ -13,7 +13,7 @@ from foliot.domain import schemas
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.ids import HostId, PrincipalId, WorkerId, WorkspaceId
-from foliot.services.jobs.lock_steps import note
+from foliot.services.jobs.lock_steps import append_audit
 from foliot.services.workers.hosts import check_room
 from foliot.services.workers.workers import LEASE
 from foliot.storage.jobs import job_types
@@ -113,7 +113,7 @@ async def _register_host(tx: Tx, speaker: Speaker, hello: Hello, lease: timedelt
     host_id, is_new = found
     has_new_servers = False
     if is_new:
-        await note(tx, "host.registered", ("host", host_id), speaker.by, after={"name": told.name})
+        await append_audit(tx, "host.registered", ("host", host_id), speaker.by, after={"name": told.name})
     held = await hosts.held_by_others(tx, speaker.workspace_id, told.instances, speaker.principal_id)
     if held is not None:
         raise Conflict(
@@ -127,7 +127,7 @@ async def _register_host(tx: Tx, speaker: Speaker, hello: Hello, lease: timedelt
             instance_id, was = put
             action = "instance.registered" if was is None else "instance.moved"
             after = {"name": name, "host": told.name}
-            await note(tx, action, ("instance", instance_id), speaker.by, after=after)
+            await append_audit(tx, action, ("instance", instance_id), speaker.by, after=after)
             has_new_servers |= was is None
     quotas = speaker.by.quotas
     await check_room(

@@ -104,7 +104,7 @@ async def delete(tx: Tx, secret_id: SecretId) -> None:
 
 
 async def users(
-    tx: Tx, name: str, after: UUID, limit: int, only_owner: PrincipalId | None = None
+    tx: Tx, name: str, after: UUID, limit: int, visible_owner: PrincipalId | None = None
 ) -> list[tuple[JobId, str]]:
     """The jobs that name it, in the order of their ids, each with its own name. Archived ones run no more."""
     params = {
@@ -112,7 +112,7 @@ async def users(
         "name": name,
         "after": after,
         "limit": limit,
-        "owner_id": only_owner,
+        "owner_id": visible_owner,
     }
     return [(row["id"], row["name"]) for row in await tx.fetch(sql.secrets.users, params)]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from foliot.domain.ids import JobId
 from foliot.storage.queries import sql
-from foliot.storage.queue.leases import Held
+from foliot.storage.queue.leases import LeaseKey
 from foliot.storage.tx import Tx
 
 
@@ -21,7 +21,7 @@ async def halt(tx: Tx, job_ids: Sequence[JobId]) -> None:
     await tx.execute(sql.closing.halt, {"job_ids": list(job_ids)})
 
 
-async def leased(tx: Tx, job_ids: Sequence[JobId]) -> list[Held]:
+async def leased(tx: Tx, job_ids: Sequence[JobId]) -> list[LeaseKey]:
     params = {"workspace_id": tx.workspace_id, "job_ids": list(job_ids)}
     rows = await tx.fetch(sql.closing.leased, params)
-    return [Held(row["run_id"], row["fence"], row["worker_id"]) for row in rows]
+    return [LeaseKey(row["run_id"], row["fence"], row["worker_id"]) for row in rows]

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from foliot.domain.dependencies import Consumed, Dependencies, Edge, EdgeFacts, Ended, Mode, On, When
+from foliot.domain.dependencies import (
+    ConsumedRun,
+    Dependencies,
+    Edge,
+    EdgeCondition,
+    EdgeFacts,
+    EdgeMode,
+    JoinRule,
+    UpstreamEnd,
+)
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
 
 
-async def facts(tx: Tx, whens: Mapping[JobId, When]) -> dict[JobId, Dependencies]:
+async def facts(tx: Tx, whens: Mapping[JobId, JoinRule]) -> dict[JobId, Dependencies]:
     """Each job's dependencies; `whens` says for each whether all edges or any must be satisfied."""
     if not whens:
         return {}
@@ -21,7 +30,7 @@ async def facts(tx: Tx, whens: Mapping[JobId, When]) -> dict[JobId, Dependencies
     return {job_id: Dependencies(tuple(found), whens[job_id]) for job_id, found in edges.items()}
 
 
-async def consume(tx: Tx, consumed: Sequence[tuple[JobId, Consumed]]) -> None:
+async def consume(tx: Tx, consumed: Sequence[tuple[JobId, ConsumedRun]]) -> None:
     if not consumed:
         return
     await tx.execute(
@@ -80,16 +89,21 @@ async def replace_edges(tx: Tx, job_id: JobId, edges: Sequence[Edge], touched: I
 
 
 def _edge(row: Row) -> EdgeFacts:
-    on = On(row["on"])
+    on = EdgeCondition(row["on"])
     return EdgeFacts(
-        edge=Edge(row["upstream_id"], on, Mode(row["mode"]), row["delay"], row["max_age"]),
-        latest=_ended(row, {On.SUCCESS: "success", On.FAILURE: "failure", On.ANY: "end"}[on]),
+        edge=Edge(row["upstream_id"], on, EdgeMode(row["mode"]), row["delay"], row["max_age"]),
+        latest=_ended(
+            row,
+            {EdgeCondition.SUCCESS: "success", EdgeCondition.FAILURE: "failure", EdgeCondition.ANY: "end"}[
+                on
+            ],
+        ),
         consumed_run_id=row["consumed_run_id"],
         upstream_is_live=row["is_live"],
         upstream_has_run=row["has_run"],
     )
 
 
-def _ended(row: Row, kind: str) -> Ended | None:
+def _ended(row: Row, kind: str) -> UpstreamEnd | None:
     run_id = row[f"last_{kind}_run_id"]
-    return None if run_id is None else Ended(run_id, row[f"last_{kind}_at"])
+    return None if run_id is None else UpstreamEnd(run_id, row[f"last_{kind}_at"])

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from foliot.domain.freeze import After, Freeze, Running
+from foliot.domain.freeze import Freeze, FreezePolicy, RunningPolicy
 from foliot.domain.ids import FreezeId, JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.run import Trigger
 from foliot.storage.queries import sql
@@ -214,9 +214,9 @@ def scoped(row: Row) -> Scoped:
             row["id"],
             row["start_at"],
             row["end_at"],
-            After(row["after"]),
+            FreezePolicy(row["after"]),
             row["per_minute"],
-            Running(row["running"]),
+            RunningPolicy(row["running"]),
             row["reason"],
         ),
         row["workspace_id"],

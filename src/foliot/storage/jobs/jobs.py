@@ -10,7 +10,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from foliot.domain.definition import Definition, Spec
-from foliot.domain.dependencies import Mode
+from foliot.domain.dependencies import EdgeMode
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus, RunStatus
@@ -114,7 +114,7 @@ async def insert(
             "due_at": timer.due_at,
             "next_at": timer.next_at,
             "ending": timer.ending and timer.ending.value,
-            "has_gate": any(edge.mode is Mode.GATE for edge in definition.depends_on),
+            "has_gate": any(edge.mode is EdgeMode.GATE for edge in definition.depends_on),
         },
     )
 

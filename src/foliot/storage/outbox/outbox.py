@@ -14,7 +14,7 @@ from foliot.storage.tx import Row, Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
+class CourierCapacity:
     """What a courier has free; how much one workspace may have, and of that one receiver; what they have now."""
 
     free: int
@@ -39,7 +39,7 @@ async def put(tx: Tx, kind: Kind, ordering_key: UUID, position: int, receiver: s
     return delivery_id
 
 
-async def take(tx: Tx, hands: Hands, lease: timedelta) -> list[Taken]:
+async def take(tx: Tx, hands: CourierCapacity, lease: timedelta) -> list[Taken]:
     """In a transaction of the engine: those that are due, leased to the caller."""
     params = {
         "now": tx.now,

@@ -13,7 +13,7 @@ from foliot.domain.definition import Spec
 from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import RunError, RunFacts, Trigger
-from foliot.domain.settlement.settle import Settlement
+from foliot.domain.run_end import Settlement
 from foliot.storage.arrays import (
     Packer,
     booleans,
@@ -57,7 +57,7 @@ class Claimed(NamedTuple):
     trigger: Trigger
 
 
-class Held(NamedTuple):
+class LeaseKey(NamedTuple):
     """A lease as its holder knows it."""
 
     run_id: RunId
@@ -73,7 +73,7 @@ class Lease(NamedTuple):
     is_limited: bool  # some cap is set in its workspace
 
 
-class Settled(NamedTuple):
+class SettledAttempt(NamedTuple):
     """The end of an attempt, with the output it reported. `spec` says where another attempt goes; an end needs none."""
 
     settlement: Settlement
@@ -85,7 +85,7 @@ class OverlapFoundError(Exception):
     """Two runs of a job that may have one at a time: one has a lease, and the other is ready all the same."""
 
 
-class Served(NamedTuple):
+class ServedWorkspace(NamedTuple):
     """A workspace that has work."""
 
     workspace_id: WorkspaceId
@@ -97,16 +97,16 @@ class Served(NamedTuple):
 
 async def workspaces_with_work(
     tx: Tx, worker_id: WorkerId, queue: str, after: UUID, limit: int
-) -> list[Served]:
+) -> list[ServedWorkspace]:
     params = {"worker_id": worker_id, "queue": queue, "after": after, "limit": limit, "now": tx.now}
-    return [Served(*row) for row in await tx.fetch_tuples(sql.ready.workspaces_with_work, params)]
+    return [ServedWorkspace(*row) for row in await tx.fetch_tuples(sql.ready.workspaces_with_work, params)]
 
 
-async def bound(tx: Tx, worker_id: WorkerId, workspace_id: WorkspaceId) -> Served | None:
+async def bound(tx: Tx, worker_id: WorkerId, workspace_id: WorkspaceId) -> ServedWorkspace | None:
     """The one workspace that this worker serves, if it may take work there now."""
     params = {"worker_id": worker_id, "workspace_id": workspace_id, "now": tx.now}
     rows = await tx.fetch_tuples(sql.ready.bound, params)
-    return Served(*rows[0]) if rows else None
+    return ServedWorkspace(*rows[0]) if rows else None
 
 
 async def queues_of_workspace(tx: Tx, workspace_id: WorkspaceId, limit: int) -> list[str]:
@@ -149,9 +149,9 @@ def claimed_run(*columns: Any) -> Claimed:
     return Claimed._make((*columns[:-1], _TRIGGERS[columns[-1]]))
 
 
-async def of_run(tx: Tx, run_id: RunId) -> Held | None:
+async def of_run(tx: Tx, run_id: RunId) -> LeaseKey | None:
     row = await tx.fetch_one(sql.leases.of_run, {"run_id": run_id})
-    return None if row is None else Held(**row)
+    return None if row is None else LeaseKey(**row)
 
 
 async def hand_over(tx: Tx, handed: Sequence[tuple[RunId, int, str]]) -> None:
@@ -159,7 +159,7 @@ async def hand_over(tx: Tx, handed: Sequence[tuple[RunId, int, str]]) -> None:
     await tx.execute(sql.leases.hand_over, packed(_HANDED_COLUMNS, handed))
 
 
-async def lock(tx: Tx, held: Sequence[Held]) -> dict[RunId, Lease]:
+async def lock(tx: Tx, held: Sequence[LeaseKey]) -> dict[RunId, Lease]:
     """The leases that are still what their holder thinks they are."""
     rows = await tx.fetch_tuples(sql.leases.lock, packed(_HELD_COLUMNS, held))
     return {
@@ -193,7 +193,7 @@ async def succeed(
     return set(done).difference(run_id for (run_id,) in left)
 
 
-async def settle(tx: Tx, settled: Sequence[Settled]) -> None:
+async def settle(tx: Tx, settled: Sequence[SettledAttempt]) -> None:
     rows = [(*_settled(each.settlement), *_place(each.spec), each.output) for each in settled]
     await tx.execute(sql.leases.settle, {**packed(_SETTLED_COLUMNS, rows), "now": tx.now})
 

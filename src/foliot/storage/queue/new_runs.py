@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, assert_never
 
 from psycopg.types.json import Jsonb
 
+from foliot.domain.admission import Admission, Skip, Start, Wait
 from foliot.domain.definition import Rules
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import RunError, RunFacts, Trigger, WaitsFor
+from foliot.domain.run_end import Settlement
 from foliot.domain.schedule import SkipReason
-from foliot.domain.settlement.settle import Settlement
 from foliot.domain.target import Target, target_of
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class UnscheduledRun:
     """A run to make that no schedule planned."""
 
     id: RunId
@@ -44,9 +45,22 @@ class Made:
     planned_local: datetime | None = None  # the wall-clock time, where a schedule would have named one
     fold: int = 0
 
+    def admitted(self, answer: Admission) -> UnscheduledRun:
+        """Return the same run with the decision about its start."""
+        match answer:
+            case Skip(reason=reason):
+                return replace(self, skip=reason)
+            case Start(not_before=at, expires_at=until):
+                return replace(self, available_at=at or self.available_at, expires_at=until)
+            case Wait(waits_for=waits_for, not_before=at, expires_at=until):
+                at = at or self.available_at
+                return replace(self, waits_for=waits_for, available_at=at, expires_at=until)
+            case _ as never:
+                assert_never(never)
+
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class UnclaimedRun:
     """A run that was taken out of `ready` or `waiting`, to be ended."""
 
     facts: RunFacts
@@ -54,7 +68,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class ExpiredRun:
     """A run that no worker took before it was too late."""
 
     run_id: RunId
@@ -85,7 +99,7 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedTime:
     """A planned time, or a gap of them, that has its record."""
 
     planned_for: datetime
@@ -122,11 +136,11 @@ async def known(tx: Tx, run_ids: Collection[RunId]) -> frozenset[RunId]:
     return frozenset(row["id"] for row in rows)
 
 
-async def recorded_between(tx: Tx, job_id: JobId, start: datetime, end: datetime) -> list[Recorded]:
+async def recorded_between(tx: Tx, job_id: JobId, start: datetime, end: datetime) -> list[RecordedTime]:
     """The planned times from `start` up to `end` that have a record, whatever made it."""
     rows = await tx.fetch(sql.runs.recorded_between, {"job_id": job_id, "start": start, "end": end})
     return [
-        Recorded(
+        RecordedTime(
             row["planned_for"],
             row["planned_until"],
             row["planned_key"],
@@ -139,7 +153,7 @@ async def recorded_between(tx: Tx, job_id: JobId, start: datetime, end: datetime
     ]
 
 
-async def make(tx: Tx, runs: Sequence[Made]) -> frozenset[RunId]:
+async def make(tx: Tx, runs: Sequence[UnscheduledRun]) -> frozenset[RunId]:
     """Insert them; answers with those that are new. A dependent's run for an upstream run that has one already is not."""
     if not runs:
         return frozenset()
@@ -181,13 +195,13 @@ async def make(tx: Tx, runs: Sequence[Made]) -> frozenset[RunId]:
     return frozenset(row["id"] for row in rows)
 
 
-async def take_standing(tx: Tx, run_ids: Sequence[RunId]) -> list[Standing]:
+async def take_standing(tx: Tx, run_ids: Sequence[RunId]) -> list[UnclaimedRun]:
     """Those of `run_ids` that no worker has. Needs the locks of their timers."""
     if not run_ids:
         return []
     rows = await tx.fetch(sql.runs.take_standing, {"run_ids": list(run_ids)})
     return [
-        Standing(
+        UnclaimedRun(
             RunFacts(
                 id=row["run_id"],
                 job_id=row["job_id"],
@@ -206,7 +220,7 @@ async def take_standing(tx: Tx, run_ids: Sequence[RunId]) -> list[Standing]:
     ]
 
 
-async def end_standing(tx: Tx, ended: Sequence[tuple[Standing, Settlement]]) -> None:
+async def end_standing(tx: Tx, ended: Sequence[tuple[UnclaimedRun, Settlement]]) -> None:
     if not ended:
         return
     await tx.execute(
@@ -230,11 +244,11 @@ async def expired(tx: Tx, limit: int) -> list[tuple[RunId, JobId]]:
     return [(row["run_id"], row["job_id"]) for row in rows]
 
 
-async def late(tx: Tx, run_ids: Sequence[RunId]) -> list[Late]:
+async def late(tx: Tx, run_ids: Sequence[RunId]) -> list[ExpiredRun]:
     """Those of `run_ids` that are still too late to start. Needs the locks of their timers."""
     rows = await tx.fetch(sql.runs.late, {"run_ids": list(run_ids), "now": tx.now})
     return [
-        Late(
+        ExpiredRun(
             row["run_id"],
             row["job_id"],
             row["expires_at"],

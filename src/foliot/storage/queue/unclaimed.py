@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from foliot.domain.definition import Spec
 from foliot.domain.ids import RunId
 from foliot.storage.queries import sql
-from foliot.storage.timers.timer_rows import TimerRow
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Params, Tx
 
 _LOOKS = 2  # between two of them a claim may put a run in line at a cap, or a cap let one go

@@ -8,13 +8,13 @@ from datetime import datetime
 
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.run import Trigger, WaitsFor
-from foliot.domain.settlement.settle import Promotion
+from foliot.domain.run_end import Promotion
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingRun:
     run_id: RunId
     job_id: JobId
     available_at: datetime
@@ -23,25 +23,25 @@ class Waiting:
     waits_for: WaitsFor = WaitsFor.TURN
 
 
-async def next_in_line(tx: Tx, promotions: Mapping[JobId, Promotion]) -> list[Waiting]:
+async def next_in_line(tx: Tx, promotions: Mapping[JobId, Promotion]) -> list[WaitingRun]:
     if not promotions:
         return []
-    by_hand = [promotion is Promotion.BY_HAND for promotion in promotions.values()]
+    by_hand = [promotion is Promotion.MANUAL for promotion in promotions.values()]
     rows = await tx.fetch(sql.waiting.next_in_line, {"job_ids": list(promotions), "by_hand": by_hand})
     return [_waiting(row) for row in rows]
 
 
-async def in_line(tx: Tx, job_id: JobId) -> list[Waiting]:
+async def in_line(tx: Tx, job_id: JobId) -> list[WaitingRun]:
     """All that wait for their turn, oldest first."""
     return [_waiting(row) for row in await tx.fetch(sql.standing.in_line, {"job_id": job_id})]
 
 
-async def at_the_gate(tx: Tx, job_ids: Sequence[JobId]) -> list[Waiting]:
+async def at_the_gate(tx: Tx, job_ids: Sequence[JobId]) -> list[WaitingRun]:
     rows = await tx.fetch(sql.waiting.at_the_gate, {"job_ids": list(job_ids)})
     return [_waiting(row) for row in rows]
 
 
-async def still(tx: Tx, run_ids: Sequence[RunId], waits_for: WaitsFor) -> list[Waiting]:
+async def still(tx: Tx, run_ids: Sequence[RunId], waits_for: WaitsFor) -> list[WaitingRun]:
     """Those of `run_ids` that wait for this, in their order. Under their timers' locks it stays so."""
     params = {"run_ids": list(run_ids), "waits_for": waits_for.value}
     return [_waiting(row) for row in await tx.fetch(sql.waiting.still, params)]
@@ -57,7 +57,7 @@ async def at_open_gates(tx: Tx, limit: int) -> dict[RunId, JobId]:
     return {row["run_id"]: row["job_id"] for row in rows}
 
 
-async def promote(tx: Tx, runs: Sequence[Waiting]) -> None:
+async def promote(tx: Tx, runs: Sequence[WaitingRun]) -> None:
     """To `ready`, startable from their `available_at` on."""
     if not runs:
         return
@@ -93,8 +93,8 @@ async def hold_ready(tx: Tx, run_ids: Sequence[RunId], waits_for: WaitsFor) -> i
     return await tx.execute(sql.waiting.hold_ready, {"run_ids": list(run_ids), "waits_for": waits_for.value})
 
 
-def _waiting(row: Row) -> Waiting:
-    return Waiting(
+def _waiting(row: Row) -> WaitingRun:
+    return WaitingRun(
         row["run_id"],
         row["job_id"],
         row["available_at"],

@@ -16,7 +16,7 @@ from foliot.domain.run import RunError
 from foliot.domain.schedule import PlannedTime
 from foliot.storage.jobs.definitions import Unreadable, definition_of, rules_of, spec_text
 from foliot.storage.queries import sql
-from foliot.storage.timers.timer_rows import TimerRow
+from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Row, Tx
 
 MOST_ORPHANS = 1_000  # records of a job that are looked through for runs which are nowhere
@@ -127,7 +127,7 @@ async def recorded(tx: Tx, asked: Iterable[tuple[TimerRow, PlannedTime]]) -> fro
     """The jobs whose planned time has its record already."""
     asked = list(asked)
     rows = await tx.fetch(
-        sql.timers.recorded_already,
+        sql.fires.recorded_already,
         {
             "job_ids": [row.job_id for row, _ in asked],
             "planned_keys": [planned.local for _, planned in asked],

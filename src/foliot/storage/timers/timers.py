@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from foliot.domain.dependencies import On
-from foliot.domain.ids import JobId, RunId
-from foliot.domain.job import Timer
-from foliot.domain.lifecycle import JobStatus
-from foliot.domain.settlement.settle import LastRun, Settlement
+from foliot.domain.definition import Definition, Rules
+from foliot.domain.dependencies import EdgeMode
+from foliot.domain.ids import JobId, RunId, WorkspaceId
+from foliot.domain.job import JobLoad, Timer
+from foliot.domain.lifecycle import JobEvent, JobStatus
+from foliot.domain.run_end import TimerDelta
 from foliot.storage.arrays import (
     Packer,
     booleans,
@@ -21,58 +21,17 @@ from foliot.storage.arrays import (
     texts,
     uuids,
 )
-from foliot.storage.jobs.definitions import NO_SPEC, Unreadable
+from foliot.storage.jobs.definitions import NO_SPEC, Unreadable, rules_of, spec_text
 from foliot.storage.queries import sql
-from foliot.storage.timers.timer_rows import TimerRow, timer_row
 from foliot.storage.tx import Tx
 
-# How each column of a batch crosses to `sql/timers.sql`, in the order in which `_told` makes its tuples.
-_TOLD_COLUMNS: dict[str, Packer] = {
+# How each column of a batch crosses to `sql/timers.sql`, in the order of `_delta_values`.
+_DELTA_COLUMNS: dict[str, Packer] = {
     "job_ids": uuids, "live": ints, "waiting": ints, "numbers": ints, "live_run_id": uuids, "moves_timer": booleans, "cursor_at": instants, "due_at": instants,
     "next_at": instants, "ending": texts, "runs": ints, "successes": ints, "failures": ints, "skips": ints,
     "ends_streak": booleans, "failures_in_a_row": ints, "last_run_at": instants, "last_run_id": uuids,
     "last_run_status": texts, "last_error": texts, "success_id": uuids, "failure_id": uuids, "end_id": uuids,
 }  # fmt: skip
-
-
-@dataclass(slots=True)
-class Told:
-    """What a batch of settlements adds up to for one job."""
-
-    live: int = 0
-    waiting: int = 0
-    numbers: int = 0  # runs made beside the schedule
-    live_run_id: RunId | None = None
-    timer: Timer | None = None
-    runs: int = 0
-    successes: int = 0
-    failures: int = 0
-    skips: int = 0
-    failures_in_a_row: int = 0
-    ends_streak: bool = False
-    last_run: LastRun | None = None
-    success_id: RunId | None = None  # the last of its kind; one batch may hold several ends of one job
-    failure_id: RunId | None = None
-    end_id: RunId | None = None
-
-    def add(self, settlement: Settlement) -> None:
-        counters = settlement.counters
-        self.runs += counters.runs
-        self.successes += counters.successes
-        self.failures += counters.failures
-        self.skips += counters.skips
-        if counters.ends_streak:
-            self.failures_in_a_row, self.ends_streak = 0, True
-        self.failures_in_a_row += counters.failures_in_a_row
-        self.timer = settlement.timer or self.timer
-        self.last_run = settlement.last_run or self.last_run
-        # What dependents read later is what they were woken by.
-        if On.SUCCESS in settlement.wakes:
-            self.success_id = settlement.run_id
-        if On.FAILURE in settlement.wakes:
-            self.failure_id = settlement.run_id
-        if On.ANY in settlement.wakes:
-            self.end_id = settlement.run_id
 
 
 async def take_missed(tx: Tx, limit: int) -> list[TimerRow]:
@@ -152,21 +111,22 @@ async def lock_with_dependents(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, 
     return found
 
 
-async def settle(tx: Tx, told: Mapping[JobId, Told]) -> None:
-    if not told:
+async def settle(tx: Tx, deltas: Mapping[JobId, TimerDelta]) -> None:
+    """Add what settlements, new runs and promotions mean for each timer."""
+    if not deltas:
         return
-    rows = [(job_id, *_told(each)) for job_id, each in told.items()]
-    await tx.execute(sql.timers.settle, {**packed(_TOLD_COLUMNS, rows), "now": tx.now})
+    rows = [(job_id, *_delta_values(delta)) for job_id, delta in deltas.items()]
+    await tx.execute(sql.timers.settle, {**packed(_DELTA_COLUMNS, rows), "now": tx.now})
 
 
-def _told(told: Told) -> tuple[Any, ...]:
-    timer, last = told.timer, told.last_run
+def _delta_values(delta: TimerDelta) -> tuple[Any, ...]:
+    timer, last, counters = delta.timer, delta.last_run, delta.counters
     return (
-        told.live, told.waiting, told.numbers, told.live_run_id, timer is not None,
+        *delta.load, delta.numbers, delta.live_run_id, timer is not None,
         *((None,) * 4 if timer is None else (timer.cursor, timer.due_at, timer.next_at, timer.ending and timer.ending.value)),
-        told.runs, told.successes, told.failures, told.skips, told.ends_streak, told.failures_in_a_row,
+        counters.runs, counters.successes, counters.failures, counters.skips, counters.ends_streak, counters.failures_in_a_row,
         *((None,) * 4 if last is None else (last.at, last.run_id, last.status.value, last.error and last.error.message)),
-        told.success_id, told.failure_id, told.end_id,
+        delta.success_id, delta.failure_id, delta.end_id,
     )  # fmt: skip
 
 
@@ -184,3 +144,90 @@ async def reset(tx: Tx, planned: Mapping[JobId, Timer]) -> None:
             "ending": [timer.ending and timer.ending.value for timer in found],
         },
     )
+
+
+_STATUSES = {status.value: status for status in JobStatus}
+
+
+class TimerRow(NamedTuple):
+    """A timer under its lock, with the rules of its job. A tuple, since a tick makes thousands of them a second."""
+
+    workspace_id: WorkspaceId
+    job_id: JobId
+    status: JobStatus
+    rules: Rules
+    schedule_rev: int
+    version: int
+    timer: Timer
+    runs_created: int
+    live: int
+    waiting: int
+    live_until: datetime | None
+    live_run_id: RunId | None
+    skip_next: str | None
+    skip_until: datetime | None
+    errors: int
+    has_gate: bool
+    number: int
+    failures_in_a_row: int = 0
+    has_dependents: bool = False
+    is_fast_path: bool = False  # known of due timers alone
+
+    @property
+    def load(self) -> JobLoad:
+        return JobLoad(self.live, self.waiting)
+
+    def with_load(self, load: JobLoad) -> TimerRow:
+        return self._replace(live=load.live, waiting=load.waiting)
+
+
+def timer_row(
+    workspace_id: WorkspaceId,
+    job_id: JobId,
+    status: str,
+    spec: str,
+    schedule_rev: int,
+    version: int,
+    cursor_at: datetime,
+    due_at: datetime | None,
+    next_at: datetime | None,
+    ending: str | None,
+    *others: Any,
+) -> TimerRow:
+    """From the columns of `take_due` and `lock`, in their order."""
+    timer = Timer(cursor_at, due_at, next_at, None if ending is None else JobEvent(ending))
+    return TimerRow(
+        workspace_id, job_id, _STATUSES[status], rules_of(spec), schedule_rev, version, timer, *others
+    )
+
+
+async def place(tx: Tx, job_id: JobId, definition: Definition, schedule_rev: int, timer: Timer) -> None:
+    """An edited definition, and the timer where it puts it."""
+    await tx.execute(
+        sql.timers.place,
+        {
+            "job_id": job_id,
+            "spec": spec_text(definition.spec),
+            "schedule_rev": schedule_rev,
+            "cursor_at": timer.cursor,
+            "due_at": timer.due_at,
+            "next_at": timer.next_at,
+            "ending": timer.ending and timer.ending.value,
+            "has_gate": any(edge.mode is EdgeMode.GATE for edge in definition.depends_on),
+        },
+    )
+
+
+async def halt(tx: Tx, *job_ids: JobId) -> None:
+    """Nothing is due any more; the cursor stays where it is."""
+    await tx.execute(sql.timers.halt, {"job_ids": list(job_ids)})
+
+
+async def forgive(tx: Tx, job_id: JobId) -> None:
+    """Failures and scheduler errors in a row count from nought again."""
+    await tx.execute(sql.timers.forgive, {"job_id": job_id})
+
+
+async def set_skip_next(tx: Tx, job_id: JobId, reason: str | None, until: datetime | None = None) -> None:
+    """Planned times up to `until` pass; without it, the next one alone."""
+    await tx.execute(sql.timers.set_skip_next, {"job_id": job_id, "reason": reason, "until": until})

@@ -39,9 +39,9 @@ class QueueSeen:
 
 
 async def workers(
-    tx: Tx, lost_since: datetime, limit: int, only_owner: PrincipalId | None
+    tx: Tx, lost_since: datetime, limit: int, visible_owner: PrincipalId | None
 ) -> list[WorkerSeen]:
-    params = {"now": tx.now, "lost_since": lost_since, "limit": limit, "owner_id": only_owner}
+    params = {"now": tx.now, "lost_since": lost_since, "limit": limit, "owner_id": visible_owner}
     return [
         WorkerSeen(
             row["id"],
@@ -61,8 +61,8 @@ async def workers(
     ]
 
 
-async def queues(tx: Tx, limit: int, only_owner: PrincipalId | None) -> list[QueueSeen]:
-    params = {"workspace_id": tx.workspace_id, "now": tx.now, "limit": limit, "owner_id": only_owner}
+async def queues(tx: Tx, limit: int, visible_owner: PrincipalId | None) -> list[QueueSeen]:
+    params = {"workspace_id": tx.workspace_id, "now": tx.now, "limit": limit, "owner_id": visible_owner}
     return [
         QueueSeen(row["queue"], row["ready"], row["waiting"], row["running"], row["oldest"], row["workers"])
         for row in await tx.fetch(sql.fleet.queues, params)

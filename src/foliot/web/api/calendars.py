@@ -43,7 +43,7 @@ async def create_calendar(
     made = calendar_of(calendar, caller.workspace.default_timezone)
 
     async def act(db: Database) -> CalendarId:
-        return await calendars.create(db, caller.workspace_id, made, caller.actor)
+        return await calendars.create(db, caller.scope, made)
 
     if dry_run:
         response.status_code = 200
@@ -76,7 +76,7 @@ async def list_jobs_of_calendar(
 ) -> Page[CalendarUser]:
     """The jobs that use it."""
     after, _ = read_place(cursor)
-    found = await calendars.users(db, caller.workspace_id, calendar_id, after, limit + 1, caller.only_owner)
+    found = await calendars.users(db, caller.scope, calendar_id, after, limit + 1)
     place = write_place(found[limit - 1][0]) if len(found) > limit else None
     items = [CalendarUser(id=job_id, name=name) for job_id, name in found[:limit]]
     return Page[CalendarUser](items=items, next_cursor=place)
@@ -98,7 +98,7 @@ async def replace_calendar(
     seen = await _seen(db, caller, calendar_id, if_match)
 
     async def act(db: Database, most: int | None = MOST_JOBS) -> CalendarId:
-        await calendars.edit(db, caller.workspace_id, calendar_id, new, caller.actor, seen, most=most)
+        await calendars.edit(db, caller.scope.expecting(seen), calendar_id, new, most=most)
         return calendar_id
 
     if dry_run:
@@ -123,7 +123,7 @@ async def change_calendar(
     seen, changes = await _seen(db, caller, calendar_id, if_match), changes_of(change)
 
     async def act(db: Database, most: int | None = MOST_JOBS) -> CalendarId:
-        await calendars.change(db, caller.workspace_id, calendar_id, changes, caller.actor, seen, most=most)
+        await calendars.change(db, caller.scope.expecting(seen), calendar_id, changes, most=most)
         return calendar_id
 
     if dry_run:
@@ -152,9 +152,7 @@ async def delete_calendar(
     seen = await _seen(db, caller, calendar_id, if_match)
 
     async def act(db: Database, most: int | None = MOST_JOBS) -> CalendarId:
-        await calendars.delete(
-            db, caller.workspace_id, calendar_id, caller.actor, seen, detach=force, most=most
-        )
+        await calendars.delete(db, caller.scope.expecting(seen), calendar_id, detach=force, most=most)
         return calendar_id
 
     if dry_run:

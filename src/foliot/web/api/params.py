@@ -9,10 +9,10 @@ from uuid import UUID
 from fastapi import Depends, Path, Query, Request
 
 from foliot.domain.ids import JobId, RunId
-from foliot.handlers.egress_policy import Reach
+from foliot.handlers.dependencies import EgressPolicy
 from foliot.services import Database
 from foliot.services.hints import Announce, Hint
-from foliot.services.jobs.lock_steps import no_such
+from foliot.services.jobs.lock_steps import not_found
 from foliot.wire.instants import read_id
 from foliot.wire.pages import LONGEST_PAGE, PAGE
 
@@ -23,7 +23,7 @@ def id_of(kind: str, text: str) -> UUID:
     """What is no id answers like an id that nobody has."""
     found = read_id(text)
     if found is None:
-        raise no_such(kind)
+        raise not_found(kind)
     return found
 
 
@@ -40,8 +40,8 @@ def _database(request: Request) -> Database:
     return database
 
 
-def _reach(request: Request) -> Reach:
-    reach: Reach = request.app.state.reach
+def _reach(request: Request) -> EgressPolicy:
+    reach: EgressPolicy = request.app.state.reach
     return reach
 
 
@@ -53,7 +53,7 @@ def _announce(request: Request) -> Announce:
 JobIdIn = Annotated[JobId, Depends(_job_id)]
 RunIdIn = Annotated[RunId, Depends(_run_id)]
 Db = Annotated[Database, Depends(_database)]
-TheReach = Annotated[Reach, Depends(_reach)]
+TheReach = Annotated[EgressPolicy, Depends(_reach)]
 Tell = Annotated[Announce, Depends(_announce)]
 Cursor = Annotated[str | None, Query(max_length=3_000, description="next_cursor of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many to a page.")]

@@ -176,7 +176,7 @@ async def _frames(
 
 def _room(room: Room, caller: Caller) -> RoomOut:
     """To an agent, other agents are not there, until they speak."""
-    agent = caller.only_owner
+    agent = caller.visible_owner
     return RoomOut(
         id=room.id,
         key=room.key,
@@ -186,7 +186,7 @@ def _room(room: Room, caller: Caller) -> RoomOut:
         last_seq=room.last_seq,
         last_message_at=room.last_message_at,
         created_at=room.created_at,
-        webhook=None if caller.only_owner else webhook_out(room.webhook),
+        webhook=None if caller.visible_owner else webhook_out(room.webhook),
     )
 
 

@@ -48,8 +48,7 @@ async def create_secret(
     agents = [PrincipalId(each) for each in secret.agents]
 
     async def act(db: Database, vault: Vault) -> SecretId:
-        home, by = caller.workspace_id, caller.actor
-        return await secrets.create(db, vault, home, secret.name, secret.value, by, agents)
+        return await secrets.create(db, vault, caller.scope, secret.name, secret.value, agents)
 
     if dry_run:
         response.status_code = 200
@@ -70,11 +69,11 @@ async def list_secrets(
 ) -> Page[SecretOut]:
     """In the order of their names; an agent sees those that it was given."""
     _, after = read_place(cursor)
-    found = await secrets.page(db, caller.workspace_id, after, limit + 1, name=name, agent=caller.only_owner)
+    found = await secrets.page(db, caller.scope, after, limit + 1, name=name)
     shown = found[:limit]
     place = write_place(shown[-1].id, shown[-1].name) if len(found) > limit else None
     return Page[SecretOut](
-        items=[secret_out(each, vault, caller.only_owner) for each in shown], next_cursor=place
+        items=[secret_out(each, vault, caller.visible_owner) for each in shown], next_cursor=place
     )
 
 
@@ -91,7 +90,7 @@ async def list_jobs_of_secret(
 ) -> Page[SecretUser]:
     """The jobs that name it."""
     after, _ = read_place(cursor)
-    found = await secrets.users(db, caller.workspace_id, secret_id, after, limit + 1, caller.only_owner)
+    found = await secrets.users(db, caller.scope, secret_id, after, limit + 1)
     place = write_place(found[limit - 1][0]) if len(found) > limit else None
     items = [SecretUser(id=job_id, name=name) for job_id, name in found[:limit]]
     return Page[SecretUser](items=items, next_cursor=place)
@@ -112,7 +111,7 @@ async def replace_secret(
     seen = await _seen(db, caller, secret_id, if_match)
 
     async def act(db: Database, vault: Vault) -> SecretId:
-        await secrets.replace(db, vault, caller.workspace_id, secret_id, secret.value, caller.actor, seen)
+        await secrets.replace(db, vault, caller.scope.expecting(seen), secret_id, secret.value)
         return secret_id
 
     if dry_run:
@@ -137,7 +136,7 @@ async def give_secret(
     agents = [PrincipalId(each) for each in change.agents]
 
     async def act(db: Database, vault: Vault) -> SecretId:
-        await secrets.give(db, caller.workspace_id, secret_id, agents, caller.actor, seen)
+        await secrets.give(db, caller.scope.expecting(seen), secret_id, agents)
         return secret_id
 
     if dry_run:
@@ -165,11 +164,11 @@ async def delete_secret(
     seen = await _seen(db, caller, secret_id, if_match)
 
     async def act(db: Database, vault: Vault) -> SecretId:
-        await secrets.delete(db, caller.workspace_id, secret_id, caller.actor, seen, force=force)
+        await secrets.delete(db, caller.scope.expecting(seen), secret_id, force=force)
         return secret_id
 
     if dry_run:
-        users = (await secrets.get(db, caller.workspace_id, secret_id)).users
+        users = (await secrets.get(db, caller.scope, secret_id)).users
         tried = await _tried(db, vault, caller, act, gone=True)
         return shown(tried.model_copy(update={"jobs": users}))
     await act(db, vault)
@@ -208,13 +207,13 @@ def secret_out(row: SecretRow, vault: Vault, agent: PrincipalId | None = None) -
 async def _as_it_stands(
     db: Database, vault: Vault, caller: Caller, secret_id: SecretId, response: Response
 ) -> SecretOut:
-    row = await secrets.get(db, caller.workspace_id, secret_id, caller.only_owner)
+    row = await secrets.get(db, caller.scope, secret_id)
     response.headers["ETag"] = f'"{row.version}"'
-    return secret_out(row, vault, caller.only_owner)
+    return secret_out(row, vault, caller.visible_owner)
 
 
 async def _seen(db: Database, caller: Caller, secret_id: SecretId, if_match: str | None) -> int | None:
     """The version that the caller goes by; the verb looks under its lock whether the secret is still at it."""
     if if_match is None:
         return None
-    return seen_revision(if_match, (await secrets.get(db, caller.workspace_id, secret_id)).version)
+    return seen_revision(if_match, (await secrets.get(db, caller.scope, secret_id)).version)

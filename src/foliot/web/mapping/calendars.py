@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import Any, assert_never
 from uuid import UUID
 
-from foliot.domain.freeze import After, Running
+from foliot.domain.freeze import FreezePolicy, RunningPolicy
 from foliot.domain.ids import JobId
 from foliot.domain.schedule import Absolute, Calendar, CalendarKind, CronStretch, Otherwise, Weekly
 from foliot.domain.schedule.calendar import Rule
 from foliot.services.jobs.calendars import CalendarRow
 from foliot.services.scheduling.freeze_search import FreezeRow
-from foliot.services.scheduling.freezes import NewFreeze, Preview
+from foliot.services.scheduling.freezes import FreezePreview, NewFreeze
 from foliot.wire import calendars as wire
 from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut, FreezeScope
 from foliot.wire.jobs import WEEK
@@ -66,9 +66,9 @@ def freeze_of(given: FreezeIn) -> NewFreeze:
         queues=frozenset(given.scope.queues),
         start_at=given.start_at,
         end_at=given.end_at,
-        after=After(given.after),
+        after=FreezePolicy(given.after),
         per_minute=given.per_minute,
-        running=Running(given.running),
+        running=RunningPolicy(given.running),
     )
 
 
@@ -96,7 +96,7 @@ def freeze_out(row: FreezeRow, now: datetime) -> FreezeOut:
     )
 
 
-def freeze_preview_out(found: Preview) -> FreezePreviewOut:
+def freeze_preview_out(found: FreezePreview) -> FreezePreviewOut:
     return FreezePreviewOut(
         jobs=found.jobs,
         planned_times=found.planned_times,

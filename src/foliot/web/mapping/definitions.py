@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NoReturn, TypeVar, assert_never
 
 from foliot.domain.definition import Definition, Spec
-from foliot.domain.dependencies import Edge, Mode, On, When
+from foliot.domain.dependencies import Edge, EdgeCondition, EdgeMode, JoinRule
 from foliot.domain.errors import FoliotError, Invalid, ScheduleInvalid
 from foliot.domain.ids import CalendarId, JobId, PrincipalId
 from foliot.domain.policy import (
@@ -43,7 +43,7 @@ from foliot.domain.schedule import (
 from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.parse import Reading, read_schedule, settled
 from foliot.domain.target import Target, TargetKind
-from foliot.handlers.egress_policy import NO_REACH, Reach
+from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
 from foliot.web.mapping.handler_config import check_config
 from foliot.web.validation import summary
 from foliot.wire import jobs as wire
@@ -66,7 +66,7 @@ class Ground:
         False  # the schedule came back as it is: times that have passed since are no fault now
     )
     schema: Mapping[str, Any] | None = None  # of its config, where only workers know its type
-    reach: Reach = NO_REACH  # beside the internet
+    reach: EgressPolicy = DEFAULT_EGRESS_POLICY  # beside the internet
     workspace: str = ""  # its slug
 
 
@@ -113,7 +113,7 @@ def definition_of(job: wire.JobIn, ground: Ground) -> Definition:
         max_runs=job.max_runs,
         window=_window(job.window),
         calendars=tuple(CalendarId(each) for each in job.calendars),
-        depends_when=When(job.depends_when),
+        depends_when=JoinRule(job.depends_when),
         target=_target(job.target),
         read_only=job.read_only,
         retry=retry,
@@ -250,7 +250,7 @@ def _retention(given: wire.Retention) -> Retention:
 
 
 def _edge(given: wire.Dependency) -> Edge:
-    return Edge(JobId(given.job), On(given.on), Mode(given.mode), given.delay, given.max_age)
+    return Edge(JobId(given.job), EdgeCondition(given.on), EdgeMode(given.mode), given.delay, given.max_age)
 
 
 def _target(given: wire.Target | None) -> Target | None:

@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from foliot.domain import schemas
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import WorkspaceId
-from foliot.handlers.configs import HANDING
-from foliot.handlers.egress_policy import Reach
-from foliot.handlers.http_config import EGRESS_ALLOW
-from foliot.handlers.registry import described, refusal_of
+from foliot.handlers.config_fields import HANDING
+from foliot.handlers.dependencies import EgressPolicy
+from foliot.handlers.http import EGRESS_ALLOW
+from foliot.handlers.registry import describe_types, type_refusal
 from foliot.services import Database
 from foliot.services.jobs import job_types
 from foliot.web.validation import field_problems
@@ -33,15 +33,15 @@ def check_config(
     kind: str,
     config: Mapping[str, Any],
     schema: Mapping[str, Any] | None = None,
-    reach: Reach | None = None,
+    reach: EgressPolicy | None = None,
     workspace: str = "",
 ) -> list[Invalid]:
     """All that is wrong with it, with pointers under /config. `schema` is what a worker has told of a type that is not known here;
     `reach` is what jobs of this workspace may reach, where that is known here.
     """
-    if (why := refusal_of(kind)) is not None:
+    if (why := type_refusal(kind)) is not None:
         return [Invalid(why.message, pointer="/type", hint=why.hint)]
-    known = described().get(kind)
+    known = describe_types().get(kind)
     if known is None:
         return [] if schema is None else _misfits(config, schema)
     if known.config_shape is None:
@@ -62,7 +62,7 @@ def check_config(
 
 async def told_schema(database: Database, workspace_id: WorkspaceId, kind: str) -> Mapping[str, Any] | None:
     """What a config of this type must look like, as a worker has told it; None for those that this server knows itself."""
-    if kind in described():
+    if kind in describe_types():
         return None
     told = await job_types.told(database, workspace_id, kind)
     return None if told is None else told.config_schema

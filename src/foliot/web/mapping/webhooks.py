@@ -8,7 +8,7 @@ from foliot.domain.addresses import networks
 from foliot.domain.errors import Invalid
 from foliot.domain.rooms import Hook, Webhook
 from foliot.egress.client import refusal
-from foliot.egress.url import NotATarget, read_target
+from foliot.egress.url import InvalidTarget, read_target
 from foliot.wire.rooms import SecretNamed, WebhookChange, WebhookOut
 
 URL = "/webhook/url"
@@ -18,7 +18,7 @@ def hook_of(url: str, secret: str | None, egress_allow: tuple[str, ...]) -> Hook
     """Where a name leads is known only when it is called; an address shows it now."""
     try:
         target = read_target(url)
-    except NotATarget as error:
+    except InvalidTarget as error:
         raise Invalid(error.message, pointer=URL, hint=error.hint) from None
     if target.address is not None:
         sentence = refusal(target.host, [target.address], networks(egress_allow))

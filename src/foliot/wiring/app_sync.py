@@ -1,0 +1,209 @@
+"""The jobs of a workspace as a sync wants them, through the services: for a worker, which has a database and no key."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+from uuid import UUID
+
+from fastapi.exceptions import RequestValidationError
+from pydantic import TypeAdapter, ValidationError
+
+from foliot.clock import SystemClock
+from foliot.domain.access import Actor, Scope
+from foliot.domain.errors import Conflict, FoliotError, Invalid, Unavailable
+from foliot.domain.ids import JobId
+from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
+from foliot.sdk import errors as sdk
+from foliot.sdk.app.application import Foliot
+from foliot.sdk.app.errors import Misdefined
+from foliot.sdk.asynchronous.sync import sync
+from foliot.sdk.sync.entries import app_entries
+from foliot.sdk.sync.result import Synced
+from foliot.services import Database
+from foliot.services.identity import workspaces
+from foliot.services.identity.installation import DEFAULT_WORKSPACE
+from foliot.services.identity.workspaces import Workspace
+from foliot.services.jobs import calendars, job_edits, job_search, jobs
+from foliot.web.mapping.definitions import Ground, definition_of, schedule_of
+from foliot.web.mapping.handler_config import told_schema
+from foliot.web.mapping.job_patch import replaced
+from foliot.web.mapping.jobs import job_out, schedule_out
+from foliot.wire.jobs import JobIn, JobOut
+from foliot.wire.problems import FieldProblem
+from foliot.wire.schedules import ScheduleIn
+from foliot.wire.shape import pointer
+
+A_PAGE = 200
+_SCHEDULE: TypeAdapter[ScheduleIn] = TypeAdapter(ScheduleIn)
+
+
+@dataclass(frozen=True, slots=True)
+class JobSync:
+    database: Database
+    workspace: Workspace
+    by: Actor
+    reach: EgressPolicy = DEFAULT_EGRESS_POLICY
+    # Of the app's own types, newer than what any worker has told.
+    schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    async def jobs(self) -> list[JobOut]:
+        page = await job_search.jobs(self.database, Scope(self.workspace.id), limit=A_PAGE)
+        found = list(page.items)
+        while page.next_cursor is not None:
+            page = await job_search.jobs(
+                self.database, Scope(self.workspace.id), cursor=page.next_cursor, limit=A_PAGE
+            )
+            found += page.items
+        return [job_out(each) for each in found]
+
+    async def calendars(self) -> Mapping[UUID, str]:
+        found: dict[UUID, str] = {}
+        page = await calendars.page(self.database, self.workspace.id, limit=A_PAGE)
+        while page:
+            found |= {each.id: each.calendar.name for each in page}
+            last = (page[-1].calendar.name, page[-1].id)
+            page = await calendars.page(self.database, self.workspace.id, last, A_PAGE)
+        return found
+
+    async def settle(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
+        read = _SCHEDULE.validate_python(dict(schedule))
+        try:
+            whole = schedule_of(read, SystemClock().now(), self.workspace.default_timezone)
+        except FoliotError as error:
+            raise _answered(error) from error
+        return schedule_out(whole).model_dump(mode="json")
+
+    async def create(self, job: Mapping[str, Any]) -> JobOut:
+        try:
+            wanted = JobIn.model_validate(dict(job))
+            ground = Ground(
+                SystemClock().now(),
+                self.workspace.default_timezone,
+                None,
+                schema=await self._schema(wanted.type),
+                reach=self.reach,
+                workspace=self.workspace.slug,
+            )
+            made = await jobs.create(
+                self.database,
+                Scope(self.workspace.id, self.by),
+                definition_of(wanted, ground),
+                enabled=wanted.enabled,
+            )
+            return job_out(await job_search.job(self.database, Scope(self.workspace.id), made.id))
+        except ValidationError as error:
+            raise _unfit(error.errors(include_url=False)) from error
+        except FoliotError as error:
+            raise _answered(error) from error
+
+    async def replace(self, job: JobOut, wanted: Mapping[str, Any], note: str) -> JobOut:
+        job_id = JobId(job.id)
+        try:
+            record = await job_search.job(self.database, Scope(self.workspace.id), job_id)
+            written, was = replaced(job_out(record), wanted), record.definition
+            ground = Ground(
+                SystemClock().now(),
+                self.workspace.default_timezone,
+                was.owner_id,
+                was,
+                written.keeps_schedule,
+                await self._schema(written.job.type),
+                self.reach,
+                self.workspace.slug,
+            )
+            definition = definition_of(written.job, ground)
+            await job_edits.edit(
+                self.database,
+                Scope(self.workspace.id, self.by, expected_revision=job.revision),
+                job_id,
+                definition,
+                note=note,
+                force=True,
+            )
+            return job_out(await job_search.job(self.database, Scope(self.workspace.id), job_id))
+        except RequestValidationError as error:
+            raise _unfit(error.errors()) from error
+        except FoliotError as error:
+            raise _answered(error) from error
+
+    async def _schema(self, kind: str) -> Mapping[str, Any] | None:
+        return self.schemas.get(kind) or await told_schema(self.database, self.workspace.id, kind)
+
+
+def _answered(error: FoliotError) -> sdk.FoliotApiError:
+    """As the API would have told it to a client."""
+    kinds: dict[type[FoliotError], type[sdk.FoliotApiError]] = {
+        Unavailable: sdk.Unavailable,
+        Conflict: sdk.Conflict,
+    }
+    kind = next((there for here, there in kinds.items() if isinstance(error, here)), sdk.Invalid)
+    wrong = error.parts or ((error,) if error.pointer else ())
+    told = tuple(
+        FieldProblem(pointer=each.pointer or "", message=each.message, hint=each.hint) for each in wrong
+    )
+    return kind(error.message, code=error.code, hint=error.hint, errors=told)
+
+
+def _unfit(found: Sequence[Any]) -> sdk.Invalid:
+    told = "; ".join(f"{pointer(each['loc'])}: {each['msg']}" for each in found)
+    return sdk.Invalid(f"This is no job: {told}", code="invalid")
+
+
+log = logging.getLogger(__name__)
+
+
+def load_app(address: str) -> Foliot:
+    """`module:app`. Raises Invalid that says what is wrong with it."""
+    module, _, name = address.partition(":")
+    if not module or not name:
+        raise Invalid(f"{address!r} names no app.", hint="Write it as module:app, such as shop.jobs:app.")
+    try:
+        found = getattr(import_module(module), name, None)
+    except Misdefined as error:
+        raise Invalid(f"{address} cannot be loaded: {error.message}", hint=error.hint) from error
+    except Exception as error:
+        raise Invalid(
+            f"{address} cannot be loaded: {type(error).__name__}: {error}",
+            hint="Modules are looked for in the current folder, PYTHONPATH and what is installed.",
+        ) from error
+    if not isinstance(found, Foliot):
+        raise Invalid(
+            f"{module} has no app called {name}.", hint=f'There, {name} = Foliot("…") must stand at the top.'
+        )
+    return found
+
+
+async def sync_app(database: Database, app: Foliot, reach: EgressPolicy = DEFAULT_EGRESS_POLICY) -> Synced:
+    """Makes the stored jobs what the app says, and tells what came of it. Safe where several workers do so at once."""
+    try:
+        entries = app_entries(app)
+    except Misdefined as error:
+        raise Invalid(error.message, hint=error.hint) from error
+    workspace = await workspaces.get(database, app.workspace or DEFAULT_WORKSPACE)
+    try:
+        own = {each.name: each.schema() for each in app.handlers}
+        books = JobSync(database, workspace, Actor(f"app:{app.name}"), reach, own)
+        done = await sync(books, app.name, entries)
+    except sdk.Unavailable as error:
+        raise Unavailable(error.message, hint=error.hint) from error
+    except sdk.FoliotApiError as error:
+        raise Invalid(error.message, hint=error.hint) from error
+    log.info(
+        "app.synced",
+        extra={
+            "app": app.name,
+            "workspace": workspace.slug,
+            "made": done.created,
+            "changed": done.changed,
+            "same": len(done.same),
+        },
+    )
+    if done.gone:
+        log.warning("app.jobs_not_in_code", extra={"app": app.name, "jobs": done.gone})
+    for name, why in done.refused.items():
+        log.error("app.job_refused", extra={"app": app.name, "job": name, "reason": why})
+    return done
