@@ -78,7 +78,9 @@ async def test_a_heartbeat_that_comes_first_saves_the_worker(
 ) -> None:
     clock.advance(workers.LEASE)  # the last moment at which it still counts
     async with database.tx(Role.ENGINE) as beating:
-        assert await stored.beat(beating, worker, clock.now() + workers.LEASE, is_draining=False, in_hand=0)
+        assert await stored.beat(
+            beating, worker, clock.now() + workers.LEASE, is_draining=False, running_count=0
+        )
         clock.advance(timedelta(seconds=1))  # for the sweeper the lease is over
         sweeping = asyncio.create_task(sweep(other))
         await blocked(owner, sweeping)

@@ -212,7 +212,9 @@ async def test_a_page_has_a_bounded_length(database: Database, workspace: Worksp
 
 
 def test_the_view_gives_no_more_rights_than_its_reader_has(owner: Owner) -> None:
-    found = owner.execute("SELECT reloptions FROM pg_class WHERE oid = 'foliot.ledger'::regclass").fetchone()
+    found = owner.execute(
+        "SELECT reloptions FROM pg_class WHERE oid = 'foliot.run_records'::regclass"
+    ).fetchone()
     assert found == (["security_invoker=true"],)
 
 

@@ -264,7 +264,7 @@ async def test_two_nodes_do_not_make_the_same_round(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     with owner.transaction():
-        owner.execute("SELECT FROM foliot.rounds FOR UPDATE")
+        owner.execute("SELECT FROM foliot.scans FOR UPDATE")
         assert await repair_timers(database) == await repair_runs(database) == Repaired()
 
 

@@ -157,7 +157,7 @@ async def test_what_a_claim_held_while_the_type_was_switched_on_is_let_go_by_the
     await stage.tick()
     await turn(stage, on=False)
     assert await stage.claim() == []
-    stage.owner.execute("DELETE FROM foliot.switched_off")  # as a claim would see it that began before
+    stage.owner.execute("DELETE FROM foliot.disabled_types")  # as a claim would see it that began before
     assert (await advance_waiting_runs(stage.database)).let_go == 1
     assert stage.ready() == [job]
     assert (await advance_waiting_runs(stage.database)).let_go == 0

@@ -17,6 +17,7 @@ from foliot.domain.freeze import Freeze, FreezePolicy, RunningPolicy
 from foliot.domain.ids import FreezeId, JobId, WorkspaceId
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import MOST_TIMES, count_between
+from foliot.services.cursors import FIRST_ID
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.lock_steps import not_found
 from foliot.services.scheduling.replan_steps import replan_timers
@@ -28,7 +29,6 @@ from foliot.storage.jobs import freezes
 from foliot.storage.jobs.freezes import FreezeRow, Released, Scoped
 from foliot.storage.queue import new_runs as runs
 from foliot.storage.queue import waiting
-from foliot.storage.queue.leases import FIRST
 from foliot.storage.queue.waiting import WaitingRun
 from foliot.storage.runs import explain_queries
 from foliot.storage.timers import timers
@@ -84,7 +84,7 @@ async def turn_on(database: Database, scope: Scope, new: NewFreeze) -> FreezeId:
         await freezes.insert(tx, frozen, scope.actor.name)
         await _note(tx, "freeze.turned_on", frozen.freeze, scope.actor)
     # Committed first: whoever makes a run from here on sees the freeze, and whoever did not has a timer that we wait for below.
-    freeze, after = frozen.freeze, FIRST
+    freeze, after = frozen.freeze, FIRST_ID
     while freeze.start_at <= tx.now:
         async with database.tx(Role.APP, scope.workspace_id) as tx:
             job_ids = await freezes.covered_with_work(tx, freeze.id, after, BATCH)

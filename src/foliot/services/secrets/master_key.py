@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, Unavailable
 from foliot.domain.ids import SecretId
+from foliot.services.cursors import FIRST_ID
 from foliot.services.identity.installation import OPERATOR
 from foliot.services.jobs.lock_steps import append_audit
 from foliot.services.secrets.vault import Given, MasterKey, Sealed, UnreadableError, Vault, no_key, purpose
 from foliot.storage import installation
 from foliot.storage.content import secrets
-from foliot.storage.content.secrets import Box
+from foliot.storage.content.secrets import SealedSecret
 from foliot.storage.installation import Installation
-from foliot.storage.queue.leases import FIRST
 from foliot.storage.rehearsal import Rehearsal
 from foliot.storage.tx import Database, Role, Tx
 
@@ -139,7 +139,7 @@ async def rotate(
     present = vault.present
     if present is None:
         raise no_key()
-    rotated, after = 0, FIRST
+    rotated, after = 0, FIRST_ID
     for _ in range(MOST_BATCHES):
         async with database.tx(Role.APP, system=True) as tx:
             boxes = await secrets.under_others(tx, present, vault.known, after, BATCH)
@@ -172,12 +172,12 @@ async def try_rotation(
     return Rotated(found.present or "", rotated, 0, found.unreadable)
 
 
-def _sealed_anew(vault: Vault, boxes: list[Box]) -> dict[SecretId, bytes]:
+def _sealed_anew(vault: Vault, boxes: list[SealedSecret]) -> dict[SecretId, bytes]:
     again = {}
     for each in boxes:
         bound = purpose(each.workspace_id, each.id, each.version)
         try:
-            again[each.id] = vault.seal(bound, vault.open(bound, Sealed(each.key_id, each.box))).box
+            again[each.id] = vault.seal(bound, vault.open(bound, Sealed(each.key_id, each.sealed_value))).box
         except UnreadableError:
             log.error("secret.damaged", extra={"workspace": str(each.workspace_id), "id": str(each.id)})  # noqa: TRY400
     return again

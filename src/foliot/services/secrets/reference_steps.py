@@ -13,7 +13,7 @@ from foliot.domain.run import RunError
 from foliot.domain.secret_references import Reference, names, references, resolved
 from foliot.services.secrets.vault import Sealed, UnreadableError, Vault, purpose
 from foliot.storage.content import secrets
-from foliot.storage.content.secrets import Box
+from foliot.storage.content.secrets import SealedSecret
 from foliot.storage.tx import Database, Role, Tx
 from foliot.wire.shape import did_you_mean
 
@@ -87,7 +87,7 @@ def _no_such(wanted: Reference, known: list[str], root: str) -> Invalid:
     )
 
 
-def _opened(vault: Vault | None, name: str, box: Box | None) -> str | RunError:
+def _opened(vault: Vault | None, name: str, box: SealedSecret | None) -> str | RunError:
     if box is None:
         return RunError("secret_missing", f'There is no secret "{name}" in this workspace.')
     if vault is None:
@@ -96,7 +96,7 @@ def _opened(vault: Vault | None, name: str, box: Box | None) -> str | RunError:
         )
     try:
         bound = purpose(box.workspace_id, box.id, box.version)
-        return vault.open(bound, Sealed(box.key_id, box.box)).decode()
+        return vault.open(bound, Sealed(box.key_id, box.sealed_value)).decode()
     except UnreadableError as error:
         why = (
             "what is stored is not what was sealed; set it anew"

@@ -21,7 +21,7 @@ class WorkerSeen:
     capacity: int
     running: int  # of the workspace that asks
     started_at: datetime
-    beat_at: datetime
+    heartbeat_at: datetime
     version: str
     is_alive: bool
     is_draining: bool
@@ -51,7 +51,7 @@ async def workers(
             row["capacity"],
             row["running"],
             row["started_at"],
-            row["beat_at"],
+            row["heartbeat_at"],
             row["version"],
             row["is_alive"],
             row["is_draining"],

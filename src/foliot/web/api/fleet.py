@@ -100,7 +100,7 @@ def _worker(seen: WorkerSeen) -> WorkerOut:
         capacity=seen.capacity,
         running=seen.running,
         since=seen.started_at,
-        last_heartbeat_at=seen.beat_at,
+        last_heartbeat_at=seen.heartbeat_at,
         version=seen.version,
     )
 
