@@ -21,7 +21,7 @@ from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.sweep import SweepResult, sweep
 from foliot.services.workers import workers
 from foliot.services.workers.claim import Turns, claim
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import workers as stored
 from foliot.testing.clock import ManualClock

@@ -17,7 +17,7 @@ from foliot.services.runs import run_control
 from foliot.services.settlement import report as reporting
 from foliot.services.settlement.report import Report, report
 from foliot.storage.jobs.definitions import spec_text
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.testing.fixtures import BEN
 from tests.services.shop import MINUTE, Shop
 

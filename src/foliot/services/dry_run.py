@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from foliot.domain.ids import CalendarId, JobId, RunId, SecretId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, CalendarId, JobId, RunId, SecretId, WorkspaceId
 from foliot.services.runs import explain, history
 from foliot.services.secrets import master_key, secrets
 from foliot.services.secrets.secrets import SecretRow
 from foliot.services.secrets.vault import Vault
 from foliot.storage.jobs import calendars
 from foliot.storage.jobs.calendars import CalendarRow
-from foliot.storage.queue.leases import FIRST
 from foliot.storage.rehearsal import rehearsal
 from foliot.storage.runs.ledger import RunRecord
 from foliot.storage.timers import timers
@@ -106,7 +105,7 @@ async def tried_calendar(
         found = None
         async with stage.tx(Role.APP, workspace_id) as tx:
             if calendar_id is not None:
-                users = dict(await calendars.users(tx, calendar_id, FIRST, MOST_JOBS + 1))
+                users = dict(await calendars.users(tx, calendar_id, FIRST_ID, MOST_JOBS + 1))
                 found = await calendars.get(tx, calendar_id)
             before = await _next_times(tx, users)
         about = await act(stage)

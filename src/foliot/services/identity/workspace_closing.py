@@ -13,7 +13,7 @@ from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import workspace_closing, workspaces
 from foliot.storage.jobs import jobs
 from foliot.storage.jobs.jobs import Move
-from foliot.storage.queue import leases, unclaimed
+from foliot.storage.queue import leases, waiting
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -58,7 +58,7 @@ async def _close(tx: Tx, wanted: list[JobId], by: Actor) -> None:
     # Archived first: the ends of their runs then neither promote nor complete anything, and nobody is left to wake.
     settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
     for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
-        found = [run_id for row in rows.values() for run_id in await unclaimed.of_job(tx, row)]
+        found = [run_id for row in rows.values() for run_id in await waiting.unclaimed_of_job(tx, row)]
         if not found:
             break
         await settling.end_standing(found, Cancelled())

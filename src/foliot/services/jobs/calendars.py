@@ -9,7 +9,7 @@ from uuid import UUID
 
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, StaleRevision
-from foliot.domain.ids import CalendarId, JobId, PrincipalId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, CalendarId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.schedule import Calendar, check_calendar
 from foliot.services.jobs.lock_steps import not_found
 from foliot.services.scheduling.replan_steps import replan_timers
@@ -18,7 +18,6 @@ from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.calendars import CalendarRow
 from foliot.storage.jobs.jobs import Author
-from foliot.storage.queue.leases import FIRST
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -79,7 +78,7 @@ async def replan_users(
     database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, most: int | None = None
 ) -> int:
     """Set the timers of all jobs that use a calendar, a batch at a time. May be repeated: what is right stays."""
-    moved, seen, after = 0, 0, FIRST
+    moved, seen, after = 0, 0, FIRST_ID
     while True:
         async with database.tx(Role.APP, workspace_id) as tx:
             job_ids = [job_id for job_id, _ in await calendars.users(tx, calendar_id, after, BATCH)]
@@ -108,7 +107,7 @@ async def delete(
             if found is None:
                 raise not_found("calendar")
             _check_revision(found, expected_revision)
-            users = await calendars.users(tx, calendar_id, FIRST, BATCH)
+            users = await calendars.users(tx, calendar_id, FIRST_ID, BATCH)
             if users and not detach:
                 raise _in_use(found, [name for _, name in users])
             if users:
@@ -121,7 +120,7 @@ async def delete(
             if (found := await calendars.lock(tx, calendar_id)) is None:
                 raise not_found("calendar")
             _check_revision(found, expected_revision)
-            if not await calendars.users(tx, calendar_id, FIRST, 1):
+            if not await calendars.users(tx, calendar_id, FIRST_ID, 1):
                 await calendars.delete(tx, calendar_id)
                 await _note(tx, "calendar.deleted", calendar_id, by, found.calendar.name)
                 return
@@ -136,7 +135,7 @@ async def get(database: Database, workspace_id: WorkspaceId, calendar_id: Calend
 
 
 async def page(
-    database: Database, workspace_id: WorkspaceId, after: tuple[str, UUID] = ("", FIRST), limit: int = 50
+    database: Database, workspace_id: WorkspaceId, after: tuple[str, UUID] = ("", FIRST_ID), limit: int = 50
 ) -> list[CalendarRow]:
     """In the order of their names, those behind `after` (the name and id of the last one seen)."""
     async with database.tx(Role.APP, workspace_id) as tx:
@@ -147,7 +146,7 @@ async def users(
     database: Database,
     workspace_id: WorkspaceId,
     calendar_id: CalendarId,
-    after: UUID = FIRST,
+    after: UUID = FIRST_ID,
     limit: int = 50,
     only_owner: PrincipalId | None = None,
 ) -> list[tuple[JobId, str]]:

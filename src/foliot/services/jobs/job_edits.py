@@ -39,7 +39,7 @@ from foliot.services.workers.target_steps import check_target
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.definitions import definition_json
 from foliot.storage.jobs.jobs import Author, Move, StoredJob
-from foliot.storage.queue import unclaimed
+from foliot.storage.queue import run_queue
 from foliot.storage.timers import timers
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.timers.timers import TimerRow
@@ -194,7 +194,7 @@ class _Edit:
         if definition.spec.calendars != self.before.definition.spec.calendars:
             await calendars.link(tx, job_id, definition.spec.calendars)
         await write_references(tx, job_id, definition, self.by, self.before.definition)
-        await unclaimed.redirect(tx, old, definition.spec)
+        await run_queue.redirect(tx, old, definition.spec)
         if old.waiting and not rules.is_exclusive and old.status not in STOPPED:
             settling = self.hand.settling(tx, row)
             await settling.release_line(job_id)

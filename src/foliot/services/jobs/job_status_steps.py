@@ -24,7 +24,7 @@ from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import jobs
 from foliot.storage.jobs.jobs import Move
-from foliot.storage.queue import unclaimed
+from foliot.storage.queue import run_queue, waiting
 from foliot.storage.timers import timers
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.timers.timers import TimerRow
@@ -91,7 +91,7 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     moves = [Move(row.job_id, advance(row.status, order.event), order.reason) for row in rows]
     await timers.halt(tx, *job_ids)
     await jobs.move(tx, moves, by.name)
-    held = {row.job_id: await unclaimed.hold_back(tx, row) for row in rows if row.live}
+    held = {row.job_id: await run_queue.queue_scheduled(tx, row) for row in rows if row.live}
     held = {job_id: count for job_id, count in held.items() if count}
     await timers.settle(tx, {job_id: TimerDelta(JobLoad().requeue(count)) for job_id, count in held.items()})
     await _let_pass(tx, [row for row in rows if row.job_id in held and row.waiting], held)
@@ -156,7 +156,7 @@ async def archive_in(
     settling = hand.settling(tx, gone)
     cancelled = 0
     for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
-        if not (found := await unclaimed.of_job(tx, row)):
+        if not (found := await waiting.unclaimed_of_job(tx, row)):
             break
         cancelled += len(await settling.end_standing(found, Cancelled()))
     await settling.write()
@@ -179,14 +179,15 @@ async def purge_in(
 ) -> int:
     await release_upstream(tx, job_id, by, detach=detach, only_owner=only_owner)
     hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
-    leased = await unclaimed.leased(tx, hand.row)
+    leased = await waiting.leased_of_job(tx, job_id)
     if leased and not force:
         raise Conflict(
             f"{len(leased)} of its runs are under way.",
             hint="Cancel them first, or purge with force: their results are then refused.",
         )
     stored = await jobs.get(tx, job_id)
-    await jobs.mark_purged(tx, job_id, hand.row.rules.spec)
+    await run_queue.purge_job(tx, job_id, hand.row.rules.spec)
+    await jobs.mark_purged(tx, job_id)
     gone = await jobs.purge(tx, job_id, PURGED_AT_ONCE)
     before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
     await append_audit(tx, "job.purged", ("job", job_id), by, before=before)

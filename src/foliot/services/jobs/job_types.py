@@ -78,7 +78,7 @@ async def _let_go(database: Database, role: Role, workspace_id: WorkspaceId | No
         if found:
             rows = await timers.lock_with_dependents(tx, set(found.values()))
             settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
-            await settling.release(await waiting.still(tx, list(found), WaitsFor.TYPE))
+            await settling.release(await waiting.still_waiting(tx, list(found), WaitsFor.TYPE))
             await settling.write()
             await wake_dependents(settling)
     return len(found)

@@ -14,7 +14,7 @@ from uuid import UUID
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.freeze import Freeze, FreezePolicy, RunningPolicy
-from foliot.domain.ids import FreezeId, JobId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, FreezeId, JobId, WorkspaceId
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import MOST_TIMES, count_between
 from foliot.services.jobs.context_steps import load_job_context
@@ -26,9 +26,7 @@ from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import freezes
 from foliot.storage.jobs.freezes import FreezeRow, Released, Scoped
-from foliot.storage.queue import new_runs as runs
-from foliot.storage.queue import waiting
-from foliot.storage.queue.leases import FIRST
+from foliot.storage.queue import run_queue, waiting
 from foliot.storage.queue.waiting import WaitingRun
 from foliot.storage.runs import explain_queries
 from foliot.storage.timers import timers
@@ -84,7 +82,7 @@ async def turn_on(database: Database, workspace_id: WorkspaceId, new: NewFreeze,
         await freezes.insert(tx, frozen, by.name)
         await _note(tx, "freeze.turned_on", frozen.freeze, by)
     # Committed first: whoever makes a run from here on sees the freeze, and whoever did not has a timer that we wait for below.
-    freeze, after = frozen.freeze, FIRST
+    freeze, after = frozen.freeze, FIRST_ID
     while freeze.start_at <= tx.now:
         async with database.tx(Role.APP, workspace_id) as tx:
             job_ids = await freezes.covered_with_work(tx, freeze.id, after, BATCH)
@@ -186,14 +184,14 @@ async def _hold(tx: Tx, job_ids: Sequence[JobId]) -> int:
         if not frozen:
             break
         at_a_cap = [run.run_id for run in frozen if not run.is_ready]
-        await waiting.hold(tx, at_a_cap, WaitsFor.FREEZE)
+        await run_queue.set_wait(tx, at_a_cap, WaitsFor.FREEZE)
         ready = [run.run_id for run in frozen if run.is_ready]
-        moved += len(at_a_cap) + await waiting.hold_ready(tx, ready, WaitsFor.FREEZE)
+        moved += len(at_a_cap) + await run_queue.hold_ready(tx, ready, WaitsFor.FREEZE)
     return moved
 
 
 async def _stop(tx: Tx) -> int:
-    return len(await runs.request_cancel(tx, await freezes.to_stop(tx, BATCH)))
+    return len(await run_queue.request_cancel(tx, await freezes.to_stop(tx, BATCH)))
 
 
 async def _thaw(database: Database, role: Role, workspace_id: WorkspaceId | None, limit: int) -> ThawResult:
@@ -208,7 +206,7 @@ async def _thaw(database: Database, role: Role, workspace_id: WorkspaceId | None
 async def _release(tx: Tx, found: Sequence[Released]) -> int:
     rows = await timers.lock_with_dependents(tx, {run.job_id for run in found})
     settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
-    still = await waiting.still(tx, [run.run_id for run in found], WaitsFor.FREEZE)
+    still = await waiting.still_waiting(tx, [run.run_id for run in found], WaitsFor.FREEZE)
     count = await settling.release(await _paced(tx, still, found))
     await settling.write()
     await wake_dependents(settling)

@@ -24,6 +24,7 @@ from foliot.services.settlement.settle_steps import ENGINE_ACTOR, SettlementWrit
 from foliot.storage import installation, scans
 from foliot.storage.jobs import jobs
 from foliot.storage.jobs.jobs import Move
+from foliot.storage.queue import run_queue
 from foliot.storage.scans import START, Round
 from foliot.storage.timers import repair, timers
 from foliot.storage.timers.repair import InLine, Rescheduled, Seen
@@ -83,7 +84,7 @@ async def repair_runs(database: Database, limit: int = BATCH) -> Repaired:
         over = [each for each in seen if each.is_over]
         unknown = {each.job_id for each in seen if not each.is_known or each.is_over}
         rows = await timers.lock(tx, sorted(unknown)) if over else {}
-        discarded = await repair.discard(tx, [each.run_id for each in over]) if over else []
+        discarded = await run_queue.discard(tx, [each.run_id for each in over]) if over else []
         mended = await _mend(tx, unknown, locked=rows)
         is_complete = len(seen) < limit
         await scans.leave(tx, Round.RUNS, START if is_complete else seen[-1].run_id)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, Unavailable
-from foliot.domain.ids import SecretId
+from foliot.domain.ids import FIRST_ID, SecretId
 from foliot.services.identity.installation import OPERATOR
 from foliot.services.jobs.lock_steps import append_audit
 from foliot.services.secrets.vault import Given, MasterKey, Sealed, UnreadableError, Vault, no_key, purpose
@@ -15,7 +15,6 @@ from foliot.storage import installation
 from foliot.storage.content import secrets
 from foliot.storage.content.secrets import Box
 from foliot.storage.installation import Installation
-from foliot.storage.queue.leases import FIRST
 from foliot.storage.rehearsal import Rehearsal
 from foliot.storage.tx import Database, Role, Tx
 
@@ -139,7 +138,7 @@ async def rotate(
     present = vault.present
     if present is None:
         raise no_key()
-    rotated, after = 0, FIRST
+    rotated, after = 0, FIRST_ID
     for _ in range(MOST_BATCHES):
         async with database.tx(Role.APP, system=True) as tx:
             boxes = await secrets.under_others(tx, present, vault.known, after, BATCH)

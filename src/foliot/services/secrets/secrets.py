@@ -7,7 +7,7 @@ from uuid import UUID
 
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, Invalid, StaleRevision
-from foliot.domain.ids import JobId, PrincipalId, SecretId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, JobId, PrincipalId, SecretId, WorkspaceId
 from foliot.domain.quotas import Quotas, check_secrets
 from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.services.secrets.master_key import check_key
@@ -16,7 +16,6 @@ from foliot.storage.content import secrets
 from foliot.storage.content.secrets import SecretRow
 from foliot.storage.identity import workspaces
 from foliot.storage.outbox import webhooks
-from foliot.storage.queue.leases import FIRST
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["SecretRow", "create", "delete", "get", "give", "page", "replace", "users"]
@@ -98,7 +97,7 @@ async def delete(
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await _in_hand(tx, secret_id, expected_version)
         # Under its lock nobody begins to name it.
-        named_by = [name for _, name in await secrets.users(tx, found.name, FIRST, NAMED + 1)]
+        named_by = [name for _, name in await secrets.users(tx, found.name, FIRST_ID, NAMED + 1)]
         named_by += await webhooks.rooms_signing_with(tx, found.name, NAMED + 1)
         if named_by and not force:
             raise _in_use(found.name, named_by)
@@ -135,7 +134,7 @@ async def users(
     database: Database,
     workspace_id: WorkspaceId,
     secret_id: SecretId,
-    after: UUID = FIRST,
+    after: UUID = FIRST_ID,
     limit: int = 50,
     agent: PrincipalId | None = None,
 ) -> list[tuple[JobId, str]]:

@@ -25,8 +25,8 @@ from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.jobs import dependencies, job_types
 from foliot.storage.jobs.definitions import Unreadable
 from foliot.storage.jobs.job_types import Off
-from foliot.storage.queue import new_runs, waiting
-from foliot.storage.queue.new_runs import UnscheduledRun
+from foliot.storage.queue import run_queue, waiting
+from foliot.storage.queue.run_queue import UnscheduledRun
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ async def judge_gates_of(settling: SettlementWriter, job_ids: Sequence[JobId]) -
 async def cancel_live(settling: SettlementWriter, run_id: RunId) -> None:
     """Ask the worker that has it to stop; where no worker has it, it ends at once."""
     for _ in range(_MOST_LOOKS):  # between two looks a worker may claim it
-        if await new_runs.request_cancel(settling.tx, [run_id]):
+        if await run_queue.request_cancel(settling.tx, [run_id]):
             return
         if await settling.end_standing([run_id], Cancelled()):
             return
@@ -84,7 +84,7 @@ async def _wake_behind(settling: SettlementWriter, ended: Sequence[tuple[RunFact
 
 
 async def _ask_gate(settling: SettlementWriter, job_id: JobId, edges: Dependencies) -> None:
-    await settling.release(await waiting.at_the_gate(settling.tx, [job_id]), {job_id: edges})
+    await settling.release(await waiting.at_gate(settling.tx, job_id), {job_id: edges})
 
 
 class _Dependent:
@@ -143,7 +143,7 @@ class _Dependent:
             found.not_before,
             upstream_run_id=found.upstream_run_id,
         ).admitted(answer)
-        if not await new_runs.make(self.tx, [made]):
+        if not await run_queue.insert_runs(self.tx, [made]):
             return  # this upstream run has had its run
         await self._consume(found.consumes)
         live_run_id = dependent.live_run_id

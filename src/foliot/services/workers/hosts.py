@@ -12,12 +12,11 @@ from uuid import UUID
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, Invalid, StaleRevision
 from foliot.domain.hosts import HostStatus
-from foliot.domain.ids import HostId, InstanceId, JobId, PrincipalId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, HostId, InstanceId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.quotas import Quotas, check_hosts, check_servers
 from foliot.domain.target import TargetKind
 from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.storage.identity import workspaces
-from foliot.storage.queue.leases import FIRST
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts
 from foliot.storage.workers.hosts import HostRow, InstanceRow
@@ -58,7 +57,7 @@ class Host:
 
 
 async def page(
-    database: Database, workspace_id: WorkspaceId, after: tuple[str, UUID] = ("", FIRST), limit: int = 50
+    database: Database, workspace_id: WorkspaceId, after: tuple[str, UUID] = ("", FIRST_ID), limit: int = 50
 ) -> list[Host]:
     """In the order of their names."""
     async with database.tx(Role.APP, workspace_id) as tx:

@@ -34,8 +34,9 @@ from foliot.services.workers.assignments import Found, Work, claim_work
 from foliot.services.workers.claim import Claimer, Turns
 from foliot.services.workers.remote_register import Speaker
 from foliot.services.workers.workers import LEASE, Beat
-from foliot.storage.content import logs, progress
-from foliot.storage.queue import leases, new_runs
+from foliot.storage.content import logs
+from foliot.storage.queue import leases, run_queue
+from foliot.storage.runs import run_records
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts, workers
 from foliot.storage.workers.workers import HeldLease, Remote
@@ -147,12 +148,12 @@ async def report(
         ]
         accepted = await settle_reports(tx, reports) if reports else frozenset()
         late = [each for each in told if each.run_id not in accepted]
-        repeated = await leases.told_already(
+        repeated = await leases.reported_before(
             tx, worker_id, [(each.run_id, each.fence, word) for each in late if (word := _word(each.outcome))]
         )
         refused = {each.run_id: each for each in late if each.run_id not in repeated}
         # What never was is nobody's loss, and the audit is for ever: whoever makes up ids cannot fill it.
-        for run_id in await new_runs.known(tx, refused) if refused else ():
+        for run_id in await run_records.known(tx, refused) if refused else ():
             await _note_refusal(tx, speaker, worker_id, refused[run_id])
     return accepted | repeated
 
@@ -173,7 +174,7 @@ async def write(
         if own:
             await logs.append(tx, own)
         if told := {key: said for key, said in (how_far or {}).items() if key in mine}:
-            await progress.tell(tx, told)
+            await run_queue.set_progress(tx, told)
     return len(own)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from foliot.domain.definition import Definition, Spec
+from foliot.domain.definition import Definition
 from foliot.domain.dependencies import EdgeMode
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.job import Timer
@@ -180,10 +180,8 @@ async def due_to_resume(tx: Tx, limit: int) -> list[tuple[WorkspaceId, JobId]]:
     return [(row["workspace_id"], row["id"]) for row in rows]
 
 
-async def mark_purged(tx: Tx, job_id: JobId, spec: Spec) -> None:
-    """Its work and its timer are gone, and nobody sees it any more; its history is still there."""
-    place = {"queue": spec.queue, "target": spec.target and spec.target.text}
-    await tx.execute(sql.jobs.purge_work, {"id": job_id, "workspace_id": tx.workspace_id, **place})
+async def mark_purged(tx: Tx, job_id: JobId) -> None:
+    """Delete its timer and hide the job; its history is deleted piece by piece."""
     await tx.execute(sql.jobs.mark_purged, {"id": job_id, "now": tx.now})
 
 

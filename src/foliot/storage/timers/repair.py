@@ -101,12 +101,6 @@ async def runs_after(tx: Tx, after: UUID, limit: int) -> list[OpenRun]:
     return [OpenRun(**row) for row in await tx.fetch(sql.repair.runs_after, {"after": after, "limit": limit})]
 
 
-async def discard(tx: Tx, run_ids: Collection[RunId]) -> list[RunId]:
-    """Answers with those that were in line though they are over."""
-    rows = await tx.fetch(sql.repair.discard, {"run_ids": list(run_ids)})
-    return [row["run_id"] for row in rows]
-
-
 async def rebuild_specs(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, bool]:
     """Write each timer's spec anew from its job's definition; False for a definition that cannot be read either.
 

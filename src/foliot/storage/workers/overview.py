@@ -81,7 +81,7 @@ async def forget_lost(tx: Tx, before: datetime) -> int:
 async def groups(tx: Tx, by: datetime, limit: int) -> list[tuple[str, str, int, datetime, Target | None]]:
     """Queue, type, how many runs could have started by then, since when the oldest could, and where they must go."""
     params = {"workspace_id": tx.workspace_id, "by": by, "now": tx.now, "limit": limit}
-    rows = await tx.fetch(sql.ready.unserved, params)
+    rows = await tx.fetch(sql.claims.unserved, params)
     return [
         (row["queue"], row["type"], row["runs"], row["since"], row["target"] and target_of(row["target"]))
         for row in rows
