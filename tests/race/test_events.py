@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from psycopg import AsyncConnection
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.ids import WorkspaceId
 from foliot.services.jobs import job_status, jobs
 from foliot.services.messaging import events
@@ -110,8 +110,8 @@ async def test_readers_beside_busy_writers_see_everything_once(
     async def write() -> list[str]:
         made = []
         for _ in range(JOBS):
-            job = await jobs.create(database, workspace, definition(), Actor("ana"))
-            await job_status.pause(database, workspace, job.id, Actor("ana"))
+            job = await jobs.create(database, Scope(workspace, Actor("ana")), definition())
+            await job_status.pause(database, Scope(workspace, Actor("ana")), job.id)
             made.append(str(job.id))
         return made
 

@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkerId, WorkspaceId
 from foliot.domain.outcomes import Succeeded
@@ -51,7 +52,7 @@ async def held(
     await first_start(database, tzdata_version="2026a")
     [found] = owner.execute("SELECT id FROM foliot.workspaces").fetchall()
     definition = Definition("daily", Spec(Interval(DAY), "python"))
-    await jobs.create(database, WorkspaceId(found[0]), definition, TEST)
+    await jobs.create(database, Scope(WorkspaceId(found[0]), TEST), definition)
     clock.advance(DAY)
     await tick(database)
     owner.execute("UPDATE foliot.workers SET alive_until = %s", [clock.now() + workers.LEASE])
@@ -77,7 +78,9 @@ async def test_a_heartbeat_that_comes_first_saves_the_worker(
 ) -> None:
     clock.advance(workers.LEASE)  # the last moment at which it still counts
     async with database.tx(Role.ENGINE) as beating:
-        assert await stored.beat(beating, worker, clock.now() + workers.LEASE, is_draining=False, in_hand=0)
+        assert await stored.beat(
+            beating, worker, clock.now() + workers.LEASE, is_draining=False, running_count=0
+        )
         clock.advance(timedelta(seconds=1))  # for the sweeper the lease is over
         sweeping = asyncio.create_task(sweep(other))
         await blocked(owner, sweeping)

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import psycopg
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import JobId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import Outcome, Succeeded
@@ -36,7 +37,7 @@ def defined(schedule: Schedule, name: str = "sync", **spec: Any) -> Definition:
 
 
 async def job(database: Database, workspace: WorkspaceId, schedule: Schedule, **spec: Any) -> JobId:
-    return (await jobs.create(database, workspace, defined(schedule, **spec), TEST)).id
+    return (await jobs.create(database, Scope(workspace, TEST), defined(schedule, **spec))).id
 
 
 async def ticked(database: Database, clock: ManualClock, by: timedelta) -> None:

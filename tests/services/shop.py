@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import psycopg
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import Outcome, Succeeded
@@ -41,7 +42,7 @@ class Shop:
 
     async def job(self, schedule: Schedule | None = None, *, enabled: bool = True, **spec: Any) -> JobId:
         created = await jobs.create(
-            self.database, self.workspace, definition(schedule, **spec), ANA, enabled=enabled
+            self.database, Scope(self.workspace, ANA), definition(schedule, **spec), enabled=enabled
         )
         return created.id
 

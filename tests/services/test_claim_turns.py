@@ -104,7 +104,7 @@ async def test_a_workspace_that_a_freeze_has_just_begun_in_hides_nobody_behind_i
         [UUID(int=2)],
     )
     owner.execute(
-        "INSERT INTO foliot.freezes (workspace_id, id, scope, start_at, after, reason, created_by, created_at, is_to_begin)"
+        "INSERT INTO foliot.freezes (workspace_id, id, scope, start_at, after, reason, created_by, created_at, is_start_pending)"
         " VALUES (%s, %s, '{}', %s, 'skip', '', 'ana', %s, true)",
         [UUID(int=2), uuid4(), clock.now(), clock.now()],
     )

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Invalid
 from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Breaker, Retry
@@ -56,12 +56,12 @@ async def test_without_a_listener_the_engine_writes_none(shop: Shop) -> None:
 async def test_every_way_a_run_can_go_is_told(shop: Shop) -> None:
     place = (await listen(shop)).place
     job = await shop.job(Manual(), retry=Retry(1, delays=(MINUTE,)), breaker=Breaker(1))
-    await run_control.run_now(shop.database, shop.workspace, job, ANA)
+    await run_control.run_now(shop.database, Scope(shop.workspace, ANA), job)
     await shop.work(BROKE)
     shop.clock.advance(MINUTE)
     await shop.work(BROKE)
-    cancelled = await run_control.run_now(shop.database, shop.workspace, await shop.job(Manual()), ANA)
-    await run_control.cancel_run(shop.database, shop.workspace, cancelled, ANA)
+    cancelled = await run_control.run_now(shop.database, Scope(shop.workspace, ANA), await shop.job(Manual()))
+    await run_control.cancel_run(shop.database, Scope(shop.workspace, ANA), cancelled)
     assert await kinds(shop, place) == [
         "job.created",
         "run.requested",

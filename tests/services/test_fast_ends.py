@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Spec
 from foliot.domain.ids import JobId, WorkerId
 from foliot.domain.outcomes import Failed, Outcome, Succeeded
@@ -132,7 +133,7 @@ async def test_what_was_said_of_a_run_stays_though_it_succeeds(shop: Shop, decid
     await shop.job()
     await shop.tick(MINUTE)
     [run] = await shop.claim()
-    await run_control.cancel_run(shop.database, shop.workspace, run.run_id, BEN, reason="wrong file")
+    await run_control.cancel_run(shop.database, Scope(shop.workspace, BEN), run.run_id, reason="wrong file")
     assert await report(shop.database, [done(shop, run)])
     assert decided == []
     assert shop.sql("SELECT status, note FROM foliot.runs") == [("succeeded", "wrong file")]

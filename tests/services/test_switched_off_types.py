@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Conflict
 from foliot.domain.explain.records import Verdict
@@ -31,11 +32,11 @@ MINUTE = timedelta(minutes=1)
 
 
 async def turn(stage: Stage, *, on: bool, kind: str = "python", reason: str = "moving house") -> None:
-    await switch(stage.database, stage.workspace, kind, TEST, enabled=on, reason=reason)
+    await switch(stage.database, Scope(stage.workspace, TEST), kind, enabled=on, reason=reason)
 
 
 async def why(stage: Stage, job_id: JobId) -> Answer:
-    return await explain_instant(stage.database, stage.workspace, job_id)
+    return await explain_instant(stage.database, Scope(stage.workspace), job_id)
 
 
 async def test_what_is_ready_is_held_and_goes_on_when_the_type_is_on_again(stage: Stage) -> None:
@@ -61,7 +62,7 @@ async def test_what_is_ready_is_held_and_goes_on_when_the_type_is_on_again(stage
 async def test_a_retry_of_a_type_that_is_off_waits_and_keeps_its_count(stage: Stage) -> None:
     retry = Retry(max=2, strategy=Backoff.FIXED, base=MINUTE)
     job = await stage.job("flaky", MANUAL, retry=retry)
-    await run_now(stage.database, stage.workspace, job, TEST)
+    await run_now(stage.database, Scope(stage.workspace, TEST), job)
     [first] = await stage.claim()
     await turn(stage, on=False)
     await stage.report(first, BROKE)  # what is under way ends as it would
@@ -98,12 +99,18 @@ async def test_what_people_ask_for_is_refused(stage: Stage) -> None:
     await turn(stage, on=False)
     now = stage.clock.now()
     with pytest.raises(Conflict, match="switched off"):
-        await run_now(stage.database, stage.workspace, job, TEST, override=True)
+        await run_now(stage.database, Scope(stage.workspace, TEST), job, override=True)
     with pytest.raises(Conflict, match="switched off"):
-        await retry_run(stage.database, stage.workspace, claimed.run_id, TEST)
+        await retry_run(stage.database, Scope(stage.workspace, TEST), claimed.run_id)
     with pytest.raises(Conflict, match="switched off"):
         await backfill(
-            stage.database, stage.workspace, job, TEST, now - 3 * HOUR, now, dry_run=False, skipped=True
+            stage.database,
+            Scope(stage.workspace, TEST),
+            job,
+            now - 3 * HOUR,
+            now,
+            dry_run=False,
+            skipped=True,
         )
 
 
@@ -133,7 +140,7 @@ async def test_only_jobs_of_that_type_in_that_workspace_leave_the_fast_path(stag
 
 
 async def test_caps_hold_beside_it_and_other_types_pass(stage: Stage) -> None:
-    await set_limit(stage.database, stage.workspace, "", 1, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", 1)
     await turn(stage, on=False, kind="http")
     jobs = [await stage.job(f"{n}", Interval(HOUR)) for n in range(2)]
     stage.clock.advance(HOUR)
@@ -150,7 +157,7 @@ async def test_what_a_claim_held_while_the_type_was_switched_on_is_let_go_by_the
     await stage.tick()
     await turn(stage, on=False)
     assert await stage.claim() == []
-    stage.owner.execute("DELETE FROM foliot.switched_off")  # as a claim would see it that began before
+    stage.owner.execute("DELETE FROM foliot.disabled_types")  # as a claim would see it that began before
     assert (await advance_waiting_runs(stage.database)).let_go == 1
     assert stage.ready() == [job]
     assert (await advance_waiting_runs(stage.database)).let_go == 0

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
+from foliot.domain.access import Scope
 from foliot.domain.ids import HostId, PrincipalId
 from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed
@@ -73,7 +74,9 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         host=HostHello(f"{CANARY} host", {CANARY: CANARY}, [f"{CANARY} server"]),
     )
     host = await remote_register.register(town.database, speaker, hello)
-    [instance] = (await hosts.get(town.database, town.ids[who], host.host_id or HostId(uuid4()))).instances
+    [instance] = (
+        await hosts.get(town.database, Scope(town.ids[who]), host.host_id or HostId(uuid4()))
+    ).instances
     kind = f"{FRAGMENT}-type"
     async with town.database.tx(Role.ENGINE) as tx:
         await job_types.describe(tx, town.ids[who], [TypeTold(kind, f"{CANARY} type", {"title": CANARY})])

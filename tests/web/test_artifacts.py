@@ -148,7 +148,7 @@ async def test_artifacts_go_with_their_run(town: Town, clock: ManualClock, owner
     await artifacts.keep(town.database, given(run))
     await end(town, run)
     owner.execute(
-        "UPDATE foliot.rounds SET position = 'ffffffff-ffff-ffff-ffff-ffffffffffff' WHERE name = 'roll_up'"
+        "UPDATE foliot.scans SET position = 'ffffffff-ffff-ffff-ffff-ffffffffffff' WHERE name = 'roll_up'"
     )
     clock.advance(timedelta(days=2))
     assert (await prune(town.database)).runs == 1

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from fastapi import Response
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import JobId, PrincipalId
 from foliot.services.identity import idempotency
@@ -164,9 +164,9 @@ async def test_a_request_that_died_before_it_did_anything_is_done_by_its_repeat(
     made = await town.make()
     late, now = (Actor("somebody", claim=claim) for claim in (dead, heir))  # type: ignore[arg-type]
     with pytest.raises(Conflict, match="taken over"):
-        await job_status.pause(town.database, town.ids["acme"], _id(made), late)
+        await job_status.pause(town.database, Scope(town.ids["acme"], late), _id(made))
     assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
-    await job_status.pause(town.database, town.ids["acme"], _id(made), now)
+    await job_status.pause(town.database, Scope(town.ids["acme"], now), _id(made))
 
 
 async def test_what_must_not_be_stored_is_not_kept(town: Town, owner: Any) -> None:

@@ -103,7 +103,7 @@ async def test_lines_go_with_their_run(town: Town, clock: ManualClock, owner: An
     await write(town, clock, run.run_id, "old")
     await ended(town, run)
     owner.execute(
-        "UPDATE foliot.rounds SET position = 'ffffffff-ffff-ffff-ffff-ffffffffffff' WHERE name = 'roll_up'"
+        "UPDATE foliot.scans SET position = 'ffffffff-ffff-ffff-ffff-ffffffffffff' WHERE name = 'roll_up'"
     )
     clock.advance(timedelta(days=2))
     assert (await prune(town.database)).runs == 1

@@ -12,7 +12,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.errors import Unavailable
 from foliot.domain.ids import RunId, WorkerId, WorkspaceId
@@ -182,7 +182,7 @@ async def worked(
     limits, retry = Limits(timeout=timedelta(minutes=1)), Retry(max=0)
     spec = Spec(Once(clock.now() + timedelta(seconds=1)), "python", limits=limits, retry=retry)
     definition = Definition("job", spec, config={"call": call}, payload=given)
-    await jobs.create(database, workspace, definition, Actor("test"))
+    await jobs.create(database, Scope(workspace, Actor("test")), definition)
     clock.advance(timedelta(seconds=2))
     link = LocalLink(database, "test", most_artifact_bytes=most_bytes, artifact_room=room)
     reporter = Reporter(link)

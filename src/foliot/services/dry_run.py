@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+from foliot.domain.access import Scope
 from foliot.domain.ids import FIRST_ID, CalendarId, JobId, RunId, SecretId, WorkspaceId
 from foliot.services.runs import explain, history
 from foliot.services.secrets import master_key, secrets
@@ -72,7 +73,7 @@ async def tried_secret(
 
     async def look(stage: Database) -> SecretRow | None:
         secret_id = await act(stage, sealing)
-        return None if gone else await secrets.get(stage, workspace_id, secret_id)
+        return None if gone else await secrets.get(stage, Scope(workspace_id), secret_id)
 
     return await rehearsed(database, workspace_id, look)
 
@@ -84,8 +85,8 @@ async def tried_run(
 
     async def look(stage: Database) -> TriedRun:
         run_id = await act(stage)
-        told = (await explain.explain_run(stage, workspace_id, run_id)).told
-        return TriedRun(await history.run(stage, workspace_id, run_id), told.sentence)
+        told = (await explain.explain_run(stage, Scope(workspace_id), run_id)).told
+        return TriedRun(await history.run(stage, Scope(workspace_id), run_id), told.sentence)
 
     return await rehearsed(database, workspace_id, look)
 

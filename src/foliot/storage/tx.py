@@ -8,13 +8,13 @@ as good as a direct connection. Outside a transaction the login has no rights of
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from random import Random, SystemRandom
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from uuid import UUID
 
 import psycopg
@@ -28,7 +28,10 @@ from foliot.domain.ids import WorkspaceId, raw_uuid7s, uuid7, uuid7s
 from foliot.storage import arrays
 from foliot.storage.errors import is_lost, is_retryable, may_retry, unavailable
 from foliot.storage.queries import Query
+from foliot.storage.rows import row_reader
 
+K = TypeVar("K")
+T = TypeVar("T")
 Row = DictRow
 _SAVEPOINT = Query("tx.savepoint", b"SAVEPOINT part")
 _ROLL_BACK_PART = Query("tx.roll_back_part", b"ROLLBACK TO SAVEPOINT part")
@@ -102,8 +105,35 @@ class Tx:
     async def fetch_one(self, query: Query, params: Params | None = None) -> Row | None:
         return await (await self._run(query, params)).fetchone()
 
+    async def fetch_as(self, kind: Callable[..., T], query: Query, params: Params | None = None) -> list[T]:
+        """Return the rows as values of `kind`: fields by column name, or the only column (see `rows.py`)."""
+        cursor, read = await self._run_as(kind, query, params)
+        return [read(row) for row in await cursor.fetchall()]
+
+    async def fetch_one_as(
+        self, kind: Callable[..., T], query: Query, params: Params | None = None
+    ) -> T | None:
+        """Return the first row as a value of `kind`; None without a row, and for a single column that is NULL."""
+        cursor, read = await self._run_as(kind, query, params)
+        row = await cursor.fetchone()
+        return None if row is None else read(row)
+
+    async def fetch_value(self, kind: Callable[..., T], query: Query, params: Params | None = None) -> T:
+        """Return the row of a query that always has one."""
+        found = await self.fetch_one_as(kind, query, params)
+        assert found is not None, query.name
+        return found
+
+    async def fetch_pairs(
+        self, first: Callable[..., K], second: Callable[..., T], query: Query, params: Params | None = None
+    ) -> list[tuple[K, T]]:
+        """Return the rows of a query with two columns."""
+        cursor = await self._open(query).cursor(row_factory=tuple_row).execute(query.text, params)
+        read_first, read_second = row_reader(first, ("first",)), row_reader(second, ("second",))
+        return [(read_first((a,)), read_second((b,))) for a, b in await cursor.fetchall()]
+
     async def execute(self, query: Query, params: Params | None = None) -> int:
-        """How many rows it touched."""
+        """Run a statement and return the number of rows that it changed."""
         return (await self._run(query, params)).rowcount
 
     @asynccontextmanager
@@ -138,6 +168,13 @@ class Tx:
 
     async def _run(self, query: Query, params: Params | None) -> psycopg.AsyncCursor[Row]:
         return await self._open(query).execute(query.text, params)
+
+    async def _run_as(
+        self, kind: Callable[..., T], query: Query, params: Params | None
+    ) -> tuple[psycopg.AsyncCursor[tuple[Any, ...]], Callable[[Sequence[Any]], T]]:
+        cursor = await self._open(query).cursor(row_factory=tuple_row).execute(query.text, params)
+        columns = tuple(column.name for column in cursor.description or ())
+        return cursor, row_reader(kind, columns)
 
     def _open(self, query: Query) -> AsyncConnection[Row]:
         if self._connection is None:

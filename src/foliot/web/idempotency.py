@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 from fastapi import Request, Response
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import DatabaseUnavailable, Invalid
 from foliot.domain.ids import JobId, RunId
 from foliot.services.identity import idempotency
@@ -114,10 +115,10 @@ async def _rebuilt(request: Request, held: Held, shape: Any) -> tuple[JobOut | R
     kind, text = held.thing or ("", "")
     found = read_id(text)
     if found is not None and kind == "job" and _may_be(shape, JobOut):
-        record = await job_search.job(db, workspace_id, JobId(found))
+        record = await job_search.job(db, Scope(workspace_id), JobId(found))
         return job_out(record), {"Location": f"/api/v1/jobs/{found}", "ETag": etag(record)}
     if found is not None and kind == "run" and _may_be(shape, RunOut):
-        run = await history.run(db, workspace_id, RunId(found))
+        run = await history.run(db, Scope(workspace_id), RunId(found))
         return run_out(run), {"Location": f"/api/v1/runs/{found}"}
     return None
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from psycopg import AsyncConnection
 
+from foliot.domain.access import Scope
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.outcomes import Succeeded
@@ -133,11 +134,13 @@ async def test_a_run_claimed_as_it_is_cancelled_learns_of_it(
 async def test_a_job_made_while_its_calendar_is_edited_keeps_to_the_edit(
     stage: Stage, watcher: AsyncConnection[Any]
 ) -> None:
-    lunch = await calendars.create(stage.database, stage.workspace, LUNCH, ADA)
+    lunch = await calendars.create(stage.database, Scope(stage.workspace, ADA), LUNCH)
     longer = replace(LUNCH, rules=(Weekly(time(12, 30), time(15)),))
     async with stage.database.tx(Role.APP, stage.workspace) as tx:
         await held(tx, [lunch])
-        editing = asyncio.create_task(calendars.edit(stage.database, stage.workspace, lunch, longer, ADA))
+        editing = asyncio.create_task(
+            calendars.edit(stage.database, Scope(stage.workspace, ADA), lunch, longer)
+        )
         async with blocked(editing, watcher):
             job = await stage.job("noon", Cron("45 11 * * *"), calendars=(lunch,))
             assert stage.timer(job, "next_at") == (datetime(2027, 1, 16, 13, tzinfo=UTC),)
@@ -148,11 +151,11 @@ async def test_a_job_made_while_its_calendar_is_edited_keeps_to_the_edit(
 async def test_a_calendar_that_a_job_begins_to_use_is_not_deleted(
     stage: Stage, watcher: AsyncConnection[Any]
 ) -> None:
-    lunch = await calendars.create(stage.database, stage.workspace, LUNCH, ADA)
+    lunch = await calendars.create(stage.database, Scope(stage.workspace, ADA), LUNCH)
     job = await stage.job("job", MANUAL)
     async with stage.database.tx(Role.APP, stage.workspace) as tx:
         await link(tx, job, [lunch])
-        deleting = asyncio.create_task(calendars.delete(stage.database, stage.workspace, lunch, ADA))
+        deleting = asyncio.create_task(calendars.delete(stage.database, Scope(stage.workspace, ADA), lunch))
         async with blocked(deleting, watcher):
             pass
     with pytest.raises(Conflict, match="is used by"):

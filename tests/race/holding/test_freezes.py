@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from psycopg import AsyncConnection
 
+from foliot.domain.access import Scope
 from foliot.domain.freeze import RunningPolicy
 from foliot.domain.schedule import ZONE_DATA_VERSION, Interval
 from foliot.services.jobs.context_steps import load_job_context
@@ -32,7 +33,7 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 def begin(stage: Stage, running: RunningPolicy = RunningPolicy.DRAIN) -> asyncio.Task[Any]:
     new = NewFreeze("release", everything=True, running=running)
-    return asyncio.create_task(turn_on(stage.database, stage.workspace, new, ADA))
+    return asyncio.create_task(turn_on(stage.database, Scope(stage.workspace, ADA), new))
 
 
 @pytest.mark.parametrize("running", list(RunningPolicy))
@@ -61,9 +62,8 @@ async def test_a_claim_passes_by_what_is_being_frozen(stage: Stage) -> None:
     await stage.tick()
     freeze_id = await turn_on(
         stage.database,
-        stage.workspace,
+        Scope(stage.workspace, ADA),
         NewFreeze("later", everything=True, start_at=stage.clock.now() + MINUTE),
-        ADA,
     )
     stage.clock.advance(MINUTE)
     async with stage.database.tx(Role.ENGINE) as tx:
@@ -72,7 +72,7 @@ async def test_a_claim_passes_by_what_is_being_frozen(stage: Stage) -> None:
         assert await stage.claim() == []
     assert await stage.claim() == []
     stage.clock.advance(MINUTE)
-    await lift(stage.database, stage.workspace, freeze_id, ADA)
+    await lift(stage.database, Scope(stage.workspace, ADA), freeze_id)
     assert await stage.run_once() == [beat]
 
 
@@ -114,7 +114,7 @@ async def test_two_sweepers_thaw_each_run_once(stage: Stage) -> None:
     stage.clock.advance(HOUR)
     await stage.tick()
     freezing = NewFreeze("short", everything=True, end_at=stage.clock.now() + MINUTE)
-    await turn_on(stage.database, stage.workspace, freezing, ADA)
+    await turn_on(stage.database, Scope(stage.workspace, ADA), freezing)
     assert len(stage.waits()) == 20
     stage.clock.advance(MINUTE)
     thawed = await asyncio.gather(*(thaw(stage.database) for _ in range(4)))

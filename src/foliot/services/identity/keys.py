@@ -21,16 +21,15 @@ from foliot.domain.granting import (
     refuse_stronger,
 )
 from foliot.domain.ids import KeyId, PrincipalId
+from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.authentication import Caller
 from foliot.services.jobs.lock_steps import append_audit, not_found
-from foliot.services.pages import read_cursor, write_cursor
 from foliot.storage.identity import key_families, keys, members
 from foliot.storage.identity.keys import Seen, StoredKey
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = [
     "Changes",
-    "KeyPage",
     "MadeKey",
     "NewKey",
     "Revoked",
@@ -80,12 +79,6 @@ class Revoked:
     made_too: tuple[StoredKey, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPage:
-    items: tuple[StoredKey, ...]
-    next_cursor: str | None
-
-
 async def create(database: Database, caller: Caller, wanted: NewKey) -> MadeKey:
     async with _open(database, caller) as tx:
         maker = caller.holder.key_id
@@ -119,7 +112,7 @@ async def listed(
     is_revoked: bool | None = None,
     cursor: str | None = None,
     limit: int = 50,
-) -> KeyPage:
+) -> ListPage[StoredKey]:
     """One's own; for an administrator, all of the workspace; newest first."""
     before = read_cursor(cursor, UUID)
     async with _open(database, caller) as tx:
@@ -128,11 +121,10 @@ async def listed(
             _seen(caller),
             principal_id=principal_id,
             is_revoked=is_revoked,
-            before=None if before is None else KeyId(before),
+            before=None if before is None else KeyId(*before),
             limit=limit + 1,
         )
-    page = tuple(found[:limit])
-    return KeyPage(page, write_cursor(page[-1].id) if len(found) > limit else None)
+    return cut_page(found, limit, lambda last: [last.id])
 
 
 async def get(database: Database, caller: Caller, key_id: KeyId) -> StoredKey:

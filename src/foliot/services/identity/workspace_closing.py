@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from foliot.domain.access import Actor
-from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.access import Actor, Scope
+from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.services.jobs.context_steps import load_job_context
@@ -22,9 +22,9 @@ MOST_LOOKS = 3
 JANITOR = Actor("engine")
 
 
-async def empty(database: Database, workspace_id: WorkspaceId, by: Actor) -> None:
+async def empty(database: Database, scope: Scope) -> None:
     """Some jobs at a time. Nothing new comes after them: whoever makes a job finds the workspace archived."""
-    while await _empty_some(database, workspace_id, by):
+    while await _empty_some(database, scope):
         pass
 
 
@@ -32,14 +32,14 @@ async def finish(database: Database) -> bool:
     """Go on where somebody stopped; True where there may be more to do."""
     async with database.tx(Role.ENGINE) as tx:
         found = await workspaces.unfinished(tx)
-    return found is not None and await _empty_some(database, found, JANITOR) > 0
+    return found is not None and await _empty_some(database, Scope(found, JANITOR)) > 0
 
 
-async def _empty_some(database: Database, workspace_id: WorkspaceId, by: Actor) -> int:
-    async with database.tx(Role.APP, workspace_id) as tx:
+async def _empty_some(database: Database, scope: Scope) -> int:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         wanted = await workspace_closing.open_jobs(tx, BATCH)
         if wanted:
-            await _close(tx, wanted, by)
+            await _close(tx, wanted, scope.actor)
         return len(wanted)
 
 

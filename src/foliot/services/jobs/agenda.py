@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from foliot.domain.access import Scope
 from foliot.domain.agenda import Ahead, Entry, Fate, Line, agenda
 from foliot.domain.errors import FoliotError, Invalid
 from foliot.domain.freeze import FreezePolicy
@@ -51,26 +52,30 @@ class Plans:
 
 async def plans(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     wanted: Wanted = ALL,
     *,
     start: datetime | None = None,
     end: datetime | None = None,
 ) -> Plans:
     """From now on, or from `start`, for a day, or up to `end`. What has gone by is history, not agenda."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         start, end = _stretch(tx.now, start, end)
-        freezes = await explain_queries.freezes(tx, workspace_id, tx.now)
+        freezes = await explain_queries.freezes(tx, scope.workspace_id, tx.now)
         held = any(
             each.freeze.after is not FreezePolicy.SKIP and each.freeze.start_at <= tx.now for each in freezes
         )
+        wanted = replace(wanted, owner_id=scope.visible_owner)
         rows = await stored.ahead(tx, wanted, end, MOST_JOBS + 1, held=held)
         named = {calendar for row in rows for calendar in row.rules.spec.calendars}
         known = await calendars.by_ids(tx, named) if named else {}
     more_since = rows[MOST_JOBS].since if len(rows) > MOST_JOBS else None
     jobs = [
         _ahead(
-            workspace_id, row, [known[each] for each in row.rules.spec.calendars if each in known], freezes
+            scope.workspace_id,
+            row,
+            [known[each] for each in row.rules.spec.calendars if each in known],
+            freezes,
         )
         for row in rows[:MOST_JOBS]
     ]
@@ -79,7 +84,7 @@ async def plans(
         agenda, [job for job in jobs if job is not None], start, end, more_since=more_since
     )
     by_id = {row.id: row for row in rows}
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         durations = await stored.expected(tx, list({entry.job_id for entry in found.entries}))
     items = tuple(_planned(entry, by_id[entry.job_id], durations) for entry in found.entries)
     return Plans(start, end, items, found.complete_until)

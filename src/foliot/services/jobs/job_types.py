@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Scope
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.run import WaitsFor
 from foliot.services.jobs.context_steps import load_job_context
@@ -44,13 +44,11 @@ async def told(database: Database, workspace_id: WorkspaceId, name: str) -> Type
         return (await job_types.known(tx, name)).get(name)
 
 
-async def switch(
-    database: Database, workspace_id: WorkspaceId, name: str, by: Actor, *, enabled: bool, reason: str = ""
-) -> None:
+async def switch(database: Database, scope: Scope, name: str, *, enabled: bool, reason: str = "") -> None:
     """Off, nothing of such jobs starts any more. What would be made by a schedule or a dependency is recorded as skipped, what somebody
     asks for is refused, what there is already is held and goes on when the type is on again. What is under way ends as it would.
     """
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         before = (await job_types.off(tx)).get(name)
         if enabled:
             await job_types.switch_on(tx, name)
@@ -60,10 +58,10 @@ async def switch(
             was = {"enabled": before is None, "reason": "" if before is None else before.reason}
             now = {"enabled": enabled, "reason": "" if enabled else reason}
             action = "job_type.enabled" if enabled else "job_type.disabled"
-            await append_audit(tx, action, ("job_type", name), by, before=was, after=now)
+            await append_audit(tx, action, ("job_type", name), scope.actor, before=was, after=now)
     if enabled and before is not None:
         for _ in range(MOST_BATCHES):
-            if await _let_go(database, Role.APP, workspace_id, BATCH) < BATCH:
+            if await _let_go(database, Role.APP, scope.workspace_id, BATCH) < BATCH:
                 break
 
 

@@ -26,7 +26,7 @@ REMOVED = "The webhook was removed before this was sent."
 async def set_hook(tx: Tx, caller: Caller, room_id: RoomId, hook: Hook, before: Webhook | None) -> None:
     """Under the lock of the room. What waits goes to the new address, now."""
     if hook.secret is not None and (before is None or hook.secret != before.hook.secret):
-        await check_named(tx, [Reference(hook.secret, "/secret")], caller.actor, "/webhook")
+        await check_named(tx, [Reference(hook.secret, "/secret")], "/webhook", caller.scope)
     await webhooks.set_hook(tx, room_id, hook)
     await outbox.hurry(tx, room_id, hook.receiver)
 

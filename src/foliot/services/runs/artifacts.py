@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from foliot.domain.access import Scope
 from foliot.domain.artifacts import MOST_BYTES, Artifact, check_artifact, check_count, check_room
 from foliot.domain.errors import LeaseLost, NotFound
-from foliot.domain.ids import PrincipalId, RunId, WorkspaceId
+from foliot.domain.ids import RunId, WorkspaceId
 from foliot.services.jobs.visibility_steps import see_run
 from foliot.storage.content import artifacts
 from foliot.storage.content.artifacts import Given, Stored
@@ -31,23 +32,20 @@ async def keep(
         await artifacts.keep(tx, holder.workspace_id, given)
 
 
-async def of_run(
-    database: Database, workspace_id: WorkspaceId, run_id: RunId, only_owner: PrincipalId | None = None
-) -> list[Artifact]:
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await see_run(tx, run_id, only_owner)
+async def of_run(database: Database, scope: Scope, run_id: RunId) -> list[Artifact]:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        await see_run(tx, run_id, scope)
         return await artifacts.of_run(tx, run_id)
 
 
 async def find(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     run_id: RunId,
     name: str,
-    only_owner: PrincipalId | None = None,
 ) -> Stored:
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await see_run(tx, run_id, only_owner)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        await see_run(tx, run_id, scope)
         found = await artifacts.one(tx, run_id, name)
     if found is None:
         raise NotFound("This run has no artifact of that name.")

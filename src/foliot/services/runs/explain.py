@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid
 from foliot.domain.explain.instants import CLOSE_ENOUGH, Question, explain, nearest
 from foliot.domain.explain.records import Recorded, explain_record
-from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import RunStatus
 from foliot.services.jobs.visibility_steps import see_job, see_run
 from foliot.services.runs.explain_steps import Answer, Asked, ask_about
@@ -25,16 +26,15 @@ _OPEN = frozenset({RunStatus.READY, RunStatus.WAITING, RunStatus.RUNNING})
 
 async def explain_instant(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
     at: datetime | None = None,
-    only_owner: PrincipalId | None = None,
 ) -> Answer:
     """What happened to this job at `at`, or what will; without an instant, at its last planned time, or its first."""
     if at is not None and at.tzinfo is None:
         raise Invalid("An instant needs its offset from UTC, such as 2027-01-02T18:00:00Z.", pointer="/at")
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await see_job(tx, job_id, only_owner)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        await see_job(tx, job_id, scope)
         if at is None:
             asked = await ask_about(tx, job_id)
             at = asked.last_planned()
@@ -69,12 +69,10 @@ async def explain_instant(
         return asked.answer(asked.with_revision(told, entry), entry, at, before, after)
 
 
-async def explain_run(
-    database: Database, workspace_id: WorkspaceId, run_id: RunId, only_owner: PrincipalId | None = None
-) -> Answer:
+async def explain_run(database: Database, scope: Scope, run_id: RunId) -> Answer:
     """What became of this run, or what it waits for and where it stands."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        entry = await see_run(tx, run_id, only_owner)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        entry = await see_run(tx, run_id, scope)
         return await _answer_about(tx, await ask_about(tx, entry.run.job_id), entry)
 
 

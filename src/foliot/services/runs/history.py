@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import struct
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
 from uuid import UUID
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid
 from foliot.domain.explain.records import what_became_of
-from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import effective_input
+from foliot.services.cursors import ListPage, instant, read_cursor, write_cursor
 from foliot.services.jobs.visibility_steps import see_job, see_run
 from foliot.storage.content import artifacts, progress
 from foliot.storage.identity import members
@@ -28,13 +27,9 @@ LONGEST_PAGE = 200
 OF_THE_INSTALLATION = "an administrator of the installation"  # who alone is no member of the workspace
 MOST_ATTEMPTS = 10  # that a run is shown with; all of them are listed apart
 EVERYTHING = Wanted()
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_PACKED = struct.Struct(">q16s")
 
 __all__ = [
     "AttemptRecord",
-    "History",
     "NextTry",
     "RunRecord",
     "Wanted",
@@ -45,18 +40,10 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class History:
-    items: tuple[RunRecord, ...]
-    next_cursor: str | None
-
-
-async def run(
-    database: Database, workspace_id: WorkspaceId, run_id: RunId, only_owner: PrincipalId | None = None
-) -> RunRecord:
+async def run(database: Database, scope: Scope, run_id: RunId) -> RunRecord:
     """With its newest attempts, what it has kept, when it is tried again, and the names of all who have to do with it."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = (await see_run(tx, run_id, only_owner)).run
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = (await see_run(tx, run_id, scope)).run
         tried = await ledger.attempts(tx, run_id) if found.attempt_count else ()
         [shown] = await with_inputs(tx, await with_progress(tx, [found]))
         tried = await _with_names(tx, tried[-MOST_ATTEMPTS:])
@@ -71,43 +58,41 @@ async def run(
         )
 
 
-async def attempts_of(
-    database: Database, workspace_id: WorkspaceId, run_id: RunId, only_owner: PrincipalId | None = None
-) -> tuple[AttemptRecord, ...]:
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await see_run(tx, run_id, only_owner)
+async def attempts_of(database: Database, scope: Scope, run_id: RunId) -> tuple[AttemptRecord, ...]:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        await see_run(tx, run_id, scope)
         return await _with_names(tx, await ledger.attempts(tx, run_id))
 
 
 async def of_job(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
     wanted: Wanted = EVERYTHING,
     *,
     cursor: str | None = None,
     limit: int = PAGE,
-) -> History:
+) -> ListPage[RunRecord]:
     """By planned time, newest first."""
-    after = read_cursor(cursor)
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await see_job(tx, job_id, wanted.only_owner)
-        # That its owner may see it is settled: walking on with the owner as a filter would only cost.
-        mine = replace(wanted, only_owner=None)
-        return await _history(tx, await run_search.of_job(tx, job_id, mine, after, _fitting(limit)))
+    after = _read_position(cursor)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        await see_job(tx, job_id, scope)
+        # The caller may see this job, so the query needs no filter by owner.
+        return await _history(tx, await run_search.of_job(tx, job_id, wanted, after, _fitting(limit)))
 
 
 async def of_workspace(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     wanted: Wanted = EVERYTHING,
     *,
     cursor: str | None = None,
     limit: int = PAGE,
-) -> History:
+) -> ListPage[RunRecord]:
     """By when they were recorded, newest first; those of one job, where only one is asked for, by planned time."""
-    after = read_cursor(cursor)
-    async with database.tx(Role.APP, workspace_id) as tx:
+    after = _read_position(cursor)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        wanted = replace(wanted, visible_owner=scope.visible_owner)
         if (job_id := wanted.job_id) is not None:
             return await _history(tx, await run_search.of_job(tx, job_id, wanted, after, _fitting(limit)))
         return await _history(tx, await run_search.of_workspace(tx, wanted, after, _fitting(limit)))
@@ -149,33 +134,18 @@ async def _next_try(tx: Tx, run: RunRecord, tried: Sequence[AttemptRecord]) -> N
     return NextTry(run.attempt_count + 1, at, what_became_of(last.number, last.status, last.error))
 
 
-def write_cursor(place: Bookmark) -> str:
-    """URL-safe and opaque: eight bytes of microseconds, sixteen of the id."""
-    microseconds = (place.planned_for - _EPOCH) // _MICROSECOND
-    return urlsafe_b64encode(_PACKED.pack(microseconds, place.id.bytes)).decode()
-
-
-def read_cursor(text: str | None) -> Bookmark | None:
-    if text is None:
-        return None
-    try:
-        microseconds, run_id = _PACKED.unpack(urlsafe_b64decode(text.encode("ascii")))
-        planned_for = _EPOCH + _MICROSECOND * microseconds
-    except (ValueError, OverflowError, struct.error) as error:
-        raise Invalid(
-            "This cursor is not one that Foliot gave out.",
-            pointer="/cursor",
-            hint="Use next_cursor of the page before, or leave it out to begin.",
-        ) from error
-    return Bookmark(planned_for, RunId(UUID(bytes=run_id)))
-
-
 def _fitting(limit: int) -> int:
     if not 1 <= limit <= LONGEST_PAGE:
         raise Invalid(f"A page has 1 to {LONGEST_PAGE} items.", pointer="/limit")
     return limit
 
 
-async def _history(tx: Tx, page: Page) -> History:
+async def _history(tx: Tx, page: Page) -> ListPage[RunRecord]:
     shown = await with_inputs(tx, await with_progress(tx, page.runs))
-    return History(shown, None if page.next is None else write_cursor(page.next))
+    last = page.next
+    return ListPage(shown, None if last is None else write_cursor(last.planned_for, last.id))
+
+
+def _read_position(cursor: str | None) -> Bookmark | None:
+    found = read_cursor(cursor, instant, UUID)
+    return None if found is None else Bookmark(found[0], RunId(found[1]))

@@ -102,7 +102,7 @@ async def _explain_ready(tx: Tx, asked: Asked, record: Recorded, ready: InReady)
     workers = [worker for worker in workers if worker.host_id is None]
     if serving := [worker for worker in workers if worker.serves(ready.queue, ready.type)]:
         place = Place(WaitsFor.TURN, ready.ahead + 1, ready.line)
-        if all(worker.in_hand >= worker.capacity for worker in serving):
+        if all(worker.running_count >= worker.capacity for worker in serving):
             return explain_crowded(record, place, sum(worker.capacity for worker in serving))
         return explain_record(asked.job, record, place)
     return Explanation(

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid
-from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
+from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.services.jobs.visibility_steps import see_job
 from foliot.storage import scans
@@ -84,29 +85,26 @@ class RolledUp:
 
 async def job_stats(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
     days: int = DAYS,
-    only_owner: PrincipalId | None = None,
 ) -> JobStats:
     """The last `days` UTC days, today included."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await see_job(tx, job_id, only_owner)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        await see_job(tx, job_id, scope)
         found = await statistics.days_of_job(tx, job_id, _since(tx.now, days))
         last = await statistics.last_run(tx, job_id)
         newest = await statistics.spread(tx, job_id, NEWEST)
     return JobStats(totals(found), found, newest, *(last or (None, None)))
 
 
-async def workspace_stats(
-    database: Database, workspace_id: WorkspaceId, days: int = DAYS, only_owner: PrincipalId | None = None
-) -> WorkspaceStats:
+async def workspace_stats(database: Database, scope: Scope, days: int = DAYS) -> WorkspaceStats:
     """Of the whole workspace; for an agent, of its own jobs."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = await statistics.days_of_workspace(tx, _since(tx.now, days), only_owner)
-        jobs = await statistics.jobs_by_status(tx, only_owner)
-        newest = await statistics.spread_of_workspace(tx, NEWEST, only_owner)
-        now = await statistics.now(tx, tx.now - LATE, only_owner)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = await statistics.days_of_workspace(tx, _since(tx.now, days), scope.visible_owner)
+        jobs = await statistics.jobs_by_status(tx, scope.visible_owner)
+        newest = await statistics.spread_of_workspace(tx, NEWEST, scope.visible_owner)
+        now = await statistics.now(tx, tx.now - LATE, scope.visible_owner)
         return WorkspaceStats(totals(found), found, jobs, newest, now, tx.now)
 
 

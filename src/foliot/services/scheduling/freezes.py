@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.freeze import Freeze, FreezePolicy, RunningPolicy
 from foliot.domain.ids import FIRST_ID, FreezeId, JobId, WorkspaceId
@@ -76,28 +76,28 @@ class ThawResult:
     is_full: bool = False  # a batch was full: there may be more
 
 
-async def turn_on(database: Database, workspace_id: WorkspaceId, new: NewFreeze, by: Actor) -> FreezeId:
-    async with database.tx(Role.APP, workspace_id) as tx:
-        frozen = await _scoped(tx, workspace_id, new)
-        await freezes.insert(tx, frozen, by.name)
-        await _note(tx, "freeze.turned_on", frozen.freeze, by)
+async def turn_on(database: Database, scope: Scope, new: NewFreeze) -> FreezeId:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        frozen = await _scoped(tx, scope.workspace_id, new)
+        await freezes.insert(tx, frozen, scope.actor.name)
+        await _note(tx, "freeze.turned_on", frozen.freeze, scope.actor)
     # Committed first: whoever makes a run from here on sees the freeze, and whoever did not has a timer that we wait for below.
     freeze, after = frozen.freeze, FIRST_ID
     while freeze.start_at <= tx.now:
-        async with database.tx(Role.APP, workspace_id) as tx:
+        async with database.tx(Role.APP, scope.workspace_id) as tx:
             job_ids = await freezes.covered_with_work(tx, freeze.id, after, BATCH)
             await _hold(tx, job_ids)
         if len(job_ids) < BATCH:
-            async with database.tx(Role.APP, workspace_id) as tx:
+            async with database.tx(Role.APP, scope.workspace_id) as tx:
                 await _stop(tx)
             break
         after = job_ids[-1]
     return freeze.id
 
 
-async def lift(database: Database, workspace_id: WorkspaceId, freeze_id: FreezeId, by: Actor) -> ThawResult:
+async def lift(database: Database, scope: Scope, freeze_id: FreezeId) -> ThawResult:
     """It ends now; answers with what it lets go. One that has not begun yet is taken back as if it had never been."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await freezes.lock(tx, freeze_id)
         if found is None:
             raise not_found("freeze")
@@ -106,13 +106,13 @@ async def lift(database: Database, workspace_id: WorkspaceId, freeze_id: FreezeI
             raise Conflict("This freeze is over already.")
         if freeze.start_at > tx.now:
             await freezes.delete(tx, freeze_id)
-            await _note(tx, "freeze.taken_back", freeze, by)
+            await _note(tx, "freeze.taken_back", freeze, scope.actor)
         else:
-            await freezes.lift(tx, freeze_id, max(tx.now, freeze.start_at + TICK), by.name)
-            await _note(tx, "freeze.lifted", freeze, by)
+            await freezes.lift(tx, freeze_id, max(tx.now, freeze.start_at + TICK), scope.actor.name)
+            await _note(tx, "freeze.lifted", freeze, scope.actor)
     let_go = ThawResult()
     for _ in range(MOST_BATCHES):
-        some = await _thaw(database, Role.APP, workspace_id, BATCH)
+        some = await _thaw(database, Role.APP, scope.workspace_id, BATCH)
         let_go = ThawResult(let_go.runs + some.runs, let_go.timers + some.timers, some.is_full)
         if not some.is_full:
             break

@@ -13,7 +13,7 @@ from foliot.services.jobs.lock_steps import append_audit
 from foliot.services.secrets.vault import Given, MasterKey, Sealed, UnreadableError, Vault, no_key, purpose
 from foliot.storage import installation
 from foliot.storage.content import secrets
-from foliot.storage.content.secrets import Box
+from foliot.storage.content.secrets import SealedSecret
 from foliot.storage.installation import Installation
 from foliot.storage.rehearsal import Rehearsal
 from foliot.storage.tx import Database, Role, Tx
@@ -171,12 +171,12 @@ async def try_rotation(
     return Rotated(found.present or "", rotated, 0, found.unreadable)
 
 
-def _sealed_anew(vault: Vault, boxes: list[Box]) -> dict[SecretId, bytes]:
+def _sealed_anew(vault: Vault, boxes: list[SealedSecret]) -> dict[SecretId, bytes]:
     again = {}
     for each in boxes:
         bound = purpose(each.workspace_id, each.id, each.version)
         try:
-            again[each.id] = vault.seal(bound, vault.open(bound, Sealed(each.key_id, each.box))).box
+            again[each.id] = vault.seal(bound, vault.open(bound, Sealed(each.key_id, each.sealed_value))).box
         except UnreadableError:
             log.error("secret.damaged", extra={"workspace": str(each.workspace_id), "id": str(each.id)})  # noqa: TRY400
     return again

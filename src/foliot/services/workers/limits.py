@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.ids import HostId, RunId, WorkerId, WorkspaceId
 from foliot.domain.run import WaitsFor
@@ -28,9 +28,7 @@ MOST = 1_000_000
 LONGEST_KEY = 200
 
 
-async def set_limit(
-    database: Database, workspace_id: WorkspaceId, key: str, cap: int | None, by: Actor
-) -> None:
+async def set_limit(database: Database, scope: Scope, key: str, cap: int | None) -> None:
     """The most runs of this workspace (empty key) or with this concurrency key at once; None takes the cap away."""
     if cap is not None and not 1 <= cap <= MOST:
         raise Invalid(
@@ -38,29 +36,29 @@ async def set_limit(
         )
     if len(key) > LONGEST_KEY:
         raise Invalid(f"A concurrency key has at most {LONGEST_KEY} characters.", pointer="/key")
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         before = await limits.get(tx, key)
         if cap is None:
-            await limits.remove(tx, workspace_id, key)
+            await limits.remove(tx, scope.workspace_id, key)
         else:
-            await limits.put(tx, workspace_id, key, cap)
+            await limits.put(tx, scope.workspace_id, key, cap)
         action = "limit.removed" if cap is None else "limit.set"
         was = None if before is None else {"cap": before.cap}
-        entry = AuditEntry(action, "limit", key or "workspace", by, before=was, after={"cap": cap})
+        entry = AuditEntry(action, "limit", key or "workspace", scope.actor, before=was, after={"cap": cap})
         await audit.append(tx, tx.new_id(), entry)
     # In a transaction of its own: a claim that did not know the cap yet has ended by the time its leases are counted.
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = await limits.lock(tx, [Permit(workspace_id, key)])
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = await limits.lock(tx, [Permit(scope.workspace_id, key)])
         await _recount(tx, list(found.values()))
         await run_queue.promote_uncapped(tx, BATCH)
 
 
-async def take_away(database: Database, workspace_id: WorkspaceId, key: str, by: Actor) -> None:
+async def take_away(database: Database, scope: Scope, key: str) -> None:
     """As `set_limit` with None, and refused where there is none."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         if await limits.get(tx, key) is None:
             raise _no_such()
-    await set_limit(database, workspace_id, key, None, by)
+    await set_limit(database, scope, key, None)
 
 
 async def list_limits(database: Database, workspace_id: WorkspaceId) -> list[Limit]:

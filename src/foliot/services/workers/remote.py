@@ -76,7 +76,7 @@ async def beat(
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         found = await _found(tx, speaker, worker_id)
         if found is None or not await workers.beat(
-            tx, worker_id, tx.now + lease, is_draining=draining, in_hand=len(working_on)
+            tx, worker_id, tx.now + lease, is_draining=draining, running_count=len(working_on)
         ):
             return Beat(is_alive=False)
         await hosts.seen(tx, worker_id, tx.now + lease)

@@ -58,8 +58,10 @@ async def beat(
 ) -> Beat:
     """`working_on` are runs whose claim was answered before this was asked: one that has no lease by now is its worker's no more."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
-        alive_until, in_hand = tx.now + lease, len(working_on)
-        if not await workers.beat(tx, worker_id, alive_until, is_draining=draining, in_hand=in_hand):
+        alive_until, running_count = tx.now + lease, len(working_on)
+        if not await workers.beat(
+            tx, worker_id, alive_until, is_draining=draining, running_count=running_count
+        ):
             return Beat(is_alive=False)
         cancels = await workers.cancels(tx, worker_id)
         return Beat(is_alive=True, cancels=cancels, gone=await workers.gone(tx, worker_id, working_on))

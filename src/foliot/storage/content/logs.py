@@ -40,7 +40,7 @@ async def append(tx: Tx, chunks: Sequence[LogChunk]) -> int:
     """Answers with how many lines were kept; the heads say where lines were left out."""
     rows = await tx.fetch(sql.logs.heads, {"run_ids": sorted({chunk.run_id for chunk in chunks})})
     heads = {row["run_id"]: LogHead(row["lines"], row["bytes"], row["truncated"]) for row in rows}
-    marks = {row["run_id"]: (row["fence"], row["written"]) for row in rows}
+    marks = {row["run_id"]: (row["fence"], row["lines_received"]) for row in rows}
     written: list[tuple[LogChunk, int, list[LogLine]]] = []
     for chunk in chunks:
         if chunk.run_id in heads:

@@ -48,7 +48,7 @@ class Wanted:
     """Which jobs: those of a query, of one owner where that is all the asker may see, archived ones only when named."""
 
     query: Query = Query()
-    only_owner: PrincipalId | None = None
+    visible_owner: PrincipalId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ def _conditions(wanted: Wanted) -> Conditions:
     conditions = Conditions()
     if not any(wanted.query.of("status")):
         conditions.add("jobs.status <> 'archived'")
-    if wanted.only_owner is not None:
-        conditions.add(f"jobs.owner_id = {conditions.put(wanted.only_owner)}")
+    if wanted.visible_owner is not None:
+        conditions.add(f"jobs.owner_id = {conditions.put(wanted.visible_owner)}")
     conditions.add_query(wanted.query, _COLUMNS)
     return conditions
 

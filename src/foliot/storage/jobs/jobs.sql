@@ -93,5 +93,5 @@ WITH doomed AS MATERIALIZED (SELECT id FROM runs WHERE job_id = %(id)s LIMIT %(m
 SELECT count(*) AS runs FROM gone;
 
 -- name: purge
-WITH days AS (DELETE FROM daily WHERE job_id = %(id)s)
+WITH days AS (DELETE FROM job_days WHERE job_id = %(id)s)
 DELETE FROM jobs WHERE id = %(id)s;

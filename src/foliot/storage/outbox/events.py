@@ -31,7 +31,7 @@ class EventFilter:
 
     kinds: tuple[str, ...] = ()
     job_id: JobId | None = None
-    only_owner: PrincipalId | None = None
+    visible_owner: PrincipalId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ async def after(tx: Tx, place: Place, safe: int, wanted: EventFilter, limit: int
         "safe": safe,
         "kinds": list(wanted.kinds) or None,
         "job_id": wanted.job_id,
-        "owner_id": wanted.only_owner,
+        "owner_id": wanted.visible_owner,
         "limit": limit,
     }
     return [

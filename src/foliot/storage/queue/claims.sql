@@ -15,8 +15,8 @@ WITH RECURSIVE found AS (
              ORDER BY ready.workspace_id LIMIT 1), found.n + 1
       FROM found WHERE found.workspace_id IS NOT NULL AND found.n < %(limit)s)
 SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = found.workspace_id)
-       OR EXISTS (SELECT FROM switched_off WHERE switched_off.workspace_id = found.workspace_id) AS is_limited,
-       EXISTS (SELECT FROM freezes WHERE freezes.workspace_id = found.workspace_id AND is_to_begin
+       OR EXISTS (SELECT FROM disabled_types WHERE disabled_types.workspace_id = found.workspace_id) AS is_limited,
+       EXISTS (SELECT FROM freezes WHERE freezes.workspace_id = found.workspace_id AND is_start_pending
                   AND start_at <= %(now)s AND (end_at IS NULL OR end_at > %(now)s)) AS is_frozen
   FROM found
  WHERE workspace_id IS NOT NULL
@@ -25,11 +25,11 @@ SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = foun
 -- name: bound
 -- The workspace of a worker that serves one alone, unless it may not claim there now.
 SELECT workers.workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = workers.workspace_id)
-       OR EXISTS (SELECT FROM switched_off WHERE switched_off.workspace_id = workers.workspace_id) AS is_limited
+       OR EXISTS (SELECT FROM disabled_types WHERE disabled_types.workspace_id = workers.workspace_id) AS is_limited
   FROM workers
  WHERE id = %(worker_id)s AND workspace_id = %(workspace_id)s AND alive_until >= %(now)s
    AND NOT EXISTS (SELECT FROM installation WHERE held_at IS NOT NULL)
-   AND NOT EXISTS (SELECT FROM freezes WHERE freezes.workspace_id = workers.workspace_id AND is_to_begin
+   AND NOT EXISTS (SELECT FROM freezes WHERE freezes.workspace_id = workers.workspace_id AND is_start_pending
                       AND start_at <= %(now)s AND (end_at IS NULL OR end_at > %(now)s));
 
 -- name: queues_of_workspace
@@ -66,8 +66,8 @@ SELECT id, input FROM runs WHERE id = ANY (%(run_ids)s::uuid[]) AND input IS NOT
 SELECT groups.*
   FROM (SELECT queue, type, target, count(*) AS runs, min(available_at) AS since FROM ready
          WHERE workspace_id = %(workspace_id)s AND available_at <= %(by)s
-           AND NOT EXISTS (SELECT FROM switched_off
-                            WHERE switched_off.workspace_id = ready.workspace_id AND switched_off.type = ready.type)
+           AND NOT EXISTS (SELECT FROM disabled_types
+                            WHERE disabled_types.workspace_id = ready.workspace_id AND disabled_types.type = ready.type)
          GROUP BY queue, type, target) AS groups
  WHERE NOT EXISTS (SELECT FROM workers
                     WHERE groups.type = ANY (workers.types)

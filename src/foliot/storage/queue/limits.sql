@@ -28,7 +28,7 @@ SELECT workspace_id, key, cap, in_use,
 -- name: ask
 -- The same choice as ready.take, locked but not taken yet: caps, and types that are switched off, decide which of them may start.
 SELECT mine.run_id, mine.workspace_id, mine.concurrency_key,
-       EXISTS (SELECT FROM switched_off WHERE switched_off.workspace_id = mine.workspace_id AND switched_off.type = mine.type) AS is_off
+       EXISTS (SELECT FROM disabled_types WHERE disabled_types.workspace_id = mine.workspace_id AND disabled_types.type = mine.type) AS is_off
   FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
  CROSS JOIN LATERAL (
        SELECT run_id, workspace_id, concurrency_key, type FROM ready

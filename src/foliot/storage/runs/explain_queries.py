@@ -77,7 +77,7 @@ class AliveWorker:
     is_draining: bool
     host_id: HostId | None
     capacity: int
-    in_hand: int
+    running_count: int
 
     def does(self, host_id: HostId, kind: str) -> bool:
         """Whether it does jobs of this type for that host."""
@@ -161,7 +161,7 @@ async def alive_workers(tx: Tx) -> list[AliveWorker]:
             row["is_draining"],
             row["host_id"],
             row["capacity"],
-            row["in_hand"],
+            row["running_count"],
         )
         for row in rows
     ]

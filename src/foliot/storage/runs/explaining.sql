@@ -52,4 +52,4 @@ SELECT mine.waits_for, mine.available_at, mine.expires_at, mine.concurrency_key,
 SELECT key, cap, in_use FROM limits WHERE workspace_id = %(workspace_id)s AND key = ANY (%(keys)s) ORDER BY key;
 
 -- name: workers
-SELECT name, queues, types, is_draining, host_id, capacity, in_hand FROM workers WHERE alive_until >= %(now)s ORDER BY name, id;
+SELECT name, queues, types, is_draining, host_id, capacity, running_count FROM workers WHERE alive_until >= %(now)s ORDER BY name, id;

@@ -1,5 +1,5 @@
 -- name: one
-SELECT * FROM ledger WHERE id = %(run_id)s;
+SELECT * FROM run_records WHERE id = %(run_id)s;
 
 -- name: attempts
 -- A run that ended with its first attempt is its own record of it; the attempt under way is the lease.
@@ -30,21 +30,21 @@ SELECT job_id, at, payload
  ORDER BY job_id, revision DESC;
 
 -- name: newest
-SELECT * FROM ledger
+SELECT * FROM run_records
  WHERE job_id = %(job_id)s
  ORDER BY planned_for DESC, id DESC
  LIMIT 1;
 
 -- name: near
 -- The record that people mean by an instant: of that planned time, or of the first in the minute that begins there.
-SELECT * FROM ledger
+SELECT * FROM run_records
  WHERE job_id = %(job_id)s AND planned_for >= %(at)s AND planned_for < %(before)s
  ORDER BY planned_for, id
  LIMIT 1;
 
 -- name: gap_over
 -- The gap record that covers an instant. Only gap records are in runs_gaps_of_a_job.
-SELECT * FROM ledger
+SELECT * FROM run_records
  WHERE job_id = %(job_id)s AND planned_until >= %(at)s AND planned_for <= %(at)s
  ORDER BY planned_until
  LIMIT 1;

@@ -8,7 +8,7 @@ SELECT run.*
          WHERE {conditions}
          ORDER BY {order}
          LIMIT %(limit)s) AS newest
- CROSS JOIN LATERAL (SELECT * FROM ledger WHERE ledger.id = newest.id OFFSET 0) AS run
+ CROSS JOIN LATERAL (SELECT * FROM run_records WHERE run_records.id = newest.id OFFSET 0) AS run
  ORDER BY {newest_order};
 
 -- name: floor

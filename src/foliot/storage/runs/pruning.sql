@@ -28,8 +28,8 @@ doomed AS MATERIALIZED (
               AND CASE WHEN asked.is_strict THEN runs.finished_at < asked.horizon
                                                  OR (runs.planned_for, runs.id) < (edge.planned_for, edge.id)
                        ELSE runs.finished_at < asked.horizon AND (runs.planned_for, runs.id) < (edge.planned_for, edge.id) END
-              AND runs.id <= (SELECT position FROM rounds WHERE name = 'roll_up')
-              AND NOT EXISTS (SELECT FROM uncounted WHERE uncounted.run_id = runs.id)
+              AND runs.id <= (SELECT position FROM scans WHERE name = 'roll_up')
+              AND NOT EXISTS (SELECT FROM uncounted_runs WHERE uncounted_runs.run_id = runs.id)
             LIMIT %(most)s
               FOR UPDATE OF runs SKIP LOCKED) AS old
      LIMIT %(most)s),

@@ -70,7 +70,7 @@ class Wanted:
     """Which runs: those of a query, and of one owner's jobs where that is all the asker may see."""
 
     query: Query = Query()
-    only_owner: PrincipalId | None = None
+    visible_owner: PrincipalId | None = None
 
     @property
     def job_id(self) -> JobId | None:
@@ -187,8 +187,8 @@ def _walk(
 ) -> Walk:
     found.add_query(wanted.query, _COLUMNS)
     needs_job = any(term.field in _OF_JOBS for term in wanted.query.terms)
-    if wanted.only_owner is not None:
-        found.add(f"jobs.owner_id = {found.put(wanted.only_owner)}")
+    if wanted.visible_owner is not None:
+        found.add(f"jobs.owner_id = {found.put(wanted.visible_owner)}")
         needs_job = True
     is_sparse = bool(wanted.query) or needs_job
     return Walk(source.text.decode(), order, str(found), needs_job, is_sparse, {**found.params, **params})

@@ -1,14 +1,14 @@
 -- name: workers
 -- Who could work for this workspace. Row-level security counts only the runs of the workspace that asks.
 SELECT workers.id, workers.name, workers.queues, workers.types, workers.capacity, workers.started_at, workers.version,
-       COALESCE(workers.beat_at, workers.started_at) AS beat_at, workers.is_draining, workers.alive_until >= %(now)s AS is_alive,
+       COALESCE(workers.heartbeat_at, workers.started_at) AS heartbeat_at, workers.is_draining, workers.alive_until >= %(now)s AS is_alive,
        (SELECT hosts.name FROM hosts WHERE hosts.id = workers.host_id) AS host,
        (SELECT count(*) FROM leases WHERE leases.worker_id = workers.id
            AND (%(owner_id)s::uuid IS NULL OR EXISTS (SELECT FROM jobs WHERE jobs.id = leases.job_id AND owner_id = %(owner_id)s))) AS running
   FROM workers
  UNION ALL
-SELECT id, name, queues, types, capacity, started_at, version, beat_at, false, false, NULL, 0 FROM lost_workers WHERE beat_at >= %(lost_since)s
- ORDER BY is_alive DESC, beat_at DESC, id
+SELECT id, name, queues, types, capacity, started_at, version, heartbeat_at, false, false, NULL, 0 FROM lost_workers WHERE heartbeat_at >= %(lost_since)s
+ ORDER BY is_alive DESC, heartbeat_at DESC, id
  LIMIT %(limit)s;
 
 -- name: queues
@@ -41,4 +41,4 @@ SELECT type, count(*) AS workers
  GROUP BY type;
 
 -- name: forget_lost
-DELETE FROM lost_workers WHERE beat_at < %(before)s;
+DELETE FROM lost_workers WHERE heartbeat_at < %(before)s;

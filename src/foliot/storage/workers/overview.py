@@ -21,7 +21,7 @@ class WorkerSeen:
     capacity: int
     running: int  # of the workspace that asks
     started_at: datetime
-    beat_at: datetime
+    heartbeat_at: datetime
     version: str
     is_alive: bool
     is_draining: bool
@@ -39,9 +39,9 @@ class QueueSeen:
 
 
 async def workers(
-    tx: Tx, lost_since: datetime, limit: int, only_owner: PrincipalId | None
+    tx: Tx, lost_since: datetime, limit: int, visible_owner: PrincipalId | None
 ) -> list[WorkerSeen]:
-    params = {"now": tx.now, "lost_since": lost_since, "limit": limit, "owner_id": only_owner}
+    params = {"now": tx.now, "lost_since": lost_since, "limit": limit, "owner_id": visible_owner}
     return [
         WorkerSeen(
             row["id"],
@@ -51,7 +51,7 @@ async def workers(
             row["capacity"],
             row["running"],
             row["started_at"],
-            row["beat_at"],
+            row["heartbeat_at"],
             row["version"],
             row["is_alive"],
             row["is_draining"],
@@ -61,8 +61,8 @@ async def workers(
     ]
 
 
-async def queues(tx: Tx, limit: int, only_owner: PrincipalId | None) -> list[QueueSeen]:
-    params = {"workspace_id": tx.workspace_id, "now": tx.now, "limit": limit, "owner_id": only_owner}
+async def queues(tx: Tx, limit: int, visible_owner: PrincipalId | None) -> list[QueueSeen]:
+    params = {"workspace_id": tx.workspace_id, "now": tx.now, "limit": limit, "owner_id": visible_owner}
     return [
         QueueSeen(row["queue"], row["ready"], row["waiting"], row["running"], row["oldest"], row["workers"])
         for row in await tx.fetch(sql.fleet.queues, params)

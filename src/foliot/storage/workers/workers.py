@@ -96,14 +96,14 @@ async def remote(
 
 
 async def beat(
-    tx: Tx, worker_id: WorkerId, alive_until: datetime, *, is_draining: bool, in_hand: int
+    tx: Tx, worker_id: WorkerId, alive_until: datetime, *, is_draining: bool, running_count: int
 ) -> bool:
     """False where the worker has been given up for lost."""
     params = {
         "id": worker_id,
         "alive_until": alive_until,
         "is_draining": is_draining,
-        "in_hand": in_hand,
+        "running_count": running_count,
         "now": tx.now,
     }
     return await tx.execute(sql.workers.beat, params) == 1

@@ -49,7 +49,7 @@ async def _run_query(
     }
     zone = load_zone(caller.workspace.default_timezone)
     query = read_query(q or "", RUNS, caller.at, zone) & read_parameters(given, RUNS, caller.at, zone)
-    return Wanted(query, caller.only_owner)
+    return Wanted(query)
 
 
 RunQuery = Annotated[Wanted, Depends(_run_query)]

@@ -50,7 +50,7 @@ def me_out(caller: Caller, jobs: int) -> wire.MeOut:
         principal=_principal(holder.principal),
         role=holder.role.value,
         is_system=holder.may(Permission.SYSTEM),
-        sees_only_own_jobs=caller.only_owner is not None,
+        sees_only_own_jobs=caller.visible_owner is not None,
         key=wire.OwnKeyOut(
             id=holder.key_id,
             prefix=holder.prefix,
