@@ -76,7 +76,7 @@ async def test_a_plain_success_leaves_what_a_decided_one_leaves(
     assert await report(shop.database, [done(shop, runs[jobs[0]])])
     assert decided == []
     with monkeypatch.context() as patched:
-        patched.setattr("foliot.services.settlement.report.leases.succeed", _nothing)
+        patched.setattr("foliot.services.settlement.report.leases.settle_successes", _nothing)
         assert await report(shop.database, [done(shop, runs[jobs[1]])])
     assert len(decided) == 1
     assert everything(shop, jobs[0]) == everything(shop, jobs[1])
