@@ -150,10 +150,12 @@ async def _claim_bound(tx: Tx, claimer: Claimer, workspace_id: WorkspaceId) -> t
         return [], 0
     if claimer.host_id is None:
         return await _take(tx, claimer, [served])
-    room = await hosts.room(tx, claimer.host_id)
+    room = await hosts.load_free_capacity(tx, claimer.host_id)
     if not room:
         return [], 0
-    asked = await hosts.ask(tx, claimer.host_id, workspace_id, claimer.types, room, claimer.permits)
+    asked = await hosts.lock_ready_runs(
+        tx, claimer.host_id, workspace_id, claimer.types, room, claimer.permits
+    )
     return await take_asked(tx, claimer.worker_id, asked, claimer.host_id)
 
 

@@ -64,7 +64,7 @@ async def take_away(database: Database, scope: Scope, key: str) -> None:
 async def list_limits(database: Database, workspace_id: WorkspaceId) -> list[Limit]:
     """That of the workspace first, then by key."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await limits.all_of(tx, workspace_id)
+        return await limits.list_limits(tx, workspace_id)
 
 
 async def get(database: Database, workspace_id: WorkspaceId, key: str) -> Limit:
@@ -104,7 +104,7 @@ async def take_within_limits(
 
     Answers with the leases and the length of that line.
     """
-    return await take_asked(tx, worker_id, await limits.ask(tx, queue, types, workspaces, share))
+    return await take_asked(tx, worker_id, await limits.lock_ready_runs(tx, queue, types, workspaces, share))
 
 
 async def take_asked(
@@ -138,7 +138,7 @@ async def give_back(tx: Tx, permits: Sequence[Permit]) -> None:
 async def _recount(tx: Tx, found: Sequence[Limit]) -> int:
     names = [limit.name for limit in found]
     wrong = await limits.recount(tx, names)
-    await run_queue.promote_freed(tx, await limits.room(tx, names))
+    await run_queue.promote_freed(tx, await limits.count_free(tx, names))
     return wrong
 
 
