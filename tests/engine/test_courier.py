@@ -358,7 +358,7 @@ async def test_what_is_old_goes_messages_empty_rooms_of_runs_and_ended_deliverie
     assert await services.prune(office.database) == 1
     assert owner.execute("SELECT text FROM foliot.messages").fetchall() == [("new",)]
     assert owner.execute("SELECT name FROM foliot.rooms").fetchall() == [("support",)]
-    assert owner.execute("SELECT place FROM foliot.outbox").fetchall() == [(2,)]
+    assert owner.execute("SELECT position FROM foliot.outbox").fetchall() == [(2,)]
 
 
 def test_quotas_of_rooms_are_off_unless_they_are_set() -> None:

@@ -53,10 +53,10 @@ async def test_a_calendar_is_kept_as_it_was_written(stage: Stage) -> None:
     found = await calendars.get(stage.database, stage.workspace, made[1])
     assert (found.calendar, found.revision, found.users) == (EVERY_KIND, 1, 0)
     listed = await calendars.page(stage.database, stage.workspace)
-    assert [row.calendar for row in listed] == [EVERY_KIND, LUNCH]
-    last = listed[0]
-    rest = await calendars.page(stage.database, stage.workspace, (last.calendar.name, last.id))
-    assert [row.calendar for row in rest] == [LUNCH]
+    assert [row.calendar for row in listed.items] == [EVERY_KIND, LUNCH]
+    first = await calendars.page(stage.database, stage.workspace, limit=1)
+    rest = await calendars.page(stage.database, stage.workspace, first.next_cursor)
+    assert [row.calendar for row in rest.items] == [LUNCH]
 
 
 async def test_a_name_is_given_once(stage: Stage) -> None:
@@ -152,7 +152,7 @@ async def test_another_workspace_sees_none_of_them(stage: Stage) -> None:
         "INSERT INTO foliot.workspaces (id, slug, name, created_at) VALUES (%s, 'globex', 'Globex', %s)",
         [outsider, stage.clock.now()],
     )
-    assert await calendars.page(stage.database, outsider) == []
+    assert (await calendars.page(stage.database, outsider)).items == ()
     with pytest.raises(NotFound):
         await calendars.get(stage.database, outsider, lunch)
     with pytest.raises(NotFound):

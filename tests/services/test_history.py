@@ -21,7 +21,7 @@ from foliot.domain.schedule import Cron, SkipReason
 from foliot.services.jobs import job_edits
 from foliot.services.runs import history, run_control
 from foliot.storage.runs import run_search
-from foliot.storage.runs.run_search import Wanted
+from foliot.storage.runs.run_search import RunFilter
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from foliot.testing.fixtures import TEST
@@ -30,8 +30,8 @@ from tests.services.given import HOURLY, MINUTELY, WORKER, Owner, claimed, defin
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
 
 
-def found(text: str) -> Wanted:
-    return Wanted(read_query(text, RUNS, NOON))
+def found(text: str) -> RunFilter:
+    return RunFilter(read_query(text, RUNS, NOON))
 
 
 ONE_RETRY = Retry(max=1, strategy=Backoff.FIXED, base=MINUTE)
@@ -212,7 +212,9 @@ async def test_a_page_has_a_bounded_length(database: Database, workspace: Worksp
 
 
 def test_the_view_gives_no_more_rights_than_its_reader_has(owner: Owner) -> None:
-    found = owner.execute("SELECT reloptions FROM pg_class WHERE oid = 'foliot.ledger'::regclass").fetchone()
+    found = owner.execute(
+        "SELECT reloptions FROM pg_class WHERE oid = 'foliot.run_records'::regclass"
+    ).fetchone()
     assert found == (["security_invoker=true"],)
 
 

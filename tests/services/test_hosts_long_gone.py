@@ -24,7 +24,7 @@ DAY = timedelta(days=1)
 
 
 async def names(stage: Stage) -> list[str]:
-    return [host.row.name for host in await hosts.page(stage.database, stage.workspace)]
+    return [host.row.name for host in (await hosts.page(stage.database, stage.workspace)).items]
 
 
 async def forget(stage: Stage) -> int:

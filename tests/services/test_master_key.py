@@ -182,7 +182,7 @@ async def test_a_lost_key_is_given_up_only_when_asked_and_secrets_are_set_anew(
     vault = a_vault(NEW)
     done = await master_key.rotate(database, vault, TEST, accept_loss=True)
     assert (done.rotated, done.left, done.unreadable) == (0, 0, 2)
-    found = (await secrets.page(database, Scope(workspace)))[0]
+    found = (await secrets.page(database, Scope(workspace))).items[0]
     await secrets.replace(database, vault, Scope(workspace, TEST), found.id, "known again")
     assert await values(database, vault, workspace, ["s000", "s001"]) == ["known again", "secret_unreadable"]
     assert (await master_key.standing(database, vault)).unreadable == 1

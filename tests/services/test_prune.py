@@ -26,7 +26,7 @@ from foliot.services.runs.retention import Pruned, prune
 from foliot.services.runs.statistics import job_stats, roll_up
 from foliot.services.scheduling.repair import repair_runs, repair_timers
 from foliot.services.scheduling.tick import tick
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.given import HOURLY, SUCCEEDED, Owner, claimed, done, job, ticked
@@ -199,7 +199,7 @@ async def test_firing_goes_on_while_pruning_has_not_committed(
     clock.advance(HOUR)
     with owner.transaction():
         owner.execute("DELETE FROM foliot.runs WHERE planned_for < %s", [NOON - 3 * DAY])
-        owner.execute("SELECT FROM foliot.rounds FOR UPDATE")
+        owner.execute("SELECT FROM foliot.scans FOR UPDATE")
         assert (await tick(database)).recorded == 1
         assert await prune(database) == Pruned()
     assert len(await claimed(database)) == 1
@@ -260,6 +260,6 @@ async def test_whatever_happens_the_statistics_agree_with_the_counters_and_nothi
             [job_id],
         ).fetchone()
         assert (totals.runs, totals.successes, totals.failures, totals.skips) == told
-    found = owner.execute("SELECT count(DISTINCT day) FROM foliot.daily").fetchone()
+    found = owner.execute("SELECT count(DISTINCT day) FROM foliot.job_days").fetchone()
     assert found is not None
     assert found[0] > 5

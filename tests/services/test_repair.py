@@ -18,7 +18,7 @@ from foliot.domain.schedule import Cron, Interval, IntervalMode, Once, Otherwise
 from foliot.services.runs import history
 from foliot.services.scheduling.repair import Repaired, repair_runs, repair_timers
 from foliot.services.scheduling.tick import tick
-from foliot.storage.patience import Patience
+from foliot.storage.server import Patience
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.given import BY_HAND, HOURLY, MINUTELY, Owner, claimed, done, job, ticked
@@ -264,7 +264,7 @@ async def test_two_nodes_do_not_make_the_same_round(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     with owner.transaction():
-        owner.execute("SELECT FROM foliot.rounds FOR UPDATE")
+        owner.execute("SELECT FROM foliot.scans FOR UPDATE")
         assert await repair_timers(database) == await repair_runs(database) == Repaired()
 
 

@@ -148,7 +148,7 @@ async def test_a_secret_that_is_missing_or_unreadable_fails_its_own_run_and_nobo
     await secrets.delete(database, Scope(workspace, TEST), gone, force=True)
     owner.execute("UPDATE foliot.secrets SET key_id = 'ffffffffffff' WHERE name = 'foreign'")
     owner.execute(
-        "UPDATE foliot.secrets SET box = set_byte(box, 14, get_byte(box, 14) # 1) WHERE name = 'damaged'"
+        "UPDATE foliot.secrets SET sealed_value = set_byte(sealed_value, 14, get_byte(sealed_value, 14) # 1) WHERE name = 'damaged'"
     )
     await ticked(database, clock, HOUR)
     assert [work.job for work in await claimed(database, vault)] == ["good"]
@@ -195,7 +195,7 @@ async def test_a_sealed_value_moved_elsewhere_in_the_database_does_not_open(
 ) -> None:
     """By somebody who may write to the tables: to make another workspace use it, or an old one come back."""
     secret_id = await kept(database, vault, workspace, "crm", "the-old-one")
-    sealed = owner.execute("SELECT key_id, box FROM foliot.secrets").fetchone()
+    sealed = owner.execute("SELECT key_id, sealed_value FROM foliot.secrets").fetchone()
     assert sealed is not None
     place = workspace
     if move == "workspace":
@@ -203,10 +203,10 @@ async def test_a_sealed_value_moved_elsewhere_in_the_database_does_not_open(
         owner.execute("UPDATE foliot.secrets SET workspace_id = %s", [place])
     elif move == "id":
         other = await kept(database, vault, workspace, "mine")
-        owner.execute("UPDATE foliot.secrets SET box = %s WHERE id = %s", [sealed[1], other])
+        owner.execute("UPDATE foliot.secrets SET sealed_value = %s WHERE id = %s", [sealed[1], other])
     else:
         await secrets.replace(database, vault, Scope(workspace, TEST), secret_id, "the-new-one")
-        owner.execute("UPDATE foliot.secrets SET box = %s", [sealed[1]])
+        owner.execute("UPDATE foliot.secrets SET sealed_value = %s", [sealed[1]])
     await jobs.create(database, Scope(place, TEST), naming("mine" if move == "id" else "crm"))
     await ticked(database, clock, HOUR)
     assert await claimed(database, vault) == []
@@ -255,7 +255,8 @@ async def test_a_secret_in_use_is_deleted_only_by_force_and_its_users_are_named(
     secret_id = await kept(database, vault, workspace, "crm")
     made = (await jobs.create(database, Scope(workspace, TEST), naming("crm", name="nightly"))).id
     assert (await secrets.get(database, Scope(workspace), secret_id)).users == 1
-    assert await secrets.users(database, Scope(workspace), secret_id) == [(made, "nightly")]
+    users = await secrets.users(database, Scope(workspace), secret_id)
+    assert users.items == ((made, "nightly"),)
     with pytest.raises(Conflict, match='used by "nightly"'):
         await secrets.delete(database, Scope(workspace, TEST), secret_id)
     await secrets.delete(database, Scope(workspace, TEST), secret_id, force=True)
@@ -297,9 +298,9 @@ async def test_an_agent_uses_what_it_was_given_and_finds_nothing_else(
             await jobs.create(database, by, naming(name))
         assert refused.value.hint is not None
         assert "prod-db" not in refused.value.hint
-    assert [each.name for each in await secrets.page(database, Scope(workspace, visible_owner=agent))] == [
-        "crm"
-    ]
+    assert [
+        each.name for each in (await secrets.page(database, Scope(workspace, visible_owner=agent))).items
+    ] == ["crm"]
     with pytest.raises(NotFound):
         await secrets.get(database, Scope(workspace, visible_owner=stranger), secret_id)
     await secrets.give(database, Scope(workspace, TEST), secret_id, [stranger])

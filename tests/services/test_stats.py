@@ -85,7 +85,7 @@ async def test_rolling_up_changes_no_figure(
     assert [day.day for day in before.days] == [date(2027, 1, 15) + n * DAY for n in range(4)]
     assert await rolled(database, limit=7) == 71  # the one of 00:00 today is left
     assert await rolled(database) == 0
-    assert owner.execute("SELECT sum(records), count(*) FROM foliot.daily").fetchone() == (71, 3)
+    assert owner.execute("SELECT sum(records), count(*) FROM foliot.job_days").fetchone() == (71, 3)
     assert await job_stats(database, Scope(workspace), job_id) == before
     assert await workspace_stats(database, Scope(workspace)) == of_all
     only_today = await job_stats(database, Scope(workspace), job_id, days=1)
@@ -108,7 +108,7 @@ async def test_a_run_open_at_the_roll_up_is_counted_once_when_it_ends(
     assert await rolled(database) == 1
     assert await job_stats(database, Scope(workspace), job_id) == ended
     assert await rolled(database) == 0
-    assert owner.execute("SELECT day, records FROM foliot.daily").fetchall() == [(date(2027, 1, 15), 1)]
+    assert owner.execute("SELECT day, records FROM foliot.job_days").fetchall() == [(date(2027, 1, 15), 1)]
 
 
 async def test_a_gap_record_counts_its_planned_times_as_skips(
@@ -157,7 +157,7 @@ async def test_two_nodes_do_not_roll_up_at_once(
     await ticked(database, clock, HOUR)
     clock.advance(DAY)
     with owner.transaction():
-        owner.execute("SELECT FROM foliot.rounds WHERE name = 'roll_up' FOR UPDATE")
+        owner.execute("SELECT FROM foliot.scans WHERE name = 'roll_up' FOR UPDATE")
         assert await rolled(database) == 0
     assert await rolled(database) == 1
 

@@ -132,7 +132,7 @@ async def test_only_jobs_of_that_type_in_that_workspace_leave_the_fast_path(stag
     stage.clock.advance(HOUR)
     async with stage.database.tx(Role.ENGINE) as tx:
         taken = await fires.take_due(tx, 10, ZONE_DATA_VERSION)
-        off = await job_types.off_among(tx, fires.workspace_ids_of(taken))
+        off = await job_types.disabled_in(tx, fires.workspace_ids_of(taken))
         fast, others = split_due(taken, tx.now, off=off)
         assert (len(off), len(fast), others) == (1, 1, [])
         fast, others = split_due(taken, tx.now, off=frozenset({(stage.workspace, "python")}))
@@ -157,7 +157,7 @@ async def test_what_a_claim_held_while_the_type_was_switched_on_is_let_go_by_the
     await stage.tick()
     await turn(stage, on=False)
     assert await stage.claim() == []
-    stage.owner.execute("DELETE FROM foliot.switched_off")  # as a claim would see it that began before
+    stage.owner.execute("DELETE FROM foliot.disabled_types")  # as a claim would see it that began before
     assert (await advance_waiting_runs(stage.database)).let_go == 1
     assert stage.ready() == [job]
     assert (await advance_waiting_runs(stage.database)).let_go == 0

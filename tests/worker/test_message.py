@@ -172,7 +172,9 @@ async def test_a_message_into_a_room_with_a_webhook_is_put_into_the_outbox_once(
     post.handler = MessageHandler(database, announce=hints.append)
     for _ in range(2):
         await post.run(job_id, run_id, room=room_id)
-    assert post.rows("SELECT kind, lane::text, place FROM foliot.outbox") == [("room.message", room_id, 1)]
+    assert post.rows("SELECT kind, ordering_key::text, position FROM foliot.outbox") == [
+        ("room.message", room_id, 1)
+    ]
     assert hints == ["outbox"]
 
 

@@ -63,10 +63,10 @@ class JobSync:
     async def calendars(self) -> Mapping[UUID, str]:
         found: dict[UUID, str] = {}
         page = await calendars.page(self.database, self.workspace.id, limit=A_PAGE)
-        while page:
-            found |= {each.id: each.calendar.name for each in page}
-            last = (page[-1].calendar.name, page[-1].id)
-            page = await calendars.page(self.database, self.workspace.id, last, A_PAGE)
+        found |= {each.id: each.calendar.name for each in page.items}
+        while page.next_cursor is not None:
+            page = await calendars.page(self.database, self.workspace.id, page.next_cursor, A_PAGE)
+            found |= {each.id: each.calendar.name for each in page.items}
         return found
 
     async def settle(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:

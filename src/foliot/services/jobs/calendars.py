@@ -9,16 +9,16 @@ from uuid import UUID
 
 from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, StaleRevision
-from foliot.domain.ids import CalendarId, JobId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, CalendarId, JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, check_calendar
+from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.jobs.lock_steps import not_found
 from foliot.services.scheduling.replan_steps import replan_timers
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.calendars import CalendarRow
-from foliot.storage.jobs.jobs import Author
-from foliot.storage.queue.leases import FIRST
+from foliot.storage.jobs.jobs import RevisionAuthor
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -75,7 +75,7 @@ async def replan_users(
     database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, most: int | None = None
 ) -> int:
     """Set the timers of all jobs that use a calendar, a batch at a time. May be repeated: what is right stays."""
-    moved, seen, after = 0, 0, FIRST
+    moved, seen, after = 0, 0, FIRST_ID
     while True:
         async with database.tx(Role.APP, workspace_id) as tx:
             job_ids = [job_id for job_id, _ in await calendars.users(tx, calendar_id, after, BATCH)]
@@ -102,7 +102,7 @@ async def delete(
             if found is None:
                 raise not_found("calendar")
             _check_revision(found, scope.expected_revision)
-            users = await calendars.users(tx, calendar_id, FIRST, BATCH)
+            users = await calendars.users(tx, calendar_id, FIRST_ID, BATCH)
             if users and not detach:
                 raise _in_use(found, [name for _, name in users])
             if users:
@@ -115,7 +115,7 @@ async def delete(
             if (found := await calendars.lock(tx, calendar_id)) is None:
                 raise not_found("calendar")
             _check_revision(found, scope.expected_revision)
-            if not await calendars.users(tx, calendar_id, FIRST, 1):
+            if not await calendars.users(tx, calendar_id, FIRST_ID, 1):
                 await calendars.delete(tx, calendar_id)
                 await _note(tx, "calendar.deleted", calendar_id, scope.actor, found.calendar.name)
                 return
@@ -130,29 +130,33 @@ async def get(database: Database, workspace_id: WorkspaceId, calendar_id: Calend
 
 
 async def page(
-    database: Database, workspace_id: WorkspaceId, after: tuple[str, UUID] = ("", FIRST), limit: int = 50
-) -> list[CalendarRow]:
-    """In the order of their names, those behind `after` (the name and id of the last one seen)."""
+    database: Database, workspace_id: WorkspaceId, cursor: str | None = None, limit: int = 50
+) -> ListPage[CalendarRow]:
+    """List calendars by name."""
+    after = read_cursor(cursor, text, UUID) or ("", FIRST_ID)
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await calendars.page(tx, after, limit)
+        found = await calendars.page(tx, after, limit + 1)
+    return cut_page(found, limit, lambda last: [last.calendar.name, last.id])
 
 
 async def users(
     database: Database,
     scope: Scope,
     calendar_id: CalendarId,
-    after: UUID = FIRST,
+    cursor: str | None = None,
     limit: int = 50,
-) -> list[tuple[JobId, str]]:
-    """The jobs that use it, by id and name, in the order of their ids."""
+) -> ListPage[tuple[JobId, str]]:
+    """List the jobs that use the calendar, as id and name, by id."""
+    [after] = read_cursor(cursor, UUID) or [FIRST_ID]
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         if await calendars.get(tx, calendar_id) is None:
             raise not_found("calendar")
-        return await calendars.users(tx, calendar_id, after, limit, scope.visible_owner)
+        found = await calendars.users(tx, calendar_id, after, limit + 1, scope.visible_owner)
+    return cut_page(found, limit, lambda last: [last[0]])
 
 
 async def _detach(tx: Tx, found: CalendarRow, job_ids: list[JobId], by: Actor) -> None:
-    author = Author(by.name, f'The calendar "{found.calendar.name}" was deleted.')
+    author = RevisionAuthor(by.name, f'The calendar "{found.calendar.name}" was deleted.')
     for job_id in sorted(await timers.lock(tx, job_ids)):
         definition = await jobs.definition(tx, job_id)
         assert definition is not None, "a linked job exists"

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from foliot.domain.access import Scope
 from foliot.domain.definition import Rules
 from foliot.domain.filters import Query
-from foliot.domain.filters.order import NEWEST_FIRST, JobOrder
+from foliot.domain.filters.order import NEWEST_FIRST, JobOrder, JobSort, Place
 from foliot.domain.ids import JobId, PrincipalId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import PlannedTime, is_chained, preview
-from foliot.services.cursors import read_cursor, write_cursor
+from foliot.services.cursors import instant, read_cursor, refuse_cursor, text, write_cursor
 from foliot.services.jobs.lock_steps import not_found
 from foliot.services.jobs.search_steps import wanted
 from foliot.storage.jobs import calendars, job_search
 from foliot.storage.jobs import jobs as stored
 from foliot.storage.jobs.jobs import StoredJob
-from foliot.storage.runs.ledger import RunRecord
+from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["Ahead", "Jobs", "RunRecord", "StoredJob", "ahead", "job", "jobs"]
 
 COUNTED_TO = 10_000
 EVERYTHING = Query()
+NOTHING_PLANNED = "infinity"  # the sort key of a job without a next time
 FIRING = frozenset({JobStatus.PENDING, JobStatus.ACTIVE})
 
 
@@ -61,12 +63,12 @@ async def jobs(
     count: bool = False,
 ) -> Jobs:
     """Archived ones only where the query names a status."""
-    after = None if cursor is None else read_cursor(cursor, order)
+    after = _read_position(cursor, order)
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         these = await wanted(tx, query, scope)
-        page = await job_search.jobs(tx, these, order, after, limit)
-        found = await job_search.count(tx, these, COUNTED_TO + 1) if count else None
-    following = None if page.next is None else write_cursor(page.next, order)
+        page = await job_search.find_jobs(tx, these, order, after, limit)
+        found = await job_search.count_jobs(tx, these, COUNTED_TO + 1) if count else None
+    following = None if page.next is None else write_cursor(str(order), page.next.key, page.next.id)
     total = None if found is None else min(found, COUNTED_TO)
     return Jobs(page.items, following, total, found is not None and found > COUNTED_TO)
 
@@ -97,3 +99,19 @@ async def _visible(tx: Tx, job_id: JobId, visible_owner: PrincipalId | None) -> 
     if found is None or visible_owner not in (None, found.definition.owner_id):
         raise not_found("job")
     return found
+
+
+def _read_position(cursor: str | None, order: JobOrder) -> Place | None:
+    def same_order(part: str) -> str:
+        if part != str(order):  # it would skip jobs
+            raise refuse_cursor("This cursor belongs to a list in another order.")
+        return part
+
+    def key(part: str) -> str | None:
+        if order.by is JobSort.CREATED:
+            return None  # the id is the key
+        is_time = order.by is JobSort.NEXT and part != NOTHING_PLANNED
+        return instant(part).isoformat() if is_time else text(part)
+
+    found = read_cursor(cursor, same_order, key, UUID)
+    return None if found is None else Place(found[1], found[2])

@@ -11,13 +11,13 @@ from typing import Any
 from uuid import UUID
 
 from foliot.domain.errors import Conflict, Denied, Invalid
-from foliot.domain.ids import PrincipalId, RoomId
+from foliot.domain.ids import LAST_ID, PrincipalId, RoomId
 from foliot.domain.rooms import Hook, Message, MessageKind, Room, sender_of
+from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.authentication import Caller
 from foliot.services.identity.quota_steps import check_room_for_messages, check_room_for_rooms
 from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.services.messaging import webhooks
-from foliot.services.paging import LAST
 from foliot.storage.content import rooms
 from foliot.storage.content.rooms import NewMessage, NewRoom
 from foliot.storage.outbox import outbox
@@ -102,11 +102,13 @@ async def create(database: Database, caller: Caller, wanted: NewRoom, hook: Hook
 
 
 async def listed(
-    database: Database, caller: Caller, before: UUID = LAST, limit: int = 50, key: str | None = None
-) -> list[Room]:
-    """Newest first; to an agent, those that it was given."""
+    database: Database, caller: Caller, cursor: str | None = None, limit: int = 50, key: str | None = None
+) -> ListPage[Room]:
+    """List rooms, newest first. An agent sees those that were given to it."""
+    [before] = read_cursor(cursor, UUID) or [LAST_ID]
     async with database.tx(Role.APP, caller.workspace_id) as tx:
-        return await rooms.page(tx, before, limit, caller.visible_owner, key)
+        found = await rooms.page(tx, before, limit + 1, caller.visible_owner, key)
+    return cut_page(found, limit, lambda last: [last.id])
 
 
 async def get(database: Database, caller: Caller, room_id: RoomId) -> Room:
@@ -141,7 +143,7 @@ async def delete(database: Database, caller: Caller, room_id: RoomId) -> None:
         if room is None:
             raise not_found("room")
         await rooms.delete(tx, room_id)
-        await outbox.forget_lane(tx, room_id)
+        await outbox.delete_all(tx, room_id)
         told = {**_told(room), "last_seq": room.last_seq}
         await append_audit(tx, "room.deleted", ("room", room_id), caller.actor, before=told)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from uuid import UUID
 
 from foliot.domain.access import Scope
-from foliot.domain.ids import FreezeId
+from foliot.domain.ids import LAST_ID, FreezeId
+from foliot.services.cursors import read_cursor, write_cursor
 from foliot.services.jobs.lock_steps import not_found
-from foliot.services.paging import LAST, read_place, write_place
 from foliot.storage.jobs import freezes
 from foliot.storage.jobs.freezes import FreezeRow
 from foliot.storage.tx import Database, Role, Tx
@@ -46,12 +47,12 @@ async def listed(
     limit: int = 50,
 ) -> Seen:
     """The newest first: those in force and those to come; with `ended`, also those that are over."""
-    before, _ = read_place(cursor, LAST)
+    [before] = read_cursor(cursor, UUID) or [LAST_ID]
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await freezes.page(tx, before, limit + 1, ended=ended)
         visible = await _visible(tx, found[:limit], scope)
     last = found[limit - 1].scoped.freeze.id if len(found) > limit else None
-    return Seen(visible, None if last is None else write_place(last), tx.now)
+    return Seen(visible, None if last is None else write_cursor(last), tx.now)
 
 
 async def _visible(tx: Tx, found: Sequence[FreezeRow], scope: Scope) -> tuple[FreezeRow, ...]:

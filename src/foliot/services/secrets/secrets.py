@@ -7,8 +7,9 @@ from uuid import UUID
 
 from foliot.domain.access import Scope
 from foliot.domain.errors import Conflict, Invalid, StaleRevision
-from foliot.domain.ids import JobId, PrincipalId, SecretId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, JobId, PrincipalId, SecretId, WorkspaceId
 from foliot.domain.quotas import Quotas, check_secrets
+from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.services.secrets.master_key import check_key
 from foliot.services.secrets.vault import Vault, purpose
@@ -16,7 +17,6 @@ from foliot.storage.content import secrets
 from foliot.storage.content.secrets import SecretRow
 from foliot.storage.identity import workspaces
 from foliot.storage.outbox import webhooks
-from foliot.storage.queue.leases import FIRST
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["SecretRow", "create", "delete", "get", "give", "page", "replace", "users"]
@@ -77,7 +77,7 @@ async def give(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await _in_hand(tx, secret_id, scope.expected_revision)
         given = await _known(tx, agents)
-        await secrets.give(tx, secret_id, given)
+        await secrets.set_agents(tx, secret_id, given)
         told = [{"name": found.name, "agents": _told(each)} for each in (found.agents, given)]
         await append_audit(
             tx, "secret.given", ("secret", secret_id), scope.actor, before=told[0], after=told[1]
@@ -95,7 +95,7 @@ async def delete(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await _in_hand(tx, secret_id, scope.expected_revision)
         # Under its lock nobody begins to name it.
-        named_by = [name for _, name in await secrets.users(tx, found.name, FIRST, NAMED + 1)]
+        named_by = [name for _, name in await secrets.users(tx, found.name, FIRST_ID, NAMED + 1)]
         named_by += await webhooks.rooms_signing_with(tx, found.name, NAMED + 1)
         if named_by and not force:
             raise _in_use(found.name, named_by)
@@ -115,29 +115,33 @@ async def get(database: Database, scope: Scope, secret_id: SecretId) -> SecretRo
 async def page(
     database: Database,
     scope: Scope,
-    after: str = "",
+    cursor: str | None = None,
     limit: int = 50,
     *,
     name: str | None = None,
-) -> list[SecretRow]:
-    """In the order of their names, those behind `after`. An agent sees those that it was given."""
+) -> ListPage[SecretRow]:
+    """List secrets by name. An agent sees those that were given to it."""
+    [after] = read_cursor(cursor, text) or [""]
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        return await secrets.page(tx, after, limit, name=name, agent=scope.visible_owner)
+        found = await secrets.page(tx, after, limit + 1, name=name, agent=scope.visible_owner)
+    return cut_page(found, limit, lambda last: [last.name])
 
 
 async def users(
     database: Database,
     scope: Scope,
     secret_id: SecretId,
-    after: UUID = FIRST,
+    cursor: str | None = None,
     limit: int = 50,
-) -> list[tuple[JobId, str]]:
-    """The jobs that name it, by id and name, in the order of their ids; for an agent, its own."""
+) -> ListPage[tuple[JobId, str]]:
+    """List the jobs that name the secret, as id and name, by id. An agent sees its own jobs."""
+    [after] = read_cursor(cursor, UUID) or [FIRST_ID]
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await secrets.get(tx, secret_id, scope.visible_owner)
         if found is None:
             raise not_found("secret")
-        return await secrets.users(tx, found.name, after, limit, scope.visible_owner)
+        users = await secrets.users(tx, found.name, after, limit + 1, scope.visible_owner)
+    return cut_page(users, limit, lambda last: [last[0]])
 
 
 async def _in_hand(tx: Tx, secret_id: SecretId, expected: int | None) -> SecretRow:
@@ -163,8 +167,8 @@ async def _check_open(tx: Tx, workspace_id: WorkspaceId) -> None:
 async def _check_room(tx: Tx, quotas: Quotas) -> None:
     """After the insert. Those who make secrets of one workspace go one after the other from here on, so that two cannot share the last place."""
     if quotas.secrets is not None:
-        await workspaces.lock_room(tx)
-        check_secrets(quotas, await secrets.counted(tx))
+        await workspaces.lock_quota(tx)
+        check_secrets(quotas, await secrets.count(tx))
 
 
 async def _known(tx: Tx, agents: Sequence[PrincipalId]) -> tuple[PrincipalId, ...]:

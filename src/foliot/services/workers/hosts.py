@@ -12,12 +12,12 @@ from uuid import UUID
 from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid, StaleRevision
 from foliot.domain.hosts import HostStatus
-from foliot.domain.ids import HostId, InstanceId, JobId, PrincipalId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, HostId, InstanceId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.quotas import Quotas, check_hosts, check_servers
 from foliot.domain.target import TargetKind
+from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.storage.identity import workspaces
-from foliot.storage.queue.leases import FIRST
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts
 from foliot.storage.workers.hosts import HostRow, InstanceRow
@@ -58,11 +58,13 @@ class Host:
 
 
 async def page(
-    database: Database, workspace_id: WorkspaceId, after: tuple[str, UUID] = ("", FIRST), limit: int = 50
-) -> list[Host]:
-    """In the order of their names."""
+    database: Database, workspace_id: WorkspaceId, cursor: str | None = None, limit: int = 50
+) -> ListPage[Host]:
+    """List hosts by name."""
+    after = read_cursor(cursor, text, UUID) or ("", FIRST_ID)
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await _with_instances(tx, await hosts.page(tx, after, limit))
+        found = await _with_instances(tx, await hosts.page(tx, after, limit + 1))
+    return cut_page(found, limit, lambda last: [last.row.name, last.row.id])
 
 
 async def get(database: Database, scope: Scope, host_id: HostId) -> Host:
@@ -210,7 +212,7 @@ async def check_room(tx: Tx, workspace_id: WorkspaceId, quotas: Quotas) -> None:
     """
     if quotas.hosts is None and quotas.servers is None:
         return
-    await workspaces.lock_room(tx)
+    await workspaces.lock_quota(tx)
     machines, servers = await hosts.count(tx, workspace_id)
     check_hosts(quotas, machines)
     check_servers(quotas, servers)

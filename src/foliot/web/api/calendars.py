@@ -13,7 +13,6 @@ from foliot.services.dry_run import MOST_JOBS, tried_calendar
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.jobs import calendars
-from foliot.services.paging import read_place, write_place
 from foliot.web.api.dry_run import DryRun, only_tried, shown
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, id_of
 from foliot.web.auth import SharedEditor, Viewer
@@ -58,11 +57,8 @@ async def list_calendars(
     caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[CalendarOut]:
     """In the order of their names."""
-    last_id, name = read_place(cursor)
-    found = await calendars.page(db, caller.workspace_id, (name, last_id), limit + 1)
-    shown = found[:limit]
-    place = write_place(shown[-1].id, shown[-1].calendar.name) if len(found) > limit else None
-    return Page[CalendarOut](items=[calendar_out(each) for each in shown], next_cursor=place)
+    page = await calendars.page(db, caller.workspace_id, cursor, limit)
+    return Page[CalendarOut](items=[calendar_out(each) for each in page.items], next_cursor=page.next_cursor)
 
 
 @routes.get("/calendars/{calendar_id}", responses=NOT_FOUND)
@@ -75,11 +71,9 @@ async def list_jobs_of_calendar(
     calendar_id: CalendarIdIn, caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[CalendarUser]:
     """The jobs that use it."""
-    after, _ = read_place(cursor)
-    found = await calendars.users(db, caller.scope, calendar_id, after, limit + 1)
-    place = write_place(found[limit - 1][0]) if len(found) > limit else None
-    items = [CalendarUser(id=job_id, name=name) for job_id, name in found[:limit]]
-    return Page[CalendarUser](items=items, next_cursor=place)
+    page = await calendars.users(db, caller.scope, calendar_id, cursor, limit)
+    items = [CalendarUser(id=job_id, name=name) for job_id, name in page.items]
+    return Page[CalendarUser](items=items, next_cursor=page.next_cursor)
 
 
 @routes.put("/calendars/{calendar_id}", responses={**NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY})

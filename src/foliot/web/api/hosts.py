@@ -10,7 +10,6 @@ from foliot.domain.ids import HostId, InstanceId
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
-from foliot.services.paging import read_place, write_place
 from foliot.services.workers import hosts
 from foliot.services.workers.hosts import Host, InstanceRow
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, id_of
@@ -40,11 +39,8 @@ async def list_hosts(
     caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[HostOut]:
     """In the order of their names."""
-    last_id, name = read_place(cursor)
-    found = await hosts.page(db, caller.workspace_id, (name, last_id), limit + 1)
-    shown = found[:limit]
-    place = write_place(shown[-1].row.id, shown[-1].row.name) if len(found) > limit else None
-    return Page[HostOut](items=[host_out(each) for each in shown], next_cursor=place)
+    page = await hosts.page(db, caller.workspace_id, cursor, limit)
+    return Page[HostOut](items=[host_out(each) for each in page.items], next_cursor=page.next_cursor)
 
 
 @routes.get("/hosts/{host_id}", responses=NOT_FOUND)

@@ -11,7 +11,6 @@ from foliot.domain.ids import PrincipalId, SecretId
 from foliot.services import Database
 from foliot.services.dry_run import tried_secret
 from foliot.services.identity.authentication import Caller
-from foliot.services.paging import read_place, write_place
 from foliot.services.secrets import secrets
 from foliot.services.secrets.secrets import SecretRow
 from foliot.services.secrets.vault import Vault
@@ -68,13 +67,9 @@ async def list_secrets(
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[SecretOut]:
     """In the order of their names; an agent sees those that it was given."""
-    _, after = read_place(cursor)
-    found = await secrets.page(db, caller.scope, after, limit + 1, name=name)
-    shown = found[:limit]
-    place = write_place(shown[-1].id, shown[-1].name) if len(found) > limit else None
-    return Page[SecretOut](
-        items=[secret_out(each, vault, caller.visible_owner) for each in shown], next_cursor=place
-    )
+    page = await secrets.page(db, caller.scope, cursor, limit, name=name)
+    items = [secret_out(each, vault, caller.visible_owner) for each in page.items]
+    return Page[SecretOut](items=items, next_cursor=page.next_cursor)
 
 
 @routes.get("/secrets/{secret_id}", responses=NOT_FOUND)
@@ -89,11 +84,9 @@ async def list_jobs_of_secret(
     secret_id: SecretIdIn, caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[SecretUser]:
     """The jobs that name it."""
-    after, _ = read_place(cursor)
-    found = await secrets.users(db, caller.scope, secret_id, after, limit + 1)
-    place = write_place(found[limit - 1][0]) if len(found) > limit else None
-    items = [SecretUser(id=job_id, name=name) for job_id, name in found[:limit]]
-    return Page[SecretUser](items=items, next_cursor=place)
+    page = await secrets.users(db, caller.scope, secret_id, cursor, limit)
+    items = [SecretUser(id=job_id, name=name) for job_id, name in page.items]
+    return Page[SecretUser](items=items, next_cursor=page.next_cursor)
 
 
 @routes.put("/secrets/{secret_id}", responses={**NOT_FOUND, **STALE, **WITH_BODY})

@@ -29,7 +29,7 @@ from foliot.domain.schedule.notes import dst_note
 from foliot.domain.target import Target, TargetKind
 from foliot.services.jobs.job_search import StoredJob
 from foliot.services.jobs.revisions import Change
-from foliot.services.runs.history import AttemptRecord, NextTry, RunRecord
+from foliot.services.runs.history import AttemptRecord, NextAttempt, RunRecord
 from foliot.web.mapping.definitions import SAME_IN_DEFINITION, SAME_IN_SPEC
 from foliot.wire import jobs as wire
 from foliot.wire.artifacts import ArtifactOut
@@ -195,7 +195,7 @@ def artifact_out(artifact: Artifact) -> ArtifactOut:
     )
 
 
-def _next_attempt(planned: NextTry) -> NextAttemptOut:
+def _next_attempt(planned: NextAttempt) -> NextAttemptOut:
     return NextAttemptOut(number=planned.number, at=planned.at, why=planned.why)
 
 
