@@ -18,7 +18,7 @@ from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
 
-__all__ = ["Seen", "SwitchedOff", "TypeTold", "let_go", "look", "switch", "told"]
+__all__ = ["Seen", "SwitchedOff", "TypeTold", "let_go", "look", "switch"]
 
 BATCH = 200
 MOST_BATCHES = 50  # a caller waits for; the sweeper does the rest
@@ -36,12 +36,6 @@ class Seen:
 async def look(database: Database, workspace_id: WorkspaceId) -> Seen:
     async with database.tx(Role.APP, workspace_id) as tx:
         return Seen(await job_types.known(tx), await overview.types(tx), await job_types.off(tx))
-
-
-async def told(database: Database, workspace_id: WorkspaceId, name: str) -> TypeTold | None:
-    """What a worker has said of this type, also one that is not alive now."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return (await job_types.known(tx, name)).get(name)
 
 
 async def switch(database: Database, scope: Scope, name: str, *, enabled: bool, reason: str = "") -> None:
