@@ -30,7 +30,7 @@ from foliot.services.identity.installation import DEFAULT_WORKSPACE
 from foliot.services.identity.workspaces import Workspace
 from foliot.services.jobs import calendars, job_edits, job_search, jobs
 from foliot.services.jobs.jobs import JobDraft
-from foliot.web.mapping.definitions import Ground, definition_of, schedule_of
+from foliot.web.mapping.definitions import DefinitionContext, definition_of, schedule_of
 from foliot.web.mapping.handler_config import config_schema
 from foliot.web.mapping.job_patch import replaced
 from foliot.web.mapping.jobs import job_out, schedule_out
@@ -84,7 +84,7 @@ class JobSync:
             wanted = JobIn.model_validate(dict(job))
 
             async def define(draft: JobDraft) -> Definition:
-                ground = Ground(
+                ground = DefinitionContext(
                     SystemClock().now(),
                     self.workspace.default_timezone,
                     None,
@@ -108,7 +108,7 @@ class JobSync:
             assert draft.before is not None
             was = draft.before.definition
             written = replaced(job_out(draft.before), wanted)
-            ground = Ground(
+            ground = DefinitionContext(
                 SystemClock().now(),
                 self.workspace.default_timezone,
                 was.owner_id,

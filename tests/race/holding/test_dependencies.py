@@ -22,8 +22,8 @@ from foliot.services.jobs import calendars
 from foliot.services.jobs.dependency_steps import write_edges
 from foliot.services.settlement.report import Report, report, settle_reports
 from foliot.storage.jobs.calendars import held, link
-from foliot.storage.queue import leases
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue import run_queue
+from foliot.storage.queue.run_queue import Claimed, ClaimOrder
 from foliot.storage.tx import Role
 from foliot.testing.fixtures import ADA, TEST
 from tests.race.holding.meeting import blocked
@@ -125,7 +125,9 @@ async def test_a_run_claimed_as_it_is_cancelled_learns_of_it(
     [upstream] = await stage.claim()
     stage.clock.advance(MINUTE)
     async with stage.database.tx(Role.ENGINE) as tx:
-        [mine] = await leases.take(tx, stage.worker, "default", ["python"], [stage.workspace], 1)
+        [mine] = await run_queue.claim(
+            tx, ClaimOrder(stage.worker, "default", ["python"], 1), [stage.workspace]
+        )
         ending = asyncio.create_task(report(stage.database, [done(stage, upstream)]))
         async with blocked(ending, watcher):
             pass

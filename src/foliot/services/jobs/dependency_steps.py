@@ -16,7 +16,7 @@ from foliot.services.jobs.lock_steps import check_owner
 from foliot.services.settlement.dependent_steps import judge_gates_of
 from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.jobs import dependencies, jobs
-from foliot.storage.jobs.jobs import Author
+from foliot.storage.jobs.jobs import RevisionAuthor
 from foliot.storage.timers import timers
 from foliot.storage.tx import Tx
 
@@ -77,7 +77,7 @@ async def release_upstream(tx: Tx, job_id: JobId, scope: Scope, *, detach: bool)
         more = f" and {len(dependents) - NAMED:,} more" if len(dependents) > NAMED else ""
         raise Conflict(f"Other jobs depend on this one: {shown}{more}.", hint="Delete it with detach.")
     await timers.lock(tx, [job_id, *dependents])
-    author = Author(scope.actor.name, "A job it depended on was deleted.")
+    author = RevisionAuthor(scope.actor.name, "A job it depended on was deleted.")
     for dependent in sorted(dependents):
         definition = await jobs.definition(tx, dependent)
         assert definition is not None, "a dependent exists"

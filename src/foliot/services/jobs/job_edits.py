@@ -39,8 +39,8 @@ from foliot.services.settlement.dependent_steps import judge_gates_of, wake_depe
 from foliot.services.workers.target_steps import check_target
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.definitions import definition_json
-from foliot.storage.jobs.jobs import Author, Move, StoredJob
-from foliot.storage.queue import unclaimed
+from foliot.storage.jobs.jobs import RevisionAuthor, StatusChange, StoredJob
+from foliot.storage.queue import run_queue
 from foliot.storage.timers import timers
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.timers.timers import TimerRow
@@ -171,7 +171,7 @@ class _Edit:
         self.before = before
         self.definition = change.definition
         self.scope = change.scope
-        self.author = Author(change.scope.actor.name, change.note)
+        self.author = RevisionAuthor(change.scope.actor.name, change.note)
         self.is_rescheduled = change.definition.spec.schedule != before.definition.spec.schedule
 
     async def write(self) -> None:
@@ -187,7 +187,7 @@ class _Edit:
         if definition.spec.calendars != self.before.definition.spec.calendars:
             await calendars.link(tx, job_id, definition.spec.calendars)
         await write_references(tx, job_id, definition, self.scope, self.before.definition)
-        await unclaimed.redirect(tx, old, definition.spec)
+        await run_queue.redirect(tx, old, definition.spec)
         if old.waiting and not rules.is_exclusive and old.status not in STOPPED:
             settling = self.hand.settling(tx, row)
             await settling.release_line(job_id)
@@ -195,7 +195,9 @@ class _Edit:
             await wake_dependents(settling)
         status = status_after(old.status, events)
         if events:
-            await jobs.move(tx, [Move(job_id, status, move_reason(events))], self.author.name)
+            await jobs.change_status(
+                tx, [StatusChange(job_id, status, move_reason(events))], self.author.name
+            )
 
     async def _close_the_books(self) -> None:
         """What the old schedule has planned up to now is recorded under its own revision before the new one takes over."""

@@ -18,7 +18,7 @@ from foliot.services.jobs.visibility_steps import check_job_visible, require_vis
 from foliot.services.jobs.written_steps import WrittenJob, load_written
 from foliot.storage.jobs import calendars, job_search
 from foliot.storage.jobs.jobs import StoredJob
-from foliot.storage.runs.ledger import RunRecord
+from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.tx import Database, Role
 
 __all__ = ["Ahead", "Jobs", "RunRecord", "StoredJob", "ahead", "job", "jobs", "with_warnings"]
@@ -73,8 +73,8 @@ async def jobs(
     after = _read_position(cursor, order)
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         these = await wanted(tx, query, scope)
-        page = await job_search.jobs(tx, these, order, after, limit)
-        found = await job_search.count(tx, these, COUNTED_TO + 1) if count else None
+        page = await job_search.find_jobs(tx, these, order, after, limit)
+        found = await job_search.count_jobs(tx, these, COUNTED_TO + 1) if count else None
     following = None if page.next is None else write_cursor(str(order), page.next.key, page.next.id)
     total = None if found is None else min(found, COUNTED_TO)
     return Jobs(page.items, following, total, found is not None and found > COUNTED_TO)

@@ -43,7 +43,7 @@ class JobDraft:
 
     async def config_schema(self, job_type: str) -> Mapping[str, Any] | None:
         """Return the schema of this type's config, when a worker has described it."""
-        found = (await job_types.known(self.tx, job_type)).get(job_type)
+        found = (await job_types.list_known(self.tx, job_type)).get(job_type)
         return None if found is None else found.config_schema
 
     async def require_revision(self, expected: int | None) -> None:

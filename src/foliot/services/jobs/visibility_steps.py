@@ -7,13 +7,13 @@ from foliot.domain.ids import JobId, RunId
 from foliot.services.jobs.lock_steps import not_found
 from foliot.storage.jobs import jobs
 from foliot.storage.jobs.jobs import StoredJob
-from foliot.storage.runs import explain_queries, ledger
-from foliot.storage.runs.ledger import Entry
+from foliot.storage.runs import explain_queries, run_history
+from foliot.storage.runs.run_history import RunWithRevision
 from foliot.storage.tx import Tx
 
 
 async def check_job_visible(tx: Tx, job_id: JobId, scope: Scope) -> None:
-    if not await explain_queries.is_there(tx, job_id, scope.visible_owner):
+    if not await explain_queries.job_exists(tx, job_id, scope.visible_owner):
         raise not_found("job")
 
 
@@ -24,11 +24,11 @@ async def require_visible_job(tx: Tx, job_id: JobId, scope: Scope) -> StoredJob:
     return found
 
 
-async def require_visible_run(tx: Tx, run_id: RunId, scope: Scope) -> Entry:
-    found = await ledger.one(tx, run_id)
+async def require_visible_run(tx: Tx, run_id: RunId, scope: Scope) -> RunWithRevision:
+    found = await run_history.load_run(tx, run_id)
     owner = scope.visible_owner
     if found is None or (
-        owner is not None and not await explain_queries.is_there(tx, found.run.job_id, owner)
+        owner is not None and not await explain_queries.job_exists(tx, found.run.job_id, owner)
     ):
         raise not_found("run")
     return found

@@ -52,9 +52,9 @@ async def _warn_unserved(tx: Tx, spec: Spec) -> str | None:
     kind, target = spec.type, spec.target
     if kind in EVERY_WORKER_HAS and target is None:
         return None
-    if kind in await job_types.off(tx):
+    if kind in await job_types.list_disabled(tx):
         return f'Jobs of type "{kind}" are switched off in this workspace: nothing of them starts.'
-    workers = await explain_queries.alive_workers(tx)
+    workers = await explain_queries.list_alive_workers(tx)
     if target is not None:
         assert tx.workspace_id is not None
         host = await hosts.resolve(tx, tx.workspace_id, target)

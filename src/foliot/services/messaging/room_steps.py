@@ -43,7 +43,7 @@ async def check_room_quota(tx: Tx, quotas: Quotas) -> None:
     """Call this after the insert, so that the new room counts. Near the limit, a lock makes writers wait for each other."""
     if quotas.rooms is None or await rooms.count(tx, quotas.rooms + 1) <= quotas.rooms - NEAR:
         return
-    await workspaces.lock_room(tx)
+    await workspaces.lock_quota(tx)
     check_rooms(quotas, await rooms.count(tx, quotas.rooms + 1))
 
 
@@ -59,13 +59,13 @@ async def set_webhook(tx: Tx, scope: Scope, room_id: RoomId, hook: Hook, before:
     if hook.secret is not None and (before is None or hook.secret != before.hook.secret):
         await check_named(tx, [Reference(hook.secret, "/secret")], "/webhook", scope)
     await webhooks.set_hook(tx, room_id, hook)
-    await outbox.hurry(tx, room_id, hook.receiver)
+    await outbox.retarget(tx, room_id, hook.receiver)
 
 
 async def remove_webhook(tx: Tx, room_id: RoomId) -> None:
     """Remove the webhook of a locked room and end its waiting deliveries."""
     await webhooks.lock(tx, room_id)
-    await outbox.end_lane(tx, room_id, REMOVED)
+    await outbox.cancel_pending(tx, room_id, REMOVED)
     await webhooks.remove(tx, room_id)
 
 

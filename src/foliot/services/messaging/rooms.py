@@ -11,9 +11,9 @@ from typing import Any
 from uuid import UUID
 
 from foliot.domain.errors import Conflict, Denied, Invalid
-from foliot.domain.ids import PrincipalId, RoomId
+from foliot.domain.ids import LAST_ID, PrincipalId, RoomId
 from foliot.domain.rooms import Hook, Message, MessageKind, Room, sender_of
-from foliot.services.cursors import LAST_ID, ListPage, cut_page, read_cursor
+from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.authentication import Caller
 from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.services.messaging.room_steps import (
@@ -148,7 +148,7 @@ async def delete(database: Database, caller: Caller, room_id: RoomId) -> None:
         if room is None:
             raise not_found("room")
         await rooms.delete(tx, room_id)
-        await outbox.forget_lane(tx, room_id)
+        await outbox.delete_all(tx, room_id)
         told = {**_told(room), "last_seq": room.last_seq}
         await append_audit(tx, "room.deleted", ("room", room_id), caller.actor, before=told)
 

@@ -40,7 +40,7 @@ async def unserved(
 ) -> list[Unserved]:
     """By queue and type, the longest waiting first."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        found = await rows.groups(tx, tx.now - patience, MOST)
+        found = await rows.list_unserved(tx, tx.now - patience, MOST)
     return [Unserved(*group) for group in found]
 
 

@@ -21,7 +21,7 @@ from foliot.web.api.dry_run import DryRun, done_or_tried, only_tried, shown, tri
 from foliot.web.api.jobs import ETAG
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, Tell, TheReach
 from foliot.web.auth import Editor, Viewer
-from foliot.web.mapping.definitions import Ground, definition_of
+from foliot.web.mapping.definitions import DefinitionContext, definition_of
 from foliot.web.mapping.handler_config import config_schema
 from foliot.web.mapping.job_patch import Written, patched, replaced
 from foliot.web.mapping.jobs import job_out, revision_out
@@ -210,7 +210,7 @@ class _Write:
             seen = self.given["revision"]
         await draft.require_revision(seen)  # before any complaint about fields that the author has not seen
         written = self.merge(job_out(record), self.given)
-        ground = Ground(
+        ground = DefinitionContext(
             caller.at,
             caller.workspace.default_timezone,
             record.definition.owner_id,

@@ -13,7 +13,7 @@ from foliot.web.api.dry_run import DryRun, job_response, only_tried, tried
 from foliot.web.api.list_params import Count, JobQuery, Order, page_of
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, Tell, TheReach
 from foliot.web.auth import Editor, Viewer
-from foliot.web.mapping.definitions import Ground, definition_of
+from foliot.web.mapping.definitions import DefinitionContext, definition_of
 from foliot.web.mapping.handler_config import config_schema
 from foliot.web.mapping.jobs import etag, job_out, times_out
 from foliot.web.preconditions import IfNoneMatch, is_known
@@ -40,7 +40,7 @@ async def create_job(
     """Create a job. Its first planned time is the answer's `next_run_at`."""
 
     async def define(draft: JobDraft) -> Definition:
-        ground = Ground(
+        ground = DefinitionContext(
             caller.at,
             caller.workspace.default_timezone,
             caller.holder.principal.id,
