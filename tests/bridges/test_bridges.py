@@ -28,7 +28,7 @@ from foliot.services.jobs import jobs
 from foliot.services.runs import history, logs
 from foliot.services.runs.run_control import cancel_run, run_now
 from foliot.services.settlement.sweep import sweep
-from foliot.storage.runs.ledger import RunRecord
+from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.tx import Database
 from foliot.testing.fixtures import TEST
 from foliot.worker import worker

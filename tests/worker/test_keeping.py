@@ -22,7 +22,7 @@ from foliot.domain.progress import Progress
 from foliot.domain.schedule import Once
 from foliot.handlers.python import PythonHandler
 from foliot.services.jobs import jobs
-from foliot.services.runs.artifacts import Given
+from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.scheduling.tick import tick
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
@@ -42,11 +42,11 @@ class Line(LocalLink):
     """A link that only remembers, and fails as often as it is told to."""
 
     def __init__(self, failures: int = 0) -> None:
-        self.kept: list[Given] = []
+        self.kept: list[NewArtifact] = []
         self.told: list[Mapping[Any, Progress]] = []
         self.failures = failures
 
-    async def artifact(self, given: Given) -> None:
+    async def artifact(self, given: NewArtifact) -> None:
         if self.failures:
             self.failures -= 1
             raise Unavailable("PostgreSQL does not answer.")
@@ -78,7 +78,7 @@ async def test_what_cannot_be_stored_at_all_says_so(monkeypatch: pytest.MonkeyPa
 
 async def test_trouble_that_nobody_foresaw_is_the_artifacts_and_not_the_workers() -> None:
     class Breaks(Line):
-        async def artifact(self, given: Given) -> None:
+        async def artifact(self, given: NewArtifact) -> None:
             raise ValueError("this does not fit")
 
     keeping = ArtifactUpload(Breaks())

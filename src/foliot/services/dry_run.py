@@ -13,10 +13,10 @@ from foliot.services.runs import explain, history
 from foliot.services.secrets import master_key, secrets
 from foliot.services.secrets.secrets import SecretRow
 from foliot.services.secrets.vault import Vault
+from foliot.storage.dry_run import open_dry_run
 from foliot.storage.jobs import calendars
 from foliot.storage.jobs.calendars import CalendarRow
-from foliot.storage.rehearsal import rehearsal
-from foliot.storage.runs.ledger import RunRecord
+from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -56,7 +56,7 @@ async def rehearsed(
     system: bool = False,
 ) -> Thing:
     """What `act` answers; nothing of it is kept. What it refuses, this refuses."""
-    async with rehearsal(database, Role.APP, workspace_id, system=system) as stage:
+    async with open_dry_run(database, Role.APP, workspace_id, system=system) as stage:
         return await act(stage)
 
 

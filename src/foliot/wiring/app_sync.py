@@ -28,7 +28,7 @@ from foliot.services.identity import workspaces
 from foliot.services.identity.installation import DEFAULT_WORKSPACE
 from foliot.services.identity.workspaces import Workspace
 from foliot.services.jobs import calendars, job_edits, job_search, jobs
-from foliot.web.mapping.definitions import Ground, definition_of, schedule_of
+from foliot.web.mapping.definitions import DefinitionContext, definition_of, schedule_of
 from foliot.web.mapping.handler_config import told_schema
 from foliot.web.mapping.job_patch import replaced
 from foliot.web.mapping.jobs import job_out, schedule_out
@@ -80,7 +80,7 @@ class JobSync:
     async def create(self, job: Mapping[str, Any]) -> JobOut:
         try:
             wanted = JobIn.model_validate(dict(job))
-            ground = Ground(
+            ground = DefinitionContext(
                 SystemClock().now(),
                 self.workspace.default_timezone,
                 None,
@@ -105,7 +105,7 @@ class JobSync:
         try:
             record = await job_search.job(self.database, Scope(self.workspace.id), job_id)
             written, was = replaced(job_out(record), wanted), record.definition
-            ground = Ground(
+            ground = DefinitionContext(
                 SystemClock().now(),
                 self.workspace.default_timezone,
                 was.owner_id,

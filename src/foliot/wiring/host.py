@@ -25,7 +25,7 @@ from foliot.handlers.registry import Handler
 from foliot.handlers.supervised_process import ProcessLimits
 from foliot.sdk import AsyncClient, Untrusted
 from foliot.sdk.connection import Place, find
-from foliot.services.jobs.job_types import TypeTold
+from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.workers.workers import LEASE
 from foliot.settings import Settings
 from foliot.wire.shape import pointer
@@ -143,13 +143,13 @@ def _introduction(orders: HostOptions, handlers: Collection[str]) -> WorkerIntro
     return WorkerIntroduction(f"{orders.name[:80]}/{os.getpid()}", host, described=list(_told(handlers)))
 
 
-def _told(types: Collection[str]) -> Iterator[TypeTold]:
+def _told(types: Collection[str]) -> Iterator[JobTypeDescription]:
     """What configs of its types look like. What the server would not take is not sent: the handler has the last word anyway."""
     described = registry.describe_types()
     for name in sorted(described.keys() & set(types)):
         schema = described[name].config_schema
         if (problem := schemas.problem_of(schema)) is None:
-            yield TypeTold(name, described[name].description[:LONGEST_DESCRIPTION], schema)
+            yield JobTypeDescription(name, described[name].description[:LONGEST_DESCRIPTION], schema)
         else:
             log.warning("type.not_told", extra={"type": name, "reason": problem})
 

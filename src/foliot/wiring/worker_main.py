@@ -33,7 +33,7 @@ from foliot.handlers.supervised_process import ProcessLimits
 from foliot.sdk.app.application import Foliot
 from foliot.sdk.app.errors import Misdefined
 from foliot.services.hints import Announce, Announcer, Hint
-from foliot.services.jobs.job_types import TypeTold
+from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.secrets import master_key
 from foliot.settings import Settings
 from foliot.storage.migrate import is_current
@@ -295,8 +295,8 @@ async def run(orders: Orders, *, is_child: bool = True) -> None:
     log.info("worker.stopped", extra={"owed": reporter.owed})
 
 
-def _told(name: str, described: HandlerDescription) -> TypeTold:
-    return TypeTold(name, described.description, described.config_schema)
+def _told(name: str, described: HandlerDescription) -> JobTypeDescription:
+    return JobTypeDescription(name, described.description, described.config_schema)
 
 
 async def _load(address: str, database: Database, reach: EgressPolicy) -> Foliot:

@@ -14,7 +14,7 @@ from foliot.domain.errors import FoliotError, Unavailable
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.masking import NO_MASKS, Masks
 from foliot.sdk.context import Keep
-from foliot.services.runs.artifacts import Given
+from foliot.services.runs.artifacts import NewArtifact
 from foliot.worker.link import Link
 from foliot.worker.log_buffer import not_yet
 from foliot.worker.output_masking import masked_file
@@ -48,7 +48,7 @@ class ArtifactUpload:
         is_over: Callable[[], bool] = not_yet,
     ) -> Keep:
         """Called on the loop that stores; what it answers with may be called from any thread, and keeps nothing once `is_over`."""
-        mine = Given(run_id, fence, worker_id, attempt, "", "", b"")
+        mine = NewArtifact(run_id, fence, worker_id, attempt, "", "", b"")
         return partial(self._keep, asyncio.get_running_loop(), mine, masks, is_over)
 
     def has_some_of(self, key: Key) -> bool:
@@ -72,7 +72,7 @@ class ArtifactUpload:
     def _keep(
         self,
         loop: asyncio.AbstractEventLoop,
-        mine: Given,
+        mine: NewArtifact,
         masks: Masks,
         is_over: Callable[[], bool],
         name: str,
@@ -89,7 +89,7 @@ class ArtifactUpload:
             self._under_way.setdefault((given.run_id, given.fence), []).append(sent)
         return sent
 
-    async def _store(self, given: Given, masks: Masks) -> str | None:
+    async def _store(self, given: NewArtifact, masks: Masks) -> str | None:
         """What was wrong with it. One bad file must not keep its run from being reported."""
         async with self._sending:
             try:
@@ -104,7 +104,7 @@ class ArtifactUpload:
                 return f"{type(error).__name__}: {error}"
         return None
 
-    async def _send(self, given: Given) -> None:
+    async def _send(self, given: NewArtifact) -> None:
         for left in reversed(range(TRIES)):
             try:
                 await self._link.artifact(given)

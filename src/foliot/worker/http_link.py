@@ -28,8 +28,8 @@ from foliot.domain.outcomes import (
 from foliot.domain.run import Trigger
 from foliot.sdk import AsyncClient, errors
 from foliot.sdk.request import to_json
-from foliot.services.jobs.job_types import TypeTold
-from foliot.services.runs.artifacts import Given
+from foliot.services.jobs.job_types import JobTypeDescription
+from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk
 from foliot.services.runs.progress import Progress
 from foliot.services.settlement.report import Report
@@ -51,7 +51,7 @@ class WorkerIntroduction:
     name: str
     host: wire.HostIn | None = None
     queues: Sequence[str] = ("*",)
-    described: Sequence[TypeTold] = ()  # what configs of its types look like
+    described: Sequence[JobTypeDescription] = ()  # what configs of its types look like
 
 
 class HttpLink:
@@ -130,7 +130,7 @@ class HttpLink:
             with _troubles_told():
                 await self._client.worker.log(worker_id, piece)
 
-    async def artifact(self, given: Given) -> None:
+    async def artifact(self, given: NewArtifact) -> None:
         # Here as over there, and in the same words: what would be refused is not sent.
         most = min(self.most_artifact_bytes, wire.MOST_CONTENT // 4 * 3)
         check_artifact(given.name, given.media_type, len(given.data), most)

@@ -12,9 +12,9 @@ from foliot.domain.artifacts import MOST_BYTES
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import HandedBack
 from foliot.services import Database
-from foliot.services.jobs.job_types import TypeTold
+from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.runs import artifacts, logs, progress
-from foliot.services.runs.artifacts import Given
+from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk
 from foliot.services.runs.progress import Progress
 from foliot.services.secrets.vault import Vault
@@ -43,7 +43,7 @@ class Link(Protocol):
 
     async def log(self, chunks: Sequence[LogChunk]) -> None: ...
 
-    async def artifact(self, given: Given) -> None:
+    async def artifact(self, given: NewArtifact) -> None:
         """Store it, or raise what is wrong with it."""
         ...
 
@@ -62,7 +62,9 @@ class LocalLink:
     queues: Sequence[str] = ("*",)
     vault: Vault | None = None  # without one, runs that need secrets fail
     most_artifact_bytes: int = MOST_BYTES
-    described: Sequence[TypeTold] = ()  # what is told of the types it knows, where the server may not
+    described: Sequence[
+        JobTypeDescription
+    ] = ()  # what is told of the types it knows, where the server may not
     artifact_room: int | None = None  # bytes that a workspace may have, where it has no quota of its own
     _turns: dict[tuple[str, ...], Turns] = field(default_factory=dict)  # of each claim for other types
 
@@ -99,7 +101,7 @@ class LocalLink:
     async def log(self, chunks: Sequence[LogChunk]) -> None:
         await logs.append(self.database, chunks)
 
-    async def artifact(self, given: Given) -> None:
+    async def artifact(self, given: NewArtifact) -> None:
         await artifacts.keep(
             self.database, given, most_bytes=self.most_artifact_bytes, room=self.artifact_room
         )

@@ -18,7 +18,7 @@ from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.calendars import CalendarRow
-from foliot.storage.jobs.jobs import Author
+from foliot.storage.jobs.jobs import RevisionAuthor
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -156,7 +156,7 @@ async def users(
 
 
 async def _detach(tx: Tx, found: CalendarRow, job_ids: list[JobId], by: Actor) -> None:
-    author = Author(by.name, f'The calendar "{found.calendar.name}" was deleted.')
+    author = RevisionAuthor(by.name, f'The calendar "{found.calendar.name}" was deleted.')
     for job_id in sorted(await timers.lock(tx, job_ids)):
         definition = await jobs.definition(tx, job_id)
         assert definition is not None, "a linked job exists"

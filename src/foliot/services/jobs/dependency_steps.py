@@ -18,7 +18,7 @@ from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import dependencies, jobs
-from foliot.storage.jobs.jobs import Author
+from foliot.storage.jobs.jobs import RevisionAuthor
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -44,7 +44,7 @@ async def set_edges(
         spec = definition.spec if when is None else replace(definition.spec, depends_when=when)
         await write_edges(tx, job_id, spec.schedule, edges)
         await jobs.redefine(
-            tx, job_id, replace(definition, spec=spec, depends_on=tuple(edges)), Author(by.name)
+            tx, job_id, replace(definition, spec=spec, depends_on=tuple(edges)), RevisionAuthor(by.name)
         )
         await _ask_again(tx, job_id)
         entry = AuditEntry(
@@ -103,7 +103,7 @@ async def release_upstream(tx: Tx, job_id: JobId, scope: Scope, *, detach: bool)
         more = f" and {len(dependents) - NAMED:,} more" if len(dependents) > NAMED else ""
         raise Conflict(f"Other jobs depend on this one: {shown}{more}.", hint="Delete it with detach.")
     await timers.lock(tx, [job_id, *dependents])
-    author = Author(scope.actor.name, "A job it depended on was deleted.")
+    author = RevisionAuthor(scope.actor.name, "A job it depended on was deleted.")
     for dependent in sorted(dependents):
         definition = await jobs.definition(tx, dependent)
         assert definition is not None, "a dependent exists"

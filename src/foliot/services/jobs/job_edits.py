@@ -38,7 +38,7 @@ from foliot.services.settlement.dependent_steps import judge_gates_of, wake_depe
 from foliot.services.workers.target_steps import check_target
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.definitions import definition_json
-from foliot.storage.jobs.jobs import Author, Move, StoredJob
+from foliot.storage.jobs.jobs import RevisionAuthor, StatusChange, StoredJob
 from foliot.storage.queue import run_queue
 from foliot.storage.timers import timers
 from foliot.storage.timers.fires import PlannedTimer
@@ -172,7 +172,7 @@ class _Edit:
         self.before = before
         self.definition = change.definition
         self.scope = change.scope
-        self.author = Author(change.scope.actor.name, change.note)
+        self.author = RevisionAuthor(change.scope.actor.name, change.note)
         self.is_rescheduled = change.definition.spec.schedule != before.definition.spec.schedule
 
     async def write(self) -> Edited:
@@ -196,7 +196,9 @@ class _Edit:
             await wake_dependents(settling)
         status = status_after(old.status, events)
         if events:
-            await jobs.move(tx, [Move(job_id, status, move_reason(events))], self.author.name)
+            await jobs.change_status(
+                tx, [StatusChange(job_id, status, move_reason(events))], self.author.name
+            )
         return Edited(self.before.revision + 1, status, timer.next_at)
 
     async def _close_the_books(self) -> None:

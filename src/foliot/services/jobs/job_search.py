@@ -18,7 +18,7 @@ from foliot.services.jobs.search_steps import wanted
 from foliot.storage.jobs import calendars, job_search
 from foliot.storage.jobs import jobs as stored
 from foliot.storage.jobs.jobs import StoredJob
-from foliot.storage.runs.ledger import RunRecord
+from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["Ahead", "Jobs", "RunRecord", "StoredJob", "ahead", "job", "jobs"]
@@ -66,8 +66,8 @@ async def jobs(
     after = _read_position(cursor, order)
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         these = await wanted(tx, query, scope)
-        page = await job_search.jobs(tx, these, order, after, limit)
-        found = await job_search.count(tx, these, COUNTED_TO + 1) if count else None
+        page = await job_search.find_jobs(tx, these, order, after, limit)
+        found = await job_search.count_jobs(tx, these, COUNTED_TO + 1) if count else None
     following = None if page.next is None else write_cursor(str(order), page.next.key, page.next.id)
     total = None if found is None else min(found, COUNTED_TO)
     return Jobs(page.items, following, total, found is not None and found > COUNTED_TO)

@@ -23,7 +23,7 @@ from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import jobs
-from foliot.storage.jobs.jobs import Move
+from foliot.storage.jobs.jobs import StatusChange
 from foliot.storage.queue import run_queue, waiting
 from foliot.storage.timers import timers
 from foliot.storage.timers.fires import PlannedTimer
@@ -84,9 +84,9 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     """Jobs whose timers are locked, all of them or, where one cannot, none. As many statements for a thousand as for one."""
     order.check(tx.now)
     job_ids = [row.job_id for row in rows]
-    moves = [Move(row.job_id, advance(row.status, order.event), order.reason) for row in rows]
+    moves = [StatusChange(row.job_id, advance(row.status, order.event), order.reason) for row in rows]
     await timers.halt(tx, *job_ids)
-    await jobs.move(tx, moves, by.name)
+    await jobs.change_status(tx, moves, by.name)
     held = {row.job_id: await run_queue.queue_scheduled(tx, row) for row in rows if row.live}
     held = {job_id: count for job_id, count in held.items() if count}
     await timers.settle(tx, {job_id: TimerDelta(JobLoad().requeue(count)) for job_id, count in held.items()})
@@ -140,7 +140,7 @@ async def archive_in(
     row = hand.row
     status = advance(row.status, JobEvent.ARCHIVE)
     await timers.halt(tx, job_id)
-    await jobs.move(tx, [Move(job_id, status)], scope.actor.name)
+    await jobs.change_status(tx, [StatusChange(job_id, status)], scope.actor.name)
     # Archived first: the ends of its runs then neither promote nor complete anything.
     gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
     settling = hand.settling(tx, gone)

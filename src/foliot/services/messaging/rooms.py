@@ -143,7 +143,7 @@ async def delete(database: Database, caller: Caller, room_id: RoomId) -> None:
         if room is None:
             raise not_found("room")
         await rooms.delete(tx, room_id)
-        await outbox.forget_lane(tx, room_id)
+        await outbox.delete_all(tx, room_id)
         told = {**_told(room), "last_seq": room.last_seq}
         await append_audit(tx, "room.deleted", ("room", room_id), caller.actor, before=told)
 

@@ -12,7 +12,7 @@ from foliot.services.jobs.lock_steps import not_found
 from foliot.storage.content import logs
 from foliot.storage.content.logs import LogChunk, NumberedLine
 from foliot.storage.jobs import jobs
-from foliot.storage.runs import ledger
+from foliot.storage.runs import run_history
 from foliot.storage.tx import Database, Role
 
 __all__ = ["LogChunk", "LogPage", "NumberedLine", "append", "read"]
@@ -47,7 +47,7 @@ async def read(
 ) -> LogPage:
     """The lines behind `after`. Workers deliver a run's lines before they report its end, so the status is looked at first."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await ledger.one(tx, run_id)
+        found = await run_history.load_run(tx, run_id)
         if found is None:
             raise not_found("run")
         if scope.visible_owner is not None:

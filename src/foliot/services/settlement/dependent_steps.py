@@ -23,8 +23,8 @@ from foliot.domain.run import RunFacts, Trigger
 from foliot.domain.run_end import Settlement
 from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.jobs import dependencies, job_types
-from foliot.storage.jobs.definitions import Unreadable
-from foliot.storage.jobs.job_types import Off
+from foliot.storage.jobs.definitions import UnreadableRules
+from foliot.storage.jobs.job_types import DisabledTypes
 from foliot.storage.queue import run_queue, waiting
 from foliot.storage.queue.run_queue import UnscheduledRun
 
@@ -66,11 +66,11 @@ async def _wake_behind(settling: SettlementWriter, ended: Sequence[tuple[RunFact
     if not upstreams:
         return
     whens = {row.job_id: row.rules.spec.depends_when for row in settling.rows.values()}
-    off = await job_types.off_among(settling.tx, {row.workspace_id for row in settling.rows.values()})
+    off = await job_types.disabled_in(settling.tx, {row.workspace_id for row in settling.rows.values()})
     for job_id, edges in (await dependencies.facts(settling.tx, whens)).items():
         if any(edge.edge.upstream in upstreams for edge in edges.edges):
             if isinstance(
-                settling.rows[job_id].rules, Unreadable
+                settling.rows[job_id].rules, UnreadableRules
             ):  # its upstream must be able to end all the same
                 log.error(
                     "dependent.not_woken", extra={"job": str(job_id), "why": "its rules cannot be read"}
@@ -89,7 +89,7 @@ async def _ask_gate(settling: SettlementWriter, job_id: JobId, edges: Dependenci
 
 class _Dependent:
     def __init__(
-        self, settling: SettlementWriter, job_id: JobId, edges: Dependencies, off: Off = frozenset()
+        self, settling: SettlementWriter, job_id: JobId, edges: Dependencies, off: DisabledTypes = frozenset()
     ) -> None:
         self.settling = settling
         self.tx = settling.tx

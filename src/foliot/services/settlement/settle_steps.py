@@ -22,7 +22,7 @@ from foliot.domain.settlement.settle import JobSettlement
 from foliot.services.jobs.context_steps import JobContext
 from foliot.services.workers.limit_steps import give_back_permits
 from foliot.storage.jobs import dependencies, jobs
-from foliot.storage.jobs.jobs import Move
+from foliot.storage.jobs.jobs import StatusChange
 from foliot.storage.queue import leases, run_queue, waiting
 from foliot.storage.queue.leases import Lease, SettledAttempt
 from foliot.storage.queue.limits import Permit
@@ -45,7 +45,7 @@ class _Pending:
     frozen: list[RunId] = field(default_factory=list)
     requeued: list[RunId] = field(default_factory=list)
     stopped: set[JobId] = field(default_factory=set)
-    moves: list[Move] = field(default_factory=list)
+    moves: list[StatusChange] = field(default_factory=list)
 
 
 class SettlementWriter:
@@ -155,7 +155,7 @@ class SettlementWriter:
         await leases.end_unclaimed(self.tx, pending.standing)
         deltas = {job_id: delta for job_id, job in self._jobs.items() if (delta := job.take_delta())}
         await timers.settle(self.tx, deltas)
-        await jobs.move(self.tx, pending.moves, ENGINE_ACTOR)
+        await jobs.change_status(self.tx, pending.moves, ENGINE_ACTOR)
 
     async def give_back(self) -> None:
         """Give the permits of ended leases back. The caller does it last: a claim holds runs while it waits for the limits, so
@@ -173,7 +173,7 @@ class SettlementWriter:
         if settlement.event is not None:
             reason = settlement.notices[-1].text if settlement.notices else None
             status = advance(status, settlement.event)
-            self._pending.moves.append(Move(run.job_id, status, reason))
+            self._pending.moves.append(StatusChange(run.job_id, status, reason))
             if status in STOPPED:
                 self.hold_back(run.job_id)
         return settlement

@@ -28,4 +28,4 @@ async def handed_over(database: Database, handed: Sequence[HandedOver]) -> None:
 async def slugs(database: Database, workspace_ids: Collection[WorkspaceId]) -> dict[WorkspaceId, str]:
     """What queues are named after. A workspace keeps its slug for life."""
     async with database.tx(Role.ENGINE) as tx:
-        return await workspaces.slugs(tx, workspace_ids)
+        return await workspaces.load_slugs(tx, workspace_ids)

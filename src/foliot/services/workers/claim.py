@@ -210,10 +210,12 @@ async def _claim_bound(tx: Tx, claimer: Claimer, workspace_id: WorkspaceId) -> t
         return [], 0
     if claimer.host_id is None:
         return await _claim_from(tx, claimer, [served])
-    capacity = await hosts.room(tx, claimer.host_id)
+    capacity = await hosts.load_free_capacity(tx, claimer.host_id)
     if not capacity:
         return [], 0
-    asked = await hosts.ask(tx, claimer.host_id, workspace_id, claimer.types, capacity, claimer.permits)
+    asked = await hosts.lock_ready_runs(
+        tx, claimer.host_id, workspace_id, claimer.types, capacity, claimer.permits
+    )
     return await claim_permitted(tx, claimer.worker_id, asked, claimer.host_id)
 
 

@@ -212,7 +212,7 @@ async def check_room(tx: Tx, workspace_id: WorkspaceId, quotas: Quotas) -> None:
     """
     if quotas.hosts is None and quotas.servers is None:
         return
-    await workspaces.lock_room(tx)
+    await workspaces.lock_quota(tx)
     machines, servers = await hosts.count(tx, workspace_id)
     check_hosts(quotas, machines)
     check_servers(quotas, servers)

@@ -61,7 +61,7 @@ async def take_away(database: Database, scope: Scope, key: str) -> None:
 async def list_limits(database: Database, workspace_id: WorkspaceId) -> list[Limit]:
     """That of the workspace first, then by key."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await limits.all_of(tx, workspace_id)
+        return await limits.list_limits(tx, workspace_id)
 
 
 async def get(database: Database, workspace_id: WorkspaceId, key: str) -> Limit:
@@ -92,7 +92,7 @@ async def recount(database: Database, limit: int = BATCH) -> int:
 async def _recount(tx: Tx, found: Sequence[Limit]) -> int:
     names = [limit.name for limit in found]
     wrong = await limits.recount(tx, names)
-    await run_queue.promote_freed(tx, await limits.room(tx, names))
+    await run_queue.promote_freed(tx, await limits.count_free(tx, names))
     return wrong
 
 

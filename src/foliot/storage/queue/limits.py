@@ -59,7 +59,7 @@ async def lock_from(tx: Tx, after: LimitName | None, limit: int) -> list[Limit]:
     return _limits(await tx.fetch(sql.limits.lock_from, params))
 
 
-async def all_of(tx: Tx, workspace_id: WorkspaceId) -> list[Limit]:
+async def list_limits(tx: Tx, workspace_id: WorkspaceId) -> list[Limit]:
     return await _shown(tx, workspace_id, None)
 
 
@@ -86,7 +86,7 @@ async def recount(tx: Tx, names: Sequence[LimitName]) -> int:
     return await tx.execute(sql.limits.recount, name_columns(names)) if names else 0
 
 
-async def room(tx: Tx, names: Sequence[LimitName]) -> dict[LimitName, int]:
+async def count_free(tx: Tx, names: Sequence[LimitName]) -> dict[LimitName, int]:
     """How many more could start, where any could and some wait for it."""
     rows = await tx.fetch(sql.limits.room, name_columns(names)) if names else []
     return {(row["workspace_id"], row["key"]): row["room"] for row in rows}

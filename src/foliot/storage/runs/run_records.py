@@ -15,7 +15,7 @@ from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class RunRecord:
+class RunFacts:
     """What verbs on a run need to know of it. `status` is None while it is open."""
 
     id: RunId
@@ -44,11 +44,11 @@ class RecordedTime:
     is_skipped: bool
 
 
-async def find(tx: Tx, run_id: RunId) -> RunRecord | None:
+async def find(tx: Tx, run_id: RunId) -> RunFacts | None:
     row = await tx.fetch_one(sql.run_records.find, {"id": run_id})
     if row is None:
         return None
-    return RunRecord(
+    return RunFacts(
         row["id"],
         row["workspace_id"],
         row["job_id"],

@@ -21,7 +21,7 @@ from foliot.storage.arrays import (
     texts,
     uuids,
 )
-from foliot.storage.jobs.definitions import NO_SPEC, Unreadable, rules_of, spec_text
+from foliot.storage.jobs.definitions import NO_SPEC, UnreadableRules, rules_of, spec_text
 from foliot.storage.queries import sql
 from foliot.storage.tx import Params, Tx
 
@@ -79,7 +79,7 @@ async def lock_unread(tx: Tx, job_id: JobId) -> TimerRow | None:
         workspace_id=row["workspace_id"],
         job_id=job_id,
         status=JobStatus(row["status"]),
-        rules=Unreadable(NO_SPEC, "nobody has looked"),
+        rules=UnreadableRules(NO_SPEC, "nobody has looked"),
         schedule_rev=row["schedule_rev"],
         version=row["version"],
         timer=Timer(row["cursor_at"], row["due_at"], None),

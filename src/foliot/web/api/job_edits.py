@@ -21,7 +21,7 @@ from foliot.web.api.dry_run import DryRun, done_or_tried, only_tried, shown, tri
 from foliot.web.api.jobs import ETAG, must_own_upstreams
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, Tell, TheReach
 from foliot.web.auth import Editor, Viewer
-from foliot.web.mapping.definitions import Ground, definition_of
+from foliot.web.mapping.definitions import DefinitionContext, definition_of
 from foliot.web.mapping.handler_config import told_schema
 from foliot.web.mapping.job_patch import Written, patched, replaced
 from foliot.web.mapping.jobs import job_out, revision_out
@@ -224,7 +224,7 @@ class _Write:
         await job_edits.check_seen(db, caller.workspace_id, self.job_id, expected)
         written = self.merge(job_out(record), self.given)
         await must_own_upstreams(db, caller, written.job, record.definition.depends_on)
-        ground = Ground(
+        context = DefinitionContext(
             caller.at,
             caller.workspace.default_timezone,
             record.definition.owner_id,
@@ -238,7 +238,7 @@ class _Write:
             db,
             caller.scope.expecting(expected),
             self.job_id,
-            definition_of(written.job, ground),
+            definition_of(written.job, context),
             note=self.note,
             force=self.force,
         )

@@ -17,7 +17,7 @@ from foliot.web.api.dry_run import DryRun, as_it_stands, only_tried, tried
 from foliot.web.api.list_params import Count, JobQuery, Order, page_of
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, Tell, TheReach
 from foliot.web.auth import Editor, Viewer
-from foliot.web.mapping.definitions import Ground, definition_of
+from foliot.web.mapping.definitions import DefinitionContext, definition_of
 from foliot.web.mapping.handler_config import told_schema
 from foliot.web.mapping.jobs import etag, job_out, times_out
 from foliot.web.preconditions import IfNoneMatch, is_known
@@ -43,7 +43,7 @@ async def create_job(
 ) -> JobOut | DryRunOut:
     """Create a job. Its first planned time is the answer's `next_run_at`."""
     await must_own_upstreams(db, caller, job)
-    ground = Ground(
+    context = DefinitionContext(
         caller.at,
         caller.workspace.default_timezone,
         caller.holder.principal.id,
@@ -51,7 +51,7 @@ async def create_job(
         reach=reach,
         workspace=caller.workspace.slug,
     )
-    definition = definition_of(job, ground)
+    definition = definition_of(job, context)
 
     async def act(db: Database) -> JobId:
         made = await jobs.create(db, caller.scope, definition, enabled=job.enabled)
