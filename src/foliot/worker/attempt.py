@@ -15,7 +15,7 @@ from foliot.domain.outcomes import AskedSkip, Failed, Outcome, Succeeded
 from foliot.domain.run import RunError
 from foliot.handlers.registry import Assignment, Handler, HandlerResult, failed
 from foliot.sdk.context import Context, Keep, Tell, Write
-from foliot.services.workers.assignments import Work
+from foliot.services.workers.claim import Work
 
 MOST_OUTPUT = 1024 * 1024  # bytes of JSON
 MOST_MESSAGE = 4_000  # characters

@@ -17,7 +17,7 @@ from foliot.domain.masking import NO_MASKS, Masks
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, Succeeded, TimedOut
 from foliot.handlers.registry import UNKNOWN_TYPE, Handler, HandlerResult, failed, takes_permit
 from foliot.services.settlement.report import Report
-from foliot.services.workers.assignments import Work
+from foliot.services.workers.claim import Work
 from foliot.services.workers.workers import Beat
 from foliot.worker.artifact_upload import ArtifactUpload
 from foliot.worker.attempt import AttemptCallbacks, run_handler
