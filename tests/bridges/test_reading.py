@@ -76,10 +76,10 @@ def test_nothing_of_the_engines_is_loaded_before_a_broker_is_configured() -> Non
     probe = """
 import sys
 from foliot.handlers import registry
-from foliot.handlers.dependencies import Means
+from foliot.handlers.dependencies import HandlerDeps
 import foliot.wiring.node
-assert {"celery", "rq", "bullmq"} <= set(registry.described())
-assert not {"celery", "rq", "bullmq"} & set(registry.load(Means()))
+assert {"celery", "rq", "bullmq"} <= set(registry.describe_types())
+assert not {"celery", "rq", "bullmq"} & set(registry.load_handlers(HandlerDeps()))
 print({"redis", "celery", "rq", "bullmq", "kombu"} & set(sys.modules))
 """
     told = subprocess.run(
