@@ -12,9 +12,10 @@ from foliot.domain.explain.records import quote
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Job, Timer
 from foliot.domain.lifecycle import JobStatus
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.plan import plan
 from foliot.domain.policy import Misfire, MisfireRule
-from foliot.domain.run_plan import DueJob, EndGateWait, NewRun, PlanRecord, SkippedRange, SkippedTime
+from foliot.domain.run_plan import EndGateWait, NewRun, PlanRecord, SkippedRange, SkippedTime
 from foliot.domain.schedule import Cron, Timetable, planned_after
 
 STOPPED = datetime(2027, 1, 4, 22, 5, tzinfo=UTC)

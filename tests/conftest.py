@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ import psycopg
 import pytest
 from hypothesis import settings
 from psycopg import AsyncConnection
+from psycopg.sql import SQL, Identifier
 
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from foliot.testing.database import Databases, databases, pool_url
+from foliot.testing.database import LOGIN, Databases, databases, pool_url
+from tests.database_pool import DatabasePool, PooledDatabase, cheap_secret
 
 LONGEST = ("test_simulation.py", "test_described.py")
 # Timings belong to bench/, not to tests: a busy machine must not fail one.
@@ -44,15 +47,29 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Databases]:
-    with databases() as found:
+    with databases() as found, psycopg.connect(found.admin_url, autocommit=True) as admin:
+        assert LOGIN.password is not None
+        cheap = SQL("ALTER ROLE {} PASSWORD {}").format(Identifier(LOGIN.name), cheap_secret(LOGIN.password))
+        admin.execute(cheap)
         yield found
 
 
+@pytest.fixture(scope="session")
+def database_pool(server: Databases) -> Iterator[DatabasePool]:
+    with closing(DatabasePool(server)) as pool:
+        yield pool
+
+
 @pytest.fixture
-def owner_url(server: Databases) -> Iterator[str]:
+def pooled_database(database_pool: DatabasePool) -> Iterator[PooledDatabase]:
+    with database_pool.lend() as lent:
+        yield lent
+
+
+@pytest.fixture
+def owner_url(pooled_database: PooledDatabase) -> str:
     """A migrated database, as its owner."""
-    with server.fresh() as url:
-        yield url
+    return pooled_database.url
 
 
 @pytest.fixture
@@ -69,10 +86,9 @@ def login_url(owner_url: str) -> str:
 
 
 @pytest.fixture
-def owner(owner_url: str) -> Iterator[psycopg.Connection[Any]]:
-    """A superuser's connection, for looking behind the curtain and for breaking things."""
-    with psycopg.connect(owner_url, autocommit=True) as connection:
-        yield connection
+def owner(pooled_database: PooledDatabase) -> psycopg.Connection[Any]:
+    """A superuser's connection: tests read all rows with it and break things."""
+    return pooled_database.owner
 
 
 @pytest.fixture

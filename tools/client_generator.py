@@ -12,7 +12,7 @@ import sys
 import tokenize
 from pathlib import Path
 
-SDK = Path(__file__).resolve().parents[1] / "sdk"
+SDK = Path(__file__).resolve().parents[1] / "src" / "foliot" / "sdk"
 SOURCE, TWIN = SDK / "asynchronous", SDK / "synchronous"
 RUFF = Path(sys.executable).with_name("ruff")
 MADE = "# Made from sdk/asynchronous by ./dev format; edit it there.\n"

@@ -20,13 +20,13 @@ import psycopg
 from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.definition import Definition, Rules, Spec
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.plan import plan_start
-from foliot.domain.run_plan import DueJob
 from foliot.domain.schedule import Cron, Interval
 from foliot.domain.schedule.parse import anchored
 from foliot.domain.schedule.zone import load_zone
@@ -158,7 +158,7 @@ async def _check(connection: psycopg.Connection[DictRow], url: str) -> None:
             if isinstance(schedule := definition.spec.schedule, Interval):
                 spec = replace(definition.spec, schedule=replace(schedule, anchor=None))
                 definition = replace(definition, spec=spec)
-            made = await jobs.create(database, ours["workspace_id"], definition, Actor("bench"))
+            made = await jobs.create(database, Scope(ours["workspace_id"], Actor("bench")), definition)
             theirs = connection.execute(_ROWS, {"id": made.id}).fetchone()
             assert ours == theirs, f"{ours} is not what the service makes: {theirs}"
             connection.execute("DELETE FROM timers WHERE job_id = %s", (made.id,))

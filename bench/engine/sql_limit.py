@@ -21,11 +21,12 @@ from bench.engine.processes import Measured, Signal, together
 from bench.engine.setup import Bench
 from foliot.domain.ids import raw_uuid7s
 from foliot.domain.schedule import ZONE_DATA_VERSION
+from foliot.services.scheduling.fast_path import split_due
 from foliot.services.scheduling.tick import BATCH
 from foliot.storage import arrays
 from foliot.storage.arrays import Packed
-from foliot.storage.queries import Query, sql
-from foliot.storage.timers.due import fire_plainly, split
+from foliot.storage.queries import SqlQuery, sql
+from foliot.storage.timers.fires import DueTimer, fire_fast
 from foliot.storage.tx import Database, Role, Tx
 
 _PIECE = 20  # bytes of an array's head; what follows is its values
@@ -55,7 +56,7 @@ def firing(signal: Signal, url: str) -> tuple[int, float, float, Any]:
                 name: Packed(head + size + b"".join(column))
                 for (name, head), column in zip(heads.items(), columns, strict=True)
             }
-            answer = connection.execute(sql.timers.fire_plainly.text, {**params, "now": now}).fetchone()
+            answer = connection.execute(sql.fires.fire_fast.text, {**params, "now": now}).fetchone()
             assert answer == (len(keys), len(keys))
             connection.execute("COMMIT")
             fired += len(keys)
@@ -66,7 +67,7 @@ def firing(signal: Signal, url: str) -> tuple[int, float, float, Any]:
 def _taken(connection: Connection[Any], due: dict[str, Any]) -> list[bytes]:
     """The ids alone are looked at, and not even turned into UUIDs."""
     connection.execute(_BEGIN)
-    cursor = connection.cursor(binary=True).execute(sql.timers.take_due.text, due)
+    cursor = connection.cursor(binary=True).execute(sql.fires.take_due.text, due)
     result = cursor.pgresult
     assert result is not None
     return [cast("bytes", result.get_value(row, 1)) for row in range(result.ntuples)]
@@ -77,18 +78,18 @@ async def _prepared(url: str) -> dict[bytes, dict[str, bytes]]:
     prepared: dict[bytes, dict[str, bytes]] = {}
     async with Database(url) as database, database.tx(Role.ENGINE) as tx:
         await tx.execute(
-            Query(
+            SqlQuery(
                 "bench.no_hurry",
                 b"SET LOCAL statement_timeout TO 0; SET LOCAL idle_in_transaction_session_timeout TO 0",
             )
         )
-        unlocked = Query("bench.due", sql.timers.take_due.text.replace(b"FOR UPDATE SKIP LOCKED", b""))
+        unlocked = SqlQuery("bench.due", sql.fires.take_due.text.replace(b"FOR UPDATE SKIP LOCKED", b""))
         rows = await tx.fetch_raw(unlocked, {"now": DUE, "limit": None, "zone_data": ZONE_DATA_VERSION})
-    plain, others = split(rows, DUE)
-    assert not others, "every job of the population fires the plain way"
-    for place, each in enumerate(plain):
+    fires, others = split_due([DueTimer._make(row) for row in rows], DUE)
+    assert not others, "every job of the population takes the fast path"
+    for place, each in enumerate(fires):
         kept = _Kept(DUE + timedelta(milliseconds=place / 20))
-        await fire_plainly(cast("Tx", kept), [each])
+        await fire_fast(cast("Tx", kept), [each])
         prepared[each.job_id] = kept.arrays
     return prepared
 
@@ -105,6 +106,6 @@ class _Kept:
     def new_raw_ids(self, count: int) -> list[bytes]:
         return raw_uuid7s(self.now, self.chance.randbytes(10 * count))
 
-    async def fetch_one(self, _: Query, params: Mapping[str, Any]) -> dict[str, int]:
+    async def fetch_one(self, _: SqlQuery, params: Mapping[str, Any]) -> dict[str, int]:
         self.arrays = {name: value for name, value in params.items() if isinstance(value, Packed)}
         return {"moved": 1, "recorded": 1}

@@ -13,7 +13,7 @@ from bench.engine.loops import Plan, scheduling, working
 from bench.engine.population import DUE, TYPE, Population
 from bench.engine.processes import together
 from bench.engine.setup import Bench, Site
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.schedule import Interval
 from foliot.services.jobs import jobs
@@ -39,5 +39,7 @@ async def _make(site: Site, count: int) -> None:
     async with Database(site.url, clock=clock) as database:
         for place in range(count):
             definition = Definition(f"steady {place}", Spec(Interval(HOUR), TYPE))
-            await jobs.create(database, workspaces[place % len(workspaces)], definition, Actor("bench"))
+            await jobs.create(
+                database, Scope(workspaces[place % len(workspaces)], Actor("bench")), definition
+            )
             clock.advance(timedelta(seconds=1) / PER_SECOND)

@@ -16,6 +16,7 @@ import psycopg
 import pytest
 from redis import Redis
 
+from foliot.domain.access import Scope
 from foliot.domain.bridge_policy import EVERYTHING, Handing
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import RunId, WorkspaceId
@@ -27,7 +28,7 @@ from foliot.services.jobs import jobs
 from foliot.services.runs import history, logs
 from foliot.services.runs.run_control import cancel_run, run_now
 from foliot.services.settlement.sweep import sweep
-from foliot.storage.runs.ledger import RunRecord
+from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.tx import Database
 from foliot.testing.fixtures import TEST
 from foliot.worker import worker
@@ -99,14 +100,16 @@ class Bench:
         spec = Spec(Manual(), self.kind.type, retry=retry, limits=Limits(timeout=ends))
         payload = {"sink": str(self.folder / "sink"), **given}
         definition = Definition("chore", spec, config=dict(self.kind.config), payload=payload)
-        job = await jobs.create(self.database, self.workspace, definition, TEST)
-        return await run_now(self.database, self.workspace, job.id, TEST)
+        job = await jobs.create(self.database, Scope(self.workspace, TEST), definition)
+        return await run_now(self.database, Scope(self.workspace, TEST), job.id)
 
     async def run(self, run_id: RunId) -> RunRecord:
-        return await history.run(self.database, self.workspace, run_id)
+        return await history.run(self.database, Scope(self.workspace), run_id)
 
     async def lines(self, run_id: RunId) -> list[str]:
-        return [each.line.text for each in (await logs.read(self.database, self.workspace, run_id)).lines]
+        return [
+            each.line.text for each in (await logs.read(self.database, Scope(self.workspace), run_id)).lines
+        ]
 
     async def ended(self, run_id: RunId, within: float = 30.0) -> RunRecord:
         await until(lambda: self._status(run_id) is not None, within)
@@ -239,7 +242,7 @@ async def test_a_cancelled_run_is_revoked_and_what_waits_in_the_queue_is_not_beg
         run_id = await bench.start(value=5)
         await until(lambda: len(here.worker.working_on()) == 3)
         await _noted(broker, run_id)
-        await cancel_run(bench.database, bench.workspace, run_id, TEST)
+        await cancel_run(bench.database, Scope(bench.workspace, TEST), run_id)
         await here.beat()
         assert (await bench.ended(run_id)).status is RunStatus.CANCELLED
         bench.gate.touch()

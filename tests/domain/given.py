@@ -9,7 +9,8 @@ from uuid import UUID
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.job import Job, JobLoad, Timer
 from foliot.domain.lifecycle import JobStatus
-from foliot.domain.run_plan import DueJob, EndGateWait, NewRun, Plan, SkippedRange, SkippedTime
+from foliot.domain.planning.due_job import DueJob
+from foliot.domain.run_plan import EndGateWait, NewRun, Plan, SkippedRange, SkippedTime
 from foliot.domain.schedule import Cron, Interval, Schedule, Timetable, planned_after
 
 MINUTE = timedelta(minutes=1)

@@ -13,11 +13,12 @@ from foliot.domain.freeze import Freeze, FreezePolicy
 from foliot.domain.ids import FreezeId
 from foliot.domain.job import JobLoad
 from foliot.domain.lifecycle import JobStatus, RunStatus
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.plan import plan, plan_resume
 from foliot.domain.planning.walk import MAX_RECORDS
 from foliot.domain.policy import Misfire, MisfireRule, Overlap, OverlapRule
 from foliot.domain.run import WaitsFor
-from foliot.domain.run_plan import MAX_COUNTED, DueJob, EndGateWait, NewRun, Plan, SkippedRange, SkippedTime
+from foliot.domain.run_plan import MAX_COUNTED, EndGateWait, NewRun, Plan, SkippedRange, SkippedTime
 from foliot.domain.schedule import (
     Calendar,
     CalendarKind,

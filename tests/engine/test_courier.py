@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.delivery import PATIENCE, Answered, DeliveryState
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import RoomId, WorkspaceId
@@ -55,7 +56,7 @@ async def states(office: Office, room_id: RoomId) -> list[str]:
 
 async def test_a_message_is_sent_signed_as_standard_webhooks_say(office: Office) -> None:
     await secrets.create(
-        office.database, office.vault, office.caller.workspace_id, "hook", SECRET, office.caller.actor
+        office.database, office.vault, Scope(office.caller.workspace_id, office.caller.actor), "hook", SECRET
     )
     async with receiving() as receiver:
         room_id = await office.room(receiver.url, "hook")
@@ -175,7 +176,7 @@ async def test_a_name_that_leads_inside_is_not_called_and_the_reason_is_kept(off
 
 async def test_a_secret_that_is_missing_is_told_and_waited_for(office: Office, owner: Owner) -> None:
     workspace_id, by = office.caller.workspace_id, office.caller.actor
-    made = await secrets.create(office.database, office.vault, workspace_id, "hook", "not a key", by)
+    made = await secrets.create(office.database, office.vault, Scope(workspace_id, by), "hook", "not a key")
     async with receiving() as receiver:
         room_id = await office.room(receiver.url, "hook")
         await office.post(room_id, "hello")
@@ -183,13 +184,13 @@ async def test_a_secret_that_is_missing_is_told_and_waited_for(office: Office, o
         await work(courier)
         assert "A secret to sign with is whsec_" in str(facts(await office.look(room_id))["error"])
         with pytest.raises(Conflict, match='is used by "support"'):
-            await secrets.delete(office.database, workspace_id, made, by)
-        await secrets.delete(office.database, workspace_id, made, by, force=True)
+            await secrets.delete(office.database, Scope(workspace_id, by), made)
+        await secrets.delete(office.database, Scope(workspace_id, by), made, force=True)
         office.clock.advance(10 * SECOND)
         await work(courier)
         error = str(facts(await office.look(room_id))["error"])
         assert error == 'There is no secret "hook" in this workspace.'
-        await secrets.create(office.database, office.vault, workspace_id, "hook", SECRET, by)
+        await secrets.create(office.database, office.vault, Scope(workspace_id, by), "hook", SECRET)
         office.clock.advance(MINUTE)
         await work(courier)
     assert receiver.texts == ["hello"]
@@ -357,7 +358,7 @@ async def test_what_is_old_goes_messages_empty_rooms_of_runs_and_ended_deliverie
     assert await services.prune(office.database) == 1
     assert owner.execute("SELECT text FROM foliot.messages").fetchall() == [("new",)]
     assert owner.execute("SELECT name FROM foliot.rooms").fetchall() == [("support",)]
-    assert owner.execute("SELECT place FROM foliot.outbox").fetchall() == [(2,)]
+    assert owner.execute("SELECT position FROM foliot.outbox").fetchall() == [(2,)]
 
 
 def test_quotas_of_rooms_are_off_unless_they_are_set() -> None:

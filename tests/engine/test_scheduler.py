@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.schedule import Interval
@@ -26,7 +27,7 @@ Owner = psycopg.Connection[Any]
 
 
 async def beat_every(every: timedelta, database: Database, workspace: WorkspaceId) -> None:
-    await jobs.create(database, workspace, Definition("beat", Spec(Interval(every), "python")), TEST)
+    await jobs.create(database, Scope(workspace, TEST), Definition("beat", Spec(Interval(every), "python")))
 
 
 def is_a_check(nap: timedelta) -> bool:

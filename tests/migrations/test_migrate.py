@@ -14,7 +14,7 @@ from psycopg.conninfo import make_conninfo
 from foliot import __version__
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.storage.migrate import Migration, is_current, migrate, packaged
-from foliot.storage.patience import Patience
+from foliot.storage.server import Patience
 from foliot.testing.database import LOGIN, pool_url
 
 Connection = psycopg.Connection[Any]
@@ -109,6 +109,23 @@ def test_a_changed_migration_is_refused_by_file(empty_url: str) -> None:
     edited = [replace(packaged()[0], text=packaged()[0].text + "-- improved"), *packaged()[1:]]
     with pytest.raises(DatabaseUnavailable, match=rf"{packaged()[0].label}\.sql is not the one"):
         migrate(empty_url, login=LOGIN, migrations=edited)
+
+
+def test_a_database_of_the_development_migrations_is_refused_and_left_alone(empty_url: str) -> None:
+    with psycopg.connect(empty_url, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA foliot")
+        connection.execute(
+            "CREATE TABLE foliot.migrations (number int PRIMARY KEY, name text, checksum text, applied_at timestamptz)"
+        )
+        connection.execute("INSERT INTO foliot.migrations SELECT 1, 'foundation', 'x'")
+        connection.execute(
+            "INSERT INTO foliot.migrations SELECT n, 'later', 'x' FROM generate_series(2, 24) AS n"
+        )
+        with pytest.raises(DatabaseUnavailable, match="development version") as caught:
+            migrate(empty_url, login=LOGIN)
+        assert "empty database" in str(caught.value.hint)
+        tables = "SELECT array_agg(relname::text) FROM pg_class WHERE relnamespace = 'foliot'::regnamespace AND relkind = 'r'"
+        assert connection.execute(tables).fetchone() == (["migrations"],)
 
 
 def test_line_endings_do_not_change_a_checksum() -> None:

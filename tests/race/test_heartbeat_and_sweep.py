@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkerId, WorkspaceId
 from foliot.domain.outcomes import Succeeded
@@ -21,7 +22,7 @@ from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.sweep import SweepResult, sweep
 from foliot.services.workers import workers
 from foliot.services.workers.claim import Turns, claim
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import workers as stored
 from foliot.testing.clock import ManualClock
@@ -51,7 +52,7 @@ async def held(
     await first_start(database, tzdata_version="2026a")
     [found] = owner.execute("SELECT id FROM foliot.workspaces").fetchall()
     definition = Definition("daily", Spec(Interval(DAY), "python"))
-    await jobs.create(database, WorkspaceId(found[0]), definition, TEST)
+    await jobs.create(database, Scope(WorkspaceId(found[0]), TEST), definition)
     clock.advance(DAY)
     await tick(database)
     owner.execute("UPDATE foliot.workers SET alive_until = %s", [clock.now() + workers.LEASE])
@@ -77,7 +78,9 @@ async def test_a_heartbeat_that_comes_first_saves_the_worker(
 ) -> None:
     clock.advance(workers.LEASE)  # the last moment at which it still counts
     async with database.tx(Role.ENGINE) as beating:
-        assert await stored.beat(beating, worker, clock.now() + workers.LEASE, is_draining=False, in_hand=0)
+        assert await stored.record_heartbeat(
+            beating, worker, clock.now() + workers.LEASE, is_draining=False, running_count=0
+        )
         clock.advance(timedelta(seconds=1))  # for the sweeper the lease is over
         sweeping = asyncio.create_task(sweep(other))
         await blocked(owner, sweeping)
@@ -95,7 +98,7 @@ async def test_a_strike_off_that_comes_first_ends_the_worker(
 ) -> None:
     clock.advance(workers.LEASE + timedelta(seconds=1))
     async with database.tx(Role.ENGINE) as striking:
-        assert [each for each, _ in await stored.strike_off(striking)] == [worker]
+        assert [each for each, _ in await stored.remove_silent(striking)] == [worker]
         clock.set(clock.now() - timedelta(seconds=1))  # for the worker its lease is not over yet
         beating = asyncio.create_task(workers.beat(other, worker))
         await blocked(owner, beating)

@@ -78,7 +78,7 @@ async def test_a_webhook_removed_while_its_answer_is_written_ends_what_waits(
         removing = await hands.behind(rooms.change(hands.right, caller, room_id, Changes(webhook=None)))
     await ending
     await removing
-    told = owner.execute("SELECT place, delivered, error FROM foliot.outbox ORDER BY place").fetchall()
+    told = owner.execute("SELECT position, delivered, error FROM foliot.outbox ORDER BY position").fetchall()
     assert told == [(1, True, None), (2, False, webhooks.REMOVED)]
 
 

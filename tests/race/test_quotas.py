@@ -10,7 +10,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from foliot.domain.access import Actor, KeyHolder, MemberRole, Principal, PrincipalKind
+from foliot.domain.access import Actor, KeyHolder, MemberRole, Principal, PrincipalKind, Scope
 from foliot.domain.errors import Conflict, FoliotError, QuotaExceeded
 from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
 from foliot.domain.quotas import Quotas
@@ -32,7 +32,7 @@ ANA = Actor("ana", quotas=Quotas(jobs=3))
 
 
 def create(database: Database, workspace: WorkspaceId) -> Any:
-    return jobs.create(database, workspace, definition(), ANA)
+    return jobs.create(database, Scope(workspace, ANA), definition())
 
 
 async def test_two_who_reach_for_the_last_place_do_not_both_get_it(shop: Shop, hands: Hands) -> None:
@@ -89,7 +89,7 @@ async def test_a_place_that_an_archived_job_leaves_can_be_taken(shop: Shop, hand
     from foliot.services.jobs.job_status import archive
 
     made = [await create(hands.left, shop.workspace) for _ in range(3)]
-    await archive(hands.right, shop.workspace, made[0].id, ANA)
+    await archive(hands.right, Scope(shop.workspace, ANA), made[0].id)
     await create(hands.left, shop.workspace)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.dependencies import Edge
 from foliot.domain.ids import JobId
 from foliot.domain.outcomes import Succeeded
@@ -21,7 +22,7 @@ from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.sweep import sweep
 from foliot.services.workers.claim import Turns, claim
 from foliot.services.workers.limits import WHOLE, recount, set_limit
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.fixtures import ANA, BEN
 from tests.race.hands import Hands
@@ -74,7 +75,7 @@ async def test_a_success_moves_the_timer_of_a_job_that_was_given_a_fixed_delay(
 ) -> None:
     job_id, run = await running(shop)
     new = definition(Interval(timedelta(minutes=7), mode=IntervalMode.FIXED_DELAY))
-    async with hands.midway(edit(hands.left, shop.workspace, job_id, new, BEN), at="audit") as first:
+    async with hands.midway(edit(hands.left, Scope(shop.workspace, BEN), job_id, new), at="audit") as first:
         second = await hands.behind(tell(hands.right, shop, run))
     await first
     assert await second == 1
@@ -87,7 +88,7 @@ async def test_a_success_starts_a_job_that_was_made_to_depend_on_its_own_meanwhi
 ) -> None:
     job_id, run = await running(shop)
     new = replace(definition(Manual(), name="after"), depends_on=(Edge(job_id),))
-    async with hands.midway(jobs.create(hands.left, shop.workspace, new, BEN), at="audit") as first:
+    async with hands.midway(jobs.create(hands.left, Scope(shop.workspace, BEN), new), at="audit") as first:
         second = await hands.behind(tell(hands.right, shop, run))
     await first
     assert await second == 1
@@ -102,20 +103,20 @@ async def test_a_success_of_a_job_that_was_stopped_meanwhile_counts_and_starts_n
 ) -> None:
     job_id, run = await running(shop, rule="queue")
     await shop.tick(MINUTE)
-    async with hands.midway(stop(hands.left, shop.workspace, job_id, BEN), at="audit") as first:
+    async with hands.midway(stop(hands.left, Scope(shop.workspace, BEN), job_id), at="audit") as first:
         second = await hands.behind(tell(hands.right, shop, run))
     await first
     assert await second == 1
     assert shop.status() == status
     assert shop.runs() == [("schedule", "succeeded", None), ("schedule", "waiting", None)]
-    await resume(hands.left, shop.workspace, job_id, ANA)
+    await resume(hands.left, Scope(shop.workspace, ANA), job_id)
     assert shop.runs()[:2] == [("schedule", "succeeded", None), ("schedule", "ready", None)]
 
 
 async def test_a_success_ends_a_job_whose_last_run_it_has_become(hands: Hands, shop: Shop) -> None:
     job_id, run = await running(shop)
     new = definition(Interval(MINUTE), max_runs=1)
-    async with hands.midway(edit(hands.left, shop.workspace, job_id, new, BEN), at="audit") as first:
+    async with hands.midway(edit(hands.left, Scope(shop.workspace, BEN), job_id, new), at="audit") as first:
         second = await hands.behind(tell(hands.right, shop, run))
     await first
     assert await second == 1
@@ -124,7 +125,7 @@ async def test_a_success_ends_a_job_whose_last_run_it_has_become(hands: Hands, s
 
 async def test_a_success_that_waited_for_a_forced_cancel_is_refused(hands: Hands, shop: Shop) -> None:
     _, run = await running(shop)
-    cancel = cancel_run(hands.left, shop.workspace, run.run_id, BEN, force=True)
+    cancel = cancel_run(hands.left, Scope(shop.workspace, BEN), run.run_id, force=True)
     async with hands.midway(cancel, at="audit") as first:
         second = await hands.behind(tell(hands.right, shop, run))
     assert await first is Cancelling.ENDED
@@ -153,7 +154,7 @@ async def test_of_a_batch_each_success_is_decided_by_its_own_job(hands: Hands, s
     await shop.tick(MINUTE)
     claimed = await shop.claim()
     loud = claimed[1].job_id
-    async with hands.midway(run_now(hands.left, shop.workspace, loud, BEN), at="audit") as first:
+    async with hands.midway(run_now(hands.left, Scope(shop.workspace, BEN), loud), at="audit") as first:
         second = await hands.behind(tell(hands.right, shop, *claimed))
     await first
     assert await second == 3
@@ -193,7 +194,7 @@ async def test_a_cap_set_while_a_report_waits_is_right_after_the_next_recount(
     _, run = await running(shop)
     await hands.keeper.execute("SELECT FROM foliot.timers FOR UPDATE")
     told = await hands.behind(tell(hands.left, shop, run))
-    await set_limit(hands.right, shop.workspace, WHOLE, 1, BEN)
+    await set_limit(hands.right, Scope(shop.workspace, BEN), WHOLE, 1)
     await hands.keeper.commit()
     assert await told == 1
     await recount(hands.right)
@@ -208,11 +209,11 @@ async def test_a_report_that_ends_runs_of_dependents_has_no_cap_in_hand_meanwhil
     """A claim has its runs before it asks for the caps: one that has the caps and then wants a run would wait with it in a ring."""
     upstream = await shop.job(Manual())
     new = replace(definition(Manual(), name="after", rule="cancel_running"), depends_on=(Edge(upstream),))
-    dependent = (await jobs.create(hands.left, shop.workspace, new, BEN)).id
-    await set_limit(hands.left, shop.workspace, WHOLE, 5, BEN)
-    await run_now(hands.left, shop.workspace, upstream, ANA)
+    dependent = (await jobs.create(hands.left, Scope(shop.workspace, BEN), new)).id
+    await set_limit(hands.left, Scope(shop.workspace, BEN), WHOLE, 5)
+    await run_now(hands.left, Scope(shop.workspace, ANA), upstream)
     [run] = await shop.claim()
-    await run_now(hands.left, shop.workspace, dependent, ANA)
+    await run_now(hands.left, Scope(shop.workspace, ANA), dependent)
     await hands.keeper.execute("SELECT FROM foliot.dependencies FOR UPDATE")
     told = await hands.behind(tell(hands.right, shop, run))
     assert len(await claim(hands.left, OTHER, "default", ["python"], 5, Turns())) == 1

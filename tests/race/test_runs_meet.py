@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import IllegalMove, StaleRevision
 from foliot.domain.ids import JobId, WorkerId
 from foliot.domain.outcomes import Cancelled, Failed, Outcome, Succeeded
@@ -18,7 +19,7 @@ from foliot.services.runs.backfill import backfill
 from foliot.services.runs.run_control import Cancelling, cancel_run, retry_run, run_now
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.fixtures import ANA, BEN
 from tests.race.hands import Hands
@@ -40,7 +41,7 @@ async def tell(node: Database, shop: Shop, run: Claimed, outcome: Outcome) -> bo
 
 async def running(shop: Shop, **spec: Any) -> tuple[JobId, Claimed]:
     job_id = await shop.job(Cron("0 * * * *"), **spec)
-    await run_now(shop.database, shop.workspace, job_id, ANA)
+    await run_now(shop.database, Scope(shop.workspace, ANA), job_id)
     [run] = await shop.claim()
     return job_id, run
 
@@ -90,7 +91,7 @@ async def test_a_cancel_waits_for_a_claim_and_asks_its_worker(hands: Hands, shop
     await shop.tick(MINUTE)
     [(run_id,)] = shop.sql("SELECT run_id FROM foliot.ready")
     async with hands.claiming(take(hands.left, shop.worker)) as first:
-        second = await hands.behind(cancel_run(hands.right, shop.workspace, run_id, BEN))
+        second = await hands.behind(cancel_run(hands.right, Scope(shop.workspace, BEN), run_id))
     assert len(await first) == 1
     assert await second is Cancelling.REQUESTED
     assert shop.sql("SELECT cancel_requested_at IS NOT NULL FROM foliot.leases") == [(True,)]
@@ -100,7 +101,7 @@ async def test_a_claim_passes_by_a_run_that_is_being_cancelled(hands: Hands, sho
     await shop.job()
     await shop.tick(MINUTE)
     [(run_id,)] = shop.sql("SELECT run_id FROM foliot.ready")
-    async with hands.midway(cancel_run(hands.left, shop.workspace, run_id, BEN), at="audit") as first:
+    async with hands.midway(cancel_run(hands.left, Scope(shop.workspace, BEN), run_id), at="audit") as first:
         assert await take(hands.right, shop.worker) == []
     assert await first is Cancelling.ENDED
     assert shop.runs() == [("schedule", "cancelled", None)]
@@ -110,7 +111,7 @@ async def test_a_pause_waits_for_a_claim_and_lets_it_run_on(hands: Hands, shop: 
     job_id = await shop.job()
     await shop.tick(MINUTE)
     async with hands.claiming(take(hands.left, shop.worker)) as first:
-        second = await hands.behind(pause(hands.right, shop.workspace, job_id, BEN))
+        second = await hands.behind(pause(hands.right, Scope(shop.workspace, BEN), job_id))
     [run] = await first
     await second
     assert (shop.status(), shop.runs()) == ("paused", [("schedule", "running", None)])
@@ -121,7 +122,9 @@ async def test_an_edit_waits_for_a_claim_and_leaves_its_run_where_it_is(hands: H
     job_id = await shop.job()
     await shop.tick(MINUTE)
     async with hands.claiming(take(hands.left, shop.worker)) as first:
-        second = await hands.behind(edit(hands.right, shop.workspace, job_id, definition(queue="slow"), BEN))
+        second = await hands.behind(
+            edit(hands.right, Scope(shop.workspace, BEN), job_id, definition(queue="slow"))
+        )
     assert len(await first) == 1
     await second
     assert shop.sql("SELECT queue FROM foliot.leases") == [("default",)]
@@ -131,7 +134,7 @@ async def test_an_archive_waits_for_a_claim_and_lets_it_run_on(hands: Hands, sho
     job_id = await shop.job()
     await shop.tick(MINUTE)
     async with hands.claiming(take(hands.left, shop.worker)) as first:
-        second = await hands.behind(archive(hands.right, shop.workspace, job_id, BEN))
+        second = await hands.behind(archive(hands.right, Scope(shop.workspace, BEN), job_id))
     [run] = await first
     await second
     assert await shop.finish(run)
@@ -161,7 +164,7 @@ async def test_of_two_successes_under_one_fence_one_counts(hands: Hands, shop: S
 async def test_a_cancel_waits_for_a_report_and_comes_too_late(hands: Hands, shop: Shop) -> None:
     _, run = await running(shop)
     async with hands.ending(tell(hands.left, shop, run, Succeeded())) as first:
-        second = await hands.behind(cancel_run(hands.right, shop.workspace, run.run_id, BEN))
+        second = await hands.behind(cancel_run(hands.right, Scope(shop.workspace, BEN), run.run_id))
     assert await first
     with pytest.raises(IllegalMove, match="succeeded, which is final"):
         await second
@@ -171,7 +174,7 @@ async def test_a_cancel_waits_for_a_report_and_comes_too_late(hands: Hands, shop
 async def test_a_cancel_after_a_failure_ends_the_retry_that_waits(hands: Hands, shop: Shop) -> None:
     _, run = await running(shop, retry=Retry(3, Backoff.FIXED))
     async with hands.midway(tell(hands.left, shop, run, BOOM), at="runs") as first:
-        second = await hands.behind(cancel_run(hands.right, shop.workspace, run.run_id, BEN))
+        second = await hands.behind(cancel_run(hands.right, Scope(shop.workspace, BEN), run.run_id))
     assert await first
     assert await second is Cancelling.ENDED
     assert shop.runs() == [("manual", "cancelled", None)]
@@ -185,7 +188,7 @@ async def test_a_report_that_waited_for_a_cancel_counts_only_as_a_success(
     hands: Hands, shop: Shop, outcome: Outcome, end: str
 ) -> None:
     _, run = await running(shop, retry=Retry(3, Backoff.FIXED))
-    cancel = cancel_run(hands.left, shop.workspace, run.run_id, BEN)
+    cancel = cancel_run(hands.left, Scope(shop.workspace, BEN), run.run_id)
     async with hands.midway(cancel, at="audit") as first:
         second = await hands.behind(tell(hands.right, shop, run, outcome))
     assert await first is Cancelling.REQUESTED
@@ -198,7 +201,7 @@ async def test_a_run_by_hand_that_waited_for_the_last_report_may_start_at_once(
 ) -> None:
     job_id, run = await running(shop)
     async with hands.ending(tell(hands.left, shop, run, Succeeded())) as first:
-        second = await hands.behind(run_now(hands.right, shop.workspace, job_id, BEN))
+        second = await hands.behind(run_now(hands.right, Scope(shop.workspace, BEN), job_id))
     assert await first
     await second
     assert shop.runs() == [("manual", "succeeded", None), ("manual", "ready", None)]
@@ -206,7 +209,7 @@ async def test_a_run_by_hand_that_waited_for_the_last_report_may_start_at_once(
 
 async def test_a_report_that_waited_for_a_run_by_hand_brings_it_forward(hands: Hands, shop: Shop) -> None:
     job_id, run = await running(shop)
-    async with hands.midway(run_now(hands.left, shop.workspace, job_id, BEN), at="audit") as first:
+    async with hands.midway(run_now(hands.left, Scope(shop.workspace, BEN), job_id), at="audit") as first:
         second = await hands.behind(tell(hands.right, shop, run, Succeeded()))
     await first
     assert await second
@@ -215,7 +218,7 @@ async def test_a_report_that_waited_for_a_run_by_hand_brings_it_forward(hands: H
 
 async def test_a_report_that_waited_for_a_forced_purge_is_refused(hands: Hands, shop: Shop) -> None:
     job_id, run = await running(shop)
-    gone = purge(hands.left, shop.workspace, job_id, BEN, force=True)
+    gone = purge(hands.left, Scope(shop.workspace, BEN), job_id, force=True)
     async with hands.midway(gone, at="audit") as first:
         second = await hands.behind(tell(hands.right, shop, run, Succeeded()))
     assert await first == 1
@@ -225,8 +228,10 @@ async def test_a_report_that_waited_for_a_forced_purge_is_refused(hands: Hands, 
 async def test_two_repeats_of_one_run_are_two_runs_in_line(hands: Hands, shop: Shop) -> None:
     _, run = await running(shop)
     assert await shop.finish(run)
-    async with hands.midway(retry_run(hands.left, shop.workspace, run.run_id, ANA), at="audit") as first:
-        second = await hands.behind(retry_run(hands.right, shop.workspace, run.run_id, BEN))
+    async with hands.midway(
+        retry_run(hands.left, Scope(shop.workspace, ANA), run.run_id), at="audit"
+    ) as first:
+        second = await hands.behind(retry_run(hands.right, Scope(shop.workspace, BEN), run.run_id))
     assert await first != await second
     assert [where for _, where, _ in shop.runs()] == ["succeeded", "ready", "waiting"]
 
@@ -250,7 +255,7 @@ async def test_two_upstreams_that_end_at_once_complete_the_join_as_often_as_it_s
     dependent = dependent or await shop.job(Manual(), **join)
     for upstream in upstreams:
         depend(shop, dependent, upstream)
-        await run_now(hands.left, shop.workspace, upstream, ANA)
+        await run_now(hands.left, Scope(shop.workspace, ANA), upstream)
     one, other = await shop.claim()
     async with hands.ending(tell(hands.left, shop, one, Succeeded())) as first:
         second = await hands.behind(tell(hands.right, shop, other, Succeeded()))
@@ -275,10 +280,15 @@ def depend(shop: Shop, job_id: JobId, upstream: JobId) -> None:
 
 async def test_of_two_edits_of_one_revision_the_second_is_refused(hands: Hands, shop: Shop) -> None:
     job_id = await shop.job()
-    mine = edit(hands.left, shop.workspace, job_id, definition(name="mine"), ANA, 1)
+    mine = edit(hands.left, Scope(shop.workspace, ANA, expected_revision=1), job_id, definition(name="mine"))
     async with hands.midway(mine, at="audit") as first:
         second = await hands.behind(
-            edit(hands.right, shop.workspace, job_id, definition(name="theirs"), BEN, 1)
+            edit(
+                hands.right,
+                Scope(shop.workspace, BEN, expected_revision=1),
+                job_id,
+                definition(name="theirs"),
+            )
         )
     assert (await first).revision == 2
     with pytest.raises(StaleRevision, match="revision 2, not 1"):
@@ -290,19 +300,21 @@ async def test_two_edits_that_ask_for_no_revision_both_count_and_the_last_stays(
     hands: Hands, shop: Shop
 ) -> None:
     job_id = await shop.job()
-    mine = edit(hands.left, shop.workspace, job_id, definition(name="mine"), ANA)
+    mine = edit(hands.left, Scope(shop.workspace, ANA), job_id, definition(name="mine"))
     async with hands.midway(mine, at="audit") as first:
-        second = await hands.behind(edit(hands.right, shop.workspace, job_id, definition(name="theirs"), BEN))
+        second = await hands.behind(
+            edit(hands.right, Scope(shop.workspace, BEN), job_id, definition(name="theirs"))
+        )
     assert ((await first).revision, (await second).revision) == (2, 3)
     assert shop.sql("SELECT name, revision FROM foliot.jobs") == [("theirs", 3)]
 
 
 async def test_of_two_resumes_one_records_the_gap(hands: Hands, shop: Shop) -> None:
     job_id = await shop.job()
-    await pause(hands.left, shop.workspace, job_id, ANA)
+    await pause(hands.left, Scope(shop.workspace, ANA), job_id)
     shop.clock.advance(5 * MINUTE)
-    async with hands.midway(resume(hands.left, shop.workspace, job_id, ANA), at="audit") as first:
-        second = await hands.behind(resume(hands.right, shop.workspace, job_id, BEN))
+    async with hands.midway(resume(hands.left, Scope(shop.workspace, ANA), job_id), at="audit") as first:
+        second = await hands.behind(resume(hands.right, Scope(shop.workspace, BEN), job_id))
     await first
     with pytest.raises(IllegalMove):
         await second
@@ -313,9 +325,9 @@ async def test_of_two_backfills_of_one_range_one_makes_the_runs(hands: Hands, sh
     job_id = await shop.job(Cron("0 * * * *"))
     end = shop.clock.now()
     start = end - 600 * MINUTE
-    mine = backfill(hands.left, shop.workspace, job_id, ANA, start, end, dry_run=False)
+    mine = backfill(hands.left, Scope(shop.workspace, ANA), job_id, start, end, dry_run=False)
     async with hands.midway(mine, at="audit") as first:
         second = await hands.behind(
-            backfill(hands.right, shop.workspace, job_id, BEN, start, end, dry_run=False)
+            backfill(hands.right, Scope(shop.workspace, BEN), job_id, start, end, dry_run=False)
         )
     assert ((await first).count, (await second).count) == (10, 0)

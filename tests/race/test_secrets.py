@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import Conflict, Invalid
 from foliot.services.jobs import jobs
 from foliot.services.secrets import master_key, secrets
@@ -22,18 +23,22 @@ NAMING = replace(definition(), config={"headers": {"x": {"secret": "crm"}}})
 async def test_a_job_that_begins_to_name_a_secret_keeps_it_from_being_deleted(
     shop: Shop, hands: Hands
 ) -> None:
-    crm = await secrets.create(hands.left, a_vault(), shop.workspace, "crm", "value", TEST)
-    async with hands.midway(jobs.create(hands.left, shop.workspace, NAMING, TEST), at="audit") as first:
-        second = await hands.behind(secrets.delete(hands.right, shop.workspace, crm, TEST))
+    crm = await secrets.create(hands.left, a_vault(), Scope(shop.workspace, TEST), "crm", "value")
+    async with hands.midway(
+        jobs.create(hands.left, Scope(shop.workspace, TEST), NAMING), at="audit"
+    ) as first:
+        second = await hands.behind(secrets.delete(hands.right, Scope(shop.workspace, TEST), crm))
     await first
     with pytest.raises(Conflict, match="is used by"):
         await second
 
 
 async def test_a_job_that_comes_behind_a_deletion_finds_the_secret_gone(shop: Shop, hands: Hands) -> None:
-    crm = await secrets.create(hands.left, a_vault(), shop.workspace, "crm", "value", TEST)
-    async with hands.midway(secrets.delete(hands.left, shop.workspace, crm, TEST), at="audit") as first:
-        second = await hands.behind(jobs.create(hands.right, shop.workspace, NAMING, TEST))
+    crm = await secrets.create(hands.left, a_vault(), Scope(shop.workspace, TEST), "crm", "value")
+    async with hands.midway(
+        secrets.delete(hands.left, Scope(shop.workspace, TEST), crm), at="audit"
+    ) as first:
+        second = await hands.behind(jobs.create(hands.right, Scope(shop.workspace, TEST), NAMING))
     await first
     with pytest.raises(Invalid, match='no secret "crm"'):
         await second
@@ -43,13 +48,15 @@ async def test_of_two_new_values_at_once_both_are_versions_and_the_later_one_sta
     shop: Shop, hands: Hands
 ) -> None:
     vault = a_vault()
-    crm = await secrets.create(hands.left, vault, shop.workspace, "crm", "one", TEST)
+    crm = await secrets.create(hands.left, vault, Scope(shop.workspace, TEST), "crm", "one")
     async with hands.midway(
-        secrets.replace(hands.left, vault, shop.workspace, crm, "two", TEST), at="audit"
+        secrets.replace(hands.left, vault, Scope(shop.workspace, TEST), crm, "two"), at="audit"
     ) as first:
-        second = await hands.behind(secrets.replace(hands.right, vault, shop.workspace, crm, "three", TEST))
+        second = await hands.behind(
+            secrets.replace(hands.right, vault, Scope(shop.workspace, TEST), crm, "three")
+        )
     await asyncio.gather(first, second)
-    assert (await secrets.get(hands.left, shop.workspace, crm)).version == 3
+    assert (await secrets.get(hands.left, Scope(shop.workspace), crm)).version == 3
 
 
 async def test_of_two_nodes_that_start_at_once_one_makes_the_key(shop: Shop, hands: Hands) -> None:

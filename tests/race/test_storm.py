@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.ids import JobId, RunId, WorkerId
 from foliot.domain.outcomes import Cancelled, Failed, HandedBack, Lost, Outcome, Succeeded
@@ -23,7 +24,7 @@ from foliot.services.runs.backfill import backfill
 from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.fixtures import ANA
 from tests.race.hands import Hands
@@ -87,7 +88,7 @@ class Storm:
         """Everybody goes home: what is running ends, what stands is done, until nothing is left."""
         for job_id in self.jobs:
             with suppress(Conflict):
-                await job_status.resume(self.hands.left, self.shop.workspace, job_id, ANA)
+                await job_status.resume(self.hands.left, Scope(self.shop.workspace, ANA), job_id)
         self.shop.owner.execute("UPDATE foliot.timers SET due_at = 'infinity', next_at = NULL")
         for _ in range(400):
             self.shop.clock.advance(MINUTE)
@@ -105,15 +106,14 @@ class Storm:
         often: list[Callable[[Database], Awaitable[Any]]] = [tick, self._claim, self._report] * 4
         return [
             *often,
-            lambda node: run_control.run_now(node, space, job_id, ANA),
-            lambda node: job_status.pause(node, space, job_id, ANA),
-            lambda node: job_status.resume(node, space, job_id, ANA, catch_up=chance.random() < 0.5),
-            lambda node: run_control.skip_next(node, space, job_id, ANA, reason="storm"),
+            lambda node: run_control.run_now(node, Scope(space, ANA), job_id),
+            lambda node: job_status.pause(node, Scope(space, ANA), job_id),
+            lambda node: job_status.resume(node, Scope(space, ANA), job_id, catch_up=chance.random() < 0.5),
+            lambda node: run_control.skip_next(node, Scope(space, ANA), job_id, reason="storm"),
             lambda node: backfill(
                 node,
-                space,
+                Scope(space, ANA),
                 job_id,
-                ANA,
                 self.shop.clock.now() - 10 * SECOND,
                 self.shop.clock.now(),
                 dry_run=False,
@@ -143,15 +143,15 @@ class Storm:
         new = definition(
             Interval(every), **self._spec(self.chance.choice(RULES)), priority=self.chance.randrange(3)
         )
-        await job_edits.edit(node, self.shop.workspace, self.jobs[place], new, ANA)
+        await job_edits.edit(node, Scope(self.shop.workspace, ANA), self.jobs[place], new)
 
     async def _cancel(self, node: Database) -> None:
         if (run_id := self._some_run("IS NULL")) is not None:
-            await run_control.cancel_run(node, self.shop.workspace, run_id, ANA)
+            await run_control.cancel_run(node, Scope(self.shop.workspace, ANA), run_id)
 
     async def _retry(self, node: Database) -> None:
         if (run_id := self._some_run("IS NOT NULL")) is not None:
-            await run_control.retry_run(node, self.shop.workspace, run_id, ANA)
+            await run_control.retry_run(node, Scope(self.shop.workspace, ANA), run_id)
 
     def _some_run(self, status: str) -> RunId | None:
         found = self.shop.sql(f"SELECT id FROM foliot.runs WHERE status {status} ORDER BY id DESC LIMIT 20")

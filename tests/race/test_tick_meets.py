@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.schedule import Cron
 from foliot.services.jobs.job_edits import edit
 from foliot.services.jobs.job_status import archive, pause, purge, resume
@@ -46,7 +47,7 @@ async def test_an_edit_waits_for_a_tick_and_takes_over_after_it(hands: Hands, sh
     shop.clock.advance(MINUTE + SECOND)
     async with hands.midway(tick(hands.left), at="runs") as first:
         second = await hands.behind(
-            edit(hands.right, shop.workspace, job_id, definition(Cron("0 0 * * *"), queue="slow"), BEN)
+            edit(hands.right, Scope(shop.workspace, BEN), job_id, definition(Cron("0 0 * * *"), queue="slow"))
         )
     assert await first == ONE
     assert (await second).next_at == shop.clock.now().replace(hour=0, minute=0, second=0) + timedelta(days=1)
@@ -58,7 +59,7 @@ async def test_a_tick_passes_by_an_edit_which_records_what_was_due(hands: Hands,
     job_id = await shop.job(Cron("* * * * *"))
     shop.clock.advance(MINUTE + SECOND)
     new = definition(Cron("*/5 * * * *"))
-    async with hands.midway(edit(hands.left, shop.workspace, job_id, new, BEN), at="audit") as first:
+    async with hands.midway(edit(hands.left, Scope(shop.workspace, BEN), job_id, new), at="audit") as first:
         assert await tick(hands.right) == NOTHING
     await first
     assert await tick(hands.right) == NOTHING
@@ -74,7 +75,7 @@ async def test_a_pause_waits_for_a_tick_and_holds_its_run_back(hands: Hands, sho
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
     async with hands.midway(tick(hands.left), at="runs") as first:
-        second = await hands.behind(pause(hands.right, shop.workspace, job_id, BEN))
+        second = await hands.behind(pause(hands.right, Scope(shop.workspace, BEN), job_id))
     assert await first == ONE
     await second
     assert (shop.status(), shop.runs()) == ("paused", [("schedule", "waiting", None)])
@@ -84,12 +85,12 @@ async def test_a_pause_waits_for_a_tick_and_holds_its_run_back(hands: Hands, sho
 async def test_a_tick_passes_by_a_pause_and_fires_nothing_afterwards(hands: Hands, shop: Shop) -> None:
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
-    async with hands.midway(pause(hands.left, shop.workspace, job_id, BEN), at="audit") as first:
+    async with hands.midway(pause(hands.left, Scope(shop.workspace, BEN), job_id), at="audit") as first:
         assert await tick(hands.right) == NOTHING
     await first
     assert await tick(hands.right) == NOTHING
     shop.clock.advance(MINUTE)
-    await resume(hands.left, shop.workspace, job_id, BEN)
+    await resume(hands.left, Scope(shop.workspace, BEN), job_id)
     assert shop.sql("SELECT skip_reason, count FROM foliot.runs") == [("paused", 2)]
 
 
@@ -97,7 +98,7 @@ async def test_an_archive_waits_for_a_tick_and_cancels_its_run(hands: Hands, sho
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
     async with hands.midway(tick(hands.left), at="runs") as first:
-        second = await hands.behind(archive(hands.right, shop.workspace, job_id, BEN))
+        second = await hands.behind(archive(hands.right, Scope(shop.workspace, BEN), job_id))
     await first
     await second
     assert (shop.status(), shop.runs()) == ("archived", [("schedule", "cancelled", None)])
@@ -106,7 +107,7 @@ async def test_an_archive_waits_for_a_tick_and_cancels_its_run(hands: Hands, sho
 async def test_a_tick_passes_by_an_archive_and_fires_nothing_afterwards(hands: Hands, shop: Shop) -> None:
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
-    async with hands.midway(archive(hands.left, shop.workspace, job_id, BEN), at="audit") as first:
+    async with hands.midway(archive(hands.left, Scope(shop.workspace, BEN), job_id), at="audit") as first:
         assert await tick(hands.right) == NOTHING
     await first
     assert await tick(hands.right) == NOTHING
@@ -117,7 +118,7 @@ async def test_a_purge_waits_for_a_tick_and_takes_its_run_along(hands: Hands, sh
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
     async with hands.midway(tick(hands.left), at="runs") as first:
-        second = await hands.behind(purge(hands.right, shop.workspace, job_id, BEN))
+        second = await hands.behind(purge(hands.right, Scope(shop.workspace, BEN), job_id))
     assert (await first, await second) == (ONE, 1)
     assert shop.sql("SELECT count(*) FROM foliot.ready") == [(0,)]
 
@@ -126,7 +127,7 @@ async def test_a_run_by_hand_waits_for_a_tick_and_stands_behind_its_run(hands: H
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
     async with hands.midway(tick(hands.left), at="runs") as first:
-        second = await hands.behind(run_now(hands.right, shop.workspace, job_id, BEN))
+        second = await hands.behind(run_now(hands.right, Scope(shop.workspace, BEN), job_id))
     await first
     await second
     assert shop.runs() == [("schedule", "ready", None), ("manual", "waiting", None)]
@@ -135,7 +136,7 @@ async def test_a_run_by_hand_waits_for_a_tick_and_stands_behind_its_run(hands: H
 async def test_a_tick_passes_by_a_run_by_hand_and_finds_it_live(hands: Hands, shop: Shop) -> None:
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
-    async with hands.midway(run_now(hands.left, shop.workspace, job_id, BEN), at="audit") as first:
+    async with hands.midway(run_now(hands.left, Scope(shop.workspace, BEN), job_id), at="audit") as first:
         assert await tick(hands.right) == NOTHING
     await first
     assert await tick(hands.right) == ONE
@@ -144,9 +145,9 @@ async def test_a_tick_passes_by_a_run_by_hand_and_finds_it_live(hands: Hands, sh
 
 async def test_a_tick_passes_by_a_resume_and_fires_none_of_what_it_recorded(hands: Hands, shop: Shop) -> None:
     job_id = await shop.job()
-    await pause(hands.left, shop.workspace, job_id, BEN)
+    await pause(hands.left, Scope(shop.workspace, BEN), job_id)
     shop.clock.advance(10 * MINUTE)
-    async with hands.midway(resume(hands.left, shop.workspace, job_id, BEN), at="audit") as first:
+    async with hands.midway(resume(hands.left, Scope(shop.workspace, BEN), job_id), at="audit") as first:
         assert await tick(hands.right) == NOTHING
     await first
     assert await tick(hands.right) == NOTHING
@@ -164,7 +165,9 @@ async def test_a_skip_of_the_next_time_waits_for_a_tick_and_means_the_one_after(
     job_id = await shop.job(rule="queue")
     shop.clock.advance(MINUTE)
     async with hands.midway(tick(hands.left), at="runs") as first:
-        second = await hands.behind(skip_next(hands.right, shop.workspace, job_id, BEN, reason="holiday"))
+        second = await hands.behind(
+            skip_next(hands.right, Scope(shop.workspace, BEN), job_id, reason="holiday")
+        )
     await first
     assert (await second).planned_at == shop.clock.now() + MINUTE
     shop.clock.advance(MINUTE)
@@ -175,7 +178,7 @@ async def test_a_skip_of_the_next_time_waits_for_a_tick_and_means_the_one_after(
 async def test_a_tick_passes_by_a_skip_of_the_next_time_and_obeys_it(hands: Hands, shop: Shop) -> None:
     job_id = await shop.job()
     shop.clock.advance(MINUTE)
-    skip = skip_next(hands.left, shop.workspace, job_id, BEN, reason="holiday")
+    skip = skip_next(hands.left, Scope(shop.workspace, BEN), job_id, reason="holiday")
     async with hands.midway(skip, at="audit") as first:
         assert await tick(hands.right) == NOTHING
     await first
@@ -189,7 +192,7 @@ async def test_a_backfill_waits_for_a_tick_and_leaves_its_time_alone(hands: Hand
     now = shop.clock.advance(MINUTE + SECOND)
     async with hands.midway(tick(hands.left), at="runs") as first:
         second = await hands.behind(
-            backfill(hands.right, shop.workspace, job_id, BEN, start, now, dry_run=False)
+            backfill(hands.right, Scope(shop.workspace, BEN), job_id, start, now, dry_run=False)
         )
     await first
     assert (await second).count == 3

@@ -32,10 +32,10 @@ async def test_every_noun_has_its_dry_run(served: Served) -> None:
         rules = [{"kind": "weekly", "start": "00:00", "end": "01:00", "days": ["mon"]}]
         calendar = {"name": "c", "kind": "blackout", "rules": rules}
         assert (await client.calendars.dry_run.create(calendar)).complete
-        assert (await client.limits.set(3, key="db", dry_run=True)).dry_run
+        assert (await client.limits.dry_run.set(3, key="db")).dry_run
         assert (await client.limits.list()).items == []
         with pytest.raises(NotFound):
-            await client.limits.would_remove(key="db")
+            await client.limits.dry_run.remove(key="db")
 
 
 async def test_a_revocation_tells_what_goes_on(served: Served) -> None:

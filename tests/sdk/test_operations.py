@@ -57,6 +57,8 @@ def asks() -> Iterator[tuple[str, set[str]]]:
             names = {
                 key for each in ast.walk(function) if isinstance(each, ast.Dict) for key in texts(each.keys)
             }
+            if any(isinstance(each, ast.Attribute) and each.attr == "_write" for each in ast.walk(function)):
+                names.add("dry_run")  # AsyncWrites._write adds it for every verb
             for call in ast.walk(function):
                 if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
                     continue

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import psycopg
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import JobId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import Outcome, Succeeded
@@ -17,7 +18,7 @@ from foliot.services.jobs import jobs
 from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST
@@ -36,7 +37,7 @@ def defined(schedule: Schedule, name: str = "sync", **spec: Any) -> Definition:
 
 
 async def job(database: Database, workspace: WorkspaceId, schedule: Schedule, **spec: Any) -> JobId:
-    return (await jobs.create(database, workspace, defined(schedule, **spec), TEST)).id
+    return (await jobs.create(database, Scope(workspace, TEST), defined(schedule, **spec))).id
 
 
 async def ticked(database: Database, clock: ManualClock, by: timedelta) -> None:

@@ -7,7 +7,7 @@ from datetime import time, timedelta
 from random import Random
 from typing import Any
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.dependencies import Edge, EdgeCondition, EdgeMode, JoinRule
 from foliot.domain.errors import Conflict, NotFound
 from foliot.domain.freeze import FreezePolicy, RunningPolicy
@@ -19,7 +19,7 @@ from foliot.services.scheduling import freezes
 from foliot.services.scheduling.freezes import NewFreeze
 from foliot.services.settlement.waiting_runs import advance_waiting_runs
 from foliot.services.workers import limits
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from tests.services.staging import BROKE, BROKE_FOR_GOOD, MANUAL, Stage
 
 MINUTE = timedelta(minutes=1)
@@ -143,14 +143,14 @@ class Play:
             **scope,
         )
         self.frozen.append(
-            await freezes.turn_on(self.stage.database, self.stage.workspace, new, Actor("chance"))
+            await freezes.turn_on(self.stage.database, Scope(self.stage.workspace, Actor("chance")), new)
         )
 
     async def lift(self) -> None:
         for row in await freezes.page(self.stage.database, self.stage.workspace):
             if self.chance.random() < 0.6:
                 await freezes.lift(
-                    self.stage.database, self.stage.workspace, row.scoped.freeze.id, Actor("chance")
+                    self.stage.database, Scope(self.stage.workspace, Actor("chance")), row.scoped.freeze.id
                 )
         on = await freezes.page(self.stage.database, self.stage.workspace)
         self.frozen = [row.scoped.freeze.id for row in on]
@@ -158,12 +158,15 @@ class Play:
     async def cap(self) -> None:
         key = self.chance.choice(("", "db"))
         await limits.set_limit(
-            self.stage.database, self.stage.workspace, key, self.chance.randint(1, 4), Actor("chance")
+            self.stage.database, Scope(self.stage.workspace, Actor("chance")), key, self.chance.randint(1, 4)
         )
 
     async def uncap(self) -> None:
         await limits.set_limit(
-            self.stage.database, self.stage.workspace, self.chance.choice(("", "db")), None, Actor("chance")
+            self.stage.database,
+            Scope(self.stage.workspace, Actor("chance")),
+            self.chance.choice(("", "db")),
+            None,
         )
 
     async def pass_time(self) -> None:
@@ -182,10 +185,12 @@ class Play:
         """No more ticks, no freeze, no cap: what there is comes to its end."""
         for row in await freezes.page(self.stage.database, self.stage.workspace):
             await freezes.lift(
-                self.stage.database, self.stage.workspace, row.scoped.freeze.id, Actor("chance")
+                self.stage.database, Scope(self.stage.workspace, Actor("chance")), row.scoped.freeze.id
             )
         for key in ("", "db"):
-            await limits.set_limit(self.stage.database, self.stage.workspace, key, None, Actor("chance"))
+            await limits.set_limit(
+                self.stage.database, Scope(self.stage.workspace, Actor("chance")), key, None
+            )
         for _ in range(30):
             self.stage.clock.advance(60 * MINUTE)
             await self.sweep()

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import psycopg
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import Outcome, Succeeded
@@ -18,7 +19,7 @@ from foliot.services.jobs import jobs
 from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import ANA
@@ -41,7 +42,7 @@ class Shop:
 
     async def job(self, schedule: Schedule | None = None, *, enabled: bool = True, **spec: Any) -> JobId:
         created = await jobs.create(
-            self.database, self.workspace, definition(schedule, **spec), ANA, enabled=enabled
+            self.database, Scope(self.workspace, ANA), definition(schedule, **spec), enabled=enabled
         )
         return created.id
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import psycopg
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.dependencies import Edge
 from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId, uuid7
@@ -19,7 +20,7 @@ from foliot.services.jobs import jobs
 from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST
@@ -42,7 +43,7 @@ class Stage:
 
     async def job(self, name: str, schedule: Schedule, depends_on: Sequence[Edge] = (), **spec: Any) -> JobId:
         definition = Definition(name, Spec(schedule, "python", **spec), depends_on=tuple(depends_on))
-        return (await jobs.create(self.database, self.workspace, definition, TEST)).id
+        return (await jobs.create(self.database, Scope(self.workspace, TEST), definition)).id
 
     async def tick(self) -> int:
         return (await tick(self.database)).recorded

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import Conflict, Invalid, NotFound
 from foliot.domain.ids import CalendarId, WorkspaceId
 from foliot.domain.policy import Overlap, OverlapRule, Retry
@@ -44,7 +45,7 @@ EVERY_KIND = Calendar(
 
 
 async def make(stage: Stage, calendar: Calendar = LUNCH) -> CalendarId:
-    return await calendars.create(stage.database, stage.workspace, calendar, ADA)
+    return await calendars.create(stage.database, Scope(stage.workspace, ADA), calendar)
 
 
 async def test_a_calendar_is_kept_as_it_was_written(stage: Stage) -> None:
@@ -52,10 +53,10 @@ async def test_a_calendar_is_kept_as_it_was_written(stage: Stage) -> None:
     found = await calendars.get(stage.database, stage.workspace, made[1])
     assert (found.calendar, found.revision, found.users) == (EVERY_KIND, 1, 0)
     listed = await calendars.page(stage.database, stage.workspace)
-    assert [row.calendar for row in listed] == [EVERY_KIND, LUNCH]
-    last = listed[0]
-    rest = await calendars.page(stage.database, stage.workspace, (last.calendar.name, last.id))
-    assert [row.calendar for row in rest] == [LUNCH]
+    assert [row.calendar for row in listed.items] == [EVERY_KIND, LUNCH]
+    first = await calendars.page(stage.database, stage.workspace, limit=1)
+    rest = await calendars.page(stage.database, stage.workspace, first.next_cursor)
+    assert [row.calendar for row in rest.items] == [LUNCH]
 
 
 async def test_a_name_is_given_once(stage: Stage) -> None:
@@ -64,7 +65,7 @@ async def test_a_name_is_given_once(stage: Stage) -> None:
     with pytest.raises(Conflict, match='named "lunch"'):
         await make(stage)
     with pytest.raises(Conflict, match='named "lunch"'):
-        await calendars.edit(stage.database, stage.workspace, other, LUNCH, ADA)
+        await calendars.edit(stage.database, Scope(stage.workspace, ADA), other, LUNCH)
 
 
 @pytest.mark.parametrize(
@@ -114,13 +115,13 @@ async def test_an_edit_moves_the_timers_of_all_its_users_at_once(
     later = Calendar(
         "lunch", CalendarKind.BLACKOUT, (Weekly(time(12, 30), time(15)),), "Europe/Paris", Otherwise.DEFER
     )
-    assert await calendars.edit(stage.database, stage.workspace, lunch, later, ADA) == 5
+    assert await calendars.edit(stage.database, Scope(stage.workspace, ADA), lunch, later) == 5
     for job in jobs:
         assert stage.timer(job, "due_at, next_at") == (datetime(2027, 1, 16, 14, 0, tzinfo=UTC),) * 2
     assert stage.timer(free, "next_at") == (datetime(2027, 1, 16, 11, 45, tzinfo=UTC),)
     early = Calendar("lunch", CalendarKind.BLACKOUT, (Weekly(time(1), time(2)),), "Europe/Paris")
     stage.clock.set(datetime(2027, 1, 16, 12, tzinfo=UTC))
-    assert await calendars.edit(stage.database, stage.workspace, lunch, early, ADA) == 5
+    assert await calendars.edit(stage.database, Scope(stage.workspace, ADA), lunch, early) == 5
     assert await stage.tick() == 6  # what was deferred is due now
     assert (await calendars.get(stage.database, stage.workspace, lunch)).revision == 3
 
@@ -129,8 +130,8 @@ async def test_one_in_use_is_deleted_only_with_detach(stage: Stage) -> None:
     lunch = await make(stage)
     job = await stage.job("noon", Cron("45 11 * * *"), calendars=(lunch,))
     with pytest.raises(Conflict, match='"lunch" is used by "noon"'):
-        await calendars.delete(stage.database, stage.workspace, lunch, ADA)
-    await calendars.delete(stage.database, stage.workspace, lunch, ADA, detach=True)
+        await calendars.delete(stage.database, Scope(stage.workspace, ADA), lunch)
+    await calendars.delete(stage.database, Scope(stage.workspace, ADA), lunch, detach=True)
     assert stage.timer(job, "next_at") == (datetime(2027, 1, 16, 11, 45, tzinfo=UTC),)
     revision = stage.owner.execute("SELECT revision, definition -> 'spec' -> 'calendars' FROM foliot.jobs")
     assert revision.fetchall() == [(2, None)]
@@ -151,14 +152,14 @@ async def test_another_workspace_sees_none_of_them(stage: Stage) -> None:
         "INSERT INTO foliot.workspaces (id, slug, name, created_at) VALUES (%s, 'globex', 'Globex', %s)",
         [outsider, stage.clock.now()],
     )
-    assert await calendars.page(stage.database, outsider) == []
+    assert (await calendars.page(stage.database, outsider)).items == ()
     with pytest.raises(NotFound):
         await calendars.get(stage.database, outsider, lunch)
     with pytest.raises(NotFound):
-        await calendars.edit(stage.database, outsider, lunch, LUNCH, EVE)
+        await calendars.edit(stage.database, Scope(outsider, EVE), lunch, LUNCH)
     with pytest.raises(NotFound):
-        await calendars.delete(stage.database, outsider, lunch, EVE, detach=True)
-    await calendars.create(stage.database, outsider, LUNCH, EVE)
+        await calendars.delete(stage.database, Scope(outsider, EVE), lunch, detach=True)
+    await calendars.create(stage.database, Scope(outsider, EVE), LUNCH)
 
 
 @pytest.mark.parametrize("otherwise, status", [(Otherwise.DEFER, None), (Otherwise.SKIP, "failed")])

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.dependencies import Edge, EdgeCondition, EdgeMode, JoinRule
 from foliot.domain.errors import Conflict, Invalid, NotFound
 from foliot.domain.ids import JobId
@@ -36,7 +37,7 @@ def gate(upstream: JobId, max_age: timedelta | None = None) -> Edge:
 
 async def detach(stage: Stage, job_id: JobId, *, detach: bool) -> None:
     async with stage.database.tx(Role.APP, stage.workspace) as tx:
-        await release_upstream(tx, job_id, TEST, detach=detach)
+        await release_upstream(tx, job_id, Scope(stage.workspace, TEST), detach=detach)
 
 
 async def test_a_success_starts_the_dependent_after_its_delay_and_once(stage: Stage) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.dependencies import Edge, EdgeCondition
 from foliot.domain.outcomes import Failed, HandedBack, Succeeded
 from foliot.domain.run import RunError
@@ -25,10 +26,10 @@ async def test_a_join_on_any_end_counts_a_cancelled_one(shop: Shop) -> None:
         definition(Manual(), name="join"),
         depends_on=(Edge(one, EdgeCondition.ANY), Edge(other, EdgeCondition.ANY)),
     )
-    await jobs.create(shop.database, shop.workspace, new, ANA)
-    run = await run_control.run_now(shop.database, shop.workspace, one, ANA)
-    await run_control.cancel_run(shop.database, shop.workspace, run, ANA)
-    await run_control.run_now(shop.database, shop.workspace, other, ANA)
+    await jobs.create(shop.database, Scope(shop.workspace, ANA), new)
+    run = await run_control.run_now(shop.database, Scope(shop.workspace, ANA), one)
+    await run_control.cancel_run(shop.database, Scope(shop.workspace, ANA), run)
+    await run_control.run_now(shop.database, Scope(shop.workspace, ANA), other)
     await shop.work()
     assert shop.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
 
@@ -36,7 +37,7 @@ async def test_a_join_on_any_end_counts_a_cancelled_one(shop: Shop) -> None:
 async def test_a_run_cancelled_by_the_next_planned_time_wakes_who_waits_for_any_end(shop: Shop) -> None:
     one = await shop.job(Interval(MINUTE), rule="cancel_running")
     new = replace(definition(Manual(), name="after"), depends_on=(Edge(one, EdgeCondition.ANY),))
-    await jobs.create(shop.database, shop.workspace, new, ANA)
+    await jobs.create(shop.database, Scope(shop.workspace, ANA), new)
     await shop.tick(MINUTE)
     assert await shop.tick(MINUTE) == 1
     assert shop.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
@@ -64,11 +65,11 @@ async def test_two_ends_of_one_batch_are_each_the_last_of_their_kind(shop: Shop)
 async def test_a_run_that_an_edit_ends_wakes_who_waits_for_any_end(shop: Shop) -> None:
     one = await shop.job(Interval(MINUTE), rule="cancel_running")
     new = replace(definition(Manual(), name="after"), depends_on=(Edge(one, EdgeCondition.ANY),))
-    await jobs.create(shop.database, shop.workspace, new, ANA)
+    await jobs.create(shop.database, Scope(shop.workspace, ANA), new)
     await shop.tick(MINUTE)
     shop.clock.advance(MINUTE)  # nobody ticks: closing the books plans the run that cancels the one in line
     hourly = definition(Interval(60 * MINUTE), rule="cancel_running")
-    await job_edits.edit(shop.database, shop.workspace, one, hourly, ANA)
+    await job_edits.edit(shop.database, Scope(shop.workspace, ANA), one, hourly)
     assert shop.sql("SELECT count(*) FROM foliot.runs WHERE trigger = 'dependency'") == [(1,)]
     shop.balance()
 

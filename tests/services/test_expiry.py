@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.policy import Limits, Misfire, MisfireRule, Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, Window
@@ -53,12 +54,12 @@ async def test_the_next_in_line_moves_up_behind_an_expired_one(stage: Stage) -> 
 async def test_a_deadline_passes_while_a_run_is_held(stage: Stage, where: str) -> None:
     job = await stage.job("prompt", Interval(HOUR), limits=DEADLINE)
     if where == "limit":
-        await set_limit(stage.database, stage.workspace, "", 1, TEST)
+        await set_limit(stage.database, Scope(stage.workspace, TEST), "", 1)
         await stage.job("other", Interval(HOUR), priority=-1)
     stage.clock.advance(HOUR)
     await stage.tick()
     if where == "freeze":
-        await turn_on(stage.database, stage.workspace, NewFreeze("now", everything=True), TEST)
+        await turn_on(stage.database, Scope(stage.workspace, TEST), NewFreeze("now", everything=True))
     await stage.claim()
     assert stage.waits() == [(job, where)]
     stage.clock.advance(5 * MINUTE)
@@ -149,7 +150,7 @@ async def test_a_window_that_opens_into_a_freeze_stays_shut(stage: Stage) -> Non
     )
     stage.clock.set(datetime(2027, 1, 16, 18, tzinfo=UTC))
     await stage.tick()
-    await turn_on(stage.database, stage.workspace, NewFreeze("now", everything=True), TEST)
+    await turn_on(stage.database, Scope(stage.workspace, TEST), NewFreeze("now", everything=True))
     stage.clock.set(datetime(2027, 1, 17, 8, tzinfo=UTC))
     assert await open_windows(stage.database) == 0
     assert stage.waits() == [(job, "freeze")]

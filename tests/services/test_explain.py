@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.explain.records import Explanation, Verdict
@@ -26,16 +27,16 @@ HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 ONE_RETRY = Retry(max=1, strategy=Backoff.FIXED, base=MINUTE)
 
 
-async def explain_instant(*asked: Any) -> Explanation:
-    return (await explain.explain_instant(*asked)).told
+async def explain_instant(database: Database, workspace: WorkspaceId, *asked: Any) -> Explanation:
+    return (await explain.explain_instant(database, Scope(workspace), *asked)).told
 
 
-async def explain_run(*asked: Any) -> Explanation:
-    return (await explain.explain_run(*asked)).told
+async def explain_run(database: Database, workspace: WorkspaceId, *asked: Any) -> Explanation:
+    return (await explain.explain_run(database, Scope(workspace), *asked)).told
 
 
 async def newest(database: Database, workspace: WorkspaceId, job_id: JobId) -> RunId:
-    return (await history.of_job(database, workspace, job_id)).items[0].id
+    return (await history.of_job(database, Scope(workspace), job_id)).items[0].id
 
 
 async def test_what_ran_and_what_was_skipped_is_told_from_the_record(

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.dependencies import Edge, EdgeMode
 from foliot.domain.errors import Conflict, Invalid, NotFound
 from foliot.domain.freeze import FreezePolicy, RunningPolicy
@@ -26,11 +27,11 @@ ALL = NewFreeze("release", everything=True)
 
 
 async def freeze(stage: Stage, new: NewFreeze = ALL) -> FreezeId:
-    return await turn_on(stage.database, stage.workspace, new, ADA)
+    return await turn_on(stage.database, Scope(stage.workspace, ADA), new)
 
 
 async def unfreeze(stage: Stage, freeze_id: FreezeId) -> None:
-    await lift(stage.database, stage.workspace, freeze_id, ADA)
+    await lift(stage.database, Scope(stage.workspace, ADA), freeze_id)
 
 
 async def test_runs_that_are_ready_hold_and_go_on_after_it(stage: Stage) -> None:
@@ -204,7 +205,7 @@ async def test_dependents_and_gates_hold_too(stage: Stage) -> None:
 
 
 async def test_those_in_line_at_a_cap_do_not_slip_through(stage: Stage) -> None:
-    await set_limit(stage.database, stage.workspace, "", 1, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", 1)
     for n in range(3):
         await stage.job(f"job {n}", Interval(HOUR))
     stage.clock.advance(HOUR)
@@ -308,7 +309,13 @@ async def test_a_backfill_asked_for_during_a_freeze_waits_for_its_end(stage: Sta
     held = await freeze(stage)
     stage.clock.advance(MINUTE)
     made = await backfill(
-        stage.database, stage.workspace, beat, ADA, start, stage.clock.now(), dry_run=False, skipped=True
+        stage.database,
+        Scope(stage.workspace, ADA),
+        beat,
+        start,
+        stage.clock.now(),
+        dry_run=False,
+        skipped=True,
     )
     assert made.count == 3
     await hold(stage.database)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.policy import Backoff, Retry
 from foliot.domain.schedule import Interval
 from foliot.services.runs import history
@@ -18,7 +19,7 @@ MINUTE = timedelta(minutes=1)
 
 
 async def shown(stage: Stage, run_id: Any) -> list[tuple[str, str | None]]:
-    tried = await history.attempts_of(stage.database, stage.workspace, run_id)
+    tried = await history.attempts_of(stage.database, Scope(stage.workspace), run_id)
     return [(each.status.value, each.external_id) for each in tried]
 
 

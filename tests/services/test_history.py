@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.filters import read_query
 from foliot.domain.filters.fields import RUNS
@@ -20,7 +21,7 @@ from foliot.domain.schedule import Cron, SkipReason
 from foliot.services.jobs import job_edits
 from foliot.services.runs import history, run_control
 from foliot.storage.runs import run_search
-from foliot.storage.runs.run_search import Wanted
+from foliot.storage.runs.run_search import RunFilter
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from foliot.testing.fixtures import TEST
@@ -29,8 +30,8 @@ from tests.services.given import HOURLY, MINUTELY, WORKER, Owner, claimed, defin
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
 
 
-def found(text: str) -> Wanted:
-    return Wanted(read_query(text, RUNS, NOON))
+def found(text: str) -> RunFilter:
+    return RunFilter(read_query(text, RUNS, NOON))
 
 
 ONE_RETRY = Retry(max=1, strategy=Backoff.FIXED, base=MINUTE)
@@ -44,8 +45,8 @@ async def test_a_run_tells_its_whole_story(
     taken = await claimed(database)
     clock.advance(3 * SECOND)
     await done(database, taken, output={"rows": 7})
-    (run,) = (await history.of_job(database, workspace, job_id)).items
-    alone = await history.run(database, workspace, run.id)
+    (run,) = (await history.of_job(database, Scope(workspace), job_id)).items
+    alone = await history.run(database, Scope(workspace), run.id)
     assert (replace(alone, attempts=None, artifacts=None, called=None), len(alone.attempts or ())) == (run, 1)
     assert (run.status, run.trigger, run.number) == (RunStatus.SUCCEEDED, Trigger.SCHEDULE, 1)
     assert (run.planned_for, run.planned_local) == (NOON + 2 * HOUR, datetime(2027, 1, 15, 9, 0))
@@ -61,7 +62,7 @@ async def test_the_local_time_of_an_interval_is_the_clock_on_its_wall(
         database, workspace, type(MINUTELY)(HOUR, timezone="Asia/Kolkata"), overlap=Overlap(OverlapRule.SKIP)
     )
     await ticked(database, clock, HOUR)
-    (run,) = (await history.of_job(database, workspace, job_id)).items
+    (run,) = (await history.of_job(database, Scope(workspace), job_id)).items
     assert run.planned_local == datetime(2027, 1, 15, 18, 30)
 
 
@@ -71,7 +72,7 @@ async def test_an_open_run_says_what_it_is_doing(
     job_id = await job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.QUEUE), retry=ONE_RETRY)
 
     async def statuses() -> list[RunStatus]:
-        return [run.status for run in (await history.of_job(database, workspace, job_id)).items]
+        return [run.status for run in (await history.of_job(database, Scope(workspace), job_id)).items]
 
     await ticked(database, clock, HOUR)
     assert await statuses() == [RunStatus.READY]
@@ -79,7 +80,7 @@ async def test_an_open_run_says_what_it_is_doing(
     assert await statuses() == [RunStatus.RUNNING]
     await ticked(database, clock, HOUR)
     assert await statuses() == [RunStatus.WAITING, RunStatus.RUNNING]
-    (running,) = (await history.of_job(database, workspace, job_id, found("status:running"))).items
+    (running,) = (await history.of_job(database, Scope(workspace), job_id, found("status:running"))).items
     assert (running.attempt_count, running.worker, running.finished_at) == (1, WORKER, None)
     await done(database, taken)
     assert await statuses() == [RunStatus.READY, RunStatus.SUCCEEDED]
@@ -94,9 +95,9 @@ async def test_attempts_are_told_whether_there_was_one_or_more(
     await done(database, await claimed(database), Failed(error))
     clock.advance(MINUTE)
     taken = await claimed(database)
-    (run,) = (await history.of_job(database, workspace, job_id)).items
+    (run,) = (await history.of_job(database, Scope(workspace), job_id)).items
     assert run.error == error
-    told = await history.attempts_of(database, workspace, run.id)
+    told = await history.attempts_of(database, Scope(workspace), run.id)
     assert [(each.number, each.status) for each in told] == [
         (1, AttemptStatus.FAILED),
         (2, AttemptStatus.RUNNING),
@@ -104,13 +105,13 @@ async def test_attempts_are_told_whether_there_was_one_or_more(
     assert told[0].error == error
     assert told[1].ended_at is None
     await done(database, taken)
-    told = await history.attempts_of(database, workspace, run.id)
+    told = await history.attempts_of(database, Scope(workspace), run.id)
     assert [each.status for each in told] == [AttemptStatus.FAILED, AttemptStatus.SUCCEEDED]
     assert [each.fence for each in told] == [1, 2]
     await ticked(database, clock, HOUR)
     await done(database, await claimed(database))
-    newest = (await history.of_job(database, workspace, job_id)).items[0]
-    (only,) = await history.attempts_of(database, workspace, newest.id)
+    newest = (await history.of_job(database, Scope(workspace), job_id)).items[0]
+    (only,) = await history.attempts_of(database, Scope(workspace), newest.id)
     assert (only.number, only.status, only.worker) == (1, AttemptStatus.SUCCEEDED, WORKER)
 
 
@@ -120,19 +121,19 @@ async def test_pages_follow_each_other_without_loss_or_repetition(
     job_id = await job(database, workspace, MINUTELY, overlap=Overlap(OverlapRule.CONCURRENT))
     for _ in range(11):
         await ticked(database, clock, MINUTE)
-    everything = [run.id for run in (await history.of_job(database, workspace, job_id)).items]
+    everything = [run.id for run in (await history.of_job(database, Scope(workspace), job_id)).items]
     assert len(everything) == 11
     seen: list[RunId] = []
     cursor = None
     for expected in (4, 4, 3):
-        page = await history.of_job(database, workspace, job_id, cursor=cursor, limit=4)
+        page = await history.of_job(database, Scope(workspace), job_id, cursor=cursor, limit=4)
         assert len(page.items) == expected
         seen += [run.id for run in page.items]
         cursor = page.next_cursor
     assert cursor is None
     assert seen == everything
-    recent = await history.of_workspace(database, workspace, limit=4)
-    rest = await history.of_workspace(database, workspace, cursor=recent.next_cursor)
+    recent = await history.of_workspace(database, Scope(workspace), limit=4)
+    rest = await history.of_workspace(database, Scope(workspace), cursor=recent.next_cursor)
     assert [run.id for run in (*recent.items, *rest.items)] == everything
 
 
@@ -149,11 +150,11 @@ async def test_a_history_is_filtered_by_status_trigger_and_time(
         (found("since:2027-01-15T14:00:00Z"), [NOON + 2 * HOUR]),
         (found("before:2027-01-15T14:00:00Z"), [NOON + HOUR]),
     ):
-        page = await history.of_job(database, workspace, job_id, wanted)
+        page = await history.of_job(database, Scope(workspace), job_id, wanted)
         assert [run.planned_for for run in page.items] == expected
-        page = await history.of_workspace(database, workspace, wanted)
+        page = await history.of_workspace(database, Scope(workspace), wanted)
         assert [run.planned_for for run in page.items] == expected
-    (skipped,) = (await history.of_job(database, workspace, job_id, found("status:skipped"))).items
+    (skipped,) = (await history.of_job(database, Scope(workspace), job_id, found("status:skipped"))).items
     assert skipped.skip_reason is SkipReason.OVERLAP
 
 
@@ -170,9 +171,9 @@ async def test_a_filter_that_matches_nothing_looks_at_a_bounded_stretch_and_goes
         count, pages, cursor = 0, 0, None
         while pages == 0 or cursor is not None:
             if is_of_job:
-                page = await history.of_job(database, workspace, job_id, wanted, cursor=cursor)
+                page = await history.of_job(database, Scope(workspace), job_id, wanted, cursor=cursor)
             else:
-                page = await history.of_workspace(database, workspace, wanted, cursor=cursor)
+                page = await history.of_workspace(database, Scope(workspace), wanted, cursor=cursor)
             count, pages, cursor = count + len(page.items), pages + 1, page.next_cursor
         assert (count, pages) == (1, 3)
 
@@ -182,18 +183,18 @@ async def test_another_workspaces_runs_do_not_exist(
 ) -> None:
     job_id = await job(database, workspace, HOURLY)
     await ticked(database, clock, HOUR)
-    (run,) = (await history.of_job(database, workspace, job_id)).items
+    (run,) = (await history.of_job(database, Scope(workspace), job_id)).items
     outsider = WorkspaceId(uuid4())
     for ask in (
-        history.run(database, outsider, run.id),
-        history.attempts_of(database, outsider, run.id),
-        history.of_job(database, outsider, job_id),
-        history.run(database, workspace, RunId(uuid4())),
-        history.of_job(database, workspace, JobId(uuid4())),
+        history.run(database, Scope(outsider), run.id),
+        history.attempts_of(database, Scope(outsider), run.id),
+        history.of_job(database, Scope(outsider), job_id),
+        history.run(database, Scope(workspace), RunId(uuid4())),
+        history.of_job(database, Scope(workspace), JobId(uuid4())),
     ):
         with pytest.raises(NotFound):
             await ask
-    assert (await history.of_workspace(database, outsider)).items == ()
+    assert (await history.of_workspace(database, Scope(outsider))).items == ()
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "é", "AAAA", "f" * 32, "A" * 4000, "\x00"])
@@ -201,17 +202,19 @@ async def test_a_cursor_of_somebody_elses_making_is_refused(
     database: Database, workspace: WorkspaceId, cursor: str
 ) -> None:
     with pytest.raises(Invalid, match="cursor"):
-        await history.of_workspace(database, workspace, cursor=cursor)
+        await history.of_workspace(database, Scope(workspace), cursor=cursor)
 
 
 @pytest.mark.parametrize("limit", [0, -1, 201])
 async def test_a_page_has_a_bounded_length(database: Database, workspace: WorkspaceId, limit: int) -> None:
     with pytest.raises(Invalid, match="1 to 200"):
-        await history.of_workspace(database, workspace, limit=limit)
+        await history.of_workspace(database, Scope(workspace), limit=limit)
 
 
 def test_the_view_gives_no_more_rights_than_its_reader_has(owner: Owner) -> None:
-    found = owner.execute("SELECT reloptions FROM pg_class WHERE oid = 'foliot.ledger'::regclass").fetchone()
+    found = owner.execute(
+        "SELECT reloptions FROM pg_class WHERE oid = 'foliot.run_records'::regclass"
+    ).fetchone()
     assert found == (["security_invoker=true"],)
 
 
@@ -223,8 +226,8 @@ async def test_a_run_shows_the_payload_it_worked_on_with_what_it_was_given(
     await done(database, await claimed(database))
     clock.advance(timedelta(minutes=1))
     edited = defined(HOURLY, payload={"full": False})
-    await job_edits.edit(database, workspace, job_id, edited, TEST)
-    await run_control.run_now(database, workspace, job_id, TEST, input={"n": 7})
-    page = await history.of_job(database, workspace, job_id)
+    await job_edits.edit(database, Scope(workspace, TEST), job_id, edited)
+    await run_control.run_now(database, Scope(workspace, TEST), job_id, input={"n": 7})
+    page = await history.of_job(database, Scope(workspace), job_id)
     assert [each.input for each in page.items] == [{"full": False, "n": 7}, {"full": True, "n": 1}]
-    assert (await history.run(database, workspace, page.items[1].id)).input == {"full": True, "n": 1}
+    assert (await history.run(database, Scope(workspace), page.items[1].id)).input == {"full": True, "n": 1}

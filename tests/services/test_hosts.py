@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import Conflict, Invalid, WorkerGone
 from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import JobId, RunId
@@ -34,11 +35,11 @@ HOURLY = Interval(HOUR)
 
 
 async def by_hand(stage: Stage, job_id: JobId) -> RunId:
-    return await run_control.run_now(stage.database, stage.workspace, job_id, TEST)
+    return await run_control.run_now(stage.database, Scope(stage.workspace, TEST), job_id)
 
 
 async def why(stage: Stage, run_id: RunId) -> str:
-    return (await explain.explain_run(stage.database, stage.workspace, run_id)).told.sentence
+    return (await explain.explain_run(stage.database, Scope(stage.workspace), run_id)).told.sentence
 
 
 @pytest.fixture
@@ -68,8 +69,8 @@ async def test_an_instance_that_moves_takes_the_runs_that_wait_for_it_along(
     h2 = await machine(stage.database, h1.speaker, "h2")
     job = await stage.job("restart", Manual(), target=PVP)
     await by_hand(stage, job)
-    [instance] = (await hosts.get(stage.database, stage.workspace, h1.id)).instances
-    await hosts.change_instance(stage.database, stage.workspace, h1.id, instance.id, TEST, to=h2.id)
+    [instance] = (await hosts.get(stage.database, Scope(stage.workspace), h1.id)).instances
+    await hosts.change_instance(stage.database, Scope(stage.workspace, TEST), h1.id, instance.id, to=h2.id)
     assert await h1.claim() == []
     assert len(await h2.claim()) == 1
 
@@ -115,12 +116,12 @@ async def test_one_change_at_a_time_and_several_reads_beside_it(stage: Stage, h1
 async def test_people_may_let_more_changes_go_at_once(stage: Stage, h1: Machine) -> None:
     for n in range(3):
         await by_hand(stage, await stage.job(f"change {n}", Manual(), target=PVP))
-    await hosts.change(stage.database, stage.workspace, h1.id, {"max_mutations": 2}, TEST)
+    await hosts.change(stage.database, Scope(stage.workspace, TEST), h1.id, {"max_mutations": 2})
     assert len(await h1.claim()) == 2
 
 
 async def test_caps_of_the_workspace_bind_hosts_too(stage: Stage, h1: Machine) -> None:
-    await set_limit(stage.database, stage.workspace, "db", 1, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "db", 1)
     for n in range(3):
         job = await stage.job(f"read {n}", Manual(), target=H1, read_only=True, concurrency_key="db")
         await by_hand(stage, job)
@@ -142,7 +143,7 @@ async def test_an_edit_of_the_target_redirects_what_waits(stage: Stage, h1: Mach
     await by_hand(stage, job)
     definition = (await jobs.get(stage.database, stage.workspace, job)).definition
     free = replace(definition, spec=replace(definition.spec, target=None))
-    await job_edits.edit(stage.database, stage.workspace, job, free, TEST)
+    await job_edits.edit(stage.database, Scope(stage.workspace, TEST), job, free)
     assert await h1.claim() == []
     assert len(await stage.claim()) == 1
 
@@ -220,7 +221,7 @@ async def test_a_host_that_leaves_hands_back_what_it_has_and_is_offline_at_once(
     await by_hand(stage, await stage.job("restart", Manual(), target=PVP))
     [work] = await h1.claim()
     await h1.leave()
-    assert (await hosts.get(stage.database, stage.workspace, h1.id)).status is HostStatus.OFFLINE
+    assert (await hosts.get(stage.database, Scope(stage.workspace), h1.id)).status is HostStatus.OFFLINE
     with pytest.raises(WorkerGone):
         await h1.claim()
     again = await machine(stage.database, h1.speaker, "h1")
@@ -232,7 +233,7 @@ async def test_a_host_that_leaves_hands_back_what_it_has_and_is_offline_at_once(
 
 async def test_a_host_is_online_then_stale_then_offline(stage: Stage, h1: Machine) -> None:
     async def status() -> HostStatus:
-        return (await hosts.get(stage.database, stage.workspace, h1.id)).status
+        return (await hosts.get(stage.database, Scope(stage.workspace), h1.id)).status
 
     assert await status() is HostStatus.ONLINE
     stage.clock.advance(31 * SECOND)
@@ -349,11 +350,11 @@ async def test_a_host_with_jobs_bound_to_it_is_deleted_only_by_force_and_never_w
 ) -> None:
     await stage.job("restart", HOURLY, target=PVP)
     with pytest.raises(Conflict, match="is online"):
-        await hosts.delete(stage.database, stage.workspace, h1.id, TEST, force=True)
+        await hosts.delete(stage.database, Scope(stage.workspace, TEST), h1.id, force=True)
     await h1.leave()
     with pytest.raises(Conflict, match='target of "restart"'):
-        await hosts.delete(stage.database, stage.workspace, h1.id, TEST)
-    await hosts.delete(stage.database, stage.workspace, h1.id, TEST, force=True)
+        await hosts.delete(stage.database, Scope(stage.workspace, TEST), h1.id)
+    await hosts.delete(stage.database, Scope(stage.workspace, TEST), h1.id, force=True)
     stage.clock.advance(HOUR)
     await stage.tick()
     [(run_id,)] = stage.owner.execute("SELECT run_id FROM foliot.ready").fetchall()

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.ids import RunId
 from foliot.domain.outcomes import Failed
 from foliot.domain.policy import Backoff, Retry
@@ -23,7 +24,7 @@ DAY = timedelta(days=1)
 
 
 async def names(stage: Stage) -> list[str]:
-    return [host.row.name for host in await hosts.page(stage.database, stage.workspace)]
+    return [host.row.name for host in (await hosts.page(stage.database, stage.workspace)).items]
 
 
 async def forget(stage: Stage) -> int:
@@ -53,10 +54,10 @@ async def test_a_host_that_a_job_is_bound_to_stays_however_long_it_is_away(
 ) -> None:
     await machine(stage.database, somebody(stage.workspace), "h1", "pvp")
     job = await stage.job("restart", Manual(), target=target)
-    run = await run_control.run_now(stage.database, stage.workspace, job, TEST)
+    run = await run_control.run_now(stage.database, Scope(stage.workspace, TEST), job)
     stage.clock.advance(400 * DAY)
     assert await forget(stage) == 0
-    told = await explain.explain_run(stage.database, stage.workspace, run)
+    told = await explain.explain_run(stage.database, Scope(stage.workspace), run)
     assert "host h1 has been offline since" in told.told.sentence
 
 
@@ -69,7 +70,7 @@ async def test_a_host_that_a_ready_run_waits_for_stays_though_its_job_goes_elsew
     stage.owner.execute(
         "UPDATE foliot.jobs SET definition = definition #- '{spec,target}' WHERE id = %s", (job,)
     )
-    await run_control.run_now(stage.database, stage.workspace, job, TEST)
+    await run_control.run_now(stage.database, Scope(stage.workspace, TEST), job)
     stage.owner.execute("UPDATE foliot.ready SET target = 'server/pvp'")
     stage.clock.advance(400 * DAY)
     assert await forget(stage) == 0
@@ -82,12 +83,12 @@ async def test_what_a_host_was_called_is_known_of_its_runs_when_it_is_long_gone(
     await h1.leave()
     stage.clock.advance(399 * DAY)
     await overview.forget_lost(stage.database)
-    shown = await history.run(stage.database, stage.workspace, run_id)
+    shown = await history.run(stage.database, Scope(stage.workspace), run_id)
     assert shown.called is not None
     assert (shown.called.name, shown.called.host) == ("h1/1", "h1")
     stage.clock.advance(2 * DAY)
     await overview.forget_lost(stage.database)
-    assert (await history.run(stage.database, stage.workspace, run_id)).called is None
+    assert (await history.run(stage.database, Scope(stage.workspace), run_id)).called is None
 
 
 async def test_names_of_one_workspace_s_workers_are_bounded(
@@ -105,10 +106,10 @@ async def test_a_run_that_is_tried_again_says_when_and_why(stage: Stage) -> None
     h1 = await machine(stage.database, somebody(stage.workspace), "h1", "pvp")
     retry = Retry(max=2, strategy=Backoff.FIXED, base=timedelta(seconds=30))
     job = await stage.job("restart", Manual(), target=PVP, retry=retry)
-    run_id = await run_control.run_now(stage.database, stage.workspace, job, TEST)
+    run_id = await run_control.run_now(stage.database, Scope(stage.workspace, TEST), job)
     [work] = await h1.claim()
     await h1.report(work, Failed(RunError("boom", "It broke.")))
-    shown = await history.run(stage.database, stage.workspace, run_id)
+    shown = await history.run(stage.database, Scope(stage.workspace), run_id)
     assert shown.next_try is not None
     assert (shown.next_try.number, shown.next_try.why) == (2, "Attempt 1 failed: boom: It broke.")
     assert shown.next_try.at - stage.clock.now() <= timedelta(seconds=30)
@@ -119,7 +120,7 @@ async def test_a_run_that_is_tried_again_says_when_and_why(stage: Stage) -> None
 
 async def done_by(stage: Stage, host: Machine) -> RunId:
     job = await stage.job("restart", Manual(), target=PVP)
-    run_id = await run_control.run_now(stage.database, stage.workspace, job, TEST)
+    run_id = await run_control.run_now(stage.database, Scope(stage.workspace, TEST), job)
     [work] = await host.claim()
     assert await host.report(work)
     return run_id

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Conflict, IllegalMove, Invalid, NotFound, StaleRevision
@@ -44,23 +45,27 @@ BOOM = Failed(RunError("boom", "It broke."))
 async def edit(
     shop: Shop, job_id: JobId, wanted: Definition, expected: int | None = None
 ) -> job_edits.Edited:
-    return await job_edits.edit(shop.database, shop.workspace, job_id, wanted, BEN, expected)
+    return await job_edits.edit(
+        shop.database, Scope(shop.workspace, BEN, expected_revision=expected), job_id, wanted
+    )
 
 
 async def pause(shop: Shop, job_id: JobId, **options: Any) -> job_status.Moved:
-    return await job_status.pause(shop.database, shop.workspace, job_id, BEN, **options)
+    return await job_status.pause(shop.database, Scope(shop.workspace, BEN), job_id, **options)
 
 
 async def resume(shop: Shop, job_id: JobId, *, catch_up: bool = False) -> job_status.Moved:
-    return await job_status.resume(shop.database, shop.workspace, job_id, BEN, catch_up=catch_up)
+    return await job_status.resume(shop.database, Scope(shop.workspace, BEN), job_id, catch_up=catch_up)
 
 
 async def archive(shop: Shop, job_id: JobId, *, detach: bool = False) -> job_status.Moved:
-    return await job_status.archive(shop.database, shop.workspace, job_id, BEN, detach=detach)
+    return await job_status.archive(shop.database, Scope(shop.workspace, BEN), job_id, detach=detach)
 
 
 async def purge(shop: Shop, job_id: JobId, *, force: bool = False, detach: bool = False) -> int:
-    return await job_status.purge(shop.database, shop.workspace, job_id, BEN, force=force, detach=detach)
+    return await job_status.purge(
+        shop.database, Scope(shop.workspace, BEN), job_id, force=force, detach=detach
+    )
 
 
 # Creating
@@ -209,7 +214,7 @@ async def test_those_in_line_start_when_an_edit_allows_overlap(shop: Shop) -> No
 async def test_a_completed_job_lives_again_when_an_edit_gives_it_times(
     shop: Shop, first: Definition, then: Definition, status: str
 ) -> None:
-    job_id = (await jobs.create(shop.database, shop.workspace, first, ANA)).id
+    job_id = (await jobs.create(shop.database, Scope(shop.workspace, ANA), first)).id
     await shop.tick(MINUTE)
     await shop.work()
     assert shop.status() == "completed"
@@ -250,7 +255,7 @@ async def test_an_edit_beside_a_run_by_hand_does_not_move_a_chain(shop: Shop) ->
     job_id = await shop.job(chain)
     before = shop.timer("due_at", "next_at")
     shop.clock.advance(MINUTE)
-    await run_control.run_now(shop.database, shop.workspace, job_id, ANA)
+    await run_control.run_now(shop.database, Scope(shop.workspace, ANA), job_id)
     await edit(shop, job_id, definition(chain, name="renamed"))
     assert shop.timer("due_at", "next_at") == before
     await shop.work()
@@ -451,7 +456,7 @@ async def test_a_disabled_job_is_switched_on_by_resume(shop: Shop) -> None:
     assert (shop.status(), await shop.tick(HOUR)) == ("disabled", 0)
     await resume(shop, job_id)
     assert (shop.status(), await shop.tick(MINUTE)) == ("active", 1)
-    await job_status.disable(shop.database, shop.workspace, job_id, BEN, reason="over")
+    await job_status.disable(shop.database, Scope(shop.workspace, BEN), job_id, reason="over")
     assert (shop.status(), await shop.tick(HOUR)) == ("disabled", 0)
 
 
@@ -479,7 +484,7 @@ async def test_an_archived_job_ends_what_stands_and_lets_run_what_runs(shop: Sho
     assert (shop.status(), shop.timer("live", "waiting", "due_at = 'infinity'")) == ("archived", (0, 0, True))
     shop.balance()
     with pytest.raises(Conflict, match="archived"):
-        await run_control.run_now(shop.database, shop.workspace, job_id, BEN)
+        await run_control.run_now(shop.database, Scope(shop.workspace, BEN), job_id)
     with pytest.raises(Conflict, match="archived"):
         await edit(shop, job_id, definition(name="other"))
 
@@ -506,9 +511,9 @@ async def test_a_long_history_is_purged_in_pieces_and_nobody_sees_what_is_left(
     with pytest.raises(NotFound):
         await jobs.get(shop.database, shop.workspace, job_id)
     with pytest.raises(NotFound):
-        await history.of_job(shop.database, shop.workspace, job_id)
+        await history.of_job(shop.database, Scope(shop.workspace), job_id)
     archived = read_query("status:archived,active", JOBS, shop.clock.now())
-    seen = await job_search.jobs(shop.database, shop.workspace, archived)
+    seen = await job_search.jobs(shop.database, Scope(shop.workspace), archived)
     assert [each.id for each in seen.items] == [other]
     assert await shop.tick(MINUTE) == 1  # the other one's
     while await job_status.finish_purges(shop.database, 2):
@@ -562,7 +567,7 @@ async def test_an_edit_sets_what_a_job_depends_on_and_refuses_a_circle(shop: Sho
 
 async def test_an_edit_names_calendars_that_are_there(shop: Shop) -> None:
     sundays = Calendar("sundays", CalendarKind.BLACKOUT, (Weekly(time(0), time(0), frozenset((6,))),))
-    calendar_id = await calendars.create(shop.database, shop.workspace, sundays, ANA)
+    calendar_id = await calendars.create(shop.database, Scope(shop.workspace, ANA), sundays)
     job_id = await shop.job(Cron("0 12 * * *"))
     await edit(shop, job_id, definition(Cron("0 12 * * *"), calendars=(calendar_id,)))
     assert shop.sql("SELECT job_id, calendar_id FROM foliot.job_calendars") == [(job_id, calendar_id)]
@@ -577,14 +582,14 @@ async def test_an_edit_names_calendars_that_are_there(shop: Shop) -> None:
 
 VERBS: dict[str, Callable[[Shop, WorkspaceId, JobId], Awaitable[object]]] = {
     "get": lambda shop, ws, job: jobs.get(shop.database, ws, job),
-    "edit": lambda shop, ws, job: job_edits.edit(shop.database, ws, job, definition(name="x"), EVE),
-    "pause": lambda shop, ws, job: job_status.pause(shop.database, ws, job, EVE),
-    "resume": lambda shop, ws, job: job_status.resume(shop.database, ws, job, EVE),
-    "disable": lambda shop, ws, job: job_status.disable(shop.database, ws, job, EVE),
-    "archive": lambda shop, ws, job: job_status.archive(shop.database, ws, job, EVE),
-    "purge": lambda shop, ws, job: job_status.purge(shop.database, ws, job, EVE, force=True),
-    "run": lambda shop, ws, job: run_control.run_now(shop.database, ws, job, EVE),
-    "skip": lambda shop, ws, job: run_control.skip_next(shop.database, ws, job, EVE, reason="x"),
+    "edit": lambda shop, ws, job: job_edits.edit(shop.database, Scope(ws, EVE), job, definition(name="x")),
+    "pause": lambda shop, ws, job: job_status.pause(shop.database, Scope(ws, EVE), job),
+    "resume": lambda shop, ws, job: job_status.resume(shop.database, Scope(ws, EVE), job),
+    "disable": lambda shop, ws, job: job_status.disable(shop.database, Scope(ws, EVE), job),
+    "archive": lambda shop, ws, job: job_status.archive(shop.database, Scope(ws, EVE), job),
+    "purge": lambda shop, ws, job: job_status.purge(shop.database, Scope(ws, EVE), job, force=True),
+    "run": lambda shop, ws, job: run_control.run_now(shop.database, Scope(ws, EVE), job),
+    "skip": lambda shop, ws, job: run_control.skip_next(shop.database, Scope(ws, EVE), job, reason="x"),
 }
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import QuotaExceeded
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.quotas import Quotas
@@ -32,13 +33,13 @@ async def test_both_ways_to_the_agenda_tell_the_same(
     await job(database, workspace, Manual())
     await job(database, workspace, Cron("30 1 * * *"), start_at=clock.now() + timedelta(hours=3))
     paused = await job(database, workspace, Cron("0 5 * * *"))
-    await job_status.pause(database, workspace, paused, TEST, until=clock.now() + timedelta(hours=2))
-    through_jobs = await agenda.plans(database, workspace)
-    next_through_jobs = (await statistics.workspace_stats(database, workspace)).now.next_due_at
+    await job_status.pause(database, Scope(workspace, TEST), paused, until=clock.now() + timedelta(hours=2))
+    through_jobs = await agenda.plans(database, Scope(workspace))
+    next_through_jobs = (await statistics.workspace_stats(database, Scope(workspace))).now.next_due_at
     monkeypatch.setattr(stored, "LEAST", 1)
-    assert await agenda.plans(database, workspace) == through_jobs
+    assert await agenda.plans(database, Scope(workspace)) == through_jobs
     assert len(through_jobs.items) > 5
-    assert (await statistics.workspace_stats(database, workspace)).now.next_due_at == next_through_jobs
+    assert (await statistics.workspace_stats(database, Scope(workspace))).now.next_due_at == next_through_jobs
 
 
 async def test_what_runs_next_is_found_behind_many_that_start_first(
@@ -50,7 +51,7 @@ async def test_what_runs_next_is_found_behind_many_that_start_first(
         starts = clock.now() + timedelta(minutes=minutes)
         await job(database, workspace, Cron("0 0 1 6 *"), start_at=starts)
     await job(database, workspace, Interval(timedelta(hours=1)))
-    found = (await statistics.workspace_stats(database, workspace)).now.next_due_at
+    found = (await statistics.workspace_stats(database, Scope(workspace))).now.next_due_at
     assert found == clock.now() + timedelta(hours=1)
 
 
@@ -61,9 +62,9 @@ async def test_jobs_are_counted_once_in_a_while_and_the_quota_still_holds(
     monkeypatch.setattr(quota_steps, "WORTH_REMEMBERING", 2)
     by = replace(TEST, quotas=Quotas(jobs=12))
     for _ in range(12):
-        await jobs.create(database, workspace, defined(Manual()), by)
+        await jobs.create(database, Scope(workspace, by), defined(Manual()))
     with pytest.raises(QuotaExceeded):
-        await jobs.create(database, workspace, defined(Manual()), by)
+        await jobs.create(database, Scope(workspace, by), defined(Manual()))
     assert owner.execute("SELECT count(*) FROM foliot.jobs").fetchone() == (12,)
 
 
@@ -74,9 +75,9 @@ async def test_what_another_node_made_since_the_count_counts(
     monkeypatch.setattr(quota_steps, "WORTH_REMEMBERING", 4)
     by = replace(TEST, quotas=Quotas(jobs=14))
     for _ in range(6):
-        await jobs.create(database, workspace, defined(Manual()), by)
+        await jobs.create(database, Scope(workspace, by), defined(Manual()))
     clock.advance(timedelta(minutes=1))
     for _ in range(8):  # without a quota, nothing is counted or remembered
-        await jobs.create(database, workspace, defined(Manual()), TEST)
+        await jobs.create(database, Scope(workspace, TEST), defined(Manual()))
     with pytest.raises(QuotaExceeded):
-        await jobs.create(database, workspace, defined(Manual()), by)
+        await jobs.create(database, Scope(workspace, by), defined(Manual()))

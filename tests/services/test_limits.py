@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId
 from foliot.domain.schedule import Interval
@@ -36,7 +37,7 @@ async def test_without_a_limit_everything_is_claimed(stage: Stage) -> None:
 
 
 async def test_a_workspace_runs_no_more_at_once_than_its_cap(stage: Stage) -> None:
-    await set_limit(stage.database, stage.workspace, "", 2, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", 2)
     jobs = await some_jobs(stage, 5)
     first = await stage.claim()
     assert [each.job_id for each in first] == jobs[:2]
@@ -50,7 +51,7 @@ async def test_a_workspace_runs_no_more_at_once_than_its_cap(stage: Stage) -> No
 
 
 async def test_a_key_is_capped_and_others_pass_it(stage: Stage) -> None:
-    await set_limit(stage.database, stage.workspace, "db", 1, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "db", 1)
     capped = await some_jobs(stage, 3, "db")
     stage.clock.advance(-HOUR)
     free = await some_jobs(stage, 3, "mail")
@@ -63,8 +64,8 @@ async def test_a_key_is_capped_and_others_pass_it(stage: Stage) -> None:
 
 
 async def test_a_run_needs_a_permit_of_its_key_and_of_its_workspace(stage: Stage) -> None:
-    await set_limit(stage.database, stage.workspace, "", 2, TEST)
-    await set_limit(stage.database, stage.workspace, "db", 1, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", 2)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "db", 1)
     jobs = await some_jobs(stage, 3, "db")
     plain = await some_jobs(stage, 1)
     first = await stage.claim()
@@ -77,7 +78,7 @@ async def test_a_run_needs_a_permit_of_its_key_and_of_its_workspace(stage: Stage
 
 
 async def test_a_failed_attempt_gives_its_permit_back_while_it_waits_for_its_retry(stage: Stage) -> None:
-    await set_limit(stage.database, stage.workspace, "", 1, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", 1)
     jobs = await some_jobs(stage, 2)
     [mine] = await stage.claim()
     await stage.report(mine, BROKE)
@@ -86,7 +87,7 @@ async def test_a_failed_attempt_gives_its_permit_back_while_it_waits_for_its_ret
 
 
 async def test_a_line_longer_than_one_claim_does_not_hide_what_may_start(stage: Stage) -> None:
-    await set_limit(stage.database, stage.workspace, "db", 1, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "db", 1)
     await some_jobs(stage, 8, "db")
     [other] = await some_jobs(stage, 1, "mail")
     assert len(await stage.claim(permits=2)) == 1
@@ -94,12 +95,12 @@ async def test_a_line_longer_than_one_claim_does_not_hide_what_may_start(stage: 
 
 
 async def test_raising_or_removing_a_cap_lets_the_line_move_up(stage: Stage) -> None:
-    await set_limit(stage.database, stage.workspace, "", 1, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", 1)
     jobs = await some_jobs(stage, 4)
     assert len(await stage.claim()) == 1
-    await set_limit(stage.database, stage.workspace, "", 2, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", 2)
     assert [each.job_id for each in await stage.claim()] == [jobs[1]]
-    await set_limit(stage.database, stage.workspace, "", None, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", None)
     assert [each.job_id for each in await stage.claim()] == jobs[2:]
     assert await in_use(stage) == {}
 
@@ -107,7 +108,7 @@ async def test_raising_or_removing_a_cap_lets_the_line_move_up(stage: Stage) -> 
 async def test_a_cap_set_while_runs_are_under_way_counts_them(stage: Stage) -> None:
     await some_jobs(stage, 3)
     under_way = await stage.claim(permits=2)
-    await set_limit(stage.database, stage.workspace, "", 1, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", 1)
     assert await in_use(stage) == {"": (2, 1)}
     await stage.report(under_way[0])
     assert await stage.claim() == []
@@ -116,7 +117,7 @@ async def test_a_cap_set_while_runs_are_under_way_counts_them(stage: Stage) -> N
 
 
 async def test_a_recount_repairs_what_went_wrong(stage: Stage) -> None:
-    await set_limit(stage.database, stage.workspace, "", 2, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", 2)
     await some_jobs(stage, 4)
     assert len(await stage.claim()) == 2
     stage.owner.execute("UPDATE foliot.limits SET in_use = 7")
@@ -130,12 +131,12 @@ async def test_a_recount_repairs_what_went_wrong(stage: Stage) -> None:
 @pytest.mark.parametrize("cap", [0, -1, 1_000_001])
 async def test_a_cap_that_makes_no_sense_is_refused(stage: Stage, cap: int) -> None:
     with pytest.raises(Invalid, match="between 1 and"):
-        await set_limit(stage.database, stage.workspace, "", cap, TEST)
+        await set_limit(stage.database, Scope(stage.workspace, TEST), "", cap)
 
 
 @pytest.mark.parametrize("key", ["", "db"])
 async def test_the_more_urgent_goes_first_behind_a_cap_too(stage: Stage, key: str) -> None:
-    await set_limit(stage.database, stage.workspace, key, 1, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), key, 1)
     [first, second] = await some_jobs(stage, 2, "db")
     [running] = await stage.claim()
     assert running.job_id == first

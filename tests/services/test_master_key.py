@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import Conflict, Unavailable
 from foliot.domain.ids import WorkspaceId
 from foliot.services.identity import installation, workspaces
@@ -31,7 +32,7 @@ async def values(database: Database, vault: Vault, workspace: WorkspaceId, names
 async def many(database: Database, vault: Vault, workspace: WorkspaceId, count: int) -> list[str]:
     names = [f"s{number:03}" for number in range(count)]
     for name in names:
-        await secrets.create(database, vault, workspace, name, f"value of {name}", TEST)
+        await secrets.create(database, vault, Scope(workspace, TEST), name, f"value of {name}")
     return names
 
 
@@ -55,7 +56,7 @@ async def test_where_no_key_is_made_at_the_start_the_first_secret_makes_it(
 ) -> None:
     vault = Vault(InMemoryKeys())
     assert (await master_key.begin(database, vault, makes=False)).present is None
-    await secrets.create(database, vault, workspace, "crm", "value", TEST)
+    await secrets.create(database, vault, Scope(workspace, TEST), "crm", "value")
     assert vault.present is not None
     assert await values(database, vault, workspace, ["crm"]) == ["value"]
 
@@ -66,7 +67,7 @@ async def test_a_second_node_makes_no_key_of_its_own(database: Database, workspa
     assert not (await master_key.begin(database, Vault(elsewhere), makes=True)).opens
     assert elsewhere.keys == []
     with pytest.raises(Unavailable):
-        await secrets.create(database, Vault(elsewhere), workspace, "crm", "value", TEST)
+        await secrets.create(database, Vault(elsewhere), Scope(workspace, TEST), "crm", "value")
 
 
 async def test_a_wrong_key_is_told_with_the_names_it_cannot_read_and_seals_nothing(
@@ -82,7 +83,7 @@ async def test_a_wrong_key_is_told_with_the_names_it_cannot_read_and_seals_nothi
     assert told["secrets.unreadable"]["names"] == ["default/s000", "default/s001"]
     assert not master_key.opens_canary(wrong, await installation.state(database))
     with pytest.raises(Unavailable, match="do not open"):
-        await secrets.create(database, wrong, workspace, "crm", "value", TEST)
+        await secrets.create(database, wrong, Scope(workspace, TEST), "crm", "value")
     with pytest.raises(Conflict, match="do not open"):
         await master_key.rotate(database, wrong, TEST)
     assert await values(database, wrong, workspace, ["s000"]) == ["secret_unreadable"]
@@ -181,8 +182,8 @@ async def test_a_lost_key_is_given_up_only_when_asked_and_secrets_are_set_anew(
     vault = a_vault(NEW)
     done = await master_key.rotate(database, vault, TEST, accept_loss=True)
     assert (done.rotated, done.left, done.unreadable) == (0, 0, 2)
-    found = (await secrets.page(database, workspace))[0]
-    await secrets.replace(database, vault, workspace, found.id, "known again", TEST)
+    found = (await secrets.page(database, Scope(workspace))).items[0]
+    await secrets.replace(database, vault, Scope(workspace, TEST), found.id, "known again")
     assert await values(database, vault, workspace, ["s000", "s001"]) == ["known again", "secret_unreadable"]
     assert (await master_key.standing(database, vault)).unreadable == 1
 

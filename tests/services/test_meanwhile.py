@@ -6,6 +6,7 @@ from datetime import time, timedelta
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.outcomes import Failed, HandedBack
 from foliot.domain.policy import Limits, Misfire, MisfireRule, Retry
 from foliot.domain.run import RunError
@@ -26,10 +27,10 @@ async def test_a_retry_goes_where_an_edit_has_sent_its_job(shop: Shop) -> None:
     await shop.tick(MINUTE)
     [run] = await shop.claim()
     elsewhere = definition(retry=AGAIN, queue="slow", priority=3, limits=Limits(timeout=HOUR))
-    await job_edits.edit(shop.database, shop.workspace, job_id, elsewhere, BEN)
+    await job_edits.edit(shop.database, Scope(shop.workspace, BEN), job_id, elsewhere)
     assert await shop.finish(run, BOOM)
     assert shop.sql("SELECT queue, priority, timeout FROM foliot.ready") == [("slow", 3, HOUR)]
-    await job_status.archive(shop.database, shop.workspace, job_id, BEN)
+    await job_status.archive(shop.database, Scope(shop.workspace, BEN), job_id)
     shop.balance()
     assert shop.sql("SELECT FROM foliot.ready") == []
 
@@ -66,6 +67,6 @@ async def test_an_edit_that_waited_for_a_tick_does_not_plan_its_time_again(shop:
     await shop.work()
     moment = timedelta(milliseconds=2)
     shop.clock.advance(-moment)
-    await job_edits.edit(shop.database, shop.workspace, job_id, definition(Cron("*/5,1 * * * *")), BEN)
+    await job_edits.edit(shop.database, Scope(shop.workspace, BEN), job_id, definition(Cron("*/5,1 * * * *")))
     await shop.tick(moment)
     assert len(shop.runs()) == 1

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.ids import JobId, WorkspaceId, uuid7
 from foliot.domain.outcomes import Cancelled, Failed
 from foliot.domain.policy import (
@@ -25,7 +26,7 @@ from foliot.services.runs.retention import Pruned, prune
 from foliot.services.runs.statistics import job_stats, roll_up
 from foliot.services.scheduling.repair import repair_runs, repair_timers
 from foliot.services.scheduling.tick import tick
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.given import HOURLY, SUCCEEDED, Owner, claimed, done, job, ticked
@@ -140,10 +141,10 @@ async def test_what_was_deleted_is_still_in_the_statistics(
     job_id = await job(database, workspace, HOURLY, retention=Retention(DAY, 1))
     past(owner, workspace, job_id, [n * HOUR for n in range(13, 200)])
     past(owner, workspace, job_id, [n * HOUR + HOUR / 2 for n in range(13, 200)], status="skipped")
-    before = await job_stats(database, workspace, job_id)
+    before = await job_stats(database, Scope(workspace), job_id)
     await counted(database)
     assert (await pruned(database, most=50)).runs > 300
-    after = await job_stats(database, workspace, job_id)
+    after = await job_stats(database, Scope(workspace), job_id)
     assert (after.totals, after.days) == (before.totals, before.days)
 
 
@@ -198,7 +199,7 @@ async def test_firing_goes_on_while_pruning_has_not_committed(
     clock.advance(HOUR)
     with owner.transaction():
         owner.execute("DELETE FROM foliot.runs WHERE planned_for < %s", [NOON - 3 * DAY])
-        owner.execute("SELECT FROM foliot.rounds FOR UPDATE")
+        owner.execute("SELECT FROM foliot.scans FOR UPDATE")
         assert (await tick(database)).recorded == 1
         assert await prune(database) == Pruned()
     assert len(await claimed(database)) == 1
@@ -253,12 +254,12 @@ async def test_whatever_happens_the_statistics_agree_with_the_counters_and_nothi
     await counted(database)
     await pruned(database)
     for job_id in made:
-        totals = (await job_stats(database, workspace, job_id)).totals
+        totals = (await job_stats(database, Scope(workspace), job_id)).totals
         told = owner.execute(
             "SELECT run_count, success_count, failure_count, skip_count FROM foliot.timers WHERE job_id = %s",
             [job_id],
         ).fetchone()
         assert (totals.runs, totals.successes, totals.failures, totals.skips) == told
-    found = owner.execute("SELECT count(DISTINCT day) FROM foliot.daily").fetchone()
+    found = owner.execute("SELECT count(DISTINCT day) FROM foliot.job_days").fetchone()
     assert found is not None
     assert found[0] > 5

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.policy import Overlap, OverlapRule
@@ -17,7 +18,7 @@ from foliot.domain.schedule import Cron, Interval, IntervalMode, Once, Otherwise
 from foliot.services.runs import history
 from foliot.services.scheduling.repair import Repaired, repair_runs, repair_timers
 from foliot.services.scheduling.tick import tick
-from foliot.storage.patience import Patience
+from foliot.storage.server import Patience
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.given import BY_HAND, HOURLY, MINUTELY, Owner, claimed, done, job, ticked
@@ -33,7 +34,7 @@ def timer(owner: Owner, job_id: JobId, columns: str) -> tuple[Any, ...]:
 
 
 async def statuses(database: Database, workspace: WorkspaceId, job_id: JobId) -> list[RunStatus]:
-    return [run.status for run in (await history.of_job(database, workspace, job_id)).items]
+    return [run.status for run in (await history.of_job(database, Scope(workspace), job_id)).items]
 
 
 async def until_somebody_waits(owner: Owner) -> None:
@@ -127,7 +128,7 @@ async def test_what_passed_while_the_timer_slept_is_recorded_by_the_tick(
     assert await statuses(database, workspace, job_id) == []
     assert (await repair_timers(database)).repaired == 1
     await ticked(database, clock, timedelta(0))
-    newest, gap = (await history.of_job(database, workspace, job_id)).items
+    newest, gap = (await history.of_job(database, Scope(workspace), job_id)).items
     assert (newest.planned_for, newest.status) == (NOON + 5 * HOUR, RunStatus.READY)
     assert (gap.count, gap.status) == (4, RunStatus.SKIPPED)
 
@@ -151,7 +152,7 @@ async def test_a_count_of_live_runs_that_are_nowhere_is_put_right_and_the_runs_e
     owner.execute("DELETE FROM foliot.ready")
     assert (await repair_timers(database)).repaired == 1
     assert timer(owner, job_id, "live, waiting, live_run_id") == (0, 0, None)
-    (lost,) = (await history.of_job(database, workspace, job_id)).items
+    (lost,) = (await history.of_job(database, Scope(workspace), job_id)).items
     assert (lost.status, lost.error and lost.error.code) == (RunStatus.INTERRUPTED, "run_lost")
     await ticked(database, clock, HOUR)
     assert await statuses(database, workspace, job_id) == [RunStatus.READY, RunStatus.INTERRUPTED]
@@ -173,7 +174,7 @@ async def test_a_live_run_that_its_timer_forgot_is_remembered(
 ) -> None:
     job_id = await job(database, workspace, HOURLY)
     await ticked(database, clock, HOUR)
-    (run,) = (await history.of_job(database, workspace, job_id)).items
+    (run,) = (await history.of_job(database, Scope(workspace), job_id)).items
     if is_claimed:
         await claimed(database)
     owner.execute("UPDATE foliot.timers SET live = 0, live_run_id = NULL")
@@ -263,7 +264,7 @@ async def test_two_nodes_do_not_make_the_same_round(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     with owner.transaction():
-        owner.execute("SELECT FROM foliot.rounds FOR UPDATE")
+        owner.execute("SELECT FROM foliot.scans FOR UPDATE")
         assert await repair_timers(database) == await repair_runs(database) == Repaired()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import WorkspaceId
@@ -28,7 +29,9 @@ RUNS = "SELECT status, skip_reason, count FROM foliot.runs ORDER BY number"
 @pytest.fixture
 async def held(database: Database, clock: ManualClock, workspace: WorkspaceId) -> Database:
     """An hourly job in a database that was restored a week later."""
-    await jobs.create(database, workspace, Definition("hourly", Spec(Cron("0 * * * *"), "python")), TEST)
+    await jobs.create(
+        database, Scope(workspace, TEST), Definition("hourly", Spec(Cron("0 * * * *"), "python"))
+    )
     clock.advance(timedelta(days=7, minutes=10))
     await installation.hold_after_restore(database, "restored from monday.dump")
     return database
@@ -59,7 +62,7 @@ async def test_there_is_nothing_to_release_where_nothing_is_held(
     database: Database, workspace: WorkspaceId
 ) -> None:
     await jobs.create(
-        database, workspace, Definition("beat", Spec(Interval(timedelta(minutes=1)), "python")), TEST
+        database, Scope(workspace, TEST), Definition("beat", Spec(Interval(timedelta(minutes=1)), "python"))
     )
     with pytest.raises(Conflict):
         await after_restore.release(database, MissedChoice.SKIP)
@@ -69,7 +72,7 @@ async def test_a_job_that_cannot_be_read_keeps_no_other_from_being_released(
     held: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:
     bad = Definition("bad", Spec(Cron("0 * * * *"), "python"))
-    bad_id = (await jobs.create(held, workspace, bad, TEST)).id
+    bad_id = (await jobs.create(held, Scope(workspace, TEST), bad)).id
     clock.advance(timedelta(hours=2))
     owner.execute("UPDATE foliot.timers SET spec = '{}' WHERE job_id = %s", (bad_id,))
     await after_restore.release(held, MissedChoice.SKIP)

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg.types.json import Jsonb
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import Conflict, IllegalMove, Invalid, NotFound
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.outcomes import Cancelled, Failed, Succeeded
@@ -29,22 +30,22 @@ BOOM = Failed(RunError("boom", "It broke."))
 
 
 async def run_now(shop: Shop, job_id: JobId, **options: Any) -> RunId:
-    return await run_control.run_now(shop.database, shop.workspace, job_id, BEN, **options)
+    return await run_control.run_now(shop.database, Scope(shop.workspace, BEN), job_id, **options)
 
 
 async def cancel(shop: Shop, run_id: RunId) -> Cancelling:
-    return await run_control.cancel_run(shop.database, shop.workspace, run_id, BEN)
+    return await run_control.cancel_run(shop.database, Scope(shop.workspace, BEN), run_id)
 
 
 async def retry(shop: Shop, run_id: RunId, **options: Any) -> RunId:
-    return await run_control.retry_run(shop.database, shop.workspace, run_id, BEN, **options)
+    return await run_control.retry_run(shop.database, Scope(shop.workspace, BEN), run_id, **options)
 
 
 async def backfill(
     shop: Shop, job_id: JobId, start: datetime, end: datetime, *, dry_run: bool = False, **options: Any
 ) -> backfilling.Backfill:
     return await backfilling.backfill(
-        shop.database, shop.workspace, job_id, BEN, start, end, dry_run=dry_run, **options
+        shop.database, Scope(shop.workspace, BEN), job_id, start, end, dry_run=dry_run, **options
     )
 
 
@@ -83,7 +84,7 @@ async def test_a_run_by_hand_is_done_whatever_the_job_is_doing(shop: Shop, statu
         await shop.work()
     if status in ("paused", "disabled"):
         stop = job_status.pause if status == "paused" else job_status.disable
-        await stop(shop.database, shop.workspace, job_id, BEN)
+        await stop(shop.database, Scope(shop.workspace, BEN), job_id)
     assert shop.status() == status
     run_id = await run_now(shop, job_id)
     assert await shop.work() == [run_id]
@@ -94,7 +95,7 @@ async def test_a_run_by_hand_is_done_whatever_the_job_is_doing(shop: Shop, statu
 async def test_a_run_by_hand_asked_for_in_a_pause_goes_before_the_held_ones(shop: Shop) -> None:
     job_id = await shop.job(rule="queue")
     await shop.tick(MINUTE)
-    await job_status.pause(shop.database, shop.workspace, job_id, BEN)
+    await job_status.pause(shop.database, Scope(shop.workspace, BEN), job_id)
     run_id = await run_now(shop, job_id)
     assert await shop.work() == [run_id]
     assert shop.runs() == [("schedule", "waiting", None), ("manual", "succeeded", None)]
@@ -202,9 +203,9 @@ async def test_an_open_run_is_not_repeated(shop: Shop) -> None:
 
 async def test_a_gap_is_not_one_run_to_repeat(shop: Shop) -> None:
     job_id = await shop.job()
-    await job_status.pause(shop.database, shop.workspace, job_id, BEN)
+    await job_status.pause(shop.database, Scope(shop.workspace, BEN), job_id)
     shop.clock.advance(HOUR)
-    await job_status.resume(shop.database, shop.workspace, job_id, BEN)
+    await job_status.resume(shop.database, Scope(shop.workspace, BEN), job_id)
     [(gap,)] = shop.sql("SELECT id FROM foliot.runs")
     with pytest.raises(Conflict, match="several planned times"):
         await retry(shop, gap)
@@ -215,7 +216,7 @@ async def test_a_gap_is_not_one_run_to_repeat(shop: Shop) -> None:
 
 async def test_the_next_planned_time_is_skipped_once_with_its_reason(shop: Shop) -> None:
     job_id = await shop.job()
-    skipped = await run_control.skip_next(shop.database, shop.workspace, job_id, BEN, reason="holiday")
+    skipped = await run_control.skip_next(shop.database, Scope(shop.workspace, BEN), job_id, reason="holiday")
     assert skipped.planned_at == shop.clock.now() + MINUTE
     await shop.tick(MINUTE)
     await shop.tick(MINUTE)
@@ -225,18 +226,18 @@ async def test_the_next_planned_time_is_skipped_once_with_its_reason(shop: Shop)
 
 async def test_a_skip_can_be_taken_back_until_it_has_happened(shop: Shop) -> None:
     job_id = await shop.job()
-    await run_control.skip_next(shop.database, shop.workspace, job_id, BEN, reason="holiday")
-    await run_control.undo_skip_next(shop.database, shop.workspace, job_id, BEN)
+    await run_control.skip_next(shop.database, Scope(shop.workspace, BEN), job_id, reason="holiday")
+    await run_control.undo_skip_next(shop.database, Scope(shop.workspace, BEN), job_id)
     await shop.tick(MINUTE)
     assert shop.runs() == [("schedule", "ready", None)]
     with pytest.raises(Conflict):
-        await run_control.undo_skip_next(shop.database, shop.workspace, job_id, BEN)
+        await run_control.undo_skip_next(shop.database, Scope(shop.workspace, BEN), job_id)
 
 
 async def test_there_is_no_next_time_to_skip_for_a_job_without_times(shop: Shop) -> None:
     job_id = await shop.job(Manual())
     with pytest.raises(Conflict, match="Nothing is planned"):
-        await run_control.skip_next(shop.database, shop.workspace, job_id, BEN, reason="holiday")
+        await run_control.skip_next(shop.database, Scope(shop.workspace, BEN), job_id, reason="holiday")
 
 
 # Backfill
@@ -278,9 +279,9 @@ async def test_a_backfill_leaves_alone_what_the_schedule_recorded(shop: Shop) ->
 async def test_skipped_times_are_backfilled_once(shop: Shop) -> None:
     job_id = await shop.job(Cron("* * * * *"))
     start = shop.clock.now()
-    await job_status.pause(shop.database, shop.workspace, job_id, BEN)
+    await job_status.pause(shop.database, Scope(shop.workspace, BEN), job_id)
     shop.clock.advance(5 * MINUTE)
-    await job_status.resume(shop.database, shop.workspace, job_id, BEN)
+    await job_status.resume(shop.database, Scope(shop.workspace, BEN), job_id)
     end = shop.clock.advance(MINUTE / 2)
     assert (await backfill(shop, job_id, start, end)).count == 1  # the instant of creation itself
     assert (await backfill(shop, job_id, start, end, skipped=True)).count == 5
@@ -414,8 +415,8 @@ async def test_a_schedule_finds_a_run_by_hand_live(shop: Shop) -> None:
 # Other workspaces
 
 VERBS: dict[str, Callable[[Shop, WorkspaceId, RunId], Awaitable[object]]] = {
-    "cancel": lambda shop, ws, run: run_control.cancel_run(shop.database, ws, run, EVE),
-    "retry": lambda shop, ws, run: run_control.retry_run(shop.database, ws, run, EVE),
+    "cancel": lambda shop, ws, run: run_control.cancel_run(shop.database, Scope(ws, EVE), run),
+    "retry": lambda shop, ws, run: run_control.retry_run(shop.database, Scope(ws, EVE), run),
 }
 
 

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from foliot.domain.access import Actor, MemberRole, Principal, PrincipalKind
+from foliot.domain.access import Actor, MemberRole, Principal, PrincipalKind, Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.errors import Conflict, FoliotError, Invalid, NotFound, QuotaExceeded, StaleRevision
 from foliot.domain.ids import JobId, PrincipalId, SecretId, WorkspaceId
@@ -48,7 +48,7 @@ def vault() -> Vault:
 async def kept(
     database: Database, vault: Vault, workspace: WorkspaceId, name: str, value: str = VALUE
 ) -> SecretId:
-    return await secrets.create(database, vault, workspace, name, value, TEST)
+    return await secrets.create(database, vault, Scope(workspace, TEST), name, value)
 
 
 async def claimed(database: Database, vault: Vault | None, types: tuple[str, ...] = ("http",)) -> list[Work]:
@@ -59,7 +59,7 @@ async def test_a_secret_is_shown_without_its_value_and_kept_without_it(
     database: Database, workspace: WorkspaceId, vault: Vault, owner: Owner
 ) -> None:
     secret_id = await kept(database, vault, workspace, "crm")
-    found = await secrets.get(database, workspace, secret_id)
+    found = await secrets.get(database, Scope(workspace), secret_id)
     assert (found.name, found.version, found.users, found.key_id) == ("crm", 1, 0, vault.present)
     assert VALUE not in repr(found)
     assert not rows_with(owner, VALUE)
@@ -69,11 +69,15 @@ async def test_a_new_value_is_a_new_version_and_the_old_one_is_gone(
     database: Database, clock: ManualClock, workspace: WorkspaceId, vault: Vault
 ) -> None:
     secret_id = await kept(database, vault, workspace, "crm", "the-old-one")
-    await jobs.create(database, workspace, naming("crm"), TEST)
-    await secrets.replace(database, vault, workspace, secret_id, "the-new-one", TEST, 1)
-    assert (await secrets.get(database, workspace, secret_id)).version == 2
+    await jobs.create(database, Scope(workspace, TEST), naming("crm"))
+    await secrets.replace(
+        database, vault, Scope(workspace, TEST, expected_revision=1), secret_id, "the-new-one"
+    )
+    assert (await secrets.get(database, Scope(workspace), secret_id)).version == 2
     with pytest.raises(StaleRevision):
-        await secrets.replace(database, vault, workspace, secret_id, "another", TEST, 1)
+        await secrets.replace(
+            database, vault, Scope(workspace, TEST, expected_revision=1), secret_id, "another"
+        )
     await ticked(database, clock, HOUR)
     [work] = await claimed(database, vault)
     assert work.config["headers"] == {"x-crm": "the-new-one"}
@@ -106,7 +110,9 @@ async def test_a_run_gets_the_values_and_what_to_mask_and_the_ledger_neither(
     await kept(database, vault, workspace, "hook", "https://hooks.example.test/x")
     body = {"deep": [{"secret": "hook"}], "plain": 1}
     config = {"url": {"secret": "hook"}, "headers": {"a": {"secret": "crm"}}, "body": body}
-    job = (await jobs.create(database, workspace, naming(config=config, payload={"full": True}), TEST)).id
+    job = (
+        await jobs.create(database, Scope(workspace, TEST), naming(config=config, payload={"full": True}))
+    ).id
     await ticked(database, clock, HOUR)
     [work] = await claimed(database, vault)
     assert work.config == {
@@ -124,7 +130,7 @@ async def test_a_run_gets_the_values_and_what_to_mask_and_the_ledger_neither(
 async def test_work_without_secrets_has_nothing_to_mask_and_asks_for_no_vault(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
-    await jobs.create(database, workspace, naming(), TEST)
+    await jobs.create(database, Scope(workspace, TEST), naming())
     await ticked(database, clock, HOUR)
     [work] = await claimed(database, None)
     assert (work.masks, work.config) == ((), {"url": "https://example.test", "headers": {}})
@@ -138,11 +144,11 @@ async def test_a_secret_that_is_missing_or_unreadable_fails_its_own_run_and_nobo
     await kept(database, vault, workspace, "foreign")
     await kept(database, vault, workspace, "damaged")
     for name in ("good", "gone", "foreign", "damaged"):
-        await jobs.create(database, workspace, naming(name, name=name), TEST)
-    await secrets.delete(database, workspace, gone, TEST, force=True)
+        await jobs.create(database, Scope(workspace, TEST), naming(name, name=name))
+    await secrets.delete(database, Scope(workspace, TEST), gone, force=True)
     owner.execute("UPDATE foliot.secrets SET key_id = 'ffffffffffff' WHERE name = 'foreign'")
     owner.execute(
-        "UPDATE foliot.secrets SET box = set_byte(box, 14, get_byte(box, 14) # 1) WHERE name = 'damaged'"
+        "UPDATE foliot.secrets SET sealed_value = set_byte(sealed_value, 14, get_byte(sealed_value, 14) # 1) WHERE name = 'damaged'"
     )
     await ticked(database, clock, HOUR)
     assert [work.job for work in await claimed(database, vault)] == ["good"]
@@ -163,7 +169,7 @@ async def test_a_worker_without_a_vault_fails_what_needs_one(
     database: Database, clock: ManualClock, workspace: WorkspaceId, vault: Vault, owner: Owner
 ) -> None:
     await kept(database, vault, workspace, "crm")
-    await jobs.create(database, workspace, naming("crm"), TEST)
+    await jobs.create(database, Scope(workspace, TEST), naming("crm"))
     await ticked(database, clock, HOUR)
     assert await claimed(database, None) == []
     assert owner.execute("SELECT error ->> 'code' FROM foliot.attempts").fetchall() == [
@@ -177,7 +183,7 @@ async def test_runs_of_several_workspaces_get_each_its_own(
     other = (await workspaces.create(database, TEST, "other", "Other", "UTC", {})).id
     for place, value in ((workspace, "value-of-one"), (other, "value-of-two")):
         await kept(database, vault, place, "crm", value)
-        await jobs.create(database, place, naming("crm"), TEST)
+        await jobs.create(database, Scope(place, TEST), naming("crm"))
     await ticked(database, clock, HOUR)
     found = {work.claimed.workspace_id: work.masks for work in await claimed(database, vault)}
     assert found == {workspace: ("value-of-one",), other: ("value-of-two",)}
@@ -189,7 +195,7 @@ async def test_a_sealed_value_moved_elsewhere_in_the_database_does_not_open(
 ) -> None:
     """By somebody who may write to the tables: to make another workspace use it, or an old one come back."""
     secret_id = await kept(database, vault, workspace, "crm", "the-old-one")
-    sealed = owner.execute("SELECT key_id, box FROM foliot.secrets").fetchone()
+    sealed = owner.execute("SELECT key_id, sealed_value FROM foliot.secrets").fetchone()
     assert sealed is not None
     place = workspace
     if move == "workspace":
@@ -197,11 +203,11 @@ async def test_a_sealed_value_moved_elsewhere_in_the_database_does_not_open(
         owner.execute("UPDATE foliot.secrets SET workspace_id = %s", [place])
     elif move == "id":
         other = await kept(database, vault, workspace, "mine")
-        owner.execute("UPDATE foliot.secrets SET box = %s WHERE id = %s", [sealed[1], other])
+        owner.execute("UPDATE foliot.secrets SET sealed_value = %s WHERE id = %s", [sealed[1], other])
     else:
-        await secrets.replace(database, vault, workspace, secret_id, "the-new-one", TEST)
-        owner.execute("UPDATE foliot.secrets SET box = %s", [sealed[1]])
-    await jobs.create(database, place, naming("mine" if move == "id" else "crm"), TEST)
+        await secrets.replace(database, vault, Scope(workspace, TEST), secret_id, "the-new-one")
+        owner.execute("UPDATE foliot.secrets SET sealed_value = %s", [sealed[1]])
+    await jobs.create(database, Scope(place, TEST), naming("mine" if move == "id" else "crm"))
     await ticked(database, clock, HOUR)
     assert await claimed(database, vault) == []
     assert owner.execute("SELECT error ->> 'code' FROM foliot.attempts").fetchall() == [
@@ -214,18 +220,18 @@ async def test_a_job_that_names_what_is_not_there_is_refused_with_its_place_and_
 ) -> None:
     await kept(database, vault, workspace, "crm-token")
     with pytest.raises(Invalid) as refused:
-        await jobs.create(database, workspace, naming("crm-tokn"), TEST)
+        await jobs.create(database, Scope(workspace, TEST), naming("crm-tokn"))
     assert refused.value.pointer == "/config/headers/x-crm-tokn"
     assert refused.value.hint == 'Did you mean "crm-token"?'
     with pytest.raises(Invalid) as refused:
-        await jobs.create(database, workspace, naming("crm-token", "one", "two"), TEST)
+        await jobs.create(database, Scope(workspace, TEST), naming("crm-token", "one", "two"))
     assert [part.pointer for part in refused.value.parts] == [
         "/config/headers/x-one",
         "/config/headers/x-two",
     ]
-    made = (await jobs.create(database, workspace, naming("crm-token"), TEST)).id
+    made = (await jobs.create(database, Scope(workspace, TEST), naming("crm-token"))).id
     with pytest.raises(Invalid):
-        await job_edits.edit(database, workspace, made, naming("one"), TEST)
+        await job_edits.edit(database, Scope(workspace, TEST), made, naming("one"))
 
 
 async def test_another_workspaces_secret_is_not_there(
@@ -234,41 +240,42 @@ async def test_another_workspaces_secret_is_not_there(
     other = (await workspaces.create(database, TEST, "other", "Other", "UTC", {})).id
     theirs = await kept(database, vault, other, "crm")
     with pytest.raises(Invalid, match='no secret "crm"'):
-        await jobs.create(database, workspace, naming("crm"), TEST)
+        await jobs.create(database, Scope(workspace, TEST), naming("crm"))
     with pytest.raises(NotFound):
-        await secrets.get(database, workspace, theirs)
+        await secrets.get(database, Scope(workspace), theirs)
     with pytest.raises(NotFound):
-        await secrets.replace(database, vault, workspace, theirs, "mine", TEST)
+        await secrets.replace(database, vault, Scope(workspace, TEST), theirs, "mine")
     with pytest.raises(NotFound):
-        await secrets.delete(database, workspace, theirs, TEST, force=True)
+        await secrets.delete(database, Scope(workspace, TEST), theirs, force=True)
 
 
 async def test_a_secret_in_use_is_deleted_only_by_force_and_its_users_are_named(
     database: Database, workspace: WorkspaceId, vault: Vault
 ) -> None:
     secret_id = await kept(database, vault, workspace, "crm")
-    made = (await jobs.create(database, workspace, naming("crm", name="nightly"), TEST)).id
-    assert (await secrets.get(database, workspace, secret_id)).users == 1
-    assert await secrets.users(database, workspace, secret_id) == [(made, "nightly")]
+    made = (await jobs.create(database, Scope(workspace, TEST), naming("crm", name="nightly"))).id
+    assert (await secrets.get(database, Scope(workspace), secret_id)).users == 1
+    users = await secrets.users(database, Scope(workspace), secret_id)
+    assert users.items == ((made, "nightly"),)
     with pytest.raises(Conflict, match='used by "nightly"'):
-        await secrets.delete(database, workspace, secret_id, TEST)
-    await secrets.delete(database, workspace, secret_id, TEST, force=True)
+        await secrets.delete(database, Scope(workspace, TEST), secret_id)
+    await secrets.delete(database, Scope(workspace, TEST), secret_id, force=True)
     again = await kept(database, vault, workspace, "crm")
-    assert (await secrets.get(database, workspace, again)).users == 1
-    await job_edits.edit(database, workspace, made, naming(), TEST)
-    assert (await secrets.get(database, workspace, again)).users == 0
-    await secrets.delete(database, workspace, again, TEST)
+    assert (await secrets.get(database, Scope(workspace), again)).users == 1
+    await job_edits.edit(database, Scope(workspace, TEST), made, naming())
+    assert (await secrets.get(database, Scope(workspace), again)).users == 0
+    await secrets.delete(database, Scope(workspace, TEST), again)
 
 
 async def test_a_job_keeps_its_name_for_a_secret_that_is_gone_while_other_things_are_edited(
     database: Database, workspace: WorkspaceId, vault: Vault
 ) -> None:
     secret_id = await kept(database, vault, workspace, "crm")
-    made = (await jobs.create(database, workspace, naming("crm"), TEST)).id
-    await secrets.delete(database, workspace, secret_id, TEST, force=True)
-    await job_edits.edit(database, workspace, made, naming("crm", name="renamed"), TEST)
+    made = (await jobs.create(database, Scope(workspace, TEST), naming("crm"))).id
+    await secrets.delete(database, Scope(workspace, TEST), secret_id, force=True)
+    await job_edits.edit(database, Scope(workspace, TEST), made, naming("crm", name="renamed"))
     with pytest.raises(Invalid):
-        await job_edits.edit(database, workspace, made, naming("crm", "crm", "other"), TEST)
+        await job_edits.edit(database, Scope(workspace, TEST), made, naming("crm", "crm", "other"))
 
 
 async def an_agent(database: Database, workspace: WorkspaceId, name: str) -> PrincipalId:
@@ -282,26 +289,31 @@ async def test_an_agent_uses_what_it_was_given_and_finds_nothing_else(
     database: Database, workspace: WorkspaceId, vault: Vault
 ) -> None:
     agent, stranger = [await an_agent(database, workspace, name) for name in ("mine", "other")]
-    secret_id = await secrets.create(database, vault, workspace, "crm", VALUE, TEST, [agent])
+    secret_id = await secrets.create(database, vault, Scope(workspace, TEST), "crm", VALUE, [agent])
     await kept(database, vault, workspace, "prod-db")
-    me, them = Actor(str(agent), agent=agent), Actor(str(stranger), agent=stranger)
-    made = (await jobs.create(database, workspace, naming("crm", owner_id=agent), me)).id
+    me, them = (Scope(workspace, Actor(str(each)), visible_owner=each) for each in (agent, stranger))
+    made = (await jobs.create(database, me, naming("crm", owner_id=agent))).id
     for by, name in ((me, "prod-db"), (them, "crm")):
         with pytest.raises(Invalid) as refused:
-            await jobs.create(database, workspace, naming(name), by)
+            await jobs.create(database, by, naming(name))
         assert refused.value.hint is not None
         assert "prod-db" not in refused.value.hint
-    assert [each.name for each in await secrets.page(database, workspace, agent=agent)] == ["crm"]
+    assert [
+        each.name for each in (await secrets.page(database, Scope(workspace, visible_owner=agent))).items
+    ] == ["crm"]
     with pytest.raises(NotFound):
-        await secrets.get(database, workspace, secret_id, stranger)
-    await secrets.give(database, workspace, secret_id, [stranger], TEST)
+        await secrets.get(database, Scope(workspace, visible_owner=stranger), secret_id)
+    await secrets.give(database, Scope(workspace, TEST), secret_id, [stranger])
     await job_edits.edit(
-        database, workspace, made, naming("crm", name="renamed", owner_id=agent), me, only_owner=agent
+        database,
+        me,
+        made,
+        naming("crm", name="renamed", owner_id=agent),
     )
     elsewhere = naming("crm", owner_id=agent)
     elsewhere = replace(elsewhere, config={**elsewhere.config, "url": "https://elsewhere.test"})
     with pytest.raises(Invalid):
-        await job_edits.edit(database, workspace, made, elsewhere, me, only_owner=agent)
+        await job_edits.edit(database, me, made, elsewhere)
 
 
 @pytest.mark.parametrize(
@@ -316,28 +328,28 @@ async def test_a_job_that_goes_elsewhere_with_its_secrets_is_asked_about_them_ag
         " VALUES (%s, gen_random_uuid(), 'h1', '{}', %s, '1', now(), now(), now(), now())",
         [workspace, agent],
     )
-    me = Actor(str(agent), agent=agent)
+    me = Scope(workspace, Actor(str(agent)), visible_owner=agent)
     await kept(database, vault, workspace, "prod-db")
     named = naming("prod-db", owner_id=agent)
-    made = (await jobs.create(database, workspace, named, TEST)).id  # by somebody who may
+    made = (await jobs.create(database, Scope(workspace, TEST), named)).id  # by somebody who may
     elsewhere = replace(named, spec=replace(named.spec, **moved))
     with pytest.raises(Invalid, match="There is no secret"):
-        await job_edits.edit(database, workspace, made, elsewhere, me, only_owner=agent)
-    await job_edits.edit(database, workspace, made, replace(named, name="renamed"), me, only_owner=agent)
-    await job_edits.edit(database, workspace, made, elsewhere, TEST)
+        await job_edits.edit(database, me, made, elsewhere)
+    await job_edits.edit(database, me, made, replace(named, name="renamed"))
+    await job_edits.edit(database, Scope(workspace, TEST), made, elsewhere)
 
 
 async def test_a_workspace_has_as_many_secrets_as_its_quota_allows(
     database: Database, workspace: WorkspaceId, vault: Vault
 ) -> None:
-    by = replace(TEST, quotas=Quotas(secrets=1))
-    secret_id = await secrets.create(database, vault, workspace, "one", VALUE, by)
+    by = Scope(workspace, replace(TEST, quotas=Quotas(secrets=1)))
+    secret_id = await secrets.create(database, vault, by, "one", VALUE)
     with pytest.raises(QuotaExceeded) as refused:
-        await secrets.create(database, vault, workspace, "two", VALUE, by)
+        await secrets.create(database, vault, by, "two", VALUE)
     assert (refused.value.quota, refused.value.limit, refused.value.used) == ("secrets", 1, 1)
-    await secrets.replace(database, vault, workspace, secret_id, "new", by)
-    await secrets.delete(database, workspace, secret_id, by)
-    await secrets.create(database, vault, workspace, "two", VALUE, by)
+    await secrets.replace(database, vault, by, secret_id, "new")
+    await secrets.delete(database, by, secret_id)
+    await secrets.create(database, vault, by, "two", VALUE)
 
 
 async def test_a_secret_is_given_to_agents_of_its_own_workspace_alone(
@@ -346,7 +358,7 @@ async def test_a_secret_is_given_to_agents_of_its_own_workspace_alone(
     other = (await workspaces.create(database, TEST, "other", "Other", "UTC", {})).id
     foreign = await an_agent(database, other, "theirs")
     with pytest.raises(Invalid) as refused:
-        await secrets.create(database, vault, workspace, "crm", VALUE, TEST, [foreign])
+        await secrets.create(database, vault, Scope(workspace, TEST), "crm", VALUE, [foreign])
     assert refused.value.pointer == "/agents/0"
 
 
@@ -366,8 +378,8 @@ async def test_the_audit_tells_who_did_what_to_which_version(
     database: Database, workspace: WorkspaceId, vault: Vault, owner: Owner
 ) -> None:
     secret_id = await kept(database, vault, workspace, "crm")
-    await secrets.replace(database, vault, workspace, secret_id, VALUE + "2", TEST)
-    await secrets.delete(database, workspace, secret_id, TEST)
+    await secrets.replace(database, vault, Scope(workspace, TEST), secret_id, VALUE + "2")
+    await secrets.delete(database, Scope(workspace, TEST), secret_id)
     told = owner.execute(
         "SELECT action, before, after FROM foliot.audit WHERE object_kind = 'secret' ORDER BY action"
     ).fetchall()
@@ -382,10 +394,10 @@ async def test_a_purged_job_no_longer_counts(
     database: Database, workspace: WorkspaceId, vault: Vault, owner: Owner
 ) -> None:
     secret_id = await kept(database, vault, workspace, "crm")
-    made: JobId = (await jobs.create(database, workspace, naming("crm"), TEST)).id
+    made: JobId = (await jobs.create(database, Scope(workspace, TEST), naming("crm"))).id
     owner.execute("UPDATE foliot.jobs SET status = 'archived' WHERE id = %s", [UUID(str(made))])
-    assert (await secrets.get(database, workspace, secret_id)).users == 0
-    await secrets.delete(database, workspace, secret_id, TEST)
+    assert (await secrets.get(database, Scope(workspace), secret_id)).users == 0
+    await secrets.delete(database, Scope(workspace, TEST), secret_id)
 
 
 def rows_with(owner: Owner, text: str) -> list[str]:

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.ids import PrincipalId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
@@ -61,7 +61,7 @@ async def test_today_is_counted_from_the_ledger_itself(
     taken = await claimed(database)
     clock.advance(3 * SECOND)
     await done(database, taken)
-    stats = await job_stats(database, workspace, job_id)
+    stats = await job_stats(database, Scope(workspace), job_id)
     assert (stats.totals.runs, stats.totals.successes, stats.totals.success_rate) == (1, 1, 100)
     assert (stats.totals.average_duration, stats.totals.average_lag) == (3 * SECOND, 0 * SECOND)
     assert (stats.last_run_at, stats.last_run_status) == (clock.now() - 3 * SECOND, RunStatus.SUCCEEDED)
@@ -76,8 +76,8 @@ async def test_rolling_up_changes_no_figure(
     for _ in range(3):
         await a_day(database, clock)
     clock.advance(HOUR / 2)
-    before = await job_stats(database, workspace, job_id)
-    of_all = await workspace_stats(database, workspace)
+    before = await job_stats(database, Scope(workspace), job_id)
+    of_all = await workspace_stats(database, Scope(workspace))
     assert (before.totals.runs, before.totals.successes, before.totals.failures) == (54, 36, 18)
     assert (before.totals.skips, before.totals.records) == (18, 72)
     assert before.totals.success_rate == 66
@@ -85,10 +85,10 @@ async def test_rolling_up_changes_no_figure(
     assert [day.day for day in before.days] == [date(2027, 1, 15) + n * DAY for n in range(4)]
     assert await rolled(database, limit=7) == 71  # the one of 00:00 today is left
     assert await rolled(database) == 0
-    assert owner.execute("SELECT sum(records), count(*) FROM foliot.daily").fetchone() == (71, 3)
-    assert await job_stats(database, workspace, job_id) == before
-    assert await workspace_stats(database, workspace) == of_all
-    only_today = await job_stats(database, workspace, job_id, days=1)
+    assert owner.execute("SELECT sum(records), count(*) FROM foliot.job_days").fetchone() == (71, 3)
+    assert await job_stats(database, Scope(workspace), job_id) == before
+    assert await workspace_stats(database, Scope(workspace)) == of_all
+    only_today = await job_stats(database, Scope(workspace), job_id, days=1)
     assert only_today.totals.records == 1
 
 
@@ -100,15 +100,15 @@ async def test_a_run_open_at_the_roll_up_is_counted_once_when_it_ends(
     taken = await claimed(database)
     clock.advance(DAY)
     assert await rolled(database) == 1
-    assert (await job_stats(database, workspace, job_id)).totals.records == 0
+    assert (await job_stats(database, Scope(workspace), job_id)).totals.records == 0
     assert await rolled(database) == 0
     await done(database, taken)
-    ended = await job_stats(database, workspace, job_id)
+    ended = await job_stats(database, Scope(workspace), job_id)
     assert (ended.totals.records, ended.totals.successes) == (1, 1)
     assert await rolled(database) == 1
-    assert await job_stats(database, workspace, job_id) == ended
+    assert await job_stats(database, Scope(workspace), job_id) == ended
     assert await rolled(database) == 0
-    assert owner.execute("SELECT day, records FROM foliot.daily").fetchall() == [(date(2027, 1, 15), 1)]
+    assert owner.execute("SELECT day, records FROM foliot.job_days").fetchall() == [(date(2027, 1, 15), 1)]
 
 
 async def test_a_gap_record_counts_its_planned_times_as_skips(
@@ -116,7 +116,7 @@ async def test_a_gap_record_counts_its_planned_times_as_skips(
 ) -> None:
     job_id = await job(database, workspace, HOURLY, misfire=Misfire(MisfireRule.SKIP))
     await ticked(database, clock, 10 * HOUR + HOUR / 2)
-    totals = (await job_stats(database, workspace, job_id)).totals
+    totals = (await job_stats(database, Scope(workspace), job_id)).totals
     assert (totals.records, totals.skips, totals.runs, totals.success_rate) == (1, 10, 0, None)
 
 
@@ -124,7 +124,7 @@ async def test_percentiles_speak_of_the_newest_runs_that_were_attempted(
     database: Database, clock: ManualClock, workspace: WorkspaceId
 ) -> None:
     job_id = await job(database, workspace, HOURLY, overlap=Overlap(OverlapRule.CONCURRENT))
-    assert (await job_stats(database, workspace, job_id)).newest.duration is None
+    assert (await job_stats(database, Scope(workspace), job_id)).newest.duration is None
     for seconds in range(1, 101):
         await ticked(database, clock, HOUR)
         clock.advance(SECOND)
@@ -132,7 +132,7 @@ async def test_percentiles_speak_of_the_newest_runs_that_were_attempted(
         clock.advance(seconds * SECOND)
         await done(database, taken)
         clock.advance(-(seconds + 1) * SECOND)
-    newest = (await job_stats(database, workspace, job_id)).newest
+    newest = (await job_stats(database, Scope(workspace), job_id)).newest
     assert newest.runs == 100
     assert newest.duration == Percentiles(50 * SECOND, 95 * SECOND, 99 * SECOND)
     assert newest.lag == Percentiles(SECOND, SECOND, SECOND)
@@ -157,7 +157,7 @@ async def test_two_nodes_do_not_roll_up_at_once(
     await ticked(database, clock, HOUR)
     clock.advance(DAY)
     with owner.transaction():
-        owner.execute("SELECT FROM foliot.rounds WHERE name = 'roll_up' FOR UPDATE")
+        owner.execute("SELECT FROM foliot.scans WHERE name = 'roll_up' FOR UPDATE")
         assert await rolled(database) == 0
     assert await rolled(database) == 1
 
@@ -167,10 +167,10 @@ async def test_strangers_and_nonsense_are_refused(
 ) -> None:
     job_id = await job(database, workspace, HOURLY)
     with pytest.raises(NotFound):
-        await job_stats(database, WorkspaceId(uuid4()), job_id)
+        await job_stats(database, Scope(WorkspaceId(uuid4())), job_id)
     for days in (0, -1, 10_000):
         with pytest.raises(Invalid, match="days"):
-            await workspace_stats(database, workspace, days)
+            await workspace_stats(database, Scope(workspace), days)
 
 
 async def test_a_workspaces_days_outlast_a_purged_job(
@@ -181,13 +181,13 @@ async def test_a_workspaces_days_outlast_a_purged_job(
     await a_day(database, clock)
     clock.advance(DAY)
     await rolled(database)
-    before = (await workspace_stats(database, workspace)).days
+    before = (await workspace_stats(database, Scope(workspace))).days
     (counted,) = owner.execute(
         "SELECT day, records, runs, skips FROM foliot.workspace_days ORDER BY day LIMIT 1"
     ).fetchall()
     assert counted == (before[0].day, before[0].records, before[0].runs, before[0].skips)
-    await purge(database, workspace, job_id, Actor("test"), force=True)
-    assert (await workspace_stats(database, workspace)).days[0] == before[0]
+    await purge(database, Scope(workspace, Actor("test")), job_id, force=True)
+    assert (await workspace_stats(database, Scope(workspace))).days[0] == before[0]
 
 
 async def test_figures_of_one_owner_are_of_its_own_jobs(
@@ -200,8 +200,8 @@ async def test_figures_of_one_owner_are_of_its_own_jobs(
     await ticked(database, clock, HOUR)
     await done(database, await claimed(database))
     for _ in range(2):  # before it is rolled up, and after
-        mine = await workspace_stats(database, workspace, only_owner=somebody)
+        mine = await workspace_stats(database, Scope(workspace, visible_owner=somebody))
         assert (mine.totals.runs, mine.newest.runs, sum(mine.jobs.values())) == (1, 1, 1)
-        assert (await workspace_stats(database, workspace)).totals.runs == 2
+        assert (await workspace_stats(database, Scope(workspace))).totals.runs == 2
         clock.advance(DAY)
         await rolled(database)

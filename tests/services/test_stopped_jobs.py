@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.dependencies import Edge, EdgeMode
 from foliot.domain.ids import JobId
@@ -30,15 +31,15 @@ AGAIN = Retry(delays=(MINUTE,), past_next=True)
 
 
 async def pause(shop: Shop, job_id: JobId) -> None:
-    await job_status.pause(shop.database, shop.workspace, job_id, BEN)
+    await job_status.pause(shop.database, Scope(shop.workspace, BEN), job_id)
 
 
 async def resume(shop: Shop, job_id: JobId) -> None:
-    await job_status.resume(shop.database, shop.workspace, job_id, BEN)
+    await job_status.resume(shop.database, Scope(shop.workspace, BEN), job_id)
 
 
 async def by_hand(shop: Shop, job_id: JobId) -> None:
-    await run_control.run_now(shop.database, shop.workspace, job_id, BEN)
+    await run_control.run_now(shop.database, Scope(shop.workspace, BEN), job_id)
 
 
 async def starts_only_after_its_resume(shop: Shop, job_id: JobId) -> None:
@@ -63,7 +64,7 @@ async def test_an_attempt_that_ends_in_a_pause_is_repeated_after_it(shop: Shop, 
 
 
 async def test_a_run_at_a_cap_waits_for_the_resume(shop: Shop) -> None:
-    await limits.set_limit(shop.database, shop.workspace, "", 1, BEN)
+    await limits.set_limit(shop.database, Scope(shop.workspace, BEN), "", 1)
     other, job_id = await shop.job(Manual()), await shop.job(Interval(HOUR))
     await by_hand(shop, other)
     [run] = await shop.claim()
@@ -77,10 +78,12 @@ async def test_a_run_at_a_cap_waits_for_the_resume(shop: Shop) -> None:
 async def test_a_run_that_a_freeze_held_waits_for_the_resume(shop: Shop) -> None:
     job_id = await shop.job(Interval(HOUR))
     await shop.tick(HOUR)
-    frozen = await freezes.turn_on(shop.database, shop.workspace, NewFreeze("sale", everything=True), BEN)
+    frozen = await freezes.turn_on(
+        shop.database, Scope(shop.workspace, BEN), NewFreeze("sale", everything=True)
+    )
     shop.clock.advance(MINUTE)
     await pause(shop, job_id)
-    await freezes.lift(shop.database, shop.workspace, frozen, BEN)
+    await freezes.lift(shop.database, Scope(shop.workspace, BEN), frozen)
     await starts_only_after_its_resume(shop, job_id)
 
 
@@ -88,7 +91,7 @@ async def test_a_run_at_a_gate_waits_for_the_resume(shop: Shop) -> None:
     upstream = await shop.job(Manual())
     spec = Spec(Interval(HOUR), "python", retry=Retry(0))
     gated = Definition("gated", spec, depends_on=(Edge(upstream, mode=EdgeMode.GATE),))
-    job_id = (await jobs.create(shop.database, shop.workspace, gated, ANA)).id
+    job_id = (await jobs.create(shop.database, Scope(shop.workspace, ANA), gated)).id
     await by_hand(shop, upstream)
     [run] = await shop.claim()
     await shop.tick(HOUR)
@@ -131,7 +134,7 @@ async def test_nothing_of_an_archived_job_is_tried_again(shop: Shop, outcome: Ou
     job_id = await shop.job(retry=AGAIN)
     await shop.tick(MINUTE)
     [run] = await shop.claim()
-    await job_status.archive(shop.database, shop.workspace, job_id, BEN)
+    await job_status.archive(shop.database, Scope(shop.workspace, BEN), job_id)
     assert await shop.finish(run, outcome)
     assert shop.runs() == [("schedule", status, None)]
     shop.balance()

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkerId, WorkspaceId
 from foliot.domain.outcomes import Succeeded
@@ -21,7 +22,7 @@ from foliot.services.workers import workers
 from foliot.services.workers.assignments import claim_work
 from foliot.services.workers.claim import Claimer, Turns, claim
 from foliot.services.workers.unserved import unserved
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST
@@ -36,7 +37,7 @@ async def worker(database: Database, clock: ManualClock, workspace: WorkspaceId)
     """One worker, and a daily job with a timeout of an hour whose run is ready."""
     limits = Limits(timeout=timedelta(hours=1))
     await jobs.create(
-        database, workspace, Definition("daily", Spec(Interval(DAY), "python", limits=limits)), TEST
+        database, Scope(workspace, TEST), Definition("daily", Spec(Interval(DAY), "python", limits=limits))
     )
     clock.advance(DAY)
     await tick(database)
@@ -111,7 +112,7 @@ async def test_with_on_lost_fail_a_run_is_never_repeated(
 ) -> None:
     limits = Limits(on_lost=OnLost.FAIL)
     await jobs.create(
-        database, workspace, Definition("once", Spec(Interval(DAY), "python", limits=limits)), TEST
+        database, Scope(workspace, TEST), Definition("once", Spec(Interval(DAY), "python", limits=limits))
     )
     clock.advance(DAY)
     await tick(database)
@@ -174,7 +175,7 @@ async def test_a_worker_of_all_queues_serves_each_in_its_turn(
 ) -> None:
     for queue in ("mail", "mail", "video"):
         spec = Spec(Interval(DAY), "python", queue=queue)
-        await jobs.create(database, workspace, Definition("daily", spec), TEST)
+        await jobs.create(database, Scope(workspace, TEST), Definition("daily", spec))
     clock.advance(DAY)
     await tick(database)
     every = await workers.register(database, "all", ["*"], ["python"], 10)
@@ -193,7 +194,7 @@ async def test_a_queue_that_is_new_is_found_when_those_that_are_known_are_empty(
     claimer = Claimer(every, "*", ["python"], 1, Turns())
     for queue in ("mail", "video"):
         spec = Spec(Interval(DAY), "python", queue=queue)
-        await jobs.create(database, workspace, Definition("daily", spec), TEST)
+        await jobs.create(database, Scope(workspace, TEST), Definition("daily", spec))
         clock.advance(DAY)
         await tick(database)
         [found] = (

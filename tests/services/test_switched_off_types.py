@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Conflict
 from foliot.domain.explain.records import Verdict
@@ -16,10 +17,11 @@ from foliot.services.jobs.job_types import switch
 from foliot.services.runs.backfill import backfill
 from foliot.services.runs.explain import Answer, explain_instant
 from foliot.services.runs.run_control import retry_run, run_now
+from foliot.services.scheduling.fast_path import split_due
 from foliot.services.settlement.waiting_runs import advance_waiting_runs
 from foliot.services.workers.limits import set_limit
 from foliot.storage.jobs import job_types
-from foliot.storage.timers import due
+from foliot.storage.timers import fires
 from foliot.storage.tx import Role
 from foliot.testing.fixtures import TEST
 from tests.services.staging import BROKE, MANUAL, Stage
@@ -30,11 +32,11 @@ MINUTE = timedelta(minutes=1)
 
 
 async def turn(stage: Stage, *, on: bool, kind: str = "python", reason: str = "moving house") -> None:
-    await switch(stage.database, stage.workspace, kind, TEST, enabled=on, reason=reason)
+    await switch(stage.database, Scope(stage.workspace, TEST), kind, enabled=on, reason=reason)
 
 
 async def why(stage: Stage, job_id: JobId) -> Answer:
-    return await explain_instant(stage.database, stage.workspace, job_id)
+    return await explain_instant(stage.database, Scope(stage.workspace), job_id)
 
 
 async def test_what_is_ready_is_held_and_goes_on_when_the_type_is_on_again(stage: Stage) -> None:
@@ -60,7 +62,7 @@ async def test_what_is_ready_is_held_and_goes_on_when_the_type_is_on_again(stage
 async def test_a_retry_of_a_type_that_is_off_waits_and_keeps_its_count(stage: Stage) -> None:
     retry = Retry(max=2, strategy=Backoff.FIXED, base=MINUTE)
     job = await stage.job("flaky", MANUAL, retry=retry)
-    await run_now(stage.database, stage.workspace, job, TEST)
+    await run_now(stage.database, Scope(stage.workspace, TEST), job)
     [first] = await stage.claim()
     await turn(stage, on=False)
     await stage.report(first, BROKE)  # what is under way ends as it would
@@ -97,12 +99,18 @@ async def test_what_people_ask_for_is_refused(stage: Stage) -> None:
     await turn(stage, on=False)
     now = stage.clock.now()
     with pytest.raises(Conflict, match="switched off"):
-        await run_now(stage.database, stage.workspace, job, TEST, override=True)
+        await run_now(stage.database, Scope(stage.workspace, TEST), job, override=True)
     with pytest.raises(Conflict, match="switched off"):
-        await retry_run(stage.database, stage.workspace, claimed.run_id, TEST)
+        await retry_run(stage.database, Scope(stage.workspace, TEST), claimed.run_id)
     with pytest.raises(Conflict, match="switched off"):
         await backfill(
-            stage.database, stage.workspace, job, TEST, now - 3 * HOUR, now, dry_run=False, skipped=True
+            stage.database,
+            Scope(stage.workspace, TEST),
+            job,
+            now - 3 * HOUR,
+            now,
+            dry_run=False,
+            skipped=True,
         )
 
 
@@ -118,21 +126,21 @@ async def test_explain_names_it_for_times_to_come_and_for_jobs_without_a_schedul
     assert (await why(stage, hourly)).told.verdict is Verdict.WILL_RUN
 
 
-async def test_only_jobs_of_that_type_in_that_workspace_leave_the_plain_way(stage: Stage) -> None:
+async def test_only_jobs_of_that_type_in_that_workspace_leave_the_fast_path(stage: Stage) -> None:
     mine = await stage.job("mine", Interval(HOUR))
     await turn(stage, on=False, kind="http")
     stage.clock.advance(HOUR)
     async with stage.database.tx(Role.ENGINE) as tx:
-        taken = await due.take_due(tx, 10, ZONE_DATA_VERSION)
-        off = await job_types.off_among(tx, due.workspaces_of(taken))
-        plain, others = due.split(taken, tx.now, off=off)
-        assert (len(off), len(plain), others) == (1, 1, [])
-        plain, others = due.split(taken, tx.now, off=frozenset({(stage.workspace, "python")}))
-        assert (plain, [row.job_id for row in others]) == ([], [mine])
+        taken = await fires.take_due(tx, 10, ZONE_DATA_VERSION)
+        off = await job_types.disabled_in(tx, fires.workspace_ids_of(taken))
+        fast, others = split_due(taken, tx.now, off=off)
+        assert (len(off), len(fast), others) == (1, 1, [])
+        fast, others = split_due(taken, tx.now, off=frozenset({(stage.workspace, "python")}))
+        assert (fast, fires.job_ids_of(others)) == ([], [mine])
 
 
 async def test_caps_hold_beside_it_and_other_types_pass(stage: Stage) -> None:
-    await set_limit(stage.database, stage.workspace, "", 1, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", 1)
     await turn(stage, on=False, kind="http")
     jobs = [await stage.job(f"{n}", Interval(HOUR)) for n in range(2)]
     stage.clock.advance(HOUR)
@@ -149,7 +157,7 @@ async def test_what_a_claim_held_while_the_type_was_switched_on_is_let_go_by_the
     await stage.tick()
     await turn(stage, on=False)
     assert await stage.claim() == []
-    stage.owner.execute("DELETE FROM foliot.switched_off")  # as a claim would see it that began before
+    stage.owner.execute("DELETE FROM foliot.disabled_types")  # as a claim would see it that began before
     assert (await advance_waiting_runs(stage.database)).let_go == 1
     assert stage.ready() == [job]
     assert (await advance_waiting_runs(stage.database)).let_go == 0

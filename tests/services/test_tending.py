@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.policy import Limits
 from foliot.domain.schedule import Interval
 from foliot.services.scheduling.freezes import NewFreeze, turn_on
@@ -24,7 +25,7 @@ async def test_it_holds_lets_go_and_ends_and_then_has_nothing_to_do(stage: Stage
     await stage.tick()
     start_at = stage.clock.now() + MINUTE
     later = NewFreeze("short", everything=True, start_at=start_at, end_at=start_at + MINUTE)
-    await turn_on(stage.database, stage.workspace, later, ADA)
+    await turn_on(stage.database, Scope(stage.workspace, ADA), later)
     assert await advance_waiting_runs(stage.database) == WaitingRunsResult()
     stage.clock.advance(MINUTE)
     assert await advance_waiting_runs(stage.database) == WaitingRunsResult(held=2)

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.dependencies import Edge, EdgeMode
 from foliot.domain.ids import JobId, WorkspaceId
@@ -27,7 +28,7 @@ async def test_a_due_timer_becomes_a_run_and_moves_on(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:
     created = await jobs.create(
-        database, workspace, Definition("beat", Spec(Interval(MINUTE), "python")), TEST
+        database, Scope(workspace, TEST), Definition("beat", Spec(Interval(MINUTE), "python"))
     )
     assert (await tick(database)).looked_at == 0
     start = clock.now()
@@ -46,7 +47,7 @@ async def test_a_due_timer_becomes_a_run_and_moves_on(
 async def test_a_second_planned_time_is_skipped_while_the_first_is_live(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:
-    await jobs.create(database, workspace, Definition("beat", Spec(Cron("* * * * *"), "python")), TEST)
+    await jobs.create(database, Scope(workspace, TEST), Definition("beat", Spec(Cron("* * * * *"), "python")))
     for _ in range(3):
         clock.advance(MINUTE)
         await tick(database)
@@ -62,8 +63,12 @@ async def test_a_second_planned_time_is_skipped_while_the_first_is_live(
 async def test_rules_that_cannot_be_read_stop_their_own_job_and_no_other(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:
-    bad = await jobs.create(database, workspace, Definition("bad", Spec(Cron("* * * * *"), "python")), TEST)
-    good = await jobs.create(database, workspace, Definition("good", Spec(Cron("* * * * *"), "python")), TEST)
+    bad = await jobs.create(
+        database, Scope(workspace, TEST), Definition("bad", Spec(Cron("* * * * *"), "python"))
+    )
+    good = await jobs.create(
+        database, Scope(workspace, TEST), Definition("good", Spec(Cron("* * * * *"), "python"))
+    )
     owner.execute("UPDATE foliot.timers SET spec = %s WHERE job_id = %s", ('{"schedule": 7}', bad.id))
     for _ in range(12):
         clock.advance(MINUTE)
@@ -78,7 +83,7 @@ async def a_bad_one_between_two(
     database: Database, workspace: WorkspaceId, schedule: Cron | Interval
 ) -> tuple[JobId, list[JobId]]:
     made = [
-        (await jobs.create(database, workspace, Definition(name, Spec(schedule, "python")), TEST)).id
+        (await jobs.create(database, Scope(workspace, TEST), Definition(name, Spec(schedule, "python")))).id
         for name in ("first", "bad", "last")
     ]
     return made[1], [made[0], made[2]]
@@ -148,7 +153,7 @@ async def test_a_job_that_fails_by_its_schedule_keeps_its_ready_runs_for_the_res
     assert shop.status() == "failed"
     assert await shop.claim() == []
     assert shop.timer("live", "waiting") == (0, 1)
-    await job_status.resume(shop.database, shop.workspace, job_id, ANA)
+    await job_status.resume(shop.database, Scope(shop.workspace, ANA), job_id)
     assert len(await shop.claim()) == 1
     shop.balance()
 
@@ -157,11 +162,11 @@ async def test_no_job_is_blamed_for_a_schema_that_does_not_fit(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:
     plain = await jobs.create(
-        database, workspace, Definition("plain", Spec(Interval(MINUTE), "python")), TEST
+        database, Scope(workspace, TEST), Definition("plain", Spec(Interval(MINUTE), "python"))
     )
-    upstream = await jobs.create(database, workspace, Definition("up", Spec(Manual(), "python")), TEST)
+    upstream = await jobs.create(database, Scope(workspace, TEST), Definition("up", Spec(Manual(), "python")))
     spec, edge = Spec(Interval(MINUTE), "python"), Edge(upstream.id, mode=EdgeMode.GATE)
-    gated = await jobs.create(database, workspace, Definition("gated", spec, depends_on=(edge,)), TEST)
+    gated = await jobs.create(database, Scope(workspace, TEST), Definition("gated", spec, depends_on=(edge,)))
     owner.execute("ALTER TABLE foliot.dependencies RENAME COLUMN consumed_run_id TO used_run_id")
     clock.advance(MINUTE)
     with pytest.raises(psycopg.errors.UndefinedColumn):

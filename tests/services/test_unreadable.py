@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.dependencies import Edge, EdgeMode
 from foliot.domain.ids import JobId
@@ -26,10 +27,10 @@ async def test_the_end_of_an_upstream_is_written_whoever_depends_on_it(shop: Sho
     schedule = Manual() if mode is EdgeMode.TRIGGER else Interval(60 * MINUTE)
     for name in ("bad", "good"):
         behind = Definition(name, Spec(schedule, "python"), depends_on=(Edge(upstream, mode=mode),))
-        job_id = (await jobs.create(shop.database, shop.workspace, behind, ANA)).id
+        job_id = (await jobs.create(shop.database, Scope(shop.workspace, ANA), behind)).id
         if name == "bad":
             spoil(shop, job_id)
-    await run_control.run_now(shop.database, shop.workspace, upstream, BEN)
+    await run_control.run_now(shop.database, Scope(shop.workspace, BEN), upstream)
     [run] = await shop.claim()
     if mode is EdgeMode.GATE:
         await shop.tick(60 * MINUTE)

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.outcomes import Failed, Succeeded
@@ -33,7 +34,7 @@ async def claimed(database: Database, permits: int = 10) -> list[Any]:
 async def test_a_run_is_claimed_once_and_ends_where_its_report_says(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:
-    await jobs.create(database, workspace, Definition("beat", Spec(Interval(MINUTE), "python")), TEST)
+    await jobs.create(database, Scope(workspace, TEST), Definition("beat", Spec(Interval(MINUTE), "python")))
     clock.advance(MINUTE)
     await tick(database)
     [mine] = await claimed(database)
@@ -54,7 +55,7 @@ async def test_a_failure_waits_in_ready_for_its_retry_and_keeps_its_attempts(
     database: Database, clock: ManualClock, workspace: WorkspaceId, owner: psycopg.Connection[Any]
 ) -> None:
     await jobs.create(
-        database, workspace, Definition("daily", Spec(Interval(timedelta(days=1)), "python")), TEST
+        database, Scope(workspace, TEST), Definition("daily", Spec(Interval(timedelta(days=1)), "python"))
     )
     clock.advance(timedelta(days=1))
     await tick(database)

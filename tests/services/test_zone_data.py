@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from foliot.domain.access import Scope
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.schedule import ZONE_DATA_VERSION, Cron
 from foliot.services.identity import installation
@@ -62,9 +63,9 @@ async def test_a_local_time_that_has_its_record_is_not_planned_again(
     assert await refresh_zone_data(database) == 1
     assert owner.execute("SELECT due_at FROM foliot.timers").fetchone() == (NOON + 2 * HOUR + DAY,)
     await ticked(database, clock, HOUR)
-    assert len((await history.of_job(database, workspace, job_id)).items) == 1
+    assert len((await history.of_job(database, Scope(workspace), job_id)).items) == 1
     await ticked(database, clock, DAY)
-    assert len((await history.of_job(database, workspace, job_id)).items) == 2
+    assert len((await history.of_job(database, Scope(workspace), job_id)).items) == 2
 
 
 async def test_a_node_with_older_data_neither_refreshes_nor_ticks(

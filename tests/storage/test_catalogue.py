@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from foliot.storage.catalogue import RULES, faults
+from foliot.storage.catalogue import RULES, violations
 
 Owner = psycopg.Connection[Any]
 
@@ -53,24 +53,26 @@ BREACHES = {
 
 
 def test_every_table_keeps_the_rules(owner: Owner) -> None:
-    assert faults(owner) == []
+    assert violations(owner) == []
 
 
 def test_a_good_new_table_is_left_alone(owner: Owner) -> None:
     owner.execute(GOOD)
     owner.execute("CREATE VIEW foliot.v WITH (security_invoker = true) AS SELECT * FROM foliot.good")
-    assert faults(owner) == []
+    assert violations(owner) == []
 
 
 @pytest.mark.parametrize(("change", "words"), BREACHES.items(), ids=BREACHES.values())
 def test_a_breach_is_reported(owner: Owner, change: str, words: str) -> None:
     owner.execute(GOOD)
     owner.execute(change.encode())
-    assert [fault for fault in faults(owner) if words in fault]
+    assert [each for each in violations(owner) if words in each]
 
 
 def test_no_rule_is_without_a_breach_that_shows_it(owner: Owner) -> None:
-    assert [rule.says for rule in RULES if not any(words in rule.says for words in BREACHES.values())] == []
+    assert [
+        rule.violation for rule in RULES if not any(words in rule.violation for words in BREACHES.values())
+    ] == []
 
 
 def test_the_roles_have_no_power_of_their_own(owner: Owner) -> None:

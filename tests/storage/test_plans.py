@@ -18,6 +18,6 @@ def test_due_timers_come_in_the_order_of_their_index_without_a_sort(owner: psyco
     owner.execute("SET enable_seqscan TO off")
     owner.execute("SET enable_bitmapscan TO off")
     params = {"now": NOW, "limit": 500, "zone_data": "2026a"}
-    plan = "\n".join(row[0] for row in owner.execute(b"EXPLAIN " + sql.timers.take_due.text, params))
+    plan = "\n".join(row[0] for row in owner.execute(b"EXPLAIN " + sql.fires.take_due.text, params))
     assert "Index Scan using timers_due" in plan
     assert "Sort" not in plan

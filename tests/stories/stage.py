@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.policy import Limits, Overlap, OverlapRule
@@ -55,7 +55,7 @@ class Stage(Witness):
             for number in range(count):
                 config = {"call": f"errands:{call}"}
                 definition = Definition(f"{call} {number}", spec, config=config, payload=self.given)
-                await jobs.create(database, WorkspaceId(workspace), definition, Actor("story"))
+                await jobs.create(database, Scope(WorkspaceId(workspace), Actor("story")), definition)
             await say(database, Hint.TIMERS)
 
     def rows(self, query: Any) -> list[Any]:

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.policy import Limits
@@ -58,7 +58,7 @@ def test_jobs_of_every_kind_run_every_second_and_succeed(serve: Any, stage: Stag
 
         async def create() -> None:
             async with Database(stage.url) as database:
-                await jobs.create(database, WorkspaceId(workspace), definition, Actor("story"))
+                await jobs.create(database, Scope(WorkspaceId(workspace), Actor("story")), definition)
 
         asyncio.run(create())
         per_job = "SELECT count(*) FROM foliot.runs WHERE status = 'succeeded' GROUP BY job_id"

@@ -10,11 +10,11 @@ from uuid import UUID, uuid4
 import pytest
 from fastapi import Response
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import JobId, PrincipalId
 from foliot.services.identity import idempotency
-from foliot.services.identity.idempotency import Asked
+from foliot.services.identity.idempotency import IdempotentRequest
 from foliot.services.jobs import job_status
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
@@ -155,7 +155,7 @@ async def test_a_request_that_died_before_it_did_anything_is_done_by_its_repeat(
     town: Town, clock: ManualClock
 ) -> None:
     principal = PrincipalId(uuid4())
-    asked = Asked(principal, "order-7", b"same")
+    asked = IdempotentRequest(principal, "order-7", b"same")
     dead = await idempotency.begin(town.database, town.ids["acme"], asked)
     with pytest.raises(Conflict, match="under way"):
         await idempotency.begin(town.database, town.ids["acme"], asked)
@@ -164,9 +164,9 @@ async def test_a_request_that_died_before_it_did_anything_is_done_by_its_repeat(
     made = await town.make()
     late, now = (Actor("somebody", claim=claim) for claim in (dead, heir))  # type: ignore[arg-type]
     with pytest.raises(Conflict, match="taken over"):
-        await job_status.pause(town.database, town.ids["acme"], _id(made), late)
+        await job_status.pause(town.database, Scope(town.ids["acme"], late), _id(made))
     assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
-    await job_status.pause(town.database, town.ids["acme"], _id(made), now)
+    await job_status.pause(town.database, Scope(town.ids["acme"], now), _id(made))
 
 
 async def test_what_must_not_be_stored_is_not_kept(town: Town, owner: Any) -> None:

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import NotFound, StaleRevision
 from foliot.domain.ids import JobId, PrincipalId
 from foliot.services.jobs import job_edits, job_status, jobs, revisions
@@ -161,7 +162,7 @@ async def test_a_verb_looks_under_its_lock_whether_the_job_is_as_it_was_seen(
     before = owner.execute("SELECT count(*) FROM foliot.audit").fetchone()
     job_id, acme = JobId(UUID(made["id"])), town.ids["acme"]
     with pytest.raises(StaleRevision, match=r"editor-\w+ \([0-9a-f-]+\) changed it") as stale:
-        await verb(town.database, acme, job_id, by=TEST, expected_revision=1)
+        await verb(town.database, Scope(acme, TEST, expected_revision=1), job_id)
     assert (stale.value.revision, edited.json()["revision"]) == (2, 2)
     assert owner.execute("SELECT count(*) FROM foliot.audit").fetchone() == before
 
@@ -172,8 +173,8 @@ async def test_an_agent_cannot_edit_what_is_no_longer_its_own(town: Town, owner:
     stranger = PrincipalId(uuid4())
     definition = (await jobs.get(town.database, acme, job_id)).definition
     for act in (
-        job_edits.edit(town.database, acme, job_id, definition, TEST, only_owner=stranger),
-        revisions.revert(town.database, acme, job_id, 1, TEST, only_owner=stranger),
+        job_edits.edit(town.database, Scope(acme, TEST, visible_owner=stranger), job_id, definition),
+        revisions.revert(town.database, Scope(acme, TEST, visible_owner=stranger), job_id, 1),
     ):
         with pytest.raises(NotFound):
             await act

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from foliot.services.jobs.job_types import TypeTold
+from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.scheduling.tick import tick
 from foliot.services.workers import workers
 from foliot.testing.clock import ManualClock
@@ -27,7 +27,7 @@ async def types(town: Town, who: str = "acme") -> dict[str, Any]:
 
 
 async def employ(town: Town, lease: timedelta = workers.LEASE) -> None:
-    told = [TypeTold("DATA_SYNC", "Copy tables.", SCHEMA)]
+    told = [JobTypeDescription("DATA_SYNC", "Copy tables.", SCHEMA)]
     await workers.register(town.database, "w", ["*"], ["DATA_SYNC"], 1, lease=lease, described=told)
 
 
@@ -61,7 +61,7 @@ async def test_a_config_that_does_not_fit_what_a_worker_told_is_refused(town: To
     assert changed.status_code == 422
 
 
-async def test_a_type_that_is_switched_off_skips_its_planned_times_in_that_workspace_alone(
+async def test_a_type_that_is_type_off_skips_its_planned_times_in_that_workspace_alone(
     town: Town, clock: ManualClock, owner: Any
 ) -> None:
     mine, theirs = await town.make(), await town.make("globex")

@@ -19,7 +19,7 @@ from foliot.services.runs.retention import prune
 from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town
 from tests.web.streaming import served
@@ -103,7 +103,7 @@ async def test_lines_go_with_their_run(town: Town, clock: ManualClock, owner: An
     await write(town, clock, run.run_id, "old")
     await ended(town, run)
     owner.execute(
-        "UPDATE foliot.rounds SET position = 'ffffffff-ffff-ffff-ffff-ffffffffffff' WHERE name = 'roll_up'"
+        "UPDATE foliot.scans SET position = 'ffffffff-ffff-ffff-ffff-ffffffffffff' WHERE name = 'roll_up'"
     )
     clock.advance(timedelta(days=2))
     assert (await prune(town.database)).runs == 1

@@ -147,7 +147,7 @@ async def test_to_an_agent_the_jobs_of_others_are_not_there_for_any_verb(town: T
     assert (await town.ask("GET", f"/jobs/{made['id']}")).json()["status"] == "active"
 
 
-async def test_a_job_is_switched_off_and_on_again(town: Town) -> None:
+async def test_a_job_is_type_off_and_on_again(town: Town) -> None:
     made = await town.make()
     off = (
         await town.ask("POST", f"/jobs/{made['id']}/disable", role="operator", json={"reason": "old"})

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.ids import WorkspaceId
 from foliot.handlers.registry import Assignment, HandlerResult, succeeded
 from foliot.sdk.context import Context
@@ -61,7 +62,7 @@ async def test_what_is_written_and_kept_after_the_end_is_dropped_and_forgotten(
     assert (worker.logs._logs, worker.artifacts._uploads) == ({}, {})
     [(run_id, status)] = owner.execute("SELECT id, status FROM foliot.runs").fetchall()
     assert status == "succeeded"
-    lines = (await logs.read(database, workspace, run_id)).lines
+    lines = (await logs.read(database, Scope(workspace), run_id)).lines
     assert [each.line.text for each in lines] == (["in time"] if writes else [])
-    kept = await artifacts.of_run(database, workspace, run_id)
+    kept = await artifacts.of_run(database, Scope(workspace), run_id)
     assert [each.name for each in kept] == (["in-time"] if writes else [])

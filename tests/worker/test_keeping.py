@@ -12,7 +12,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.errors import Unavailable
 from foliot.domain.ids import RunId, WorkerId, WorkspaceId
@@ -22,7 +22,7 @@ from foliot.domain.progress import Progress
 from foliot.domain.schedule import Once
 from foliot.handlers.python import PythonHandler
 from foliot.services.jobs import jobs
-from foliot.services.runs.artifacts import Given
+from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.scheduling.tick import tick
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
@@ -41,11 +41,11 @@ class Line(LocalLink):
     """A link that only remembers, and fails as often as it is told to."""
 
     def __init__(self, failures: int = 0) -> None:
-        self.kept: list[Given] = []
+        self.kept: list[NewArtifact] = []
         self.told: list[Mapping[Any, Progress]] = []
         self.failures = failures
 
-    async def artifact(self, given: Given) -> None:
+    async def artifact(self, given: NewArtifact) -> None:
         if self.failures:
             self.failures -= 1
             raise Unavailable("PostgreSQL does not answer.")
@@ -77,7 +77,7 @@ async def test_what_cannot_be_stored_at_all_says_so(monkeypatch: pytest.MonkeyPa
 
 async def test_trouble_that_nobody_foresaw_is_the_artifacts_and_not_the_workers() -> None:
     class Breaks(Line):
-        async def artifact(self, given: Given) -> None:
+        async def artifact(self, given: NewArtifact) -> None:
             raise ValueError("this does not fit")
 
     keeping = ArtifactUpload(Breaks())
@@ -181,7 +181,7 @@ async def worked(
     limits, retry = Limits(timeout=timedelta(minutes=1)), Retry(max=0)
     spec = Spec(Once(clock.now() + timedelta(seconds=1)), "python", limits=limits, retry=retry)
     definition = Definition("job", spec, config={"call": call}, payload=given)
-    await jobs.create(database, workspace, definition, Actor("test"))
+    await jobs.create(database, Scope(workspace, Actor("test")), definition)
     clock.advance(timedelta(seconds=2))
     link = LocalLink(database, "test", most_artifact_bytes=most_bytes, artifact_quota=room)
     handler = PythonHandler()

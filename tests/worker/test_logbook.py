@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.logs import MOST_LINES
@@ -70,7 +71,7 @@ async def test_lines_are_there_when_the_run_is_over(
     link = LocalLink(database, "test")
     await worked(link, Talker("one", "two\nthree"), LogBuffer(link, clock))
     run_id, status = run_of(owner)
-    page = await logs.read(database, workspace, run_id)
+    page = await logs.read(database, Scope(workspace), run_id)
     assert status == "succeeded"
     assert [(each.seq, each.attempt, each.line.text) for each in page.lines] == [
         (1, 1, "one"),
@@ -90,7 +91,7 @@ async def test_more_than_is_kept_is_left_out_and_told(
     await worked(link, Talker(*map(str, range(MOST_LINES + 5))), logbook)
     await logbook.step()  # a busy machine may take longer for so many than the end of an attempt waits
     run_id, _ = run_of(owner)
-    last = await logs.read(database, workspace, run_id, after=MOST_LINES - 1)
+    last = await logs.read(database, Scope(workspace), run_id, after=MOST_LINES - 1)
     assert ([each.line.text for each in last.lines], last.truncated) == ([str(MOST_LINES - 1)], True)
 
 
@@ -105,9 +106,9 @@ async def test_a_database_that_is_away_loses_no_line(
     assert run_of(owner)[1] == "succeeded"  # its lines did not hold it up
     assert await logbook.step() == SOON
     assert await logbook.step() == IDLE
-    assert [each.line.text for each in (await logs.read(database, workspace, run_of(owner)[0])).lines] == [
-        "one"
-    ]
+    assert [
+        each.line.text for each in (await logs.read(database, Scope(workspace), run_of(owner)[0])).lines
+    ] == ["one"]
     assert logbook._logs == {}
 
 
@@ -136,7 +137,7 @@ async def test_a_delivery_whose_answer_was_lost_is_kept_once_and_what_follows_it
     await logbook.step()
     logbook.writer((run_of(owner)[0], 2), 1)("log", "of the next holder")
     await logbook.step()
-    page = await logs.read(database, workspace, run_of(owner)[0])
+    page = await logs.read(database, Scope(workspace), run_of(owner)[0])
     assert [(each.seq, each.line.text) for each in page.lines] == [
         (1, "one"),
         (2, "two"),

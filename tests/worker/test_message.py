@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from foliot.domain.access import MemberRole, Principal, PrincipalKind
+from foliot.domain.access import MemberRole, Principal, PrincipalKind, Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import JobId, PrincipalId, RoomId, WorkspaceId
 from foliot.domain.outcomes import Failed, Succeeded
@@ -42,7 +42,7 @@ class Post:
 
     async def job(self, owner_id: PrincipalId | None = None) -> JobId:
         definition = Definition("remind", Spec(Manual(), "message"), owner_id=owner_id)
-        return (await jobs.create(self.database, self.workspace, definition, TEST)).id
+        return (await jobs.create(self.database, Scope(self.workspace, TEST), definition)).id
 
     async def run(self, job_id: JobId, run_id: str, **config: Any) -> HandlerResult:
         ctx = Context(
@@ -172,7 +172,9 @@ async def test_a_message_into_a_room_with_a_webhook_is_put_into_the_outbox_once(
     post.handler = MessageHandler(database, announce=hints.append)
     for _ in range(2):
         await post.run(job_id, run_id, room=room_id)
-    assert post.rows("SELECT kind, lane::text, place FROM foliot.outbox") == [("room.message", room_id, 1)]
+    assert post.rows("SELECT kind, ordering_key::text, position FROM foliot.outbox") == [
+        ("room.message", room_id, 1)
+    ]
     assert hints == ["outbox"]
 
 

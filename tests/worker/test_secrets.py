@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.masking import MASK
@@ -84,10 +85,10 @@ async def test_no_value_is_left_in_output_error_lines_or_log(
     fails: bool,
 ) -> None:
     for name, value in (("token", VALUE), ("key", KEY)):
-        await secrets.create(database, vault, workspace, name, value, TEST)
+        await secrets.create(database, vault, Scope(workspace, TEST), name, value)
     spec = Spec(Interval(HOUR), "leaky", retry=Retry(0, Backoff.NONE))
     config = {"token": {"secret": "token"}, "key": {"secret": "key"}}
-    await jobs.create(database, workspace, Definition("leaks", spec, config=config), TEST)
+    await jobs.create(database, Scope(workspace, TEST), Definition("leaks", spec, config=config))
     clock.advance(HOUR)
     await tick(database)
     handler, lines = Leaky(fails=fails), JsonLines(SecretFilter(()))
@@ -105,7 +106,7 @@ async def test_no_value_is_left_in_output_error_lines_or_log(
     else:
         assert output["told"].startswith(told)
         assert output[MASK] == [MASK]
-    page = await logs.read(database, workspace, run_id)
+    page = await logs.read(database, Scope(workspace), run_id)
     written = [(each.line.stream.value, each.line.text) for each in page.lines]
     assert sorted(written) == [
         ("stderr", MASK),
@@ -138,9 +139,9 @@ async def test_an_output_too_deep_to_look_through_is_masked_as_a_whole(
                 nested = [nested]
             return succeeded(nested)
 
-    await secrets.create(database, vault, workspace, "token", VALUE, TEST)
+    await secrets.create(database, vault, Scope(workspace, TEST), "token", VALUE)
     definition = Definition("deep", Spec(Interval(HOUR), "leaky"), config={"token": {"secret": "token"}})
-    await jobs.create(database, workspace, definition, TEST)
+    await jobs.create(database, Scope(workspace, TEST), definition)
     clock.advance(HOUR)
     await tick(database)
     await worked(database, vault, clock, Deep(fails=False))

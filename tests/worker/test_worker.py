@@ -12,6 +12,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import RunId, WorkerId, WorkspaceId
@@ -79,7 +80,7 @@ async def make_ready(
     spec = Spec(Interval(HOUR), "python", limits=Limits(timeout=ends))
     for number in range(count):
         definition = Definition(f"job {number}", spec, payload={"n": number, "full": False})
-        await jobs.create(database, workspace, definition, TEST)
+        await jobs.create(database, Scope(workspace, TEST), definition)
     clock.advance(HOUR)
     await tick(database)
 
@@ -242,7 +243,7 @@ async def test_an_attempt_whose_lease_was_taken_away_ends_with_the_next_beat_and
     await desk.worker.step()
     await until(lambda: len(desk.gate.begun) == 2)
     taken = RunId(UUID(desk.gate.begun[0].ctx.run_id))
-    await cancel_run(database, workspace, taken, TEST, force=True)
+    await cancel_run(database, Scope(workspace, TEST), taken, force=True)
     assert desk.worker.id is not None
     beat = await desk.link.beat(desk.worker.id, desk.worker.working_on(), draining=False)
     assert beat.gone == [(taken, 1)]

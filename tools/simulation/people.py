@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import FoliotError
 from foliot.domain.freeze import FreezePolicy, RunningPolicy
@@ -69,7 +69,7 @@ class People:
             siblings = made.setdefault(new.workspace, [])
             siblings.append(await self._create(ids[new.workspace], new, siblings))
         for workspace, key, cap in caps(self.size):
-            await limits.set_limit(self.database, ids[workspace], key, cap, BY)
+            await limits.set_limit(self.database, Scope(ids[workspace], BY), key, cap)
             self.stage.count("people capped")
 
     def deeds(self) -> Iterator[tuple[datetime, Deed]]:
@@ -116,13 +116,13 @@ class People:
                 await self._try(partial(self._resume, self.chronicle.stories[job_id]))
 
     async def _pause(self, story: Story) -> None:
-        await job_status.pause(self.database, story.workspace_id, story.id, BY)
+        await job_status.pause(self.database, Scope(story.workspace_id, BY), story.id)
         story.paused.append(self.stage.clock.now())
         self.stage.count("people paused")
 
     async def _resume(self, story: Story) -> None:
         catch_up = self.chance.random() < 0.5
-        await job_status.resume(self.database, story.workspace_id, story.id, BY, catch_up=catch_up)
+        await job_status.resume(self.database, Scope(story.workspace_id, BY), story.id, catch_up=catch_up)
         story.resumed.append(self.stage.clock.now())
         self.stage.count("people resumed")
 
@@ -131,14 +131,14 @@ class People:
         stored = await jobs.get(self.database, story.workspace_id, story.id)
         wanted = other_schedule(self.chance, self.size, story.spec.schedule)
         definition = replace(stored.definition, spec=replace(stored.definition.spec, schedule=wanted))
-        edited = await job_edits.edit(self.database, story.workspace_id, story.id, definition, BY)
+        edited = await job_edits.edit(self.database, Scope(story.workspace_id, BY), story.id, definition)
         if edited.has_changed:
             schedule = edited_schedule(story.spec.schedule, wanted, now)
             story.begin(replace(story.spec, schedule=schedule), story.chapters[-1].schedule_rev + 1, now)
             self.stage.count("people edited")
 
     async def _run(self, story: Story) -> None:
-        await run_control.run_now(self.database, story.workspace_id, story.id, BY)
+        await run_control.run_now(self.database, Scope(story.workspace_id, BY), story.id)
         self.stage.count("people ran")
 
     async def _cancel(self, story: Story) -> None:
@@ -147,11 +147,13 @@ class People:
             [story.id],
         ).fetchone()
         if row is not None:
-            await run_control.cancel_run(self.database, story.workspace_id, row[0], BY)
+            await run_control.cancel_run(self.database, Scope(story.workspace_id, BY), row[0])
             self.stage.count("people cancelled")
 
     async def _skip_next(self, story: Story) -> None:
-        await run_control.skip_next(self.database, story.workspace_id, story.id, BY, reason="not today")
+        await run_control.skip_next(
+            self.database, Scope(story.workspace_id, BY), story.id, reason="not today"
+        )
         self.stage.count("people skipped")
 
     async def _freeze(self, story: Story) -> None:
@@ -172,7 +174,7 @@ class People:
             after=after,
             running=running,
         )
-        await freezes.turn_on(self.database, story.workspace_id, new, BY)
+        await freezes.turn_on(self.database, Scope(story.workspace_id, BY), new)
         frozen = Frozen(start_at, end_at)
         self.chronicle.freezes.append(frozen)
         for each in self.chronicle.stories.values():
@@ -184,9 +186,8 @@ class People:
         now = self.stage.clock.now()
         made = await backfill(
             self.database,
-            story.workspace_id,
+            Scope(story.workspace_id, BY),
             story.id,
-            BY,
             now - timedelta(hours=6),
             now,
             dry_run=False,
@@ -200,7 +201,7 @@ class People:
         self.stage.count("people closed a workspace")
 
     async def _archive(self, story: Story) -> None:
-        await job_status.archive(self.database, story.workspace_id, story.id, BY, detach=True)
+        await job_status.archive(self.database, Scope(story.workspace_id, BY), story.id, detach=True)
         self.stage.count("people archived")
 
     async def _create(self, workspace_id: WorkspaceId, new: NewJob, siblings: list[JobId]) -> JobId:
@@ -219,7 +220,7 @@ class People:
         if (upstream := new.upstream) is not None:
             edge = Edge(siblings[-upstream.places], upstream.on, upstream.mode)
             definition = replace(definition, depends_on=(edge,))
-        created = await jobs.create(self.database, workspace_id, definition, BY)
+        created = await jobs.create(self.database, Scope(workspace_id, BY), definition)
         self.stage.handlers[created.id] = Handler(new.name, new.behaviour)
         story = Story(created.id, workspace_id, new.name, definition.spec, calendars)
         schedule = anchored(definition.spec.schedule, now)

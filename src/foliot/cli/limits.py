@@ -38,7 +38,8 @@ def set_limit(
     """Let at most so many run at once. What runs now runs on; what is too many waits its turn."""
     from foliot.cli.limit_rendering import limit_line
 
-    made = session.client.limits.set(cap, key=key, dry_run=dry_run)
+    verbs = session.client.limits.dry_run if dry_run else session.client.limits
+    made = verbs.set(cap, key=key)
     session.show(made, lambda: limit_line(made, "Would be" if dry_run else "Now"))
 
 
@@ -50,7 +51,7 @@ def remove(session: Session, key: Key = None, dry_run: DryRun = False) -> None:
     from foliot.cli.tables import cell
 
     if dry_run:
-        seen = session.client.limits.would_remove(key=key)
+        seen = session.client.limits.dry_run.remove(key=key)
         session.show(seen, lambda: limit_line(seen, "Would remove"))
         return
     session.client.limits.remove(key=key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Self
@@ -121,8 +121,31 @@ class Actor:
     address: str | None = None  # the peer's, as the connection has it
     request_id: str | None = None
     claim: UUID | None = None  # the hold on an idempotency key, which whatever is done closes
-    agent: PrincipalId | None = None  # that it is, and which then has what it was given alone
-    quotas: Quotas = UNLIMITED  # of the workspace; Foliot's own doing is not held to any
+    quotas: Quotas = UNLIMITED  # of the workspace; Foliot itself has no limits
+
+    @property
+    def principal_id(self) -> PrincipalId | None:
+        try:
+            return PrincipalId(UUID(self.name))
+        except ValueError:
+            return None
+
+
+ENGINE = Actor("engine")  # Foliot itself
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The limits of one call: its workspace, who acts, which jobs they see, and which revision they may change."""
+
+    workspace_id: WorkspaceId
+    actor: Actor = ENGINE
+    visible_owner: PrincipalId | None = None  # an agent sees only the jobs that it owns; None: all jobs
+    expected_revision: int | None = None  # None: any revision may be changed
+
+    def expecting(self, revision: int | None) -> Scope:
+        """Return this scope for a change to that revision only."""
+        return replace(self, expected_revision=revision)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from foliot.domain.dependencies import Edge, JoinRule
@@ -44,12 +45,11 @@ class Spec:
     read_only: bool = False  # on a host, several that only look go at once
 
     def on(self, schedule: Schedule) -> Spec:
-        """The same on another schedule. `replace` looks every field up by its name and takes three times as long."""
-        return Spec(
-            schedule, self.type, self.queue, self.priority, self.concurrency_key, self.tags, self.start_at, self.end_at,
-            self.max_runs, self.window, self.calendars, self.retry, self.overlap, self.misfire, self.breaker, self.limits,
-            self.depends_when, self.target, self.read_only,
-        )  # fmt: skip
+        """Return this spec with another schedule, three times as fast as `dataclasses.replace`."""
+        return Spec(schedule, *_other_fields(self))
+
+
+_other_fields = attrgetter(*(each.name for each in fields(Spec) if each.name != "schedule"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +107,16 @@ class Rules:
         return is_chained(self.spec.schedule)
 
     @cached_property
-    def are_ordinary(self) -> bool:
-        """Whether planned times hang on nothing but schedule and cursor, and whether a run that is due may simply start."""
+    def is_shareable(self) -> bool:
+        """Return whether planned times depend on schedule and cursor alone, and nothing in the rules keeps a due run from starting."""
         spec = self.spec
         is_bounded = spec.max_runs is not None or spec.limits.start_deadline is not None
         is_gated = spec.window is not None or bool(spec.calendars) or spec.target is not None
         return not (is_bounded or is_gated or self.is_seeded or self.is_chained)
 
     @cached_property
-    def steps(self) -> dict[datetime, SharedPlan | None]:
-        """What `fast_path.py` has worked out for these rules, by cursor."""
+    def shared_plans(self) -> dict[datetime, SharedPlan | None]:
+        """The plans that `planning.fast_path` has made for these rules, by cursor."""
         return {}
 
     def on(self, schedule: Schedule) -> Rules:
@@ -126,7 +126,7 @@ class Rules:
             is_exclusive=self.is_exclusive,
             is_seeded=self.is_seeded,
             is_chained=self.is_chained,
-            are_ordinary=self.are_ordinary,
+            is_shareable=self.is_shareable,
         )
         return other
 

@@ -1,7 +1,7 @@
 """What leaves the house, and how it goes on after each try: delivered, tried again, given up, or never again.
 
 Tries go on for a day, ever more seldom, whatever the reason was: receivers are mended, secrets set and networks opened. What is
-older than that when its turn comes, since others of its lane stood before it, is still tried once.
+older than that when its turn comes, since others of its ordering_key stood before it, is still tried once.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ GONE = 410
 class Kind(StrEnum):
     """What a delivery is about."""
 
-    ROOM_MESSAGE = "room.message"  # lane: the room; place: the number of the message
+    ROOM_MESSAGE = "room.message"  # ordering_key: the room; place: the number of the message
 
 
 class DeliveryState(StrEnum):
-    WAITING = "waiting"  # for its time, or behind others of its lane
+    WAITING = "waiting"  # for its time, or behind others of its ordering_key
     SENDING = "sending"
     DELIVERED = "delivered"
     DEAD = "dead"
@@ -38,10 +38,10 @@ class Taken:
     workspace_id: WorkspaceId
     id: DeliveryId
     kind: Kind
-    lane: UUID
-    place: int
+    ordering_key: UUID
+    position: int
     receiver: str
-    since: datetime
+    sending_since: datetime
     attempts: int
     fence: int
 
@@ -51,7 +51,7 @@ class Delivery:
     """As it stands. `due_at` is None for what has ended, is being sent, or waits behind others."""
 
     id: DeliveryId
-    place: int
+    position: int
     state: DeliveryState
     attempts: int
     due_at: datetime | None
@@ -126,7 +126,7 @@ def after(came: Came, taken: Taken, now: datetime, chance: float) -> Delivered |
 
 def _again(taken: Taken, now: datetime, wait: timedelta, status: int | None, why: str) -> Again | Dead:
     """The last try stands at the end of the patience, however long the wait before it should have been."""
-    until = taken.since + PATIENCE
+    until = taken.sending_since + PATIENCE
     return Dead(status, why) if now >= until else Again(min(now + wait, until), status, why)
 
 

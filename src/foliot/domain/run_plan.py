@@ -1,4 +1,4 @@
-"""What planning takes and hands back: a due job; the records to insert, in order, and where the timer goes."""
+"""The plan of a due job as planning decides it and storage writes it: records in their order, and the next timer."""
 
 from __future__ import annotations
 
@@ -6,36 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from foliot.domain.dependencies import ConsumedRun, Dependencies
-from foliot.domain.freeze import Freeze
-from foliot.domain.job import Counters, Job, JobLoad, Timer
-from foliot.domain.lifecycle import JobEvent, JobStatus, RunStatus
+from foliot.domain.dependencies import ConsumedRun
+from foliot.domain.job import Counters, Timer
+from foliot.domain.lifecycle import JobEvent, RunStatus
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, SkipReason
 
 UPSTREAM_TOO_LATE = "the upstream job did not end in time"
 SCHEDULE_EDITED = "it was put off, and the schedule was edited before its time had come"
 MAX_COUNTED = 10_000  # a gap larger than this has no exact count
-
-
-@dataclass(frozen=True, slots=True)
-class DueJob:
-    """What a tick loads for one job, under its timer's lock.
-
-    `live_until` is set while the live run waits at a gate. `freezes` are those that overlap the time since the cursor.
-    """
-
-    job: Job
-    status: JobStatus
-    timer: Timer
-    runs_created: int = 0  # by the schedule, over the job's whole life
-    load: JobLoad = JobLoad()
-    live_until: datetime | None = None
-    skip_next: bool = False
-    skip_until: datetime | None = None  # how far that goes; None: the next planned time alone
-    freezes: tuple[Freeze, ...] = ()
-    gate: Dependencies | None = None
-    is_switched_off: bool = False  # its type is, in its workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +94,13 @@ class Plan:
 
 
 class SharedPlan(NamedTuple):
-    """A plan that every job with the same rules and cursor shares, and the instants between which it holds."""
+    """A plan that all jobs with the same rules and cursor share, and the instants between which it holds."""
 
     plan: Plan
     due_at: datetime
     late_after: datetime
     following_at: datetime
+
+    def is_on_time(self, now: datetime) -> bool:
+        """Return whether the plan holds at `now`: its planned time is due, not late, and the only one."""
+        return self.due_at <= now <= self.late_after and now < self.following_at

@@ -61,8 +61,8 @@ _HOMES = {
     "AsyncClient": "asynchronous.client",
     "Client": "synchronous.client",
     "Foliot": "app.application",
-    "Misdefined": "app.misdefined",
-    "Synced": "code.synced",
+    "Misdefined": "app.errors",
+    "Synced": "sync.result",
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import httpx2
@@ -11,6 +13,8 @@ from foliot.sdk.errors import refused, unreadable
 from foliot.wire.shape import Shape, pointer
 
 Answer = TypeVar("Answer", bound=Shape)
+Result = TypeVar("Result")
+Reader = Callable[[httpx2.Response], Result]
 
 
 def read(shape: type[Answer], answer: httpx2.Response) -> Answer:
@@ -28,6 +32,11 @@ def read_text(shape: type[Answer], text: str | bytes, url: str) -> Answer:
         first = error.errors(include_url=False, include_input=False)[0]
         where = pointer(first["loc"]) or "the whole"
         raise unreadable(url, f"{where}: {first['msg']}") from None
+
+
+def reader(shape: type[Answer]) -> Reader[Answer]:
+    """Return a function that reads responses of this shape. `check` is the one for responses without a body."""
+    return partial(read, shape)
 
 
 def check(answer: httpx2.Response) -> None:

@@ -1,7 +1,7 @@
-"""What must be true of every table, view and function in the schema, asked of PostgreSQL's own catalogue.
+"""Security rules for every table, view and function of the schema, checked in PostgreSQL's own catalogue.
 
-Each rule is a query for what breaks it. A table made tomorrow is held to them without anyone remembering this file; an
-exception is an entry in one of the lists, with its reason.
+Each rule is a query that returns its violations, so new tables are checked without a change here. An exception is an entry
+in one of the lists, with its reason.
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ import psycopg
 # Tables whose rows belong to no workspace.
 GLOBAL = {
     "installation": "one row about the installation itself",
-    "migrations": "what the migration runner has done",
-    "rounds": "how far the janitor's rounds over all workspaces have come",
+    "migrations": "the migrations that were applied",
+    "scans": "progress of the janitor's scans over all workspaces",
     "workspaces": "its id is the workspace, and the policies compare that",
 }
-NOT_FORCED = {"migrations": "the runner reads and writes it as the owner; it holds nothing of anybody"}
+NOT_FORCED = {"migrations": "the runner reads and writes it as the owner; it has no data of a workspace"}
 APPEND_ONLY = ("audit", "revisions")
 ENGINE_MAY_NOT_SEE = ("api_keys", "principals", "secrets", "sessions", "audit", "revisions")
-# Unique over all workspaces without an id in it: could tell one workspace what another has.
-GLOBALLY_UNIQUE = {"api_keys_found_by_hash": "a hash of 184 random bits, so two workspaces never meet"}
+# Unique over all workspaces and without an id: its refusal could tell one workspace about another.
+GLOBALLY_UNIQUE = {
+    "api_keys_found_by_hash": "a hash of 184 random bits, so two workspaces never have the same"
+}
 DEFINER_FUNCTIONS: dict[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    says: str
-    breaks: str  # a query for the names of what breaks it
+    violation: str
+    query: str  # returns the names of violating objects
 
 
-def faults(connection: psycopg.Connection[Any]) -> list[str]:
-    """One sentence for each breach; empty when all is well."""
+def violations(connection: psycopg.Connection[Any]) -> list[str]:
+    """Return one sentence for each violation."""
     lists = {
         "global": list(GLOBAL),
         "not_forced": list(NOT_FORCED),
@@ -45,8 +47,8 @@ def faults(connection: psycopg.Connection[Any]) -> list[str]:
     found = []
     with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
         for rule in RULES:
-            rows = cursor.execute((_COMMON + rule.breaks).encode(), lists).fetchall()
-            found += [f"{name}: {rule.says}" for (name,) in rows]
+            rows = cursor.execute((_COMMON + rule.query).encode(), lists).fetchall()
+            found += [f"{name}: {rule.violation}" for (name,) in rows]
     return found
 
 

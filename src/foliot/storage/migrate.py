@@ -1,8 +1,8 @@
 """Numbered forward migrations, run as the owner. `docs/explanation/migrations.md` says how to write one.
 
-Safe when several nodes start at once and when killed anywhere: one transaction each, under an advisory lock that ends with
-the transaction. Locks are waited for briefly and asked for again, so that a migration stuck behind a long query does not
-make everybody else queue behind the migration.
+Several nodes may start at once, and a runner may be killed at any point: each migration is one transaction under an advisory
+lock that ends with it. A migration waits two seconds for a table lock and then tries again, so that traffic does not queue
+for long behind a migration that waits for a long query.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from psycopg.sql import SQL, Identifier
 from foliot import __version__
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.storage.errors import unavailable
-from foliot.storage.patience import Patience
-from foliot.storage.roles import Login, admit, close_door, ensure_roles
-from foliot.storage.server import connect, inspect_connection
+from foliot.storage.roles import Login, ensure_roles, grant_roles, revoke_public_connect
+from foliot.storage.server import Patience, connect, inspect_connection
 from foliot.storage.tx import Role
 
 Connection = psycopg.Connection[DictRow]
@@ -31,13 +30,16 @@ Connection = psycopg.Connection[DictRow]
 _LOCK = 0x666F6C696F74  # "foliot"; advisory locks are per database
 _FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 _NO_TRANSACTION = "-- foliot: no-transaction"
+_FIRST_OF_DEVELOPMENT = (
+    "foundation"  # 0001_foundation began the 24 files that the first release replaced by a few
+)
 
 _OPEN = """
 SET LOCAL search_path TO foliot, pg_temp;
 SET LOCAL lock_timeout TO '2s';
 SET LOCAL statement_timeout TO 0;
 SET LOCAL idle_in_transaction_session_timeout TO 0;
-SET LOCAL client_connection_check_interval TO '1s'; -- a killed runner lets go of its locks in the middle of a statement
+SET LOCAL client_connection_check_interval TO '1s'; -- a killed runner releases its locks in the middle of a statement
 """
 
 _HISTORY = """
@@ -70,12 +72,12 @@ class Migration:
         return not self.text.startswith(_NO_TRANSACTION)
 
     def statements(self) -> list[str]:
-        """Only for migrations outside a transaction, whose statements each end with a semicolon at the end of a line."""
+        """Split a migration outside a transaction: each of its statements ends with a semicolon at the end of a line."""
         return [part for part in re.split(r";[ \t]*(?:\n|$)", self.text) if re.sub(r"--.*", "", part).strip()]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class MigrationReport:
     applied: tuple[str, ...]
 
 
@@ -84,7 +86,7 @@ class _Busy(Exception):
 
 
 def packaged() -> tuple[Migration, ...]:
-    """The migrations of this version, in order, without gaps."""
+    """Return the migrations of this version, in order, without gaps."""
     folder = files("foliot.storage") / "migrations"
     found = [(file, _FILE.fullmatch(file.name)) for file in folder.iterdir() if file.name.endswith(".sql")]
     migrations = sorted(
@@ -102,8 +104,8 @@ def migrate(
     login: Login | None = None,
     migrations: Sequence[Migration] | None = None,
     patience: float = 300.0,
-) -> Report:
-    """Bring the database to this version and admit the pool's login (None: the owner itself serves)."""
+) -> MigrationReport:
+    """Bring the database to this version and grant the roles to the pool's login (None: the owner itself serves)."""
     migrations = packaged() if migrations is None else migrations
     waiting = Patience(patience)
     applied: list[str] = []
@@ -114,8 +116,8 @@ def migrate(
             while migration := _apply_next(connection, owner_url, migrations, waiting):
                 applied.append(migration.label)
             if applied and applied[0] == migrations[0].label:
-                close_door(connection)
-            admit(connection, login)
+                revoke_public_connect(connection)
+            grant_roles(connection, login)
         except pg.InsufficientPrivilege as error:
             raise DatabaseUnavailable(
                 f"The database is not up to date, and this login may not change that: {error.diag.message_primary}.",
@@ -124,13 +126,13 @@ def migrate(
             ) from error
         except psycopg.Error as error:
             raise unavailable(error) or error from error
-    return Report(tuple(applied))
+    return MigrationReport(tuple(applied))
 
 
 def is_current(url: str) -> bool:
-    """Whether the service's own login can work with the database as it is. It sees the list of migrations, no more.
+    """Check, as the service's own login, that every migration is applied.
 
-    Raises for a database that is newer than this Foliot, or made by other migrations.
+    Raise for a database that is newer than this Foliot, or made by other migrations.
     """
     with connect(url) as connection:
         inspect_connection(connection)
@@ -140,7 +142,7 @@ def is_current(url: str) -> bool:
                     connection.execute(SQL("SET LOCAL ROLE {}").format(Identifier(role)))
                 return _next(_history(connection), packaged()) is None
         except (pg.InsufficientPrivilege, pg.InvalidParameterValue, pg.UndefinedTable, pg.InvalidSchemaName):
-            return False  # no roles, no right to act as them, or no tables: migrating says which
+            return False  # no roles, no right to act as them, or no tables: `migrate` reports which
         except psycopg.Error as error:
             raise unavailable(error) or error from error
 
@@ -164,9 +166,9 @@ def _apply_locked(
     connection: Connection, owner_url: str, migrations: Sequence[Migration]
 ) -> Migration | None:
     connection.execute(_OPEN)
-    # Asking instead of waiting: a statement that waits holds a snapshot, and CREATE INDEX CONCURRENTLY waits for those.
-    lock = connection.execute("SELECT pg_try_advisory_xact_lock(%s) AS is_mine", [_LOCK]).fetchone()
-    if not (lock and lock["is_mine"]):
+    # Try, do not wait: a waiting statement holds a snapshot, and CREATE INDEX CONCURRENTLY waits for snapshots.
+    lock = connection.execute("SELECT pg_try_advisory_xact_lock(%s) AS acquired", [_LOCK]).fetchone()
+    if not (lock and lock["acquired"]):
         raise _Busy
     migration = _pending(connection, migrations)
     if migration is None:
@@ -186,8 +188,8 @@ def _apply_locked(
 
 
 def _pending(connection: Connection, migrations: Sequence[Migration]) -> Migration | None:
-    exists = connection.execute("SELECT to_regclass('foliot.migrations') IS NOT NULL AS so").fetchone()
-    if not (exists and exists["so"]):
+    found = connection.execute("SELECT to_regclass('foliot.migrations') IS NOT NULL AS exists").fetchone()
+    if not (found and found["exists"]):
         connection.execute(_HISTORY)
     return _next(_history(connection), migrations)
 
@@ -199,12 +201,11 @@ def _history(connection: Connection) -> list[DictRow]:
 
 
 def _next(history: Sequence[DictRow], migrations: Sequence[Migration]) -> Migration | None:
-    if len(history) > len(migrations):
-        newest, known = history[-1], migrations[-1].label if migrations else "none"
+    """Return the first migration that the database lacks. Refuse a history that these migrations did not write."""
+    if history and history[0]["name"] == _FIRST_OF_DEVELOPMENT:
         raise DatabaseUnavailable(
-            f"This database is newer than this Foliot: it is at migration {newest['number']:04}_{newest['name']},"
-            f" and Foliot {__version__} knows them up to {known}.",
-            hint="Start the newer version of Foliot, or restore a backup from before the upgrade.",
+            "A development version of Foliot made this database: its migrations were replaced before the first release.",
+            hint="There is no upgrade from it. Point Foliot at an empty database.",
         )
     for row, migration in zip(history, migrations, strict=False):
         if (row["number"], row["checksum"]) != (migration.number, migration.checksum):
@@ -213,4 +214,11 @@ def _next(history: Sequence[DictRow], migrations: Sequence[Migration]) -> Migrat
                 f" (recorded as {row['number']:04}_{row['name']}).",
                 hint="A migration never changes once it is released: restore the file, and put the change into a new one.",
             )
+    if len(history) > len(migrations):
+        newest, known = history[-1], migrations[-1].label if migrations else "none"
+        raise DatabaseUnavailable(
+            f"This database is newer than this Foliot: it is at migration {newest['number']:04}_{newest['name']},"
+            f" and Foliot {__version__} knows them up to {known}.",
+            hint="Start the newer version of Foliot, or restore a backup from before the upgrade.",
+        )
     return migrations[len(history)] if len(history) < len(migrations) else None

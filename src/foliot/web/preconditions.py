@@ -66,7 +66,7 @@ async def check_if_match(request: Request) -> None:
     if if_match is None or found is None:
         return
     db, caller, job_id = request.app.state.database, request.state.caller, JobId(found)
-    record = await job(db, caller.workspace_id, job_id, caller.only_owner)
+    record = await job(db, caller.scope, job_id)
     request.state.seen_revision = seen = seen_revision(if_match, record.revision)
     await check_seen(db, caller.workspace_id, job_id, seen)
 

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter, ValidationError
 
 from foliot.clock import SystemClock
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, FoliotError, Invalid, Unavailable
 from foliot.domain.ids import JobId
 from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
@@ -28,7 +28,7 @@ from foliot.services.identity import workspaces
 from foliot.services.identity.installation import DEFAULT_WORKSPACE
 from foliot.services.identity.workspaces import Workspace
 from foliot.services.jobs import calendars, job_edits, job_search, jobs
-from foliot.web.mapping.definitions import Ground, definition_of, schedule_of
+from foliot.web.mapping.definitions import DefinitionContext, definition_of, schedule_of
 from foliot.web.mapping.handler_config import told_schema
 from foliot.web.mapping.job_patch import replaced
 from foliot.web.mapping.jobs import job_out, schedule_out
@@ -51,11 +51,11 @@ class JobSync:
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     async def jobs(self) -> list[JobOut]:
-        page = await job_search.jobs(self.database, self.workspace.id, limit=A_PAGE)
+        page = await job_search.jobs(self.database, Scope(self.workspace.id), limit=A_PAGE)
         found = list(page.items)
         while page.next_cursor is not None:
             page = await job_search.jobs(
-                self.database, self.workspace.id, cursor=page.next_cursor, limit=A_PAGE
+                self.database, Scope(self.workspace.id), cursor=page.next_cursor, limit=A_PAGE
             )
             found += page.items
         return [job_out(each) for each in found]
@@ -63,10 +63,10 @@ class JobSync:
     async def calendars(self) -> Mapping[UUID, str]:
         found: dict[UUID, str] = {}
         page = await calendars.page(self.database, self.workspace.id, limit=A_PAGE)
-        while page:
-            found |= {each.id: each.calendar.name for each in page}
-            last = (page[-1].calendar.name, page[-1].id)
-            page = await calendars.page(self.database, self.workspace.id, last, A_PAGE)
+        found |= {each.id: each.calendar.name for each in page.items}
+        while page.next_cursor is not None:
+            page = await calendars.page(self.database, self.workspace.id, page.next_cursor, A_PAGE)
+            found |= {each.id: each.calendar.name for each in page.items}
         return found
 
     async def settle(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -80,7 +80,7 @@ class JobSync:
     async def create(self, job: Mapping[str, Any]) -> JobOut:
         try:
             wanted = JobIn.model_validate(dict(job))
-            ground = Ground(
+            ground = DefinitionContext(
                 SystemClock().now(),
                 self.workspace.default_timezone,
                 None,
@@ -90,12 +90,11 @@ class JobSync:
             )
             made = await jobs.create(
                 self.database,
-                self.workspace.id,
+                Scope(self.workspace.id, self.by),
                 definition_of(wanted, ground),
-                self.by,
                 enabled=wanted.enabled,
             )
-            return job_out(await job_search.job(self.database, self.workspace.id, made.id))
+            return job_out(await job_search.job(self.database, Scope(self.workspace.id), made.id))
         except ValidationError as error:
             raise _unfit(error.errors(include_url=False)) from error
         except FoliotError as error:
@@ -104,9 +103,9 @@ class JobSync:
     async def replace(self, job: JobOut, wanted: Mapping[str, Any], note: str) -> JobOut:
         job_id = JobId(job.id)
         try:
-            record = await job_search.job(self.database, self.workspace.id, job_id)
+            record = await job_search.job(self.database, Scope(self.workspace.id), job_id)
             written, was = replaced(job_out(record), wanted), record.definition
-            ground = Ground(
+            ground = DefinitionContext(
                 SystemClock().now(),
                 self.workspace.default_timezone,
                 was.owner_id,
@@ -119,15 +118,13 @@ class JobSync:
             definition = definition_of(written.job, ground)
             await job_edits.edit(
                 self.database,
-                self.workspace.id,
+                Scope(self.workspace.id, self.by, expected_revision=job.revision),
                 job_id,
                 definition,
-                self.by,
-                job.revision,
                 note=note,
                 force=True,
             )
-            return job_out(await job_search.job(self.database, self.workspace.id, job_id))
+            return job_out(await job_search.job(self.database, Scope(self.workspace.id), job_id))
         except RequestValidationError as error:
             raise _unfit(error.errors()) from error
         except FoliotError as error:

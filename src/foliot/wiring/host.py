@@ -24,7 +24,7 @@ from foliot.handlers.registry import Handler
 from foliot.handlers.supervised_process import ProcessLimits
 from foliot.sdk import AsyncClient, Untrusted
 from foliot.sdk.connection import Place, find
-from foliot.services.jobs.job_types import TypeTold
+from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.workers.workers import LEASE
 from foliot.settings import Settings
 from foliot.wire.shape import pointer
@@ -122,13 +122,13 @@ def _introduction(options: HostOptions, handlers: Collection[str]) -> WorkerIntr
     return WorkerIntroduction(f"{options.name[:80]}/{os.getpid()}", host, described=list(_describe(handlers)))
 
 
-def _describe(types: Collection[str]) -> Iterator[TypeTold]:
+def _describe(types: Collection[str]) -> Iterator[JobTypeDescription]:
     """Describe the job types of this host. A schema that the server would refuse is not sent: the handler checks configs anyway."""
     described = registry.describe_types()
     for name in sorted(described.keys() & set(types)):
         schema = described[name].config_schema
         if (problem := schemas.problem_of(schema)) is None:
-            yield TypeTold(name, described[name].description[:LONGEST_DESCRIPTION], schema)
+            yield JobTypeDescription(name, described[name].description[:LONGEST_DESCRIPTION], schema)
         else:
             log.warning("type.not_described", extra={"type": name, "reason": problem})
 

@@ -30,7 +30,7 @@ from foliot.handlers.supervised_process import ProcessLimits
 from foliot.sdk.app.application import Foliot
 from foliot.sdk.app.errors import Misdefined
 from foliot.services.hints import Announce, Announcer, Hint
-from foliot.services.jobs.job_types import TypeTold
+from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.secrets import master_key
 from foliot.settings import Settings
 from foliot.storage.migrate import is_current
@@ -143,7 +143,7 @@ async def _run(settings: Settings, database_url: str, *, is_child: bool = True) 
             vault,
             most_artifact_bytes=settings.artifact_bytes,
             described=[
-                TypeTold(name, described[name].description, described[name].config_schema)
+                JobTypeDescription(name, described[name].description, described[name].config_schema)
                 for name in sorted(handlers.keys() & described.keys())
             ],
             artifact_quota=quotas_of(settings).artifact_bytes,

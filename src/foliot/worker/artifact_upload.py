@@ -14,7 +14,7 @@ from foliot.domain.errors import FoliotError, Unavailable
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.masking import NO_MASKS, Masks
 from foliot.sdk.context import Keep, never
-from foliot.services.runs.artifacts import Given
+from foliot.services.runs.artifacts import NewArtifact
 from foliot.worker.link import Link
 from foliot.worker.output_masking import masked_file
 
@@ -45,7 +45,7 @@ class ArtifactUpload:
 
         Call this on the event loop that uploads.
         """
-        mine = Given(*key, worker_id, attempt, "", "", b"")
+        mine = NewArtifact(*key, worker_id, attempt, "", "", b"")
         return partial(self._keep, asyncio.get_running_loop(), mine, masks, is_over)
 
     def has_any(self, key: Key) -> bool:
@@ -69,7 +69,7 @@ class ArtifactUpload:
     def _keep(
         self,
         loop: asyncio.AbstractEventLoop,
-        mine: Given,
+        mine: NewArtifact,
         masks: Masks,
         is_over: Callable[[], bool],
         name: str,
@@ -86,7 +86,7 @@ class ArtifactUpload:
             self._uploads.setdefault((given.run_id, given.fence), []).append(sent)
         return sent
 
-    async def _store(self, given: Given, masks: Masks) -> str | None:
+    async def _store(self, given: NewArtifact, masks: Masks) -> str | None:
         """Store an artifact and return the problem, if any: one bad file must not keep its run from being reported."""
         async with self._sending:
             try:
@@ -101,7 +101,7 @@ class ArtifactUpload:
                 return f"{type(error).__name__}: {error}"
         return None
 
-    async def _send(self, given: Given) -> None:
+    async def _send(self, given: NewArtifact) -> None:
         for tries_left in reversed(range(TRIES)):
             try:
                 await self._link.artifact(given)

@@ -28,8 +28,8 @@ from foliot.domain.outcomes import (
 from foliot.domain.run import Trigger
 from foliot.sdk import AsyncClient, errors
 from foliot.sdk.request import to_json
-from foliot.services.jobs.job_types import TypeTold
-from foliot.services.runs.artifacts import Given
+from foliot.services.jobs.job_types import JobTypeDescription
+from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk
 from foliot.services.runs.progress import Progress
 from foliot.services.settlement.report import Report
@@ -51,7 +51,7 @@ class WorkerIntroduction:
     name: str
     host: wire.HostIn | None = None
     queues: Sequence[str] = ("*",)
-    described: Sequence[TypeTold] = ()  # its job types and the schemas of their configs
+    described: Sequence[JobTypeDescription] = ()  # its job types and the schemas of their configs
 
 
 class HttpLink:
@@ -130,7 +130,7 @@ class HttpLink:
             with _translate_errors():
                 await self._client.worker.log(worker_id, piece)
 
-    async def artifact(self, given: Given) -> None:
+    async def artifact(self, given: NewArtifact) -> None:
         # The server's own check: what it would refuse is not sent.
         most = min(self.most_artifact_bytes, wire.MOST_CONTENT // 4 * 3)
         check_artifact(given.name, given.media_type, len(given.data), most)

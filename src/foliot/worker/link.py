@@ -12,9 +12,9 @@ from foliot.domain.artifacts import MOST_BYTES
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import HandedBack
 from foliot.services import Database
-from foliot.services.jobs.job_types import TypeTold
+from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.runs import artifacts, logs, progress
-from foliot.services.runs.artifacts import Given
+from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk
 from foliot.services.runs.progress import Progress
 from foliot.services.secrets.vault import Vault
@@ -44,7 +44,7 @@ class Link(Protocol):
 
     async def log(self, chunks: Sequence[LogChunk]) -> None: ...
 
-    async def artifact(self, given: Given) -> None:
+    async def artifact(self, given: NewArtifact) -> None:
         """Store an artifact, or raise the error that refuses it."""
         ...
 
@@ -63,7 +63,7 @@ class LocalLink:
     queues: Sequence[str] = ("*",)
     vault: Vault | None = None  # without one, runs that need secrets fail
     most_artifact_bytes: int = MOST_BYTES
-    described: Sequence[TypeTold] = ()  # its job types, for servers that do not have them
+    described: Sequence[JobTypeDescription] = ()  # its job types, for servers that do not have them
     artifact_quota: int | None = None  # bytes, for workspaces without a quota of their own
     _turns: dict[tuple[str, ...], Turns] = field(default_factory=dict)  # by the types of a claim
 
@@ -100,7 +100,7 @@ class LocalLink:
     async def log(self, chunks: Sequence[LogChunk]) -> None:
         await logs.append(self.database, chunks)
 
-    async def artifact(self, given: Given) -> None:
+    async def artifact(self, given: NewArtifact) -> None:
         await artifacts.keep(
             self.database, given, most_bytes=self.most_artifact_bytes, room=self.artifact_quota
         )

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from psycopg import AsyncConnection
 
+from foliot.domain.access import Scope
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.outcomes import Succeeded
@@ -19,8 +20,8 @@ from foliot.services.jobs import calendars
 from foliot.services.jobs.dependency_steps import set_edges, write_edges
 from foliot.services.settlement.report import Report, report, settle_reports
 from foliot.storage.jobs.calendars import held, link
-from foliot.storage.queue import leases
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue import run_queue
+from foliot.storage.queue.run_queue import Claimed, ClaimOrder
 from foliot.storage.tx import Role
 from foliot.testing.fixtures import ADA, TEST
 from tests.race.holding.meeting import blocked
@@ -116,7 +117,9 @@ async def test_a_run_claimed_as_it_is_cancelled_learns_of_it(
     [upstream] = await stage.claim()
     stage.clock.advance(MINUTE)
     async with stage.database.tx(Role.ENGINE) as tx:
-        [mine] = await leases.take(tx, stage.worker, "default", ["python"], [stage.workspace], 1)
+        [mine] = await run_queue.claim(
+            tx, ClaimOrder(stage.worker, "default", ["python"], 1), [stage.workspace]
+        )
         ending = asyncio.create_task(report(stage.database, [done(stage, upstream)]))
         async with blocked(ending, watcher):
             pass
@@ -131,11 +134,13 @@ async def test_a_run_claimed_as_it_is_cancelled_learns_of_it(
 async def test_a_job_made_while_its_calendar_is_edited_keeps_to_the_edit(
     stage: Stage, watcher: AsyncConnection[Any]
 ) -> None:
-    lunch = await calendars.create(stage.database, stage.workspace, LUNCH, ADA)
+    lunch = await calendars.create(stage.database, Scope(stage.workspace, ADA), LUNCH)
     longer = replace(LUNCH, rules=(Weekly(time(12, 30), time(15)),))
     async with stage.database.tx(Role.APP, stage.workspace) as tx:
         await held(tx, [lunch])
-        editing = asyncio.create_task(calendars.edit(stage.database, stage.workspace, lunch, longer, ADA))
+        editing = asyncio.create_task(
+            calendars.edit(stage.database, Scope(stage.workspace, ADA), lunch, longer)
+        )
         async with blocked(editing, watcher):
             job = await stage.job("noon", Cron("45 11 * * *"), calendars=(lunch,))
             assert stage.timer(job, "next_at") == (datetime(2027, 1, 16, 13, tzinfo=UTC),)
@@ -146,11 +151,11 @@ async def test_a_job_made_while_its_calendar_is_edited_keeps_to_the_edit(
 async def test_a_calendar_that_a_job_begins_to_use_is_not_deleted(
     stage: Stage, watcher: AsyncConnection[Any]
 ) -> None:
-    lunch = await calendars.create(stage.database, stage.workspace, LUNCH, ADA)
+    lunch = await calendars.create(stage.database, Scope(stage.workspace, ADA), LUNCH)
     job = await stage.job("job", MANUAL)
     async with stage.database.tx(Role.APP, stage.workspace) as tx:
         await link(tx, job, [lunch])
-        deleting = asyncio.create_task(calendars.delete(stage.database, stage.workspace, lunch, ADA))
+        deleting = asyncio.create_task(calendars.delete(stage.database, Scope(stage.workspace, ADA), lunch))
         async with blocked(deleting, watcher):
             pass
     with pytest.raises(Conflict, match="is used by"):

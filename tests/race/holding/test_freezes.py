@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 from psycopg import AsyncConnection
 
+from foliot.domain.access import Scope
 from foliot.domain.freeze import RunningPolicy
 from foliot.domain.schedule import ZONE_DATA_VERSION, Interval
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.scheduling import freezes as service
 from foliot.services.scheduling.freezes import NewFreeze, lift, thaw, turn_on
-from foliot.services.scheduling.tick import _planned
+from foliot.services.scheduling.tick import _plan
 from foliot.services.settlement.report import Report, settle_reports
 from foliot.storage.jobs import freezes
-from foliot.storage.queue import leases
-from foliot.storage.timers import due, fires
+from foliot.storage.queue import run_queue
+from foliot.storage.queue.run_queue import ClaimOrder
+from foliot.storage.timers import fires
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.tx import Role
 from foliot.testing.fixtures import ADA
@@ -31,7 +33,7 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 def begin(stage: Stage, running: RunningPolicy = RunningPolicy.DRAIN) -> asyncio.Task[Any]:
     new = NewFreeze("release", everything=True, running=running)
-    return asyncio.create_task(turn_on(stage.database, stage.workspace, new, ADA))
+    return asyncio.create_task(turn_on(stage.database, Scope(stage.workspace, ADA), new))
 
 
 @pytest.mark.parametrize("running", list(RunningPolicy))
@@ -42,7 +44,9 @@ async def test_a_claim_that_came_first_runs_and_is_stopped_where_the_freeze_says
     stage.clock.advance(HOUR)
     await stage.tick()
     async with stage.database.tx(Role.ENGINE) as tx:
-        mine = await leases.take(tx, stage.worker, "default", ["python"], [stage.workspace], 1)
+        mine = await run_queue.claim(
+            tx, ClaimOrder(stage.worker, "default", ["python"], 1), [stage.workspace]
+        )
         freezing = begin(stage, running)
         async with blocked(freezing, watcher):
             assert len(mine) == 1
@@ -58,9 +62,8 @@ async def test_a_claim_passes_by_what_is_being_frozen(stage: Stage) -> None:
     await stage.tick()
     freeze_id = await turn_on(
         stage.database,
-        stage.workspace,
+        Scope(stage.workspace, ADA),
         NewFreeze("later", everything=True, start_at=stage.clock.now() + MINUTE),
-        ADA,
     )
     stage.clock.advance(MINUTE)
     async with stage.database.tx(Role.ENGINE) as tx:
@@ -69,7 +72,7 @@ async def test_a_claim_passes_by_what_is_being_frozen(stage: Stage) -> None:
         assert await stage.claim() == []
     assert await stage.claim() == []
     stage.clock.advance(MINUTE)
-    await lift(stage.database, stage.workspace, freeze_id, ADA)
+    await lift(stage.database, Scope(stage.workspace, ADA), freeze_id)
     assert await stage.run_once() == [beat]
 
 
@@ -79,11 +82,11 @@ async def test_a_tick_that_did_not_see_the_freeze_is_waited_for(
     beat = await stage.job("beat", Interval(HOUR))
     stage.clock.advance(HOUR)
     async with stage.database.tx(Role.ENGINE) as tx:
-        _, rows = due.split(await due.take_due(tx, 10, ZONE_DATA_VERSION), tx.now, may_be_plain=False)
+        rows = [timer.read() for timer in await fires.take_due(tx, 10, ZONE_DATA_VERSION)]
         around = await load_job_context(tx, rows)
         freezing = begin(stage)
         async with blocked(freezing, watcher):
-            planned: list[PlannedTimer] = [_planned(row, around, tx.now) for row in rows]
+            planned: list[PlannedTimer] = [_plan(row, around, tx.now) for row in rows]
             assert await fires.fire(tx, planned) == 1
     await freezing
     assert stage.waits() == [(beat, "freeze")]
@@ -111,7 +114,7 @@ async def test_two_sweepers_thaw_each_run_once(stage: Stage) -> None:
     stage.clock.advance(HOUR)
     await stage.tick()
     freezing = NewFreeze("short", everything=True, end_at=stage.clock.now() + MINUTE)
-    await turn_on(stage.database, stage.workspace, freezing, ADA)
+    await turn_on(stage.database, Scope(stage.workspace, ADA), freezing)
     assert len(stage.waits()) == 20
     stage.clock.advance(MINUTE)
     thawed = await asyncio.gather(*(thaw(stage.database) for _ in range(4)))

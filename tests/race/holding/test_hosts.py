@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from psycopg import AsyncConnection
 
+from foliot.domain.access import Scope
 from foliot.domain.ids import RunId
 from foliot.domain.schedule import Manual
 from foliot.services.runs import run_control
@@ -32,7 +33,7 @@ async def fill(stage: Stage, changes: int, reads: int = 0) -> set[RunId]:
     for n in range(changes + reads):
         is_read = n >= changes
         job = await stage.job(f"job {n}", Manual(), target=H1 if is_read else PVP, read_only=is_read)
-        made.add(await run_control.run_now(stage.database, stage.workspace, job, TEST))
+        made.add(await run_control.run_now(stage.database, Scope(stage.workspace, TEST), job))
     return made
 
 
@@ -96,7 +97,7 @@ async def test_a_limit_that_is_lowered_waits_for_the_claim_under_way_and_binds_t
         claimer = Claimer(h1.worker, "", ["python"], 2, Turns(), stage.workspace, h1.id)
         first, _ = await _claim(tx, claimer)
         lowering = asyncio.create_task(
-            hosts.change(stage.database, stage.workspace, h1.id, {"max_reads": 2}, TEST)
+            hosts.change(stage.database, Scope(stage.workspace, TEST), h1.id, {"max_reads": 2})
         )
         async with blocked(lowering, watcher):
             assert len(first) == 2
@@ -110,8 +111,8 @@ async def test_a_run_that_is_claimed_while_its_server_moves_runs_on_one_host_alo
 ) -> None:
     await fill(stage, changes=1)
     h2 = await machine(stage.database, h1.speaker, "h2")
-    [instance] = (await hosts.get(stage.database, stage.workspace, h1.id)).instances
-    move = hosts.change_instance(stage.database, stage.workspace, h1.id, instance.id, TEST, to=h2.id)
+    [instance] = (await hosts.get(stage.database, Scope(stage.workspace), h1.id)).instances
+    move = hosts.change_instance(stage.database, Scope(stage.workspace, TEST), h1.id, instance.id, to=h2.id)
     here, _, there = await asyncio.gather(h1.claim(), move, h2.claim())
     later = await h2.claim()
     assert len(here) + len(there) + len(later) == 1

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from psycopg import AsyncConnection
 
+from foliot.domain.access import Scope
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.schedule import Interval
 from foliot.services.settlement.report import Report, settle_reports
@@ -39,7 +40,7 @@ async def in_use(stage: Stage) -> int:
 async def test_a_claim_waits_for_the_one_before_it_and_takes_only_what_that_left(
     stage: Stage, watcher: AsyncConnection[Any]
 ) -> None:
-    await set_limit(stage.database, stage.workspace, "", 3, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", 3)
     await fill(stage, 6)
     async with stage.database.tx(Role.ENGINE) as tx:
         first, _ = await take_within_limits(
@@ -53,7 +54,7 @@ async def test_a_claim_waits_for_the_one_before_it_and_takes_only_what_that_left
 
 
 async def test_many_claims_at_once_never_exceed_a_cap(stage: Stage) -> None:
-    await set_limit(stage.database, stage.workspace, "", 5, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", 5)
     await fill(stage, 40)
     claimed = await asyncio.gather(*(stage.claim(permits) for permits in (1, 2, 3, 4) * 2))
     assert sum(map(len, claimed)) == 5
@@ -63,7 +64,7 @@ async def test_many_claims_at_once_never_exceed_a_cap(stage: Stage) -> None:
 async def test_a_permit_given_back_reaches_the_next_in_line(
     stage: Stage, watcher: AsyncConnection[Any]
 ) -> None:
-    await set_limit(stage.database, stage.workspace, "db", 1, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "db", 1)
     await fill(stage, 3, concurrency_key="db")
     [mine] = await stage.claim()
     stage.clock.advance(HOUR)
@@ -81,7 +82,7 @@ async def test_a_permit_given_back_reaches_the_next_in_line(
 
 async def test_claims_and_reports_in_a_crowd_lose_nothing(stage: Stage) -> None:
     cap, most = 3, 0
-    await set_limit(stage.database, stage.workspace, "", cap, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", cap)
     await fill(stage, 40)
 
     async def worker() -> int:
@@ -107,7 +108,7 @@ async def test_claims_and_reports_in_a_crowd_lose_nothing(stage: Stage) -> None:
 
 
 async def test_a_recount_waits_for_who_is_counting(stage: Stage, watcher: AsyncConnection[Any]) -> None:
-    await set_limit(stage.database, stage.workspace, "", 3, TEST)
+    await set_limit(stage.database, Scope(stage.workspace, TEST), "", 3)
     await fill(stage, 3)
     async with stage.database.tx(Role.ENGINE) as tx:
         await take_within_limits(tx, stage.worker, "default", ["python"], [stage.workspace], share=3)

@@ -1,7 +1,6 @@
-"""The ordinary case of planning: one planned time is due in time, nothing stands in its way, and another follows.
+"""The fast path of planning: one planned time is due and not late, nothing prevents its run, and another follows.
 
-What is planned then hangs on the rules and the cursor alone, so it is worked out once for all jobs that share them. Whatever is not
-ordinary goes the whole way through `planning.plan`, which for the ordinary case says the same.
+The plan then depends on the rules and the cursor alone, so it is made once for all jobs that share them. It equals what the walk plans.
 """
 
 from __future__ import annotations
@@ -10,36 +9,33 @@ from datetime import datetime
 
 from foliot.domain.definition import Rules
 from foliot.domain.job import Timer
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.run_plan import NewRun, Plan, SharedPlan
 from foliot.domain.schedule import planned_after
 
-_REMEMBERED = (
-    4  # cursors of one set of rules: where its jobs stood, where they stand, and a few that lag behind
-)
+_REMEMBERED = 4  # cursors of one set of rules: its jobs stand at one or two, and a few lag behind
 
 
-def find_shared_plan(rules: Rules, cursor: datetime, now: datetime) -> Plan | None:
-    """The plan of an active job that is due, has no live, waiting or unwanted run, and neither gate nor freeze; None where not even
-    that makes it ordinary.
-    """
-    step = shared_plan_at(rules, cursor)
-    if step is not None and step.due_at <= now <= step.late_after and now < step.following_at:
-        return step.plan
-    return None
+def find_shared_plan(due: DueJob, now: datetime) -> Plan | None:
+    """Return the plan of a due job on the fast path; None where it needs a walk."""
+    if due.rules is None or due.freezes or due.is_type_off:
+        return None
+    shared = shared_plan_at(due.rules, due.timer.cursor)
+    return shared.plan if shared is not None and shared.is_on_time(now) else None
 
 
 def shared_plan_at(rules: Rules, cursor: datetime) -> SharedPlan | None:
-    """That plan and when it holds: what is left to ask is whether it is time."""
-    known = rules.steps
+    """Return the shared plan at this cursor and when it holds; None where the rules need a walk."""
+    known = rules.shared_plans
     if cursor in known:
         return known[cursor]
     if len(known) >= _REMEMBERED:
         known.clear()
-    step = known[cursor] = _step(rules, cursor) if rules.are_ordinary else None
-    return step
+    shared = known[cursor] = _make(rules, cursor) if rules.is_shareable else None
+    return shared
 
 
-def _step(rules: Rules, cursor: datetime) -> SharedPlan | None:
+def _make(rules: Rules, cursor: datetime) -> SharedPlan | None:
     upcoming = planned_after(rules.timetable, cursor)
     if upcoming is None or upcoming.skip is not None:
         return None

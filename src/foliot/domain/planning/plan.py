@@ -11,9 +11,11 @@ from datetime import UTC, datetime, timedelta
 
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import STOPPED, JobEvent, JobStatus
+from foliot.domain.planning.due_job import DueJob
+from foliot.domain.planning.fast_path import find_shared_plan
 from foliot.domain.planning.missed import record_dropped
 from foliot.domain.planning.walk import PlanningWalk
-from foliot.domain.run_plan import DueJob, Plan, SkippedRange, SkippedTime
+from foliot.domain.run_plan import Plan, SkippedRange, SkippedTime
 from foliot.domain.schedule import PlannedTime, SkipReason, planned_after
 
 ERROR_RETRY_DELAYS = (
@@ -27,6 +29,8 @@ def plan(due: DueJob, now: datetime) -> Plan:
     due_at = due.timer.due_at
     if due_at is None or due_at > now:
         return Plan((), due.timer)
+    if (shared := find_shared_plan(due, now)) is not None:
+        return shared
     if due.status is JobStatus.ACTIVE:
         return PlanningWalk(due, now).tick()
     if due.status is JobStatus.PENDING:

@@ -9,6 +9,7 @@ from foliot.domain.dependencies import consume
 from foliot.domain.freeze import Freeze, FreezePolicy, freeze_at, next_change
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, RunStatus
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.missed import (
     TICK,
     deferral_reason,
@@ -18,7 +19,7 @@ from foliot.domain.planning.missed import (
 )
 from foliot.domain.policy import MisfireRule, OverlapRule
 from foliot.domain.run import WaitsFor
-from foliot.domain.run_plan import UPSTREAM_TOO_LATE, DueJob, EndGateWait, NewRun, Plan, PlanRecord
+from foliot.domain.run_plan import UPSTREAM_TOO_LATE, EndGateWait, NewRun, Plan, PlanRecord
 from foliot.domain.run_plan import SkippedTime as SkipRecord
 from foliot.domain.schedule import Manual, PlannedTime, SkipReason, planned_after
 
@@ -192,7 +193,7 @@ class PlanningWalk:
         if planned.skip is not None:
             self.records.append(SkipRecord(planned, planned.skip))
             return
-        if self.skip_next and not self.due.is_switched_off:
+        if self.skip_next and not self.due.is_type_off:
             until = self.due.skip_until or planned.planned_for
             self.skip_next = planned.planned_for < until
             if planned.planned_for <= until:
@@ -208,7 +209,7 @@ class PlanningWalk:
             is_patient=patient,
             may_cancel_live=not self.made_live,
             is_frozen=self.is_frozen,
-            is_type_off=self.due.is_switched_off,
+            is_type_off=self.due.is_type_off,
             gate=self.gate,
             planned_for=planned.planned_for,
         )

@@ -1,20 +1,33 @@
-"""What is done with a job that is there, or with many at once: a part of `client.jobs`."""
+"""Operate jobs, one or many at once: a part of `client.jobs`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from foliot.sdk.asynchronous.http import AsyncHttp
+from foliot.sdk.asynchronous.writes import AsyncWrites, Changed, Gone
 from foliot.sdk.request import Ask, Ref, given, post
+from foliot.sdk.response import Reader, reader
 from foliot.wire.bulk import BulkAction, BulkArgs, BulkOut
-from foliot.wire.jobs import BackfillOut, JobOut, SkipNextOut
-from foliot.wire.runs import RunOut
+from foliot.wire.jobs import BackfillOut, SkipNextOut
+
+Ran = TypeVar("Ran")
 
 
-class AsyncJobMoves:
-    _http: AsyncHttp
+class AsyncJobActions(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Ran]):
+    def __init__(
+        self,
+        http: AsyncHttp,
+        changed: Reader[Changed],
+        gone: Reader[Gone],
+        ran: Reader[Ran],
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        super().__init__(http, changed, gone, dry_run=dry_run)
+        self._ran = ran
 
     async def run(
         self,
@@ -23,28 +36,28 @@ class AsyncJobMoves:
         input: Mapping[str, Any] | None = None,  # noqa: A002  # the name on the wire
         override: bool = False,
         idempotency_key: str | None = None,
-    ) -> RunOut:
+    ) -> Ran:
         """Run it now. `input` is laid over the job's payload; `override` runs it even while frozen."""
         body = given(input=input, override=override)
         ask = post("/jobs/{job_id}/run", {"job_id": job_id}, body=body, key=idempotency_key)
-        return await self._http.ask(RunOut, ask)
+        return await self._write(self._ran, ask)
 
     async def pause(
         self, job_id: Ref, *, reason: str | None = None, until: datetime | str | None = None
-    ) -> JobOut:
+    ) -> Changed:
         """No run starts by schedule until it is resumed, or `until` has come."""
         ask = post("/jobs/{job_id}/pause", {"job_id": job_id}, body=given(reason=reason, until=until))
-        return await self._http.ask(JobOut, ask)
+        return await self._write(self._changed, ask)
 
-    async def resume(self, job_id: Ref, *, catch_up: bool = False) -> JobOut:
+    async def resume(self, job_id: Ref, *, catch_up: bool = False) -> Changed:
         """Back to work; `catch_up` runs what went by meanwhile, as the job's misfire policy says."""
         ask = post("/jobs/{job_id}/resume", {"job_id": job_id}, body=given(catch_up=catch_up))
-        return await self._http.ask(JobOut, ask)
+        return await self._write(self._changed, ask)
 
-    async def disable(self, job_id: Ref, *, reason: str | None = None) -> JobOut:
+    async def disable(self, job_id: Ref, *, reason: str | None = None) -> Changed:
         """Switch it off: a pause without an end. `resume` switches it on again."""
         ask = post("/jobs/{job_id}/disable", {"job_id": job_id}, body=given(reason=reason))
-        return await self._http.ask(JobOut, ask)
+        return await self._write(self._changed, ask)
 
     async def skip_next(
         self,
@@ -57,11 +70,11 @@ class AsyncJobMoves:
         """Let the next planned time pass, the next `n`, or all `until` an instant."""
         body = given(n=n, until=until, reason=reason)
         ask = post("/jobs/{job_id}/skip-next", {"job_id": job_id}, body=body)
-        return await self._http.ask(SkipNextOut, ask)
+        return await self._write(reader(SkipNextOut), ask)
 
-    async def undo_skip_next(self, job_id: Ref) -> JobOut:
+    async def undo_skip_next(self, job_id: Ref) -> Changed:
         """No planned time is to pass after all."""
-        return await self._http.ask(JobOut, Ask("DELETE", "/jobs/{job_id}/skip-next", {"job_id": job_id}))
+        return await self._write(self._changed, Ask("DELETE", "/jobs/{job_id}/skip-next", {"job_id": job_id}))
 
     async def backfill(
         self,

@@ -1,31 +1,30 @@
-"""`client.limits`: how many runs are under way at once."""
+"""`client.limits`: how many runs may be under way at once."""
 
 from __future__ import annotations
 
 from foliot.sdk.asynchronous.http import AsyncHttp
+from foliot.sdk.asynchronous.writes import AsyncWrites, Changed, Gone
 from foliot.sdk.request import Ask, given
+from foliot.sdk.response import check, reader
 from foliot.wire.limits import LimitOut, LimitsOut
 
 
-class AsyncLimits:
-    """`key` is a concurrency key of jobs; without it the limit is of the whole workspace, which administrators set."""
+class AsyncLimitWrites(AsyncWrites[Changed, Gone]):
+    """`key` is a concurrency key of jobs. Without it the limit is for the whole workspace, and an administrator sets it."""
 
+    async def set(self, cap: int, *, key: str | None = None) -> Changed:
+        """At most `cap` at once. Runs that are under way continue."""
+        return await self._write(self._changed, Ask("PUT", "/limits", body=given(key=key, cap=cap)))
+
+    async def remove(self, *, key: str | None = None) -> Gone:
+        """Runs that waited for the limit start."""
+        return await self._write(self._gone, Ask("DELETE", "/limits", query={"key": key}))
+
+
+class AsyncLimits(AsyncLimitWrites[LimitOut, None]):
     def __init__(self, http: AsyncHttp) -> None:
-        self._http = http
+        super().__init__(http, reader(LimitOut), check)
+        self.dry_run = AsyncLimitWrites(http, reader(LimitOut), reader(LimitOut), dry_run=True)
 
     async def list(self) -> LimitsOut:
         return await self._http.ask(LimitsOut, Ask("GET", "/limits"))
-
-    async def set(self, cap: int, *, key: str | None = None, dry_run: bool = False) -> LimitOut:
-        """At most `cap` at once. What runs now runs on."""
-        ask = Ask("PUT", "/limits", query={"dry_run": dry_run}, body=given(key=key, cap=cap))
-        return await self._http.ask(LimitOut, ask)
-
-    async def remove(self, *, key: str | None = None) -> None:
-        """What waited for it goes on."""
-        await self._http.tell(Ask("DELETE", "/limits", query={"key": key}))
-
-    async def would_remove(self, *, key: str | None = None) -> LimitOut:
-        """The limit that `remove` would take away."""
-        query = {"key": key, "dry_run": True}
-        return await self._http.ask(LimitOut, Ask("DELETE", "/limits", query=query))

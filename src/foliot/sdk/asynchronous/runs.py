@@ -7,22 +7,43 @@ from typing import Any, Unpack
 
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
-from foliot.sdk.asynchronous.shared_dry_runs import AsyncRunDryRuns
 from foliot.sdk.asynchronous.sse import events_of
+from foliot.sdk.asynchronous.writes import AsyncWrites, Changed
 from foliot.sdk.keywords import RunFilters
 from foliot.sdk.request import Ask, Ref, given, post
-from foliot.sdk.response import read_text
+from foliot.sdk.response import check, read_text, reader
 from foliot.wire.artifacts import ArtifactsOut
+from foliot.wire.dry_run import RunDryRunOut
 from foliot.wire.explain import ExplanationOut
 from foliot.wire.logs import LogEndOut, LogLineOut, LogsOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.runs import AttemptsOut, RunOut
 
 
-class AsyncRuns:
+class AsyncRunWrites(AsyncWrites[Changed, None]):
+    async def cancel(self, run_id: Ref, *, reason: str | None = None, force: bool = False) -> Changed:
+        """End it; one that is running is asked to stop, and `force` does not wait for that."""
+        body = given(reason=reason, force=force)
+        return await self._write(self._changed, post("/runs/{run_id}/cancel", {"run_id": run_id}, body=body))
+
+    async def retry(
+        self,
+        run_id: Ref,
+        *,
+        input: Mapping[str, Any] | None = None,  # noqa: A002  # the name on the wire
+        override: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Changed:
+        """Do a finished run again, as a new run. `input` is laid over what the first was given."""
+        body = given(input=input, override=override)
+        ask = post("/runs/{run_id}/retry", {"run_id": run_id}, body=body, key=idempotency_key)
+        return await self._write(self._changed, ask)
+
+
+class AsyncRuns(AsyncRunWrites[RunOut]):
     def __init__(self, http: AsyncHttp) -> None:
-        self._http = http
-        self.dry_run = AsyncRunDryRuns(http)
+        super().__init__(http, reader(RunOut), check)
+        self.dry_run = AsyncRunWrites(http, reader(RunDryRunOut), check, dry_run=True)
 
     async def list(
         self, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]
@@ -60,24 +81,6 @@ class AsyncRuns:
     async def explain(self, run_id: Ref) -> ExplanationOut:
         """What became of it; of one that waits, what for, and its place in the line."""
         return await self._http.ask(ExplanationOut, Ask("GET", "/runs/{run_id}/explain", {"run_id": run_id}))
-
-    async def cancel(self, run_id: Ref, *, reason: str | None = None, force: bool = False) -> RunOut:
-        """End it; one that is running is asked to stop, and `force` does not wait for that."""
-        body = given(reason=reason, force=force)
-        return await self._http.ask(RunOut, post("/runs/{run_id}/cancel", {"run_id": run_id}, body=body))
-
-    async def retry(
-        self,
-        run_id: Ref,
-        *,
-        input: Mapping[str, Any] | None = None,  # noqa: A002  # the name on the wire
-        override: bool = False,
-        idempotency_key: str | None = None,
-    ) -> RunOut:
-        """Do a finished run again, as a new run. `input` is laid over what the first was given."""
-        body = given(input=input, override=override)
-        ask = post("/runs/{run_id}/retry", {"run_id": run_id}, body=body, key=idempotency_key)
-        return await self._http.ask(RunOut, ask)
 
     async def artifacts(self, run_id: Ref) -> ArtifactsOut:
         """The files that it kept, also while it runs."""

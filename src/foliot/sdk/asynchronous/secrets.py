@@ -3,19 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from typing import Generic, TypeVar
 
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
-from foliot.sdk.asynchronous.shared_dry_runs import AsyncSecretDryRuns
+from foliot.sdk.asynchronous.writes import AsyncWrites, Changed, Gone
 from foliot.sdk.request import Ask, Ref, post
+from foliot.sdk.response import Reader, check, reader
+from foliot.wire.dry_run import RotationDryRunOut, SecretDryRunOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut, SecretUser
 
+Rotated = TypeVar("Rotated")
 
-class AsyncSecrets:
+
+class AsyncSecretWrites(AsyncWrites[Changed, Gone], Generic[Changed, Gone, Rotated]):
+    def __init__(
+        self,
+        http: AsyncHttp,
+        changed: Reader[Changed],
+        gone: Reader[Gone],
+        rotated: Reader[Rotated],
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        super().__init__(http, changed, gone, dry_run=dry_run)
+        self._rotated = rotated
+
+    async def create(self, name: str, value: str, *, agents: Sequence[Ref] = ()) -> Changed:
+        body = {"name": name, "value": value, "agents": [str(each) for each in agents]}
+        return await self._write(self._changed, post("/secrets", body=body))
+
+    async def replace(self, secret_id: Ref, value: str) -> Changed:
+        """A new value, as its next version; attempts that begin from now on get it."""
+        ask = Ask("PUT", "/secrets/{secret_id}", {"secret_id": secret_id}, body={"value": value})
+        return await self._write(self._changed, ask)
+
+    async def give(self, secret_id: Ref, agents: Sequence[Ref]) -> Changed:
+        """Which agents may name it in the jobs that they write."""
+        body = {"agents": [str(each) for each in agents]}
+        ask = Ask("PATCH", "/secrets/{secret_id}", {"secret_id": secret_id}, body=body)
+        return await self._write(self._changed, ask)
+
+    async def delete(self, secret_id: Ref, *, force: bool = False) -> Gone:
+        """Refused while jobs name it, unless `force`; their runs then fail."""
+        ask = Ask("DELETE", "/secrets/{secret_id}", {"secret_id": secret_id}, {"force": force})
+        return await self._write(self._gone, ask)
+
+    async def rotate(self, *, new_key: bool = False, accept_loss: bool = False) -> Rotated:
+        """Seal with the present key what older ones have sealed, up to a thousand: repeat while some are left."""
+        body = {"new_key": new_key, "accept_loss": accept_loss}
+        return await self._write(self._rotated, post("/master-key/rotate", body=body))
+
+
+class AsyncSecrets(AsyncSecretWrites[SecretOut, None, RotatedOut]):
     def __init__(self, http: AsyncHttp) -> None:
-        self._http = http
-        self.dry_run = AsyncSecretDryRuns(http)
+        super().__init__(http, reader(SecretOut), check, reader(RotatedOut))
+        self.dry_run = AsyncSecretWrites(
+            http, reader(SecretDryRunOut), reader(SecretDryRunOut), reader(RotationDryRunOut), dry_run=True
+        )
 
     async def list(
         self, *, name: str | None = None, limit: int = PAGE, cursor: str | None = None
@@ -39,26 +85,6 @@ class AsyncSecrets:
         changed = await self.replace(found[0].id, value)
         return changed if agents is None else await self.give(changed.id, agents)
 
-    async def create(self, name: str, value: str, *, agents: Sequence[Ref] = ()) -> SecretOut:
-        body = {"name": name, "value": value, "agents": [str(each) for each in agents]}
-        return await self._http.ask(SecretOut, post("/secrets", body=body))
-
-    async def replace(self, secret_id: Ref, value: str) -> SecretOut:
-        """A new value, as its next version; attempts that begin from now on get it."""
-        ask = Ask("PUT", "/secrets/{secret_id}", {"secret_id": secret_id}, body={"value": value})
-        return await self._http.ask(SecretOut, ask)
-
-    async def give(self, secret_id: Ref, agents: Sequence[Ref]) -> SecretOut:
-        """Which agents may name it in the jobs that they write."""
-        body = {"agents": [str(each) for each in agents]}
-        ask = Ask("PATCH", "/secrets/{secret_id}", {"secret_id": secret_id}, body=body)
-        return await self._http.ask(SecretOut, ask)
-
-    async def delete(self, secret_id: Ref, *, force: bool = False) -> None:
-        """Refused while jobs name it, unless `force`; their runs then fail."""
-        ask = Ask("DELETE", "/secrets/{secret_id}", {"secret_id": secret_id}, {"force": force})
-        await self._http.tell(ask)
-
     async def jobs(self, secret_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> Page[SecretUser]:
         """The jobs that name it."""
         query = {"limit": limit, "cursor": cursor}
@@ -68,8 +94,3 @@ class AsyncSecrets:
     async def master_key(self) -> MasterKeyOut:
         """How the secrets of all workspaces stand with the keys of the server. For system keys."""
         return await self._http.ask(MasterKeyOut, Ask("GET", "/master-key"))
-
-    async def rotate(self, *, new_key: bool = False, accept_loss: bool = False) -> RotatedOut:
-        """Seal with the present key what older ones have sealed, up to a thousand: repeat while some are left."""
-        body = {"new_key": new_key, "accept_loss": accept_loss}
-        return await self._http.ask(RotatedOut, post("/master-key/rotate", body=body))

@@ -7,17 +7,40 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from foliot.sdk.request import Ask, Ref, post
+from foliot.sdk.response import check, reader
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
-from foliot.sdk.synchronous.shared_dry_runs import CalendarDryRuns
+from foliot.sdk.synchronous.writes import Changed, Gone, Writes
 from foliot.wire.calendars import CalendarIn, CalendarOut, CalendarUser
+from foliot.wire.dry_run import CalendarDryRunOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 
 
-class Calendars:
+class CalendarWrites(Writes[Changed, Gone]):
+    def create(self, calendar: CalendarIn | Mapping[str, Any]) -> Changed:
+        return self._write(self._changed, post("/calendars", body=calendar))
+
+    def replace(self, calendar_id: Ref, calendar: CalendarIn | Mapping[str, Any]) -> Changed:
+        """Put another in its place; the jobs that use it are planned anew at once."""
+        ask = Ask("PUT", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, body=calendar)
+        return self._write(self._changed, ask)
+
+    def change(self, calendar_id: Ref, **fields: Any) -> Changed:
+        """Change the fields that are named; `rules` is one field."""
+        ask = Ask("PATCH", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, body=fields)
+        return self._write(self._changed, ask)
+
+    def delete(self, calendar_id: Ref, *, force: bool = False) -> Gone:
+        """Refused while jobs use it, unless `force` takes it out of them."""
+        ask = Ask("DELETE", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, {"force": force})
+        return self._write(self._gone, ask)
+
+
+class Calendars(CalendarWrites[CalendarOut, None]):
     def __init__(self, http: Http) -> None:
-        self._http = http
-        self.dry_run = CalendarDryRuns(http)
+        super().__init__(http, reader(CalendarOut), check)
+        preview = reader(CalendarDryRunOut)
+        self.dry_run = CalendarWrites(http, preview, preview, dry_run=True)
 
     def list(self, *, limit: int = PAGE, cursor: str | None = None) -> Page[CalendarOut]:
         """One page, in the order of their names."""
@@ -31,24 +54,6 @@ class Calendars:
     def get(self, calendar_id: Ref) -> CalendarOut:
         ask = Ask("GET", "/calendars/{calendar_id}", {"calendar_id": calendar_id})
         return self._http.ask(CalendarOut, ask)
-
-    def create(self, calendar: CalendarIn | Mapping[str, Any]) -> CalendarOut:
-        return self._http.ask(CalendarOut, post("/calendars", body=calendar))
-
-    def replace(self, calendar_id: Ref, calendar: CalendarIn | Mapping[str, Any]) -> CalendarOut:
-        """Put another in its place; the jobs that use it are planned anew at once."""
-        ask = Ask("PUT", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, body=calendar)
-        return self._http.ask(CalendarOut, ask)
-
-    def change(self, calendar_id: Ref, **fields: Any) -> CalendarOut:
-        """Change the fields that are named; `rules` is one field."""
-        ask = Ask("PATCH", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, body=fields)
-        return self._http.ask(CalendarOut, ask)
-
-    def delete(self, calendar_id: Ref, *, force: bool = False) -> None:
-        """Refused while jobs use it, unless `force` takes it out of them."""
-        ask = Ask("DELETE", "/calendars/{calendar_id}", {"calendar_id": calendar_id}, {"force": force})
-        self._http.tell(ask)
 
     def jobs(self, calendar_id: Ref, *, limit: int = PAGE, cursor: str | None = None) -> Page[CalendarUser]:
         """The jobs that use it."""

@@ -1,21 +1,34 @@
 # Made from sdk/asynchronous by ./dev format; edit it there.
-"""What is done with a job that is there, or with many at once: a part of `client.jobs`."""
+"""Operate jobs, one or many at once: a part of `client.jobs`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from foliot.sdk.request import Ask, Ref, given, post
+from foliot.sdk.response import Reader, reader
 from foliot.sdk.synchronous.http import Http
+from foliot.sdk.synchronous.writes import Changed, Gone, Writes
 from foliot.wire.bulk import BulkAction, BulkArgs, BulkOut
-from foliot.wire.jobs import BackfillOut, JobOut, SkipNextOut
-from foliot.wire.runs import RunOut
+from foliot.wire.jobs import BackfillOut, SkipNextOut
+
+Ran = TypeVar("Ran")
 
 
-class JobMoves:
-    _http: Http
+class JobActions(Writes[Changed, Gone], Generic[Changed, Gone, Ran]):
+    def __init__(
+        self,
+        http: Http,
+        changed: Reader[Changed],
+        gone: Reader[Gone],
+        ran: Reader[Ran],
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        super().__init__(http, changed, gone, dry_run=dry_run)
+        self._ran = ran
 
     def run(
         self,
@@ -24,26 +37,28 @@ class JobMoves:
         input: Mapping[str, Any] | None = None,  # noqa: A002  # the name on the wire
         override: bool = False,
         idempotency_key: str | None = None,
-    ) -> RunOut:
+    ) -> Ran:
         """Run it now. `input` is laid over the job's payload; `override` runs it even while frozen."""
         body = given(input=input, override=override)
         ask = post("/jobs/{job_id}/run", {"job_id": job_id}, body=body, key=idempotency_key)
-        return self._http.ask(RunOut, ask)
+        return self._write(self._ran, ask)
 
-    def pause(self, job_id: Ref, *, reason: str | None = None, until: datetime | str | None = None) -> JobOut:
+    def pause(
+        self, job_id: Ref, *, reason: str | None = None, until: datetime | str | None = None
+    ) -> Changed:
         """No run starts by schedule until it is resumed, or `until` has come."""
         ask = post("/jobs/{job_id}/pause", {"job_id": job_id}, body=given(reason=reason, until=until))
-        return self._http.ask(JobOut, ask)
+        return self._write(self._changed, ask)
 
-    def resume(self, job_id: Ref, *, catch_up: bool = False) -> JobOut:
+    def resume(self, job_id: Ref, *, catch_up: bool = False) -> Changed:
         """Back to work; `catch_up` runs what went by meanwhile, as the job's misfire policy says."""
         ask = post("/jobs/{job_id}/resume", {"job_id": job_id}, body=given(catch_up=catch_up))
-        return self._http.ask(JobOut, ask)
+        return self._write(self._changed, ask)
 
-    def disable(self, job_id: Ref, *, reason: str | None = None) -> JobOut:
+    def disable(self, job_id: Ref, *, reason: str | None = None) -> Changed:
         """Switch it off: a pause without an end. `resume` switches it on again."""
         ask = post("/jobs/{job_id}/disable", {"job_id": job_id}, body=given(reason=reason))
-        return self._http.ask(JobOut, ask)
+        return self._write(self._changed, ask)
 
     def skip_next(
         self,
@@ -56,11 +71,11 @@ class JobMoves:
         """Let the next planned time pass, the next `n`, or all `until` an instant."""
         body = given(n=n, until=until, reason=reason)
         ask = post("/jobs/{job_id}/skip-next", {"job_id": job_id}, body=body)
-        return self._http.ask(SkipNextOut, ask)
+        return self._write(reader(SkipNextOut), ask)
 
-    def undo_skip_next(self, job_id: Ref) -> JobOut:
+    def undo_skip_next(self, job_id: Ref) -> Changed:
         """No planned time is to pass after all."""
-        return self._http.ask(JobOut, Ask("DELETE", "/jobs/{job_id}/skip-next", {"job_id": job_id}))
+        return self._write(self._changed, Ask("DELETE", "/jobs/{job_id}/skip-next", {"job_id": job_id}))
 
     def backfill(
         self,

@@ -1,32 +1,31 @@
 # Made from sdk/asynchronous by ./dev format; edit it there.
-"""`client.limits`: how many runs are under way at once."""
+"""`client.limits`: how many runs may be under way at once."""
 
 from __future__ import annotations
 
 from foliot.sdk.request import Ask, given
+from foliot.sdk.response import check, reader
 from foliot.sdk.synchronous.http import Http
+from foliot.sdk.synchronous.writes import Changed, Gone, Writes
 from foliot.wire.limits import LimitOut, LimitsOut
 
 
-class Limits:
-    """`key` is a concurrency key of jobs; without it the limit is of the whole workspace, which administrators set."""
+class LimitWrites(Writes[Changed, Gone]):
+    """`key` is a concurrency key of jobs. Without it the limit is for the whole workspace, and an administrator sets it."""
 
+    def set(self, cap: int, *, key: str | None = None) -> Changed:
+        """At most `cap` at once. Runs that are under way continue."""
+        return self._write(self._changed, Ask("PUT", "/limits", body=given(key=key, cap=cap)))
+
+    def remove(self, *, key: str | None = None) -> Gone:
+        """Runs that waited for the limit start."""
+        return self._write(self._gone, Ask("DELETE", "/limits", query={"key": key}))
+
+
+class Limits(LimitWrites[LimitOut, None]):
     def __init__(self, http: Http) -> None:
-        self._http = http
+        super().__init__(http, reader(LimitOut), check)
+        self.dry_run = LimitWrites(http, reader(LimitOut), reader(LimitOut), dry_run=True)
 
     def list(self) -> LimitsOut:
         return self._http.ask(LimitsOut, Ask("GET", "/limits"))
-
-    def set(self, cap: int, *, key: str | None = None, dry_run: bool = False) -> LimitOut:
-        """At most `cap` at once. What runs now runs on."""
-        ask = Ask("PUT", "/limits", query={"dry_run": dry_run}, body=given(key=key, cap=cap))
-        return self._http.ask(LimitOut, ask)
-
-    def remove(self, *, key: str | None = None) -> None:
-        """What waited for it goes on."""
-        self._http.tell(Ask("DELETE", "/limits", query={"key": key}))
-
-    def would_remove(self, *, key: str | None = None) -> LimitOut:
-        """The limit that `remove` would take away."""
-        query = {"key": key, "dry_run": True}
-        return self._http.ask(LimitOut, Ask("DELETE", "/limits", query=query))

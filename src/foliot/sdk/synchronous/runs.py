@@ -8,22 +8,43 @@ from typing import Any, Unpack
 
 from foliot.sdk.keywords import RunFilters
 from foliot.sdk.request import Ask, Ref, given, post
-from foliot.sdk.response import read_text
+from foliot.sdk.response import check, read_text, reader
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
-from foliot.sdk.synchronous.shared_dry_runs import RunDryRuns
 from foliot.sdk.synchronous.sse import events_of
+from foliot.sdk.synchronous.writes import Changed, Writes
 from foliot.wire.artifacts import ArtifactsOut
+from foliot.wire.dry_run import RunDryRunOut
 from foliot.wire.explain import ExplanationOut
 from foliot.wire.logs import LogEndOut, LogLineOut, LogsOut
 from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.runs import AttemptsOut, RunOut
 
 
-class Runs:
+class RunWrites(Writes[Changed, None]):
+    def cancel(self, run_id: Ref, *, reason: str | None = None, force: bool = False) -> Changed:
+        """End it; one that is running is asked to stop, and `force` does not wait for that."""
+        body = given(reason=reason, force=force)
+        return self._write(self._changed, post("/runs/{run_id}/cancel", {"run_id": run_id}, body=body))
+
+    def retry(
+        self,
+        run_id: Ref,
+        *,
+        input: Mapping[str, Any] | None = None,  # noqa: A002  # the name on the wire
+        override: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Changed:
+        """Do a finished run again, as a new run. `input` is laid over what the first was given."""
+        body = given(input=input, override=override)
+        ask = post("/runs/{run_id}/retry", {"run_id": run_id}, body=body, key=idempotency_key)
+        return self._write(self._changed, ask)
+
+
+class Runs(RunWrites[RunOut]):
     def __init__(self, http: Http) -> None:
-        self._http = http
-        self.dry_run = RunDryRuns(http)
+        super().__init__(http, reader(RunOut), check)
+        self.dry_run = RunWrites(http, reader(RunDryRunOut), check, dry_run=True)
 
     def list(
         self, *, limit: int = PAGE, cursor: str | None = None, **wanted: Unpack[RunFilters]
@@ -61,24 +82,6 @@ class Runs:
     def explain(self, run_id: Ref) -> ExplanationOut:
         """What became of it; of one that waits, what for, and its place in the line."""
         return self._http.ask(ExplanationOut, Ask("GET", "/runs/{run_id}/explain", {"run_id": run_id}))
-
-    def cancel(self, run_id: Ref, *, reason: str | None = None, force: bool = False) -> RunOut:
-        """End it; one that is running is asked to stop, and `force` does not wait for that."""
-        body = given(reason=reason, force=force)
-        return self._http.ask(RunOut, post("/runs/{run_id}/cancel", {"run_id": run_id}, body=body))
-
-    def retry(
-        self,
-        run_id: Ref,
-        *,
-        input: Mapping[str, Any] | None = None,  # noqa: A002  # the name on the wire
-        override: bool = False,
-        idempotency_key: str | None = None,
-    ) -> RunOut:
-        """Do a finished run again, as a new run. `input` is laid over what the first was given."""
-        body = given(input=input, override=override)
-        ask = post("/runs/{run_id}/retry", {"run_id": run_id}, body=body, key=idempotency_key)
-        return self._http.ask(RunOut, ask)
 
     def artifacts(self, run_id: Ref) -> ArtifactsOut:
         """The files that it kept, also while it runs."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 from foliot.clock import monotonic
-from foliot.domain.access import Actor, KeyHolder, Permission, parse_key
+from foliot.domain.access import Actor, KeyHolder, Permission, Scope, parse_key
 from foliot.domain.errors import Denied, NotFound
 from foliot.domain.ids import PrincipalId, WorkspaceId
 from foliot.domain.quotas import UNLIMITED, Quotas
@@ -44,12 +44,14 @@ class Caller:
     def actor(self) -> Actor:
         """How records and audit speak of it."""
         name = str(self.holder.principal.id)
-        return Actor(
-            name, self.holder.key_id, self.address, self.request_id, self.claim, self.only_owner, self.quotas
-        )
+        return Actor(name, self.holder.key_id, self.address, self.request_id, self.claim, self.quotas)
 
     @property
-    def only_owner(self) -> PrincipalId | None:
+    def scope(self) -> Scope:
+        return Scope(self.workspace_id, self.actor, self.visible_owner)
+
+    @property
+    def visible_owner(self) -> PrincipalId | None:
         """An agent sees and manages its own jobs alone, whatever ids it sends."""
         principal = self.holder.principal
         return principal.id if principal.is_agent else None
@@ -159,7 +161,7 @@ class Door:
 
 def admit(caller: Caller, permission: Permission, *, agents: bool = True) -> None:
     """Refuses whoever may not; `agents` is false for what is shared by a whole workspace."""
-    if caller.only_owner is not None and not agents:
+    if caller.visible_owner is not None and not agents:
         raise Denied(
             "An agent manages its own jobs alone; this concerns the whole workspace.",
             hint="Ask a member of the workspace to do it.",

@@ -21,16 +21,15 @@ from foliot.domain.granting import (
     refuse_stronger,
 )
 from foliot.domain.ids import KeyId, PrincipalId
+from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.authentication import Caller
 from foliot.services.jobs.lock_steps import append_audit, not_found
-from foliot.services.pages import read_cursor, write_cursor
-from foliot.storage.identity import key_families, keys, members
-from foliot.storage.identity.keys import Seen, StoredKey
+from foliot.storage.identity import keys, members
+from foliot.storage.identity.keys import KeyVisibility, StoredKey
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = [
     "Changes",
-    "KeyPage",
     "MadeKey",
     "NewKey",
     "Revoked",
@@ -80,16 +79,10 @@ class Revoked:
     made_too: tuple[StoredKey, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPage:
-    items: tuple[StoredKey, ...]
-    next_cursor: str | None
-
-
 async def create(database: Database, caller: Caller, wanted: NewKey) -> MadeKey:
     async with _open(database, caller) as tx:
         maker = caller.holder.key_id
-        if not await key_families.lock_maker(tx, maker):  # it may have been let in by memory alone
+        if not await keys.lock_maker(tx, maker):  # it may have been let in by memory alone
             raise Denied("This key has just ended.", hint="Use another.")
         holder = await _holder(tx, caller, wanted.principal_id)
         is_own = holder.id == caller.holder.principal.id
@@ -119,7 +112,7 @@ async def listed(
     is_revoked: bool | None = None,
     cursor: str | None = None,
     limit: int = 50,
-) -> KeyPage:
+) -> ListPage[StoredKey]:
     """One's own; for an administrator, all of the workspace; newest first."""
     before = read_cursor(cursor, UUID)
     async with _open(database, caller) as tx:
@@ -128,11 +121,10 @@ async def listed(
             _seen(caller),
             principal_id=principal_id,
             is_revoked=is_revoked,
-            before=None if before is None else KeyId(before),
+            before=None if before is None else KeyId(*before),
             limit=limit + 1,
         )
-    page = tuple(found[:limit])
-    return KeyPage(page, write_cursor(page[-1].id) if len(found) > limit else None)
+    return cut_page(found, limit, lambda last: [last.id])
 
 
 async def get(database: Database, caller: Caller, key_id: KeyId) -> StoredKey:
@@ -172,10 +164,10 @@ async def revoke(database: Database, caller: Caller, key_id: KeyId, *, made_too:
     """
     async with _open(database, caller) as tx:
         before = await _take(tx, caller, key_id)
-        family = await key_families.lock(tx, key_id) if made_too else []
+        family = await keys.lock_family(tx, key_id) if made_too else []
         _check_family(caller, family)
         ended = [await _end(tx, caller, each) for each in (before, *family) if each.revoked_at is None]
-        valid = 0 if made_too else await key_families.count_valid(tx, key_id)
+        valid = 0 if made_too else await keys.count_valid_family(tx, key_id)
         key = before if before.revoked_at is not None else ended[0]
         return Revoked(key, valid, tuple(each for each in ended if each.id != key_id))
 
@@ -206,9 +198,9 @@ def _open(database: Database, caller: Caller) -> AbstractAsyncContextManager[Tx]
     return database.tx(Role.APP, caller.workspace_id, system=caller.holder.principal.is_system)
 
 
-def _seen(caller: Caller) -> Seen:
+def _seen(caller: Caller) -> KeyVisibility:
     holder = caller.holder
-    return Seen(holder.principal.id, holder.may(Permission.ADMIN), holder.may(Permission.SYSTEM))
+    return KeyVisibility(holder.principal.id, holder.may(Permission.ADMIN), holder.may(Permission.SYSTEM))
 
 
 def _asked(scopes: Iterable[str] | None, otherwise: Iterable[str]) -> Iterable[str]:

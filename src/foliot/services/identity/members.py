@@ -10,9 +10,9 @@ from uuid import UUID
 from foliot.domain.access import MemberRole, Permission, Principal, PrincipalKind
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.ids import PrincipalId
+from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.authentication import Caller
 from foliot.services.jobs.lock_steps import append_audit, not_found
-from foliot.services.pages import read_cursor, write_cursor
 from foliot.storage.identity import keys, members
 from foliot.storage.identity.members import EVERYBODY, Member, MemberFilter
 from foliot.storage.tx import Database, Role
@@ -22,7 +22,6 @@ __all__ = [
     "Changes",
     "Member",
     "MemberFilter",
-    "MemberPage",
     "change",
     "create",
     "get",
@@ -48,12 +47,6 @@ class Changed:
     revoked_keys: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class MemberPage:
-    items: tuple[Member, ...]
-    next_cursor: str | None
-
-
 async def create(
     database: Database, caller: Caller, kind: PrincipalKind, name: str, role: MemberRole, email: str | None
 ) -> Member:
@@ -73,22 +66,21 @@ async def listed(
     *,
     cursor: str | None = None,
     limit: int = 50,
-) -> MemberPage:
+) -> ListPage[Member]:
     """Newest first. An agent sees itself alone."""
     before = read_cursor(cursor, UUID)
-    if caller.only_owner is not None:
-        wanted = replace(wanted, id=caller.only_owner)
+    if caller.visible_owner is not None:
+        wanted = replace(wanted, id=caller.visible_owner)
     async with database.tx(Role.APP, caller.workspace_id) as tx:
-        last = None if before is None else PrincipalId(before)
+        last = None if before is None else PrincipalId(*before)
         found = await members.page(tx, wanted, last, limit + 1)
-    page = tuple(found[:limit])
-    return MemberPage(page, write_cursor(page[-1].principal.id) if len(found) > limit else None)
+    return cut_page(found, limit, lambda last: [last.principal.id])
 
 
 async def get(database: Database, caller: Caller, principal_id: PrincipalId) -> Member:
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         found = await members.get(tx, principal_id)
-    if found is None or caller.only_owner not in (None, principal_id):
+    if found is None or caller.visible_owner not in (None, principal_id):
         raise not_found("member")
     return found
 

@@ -37,22 +37,22 @@ async def check_room(database: Database, tx: Tx, quotas: Quotas) -> None:
     """After the job is inserted and counts. Near the limit those who make jobs go one after the other, so that two cannot share
     the last place; far from it they do not wait for each other's commits.
     """
-    found = await workspaces.room(tx, 0)
+    found = await workspaces.load_usage(tx, 0)
     if found.is_archived:
         raise Conflict("This workspace is archived.", hint="Nothing can be made in it any more.")
     if quotas.jobs is None or await _at_most(database, tx, quotas.jobs) <= quotas.jobs - NEAR:
         return
-    await workspaces.lock_room(tx)
-    found = await workspaces.room(tx, quotas.jobs + 1)
+    await workspaces.lock_quota(tx)
+    found = await workspaces.load_usage(tx, quotas.jobs + 1)
     if found.jobs > quotas.jobs:
-        check_jobs(quotas, (await workspaces.room(tx, COUNTED)).jobs)
+        check_jobs(quotas, (await workspaces.load_usage(tx, COUNTED)).jobs)
 
 
 async def check_room_for_rooms(tx: Tx, quotas: Quotas) -> None:
     """After the room is inserted and counts; near the limit one after the other, as with jobs."""
     if quotas.rooms is None or await rooms.count(tx, quotas.rooms + 1) <= quotas.rooms - NEAR:
         return
-    await workspaces.lock_room(tx)
+    await workspaces.lock_quota(tx)
     check_rooms(quotas, await rooms.count(tx, quotas.rooms + 1))
 
 
@@ -72,10 +72,10 @@ async def _at_most(database: Database, tx: Tx, limit: int) -> int:
     last = known.get(tx.workspace_id)
     if last is not None and tx.now - last.at < REMEMBERED:
         # Those that were under way while we counted, and so were not seen, are as few as those that are now: NEAR stands for them.
-        made = await workspaces.made_between(tx, last.at - SLACK, tx.now + SLACK, WORTH_REMEMBERING)
+        made = await workspaces.count_jobs_created(tx, last.at - SLACK, tx.now + SLACK, WORTH_REMEMBERING)
         if made < WORTH_REMEMBERING and last.jobs + made + NEAR <= limit - NEAR:
             return last.jobs + made + NEAR
-    counted = (await workspaces.room(tx, limit + 1)).jobs
+    counted = (await workspaces.load_usage(tx, limit + 1)).jobs
     if counted > WORTH_REMEMBERING:
         if len(known) >= MOST:
             known.clear()
@@ -86,4 +86,4 @@ async def _at_most(database: Database, tx: Tx, limit: int) -> int:
 async def used(database: Database, workspace_id: WorkspaceId) -> int:
     """Jobs that are not archived."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        return (await workspaces.room(tx, COUNTED)).jobs
+        return (await workspaces.load_usage(tx, COUNTED)).jobs

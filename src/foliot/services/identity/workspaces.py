@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, NotFound
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.schedule import load_zone
+from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.dry_run import rehearsed
 from foliot.services.identity.installation import DEFAULT_WORKSPACE
 from foliot.services.identity.quota_steps import COUNTED
 from foliot.services.identity.workspace_closing import empty
 from foliot.services.jobs.lock_steps import append_audit
-from foliot.services.pages import read_cursor, write_cursor
 from foliot.storage.content import secrets
 from foliot.storage.identity import keys, workspaces
 from foliot.storage.identity.workspaces import Workspace
@@ -28,7 +28,6 @@ __all__ = [
     "Archiving",
     "Changes",
     "Workspace",
-    "WorkspacePage",
     "archive",
     "change",
     "create",
@@ -57,12 +56,6 @@ class Archiving:
     runs: int
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspacePage:
-    items: tuple[Workspace, ...]
-    next_cursor: str | None
-
-
 async def create(
     database: Database, by: Actor, slug: str, name: str, default_timezone: str, quotas: Mapping[str, Any]
 ) -> Workspace:
@@ -82,12 +75,11 @@ async def create(
 
 async def listed(
     database: Database, *, is_archived: bool | None = False, cursor: str | None = None, limit: int = 50
-) -> WorkspacePage:
-    after = read_cursor(cursor, _slug)
+) -> ListPage[Workspace]:
+    [after] = read_cursor(cursor, _slug) or [None]
     async with database.tx(Role.APP, system=True) as tx:
         found = await workspaces.page(tx, after, limit + 1, is_archived=is_archived)
-    page = tuple(found[:limit])
-    return WorkspacePage(page, write_cursor(page[-1].slug) if len(found) > limit else None)
+    return cut_page(found, limit, lambda last: [last.slug])
 
 
 async def get(database: Database, named: WorkspaceId | str) -> Workspace:
@@ -137,15 +129,15 @@ async def archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> N
     await _shut(database, by, workspace_id)
     async with database.tx(Role.APP, workspace_id) as tx:
         await keys.revoke_of_workspace(tx, workspace_id)
-    await empty(database, workspace_id, by)
+    await empty(database, Scope(workspace_id, by))
 
 
 async def would_archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> Archiving:
     """What archiving it would end; nothing is kept."""
     found = await rehearsed(database, None, lambda stage: _shut(stage, by, workspace_id), system=True)
     async with database.tx(Role.APP, workspace_id) as tx:
-        now = await statistics.now(tx, tx.now, None)
-        jobs = (await workspaces.room(tx, COUNTED)).jobs
+        now = await statistics.count_open(tx, tx.now, None)
+        jobs = (await workspaces.load_usage(tx, COUNTED)).jobs
         return Archiving(found, jobs, await keys.count_valid(tx), now.ready + now.waiting + now.running)
 
 
@@ -161,7 +153,7 @@ async def _shut(database: Database, by: Actor, workspace_id: WorkspaceId) -> Wor
             )
         if found.archived_at is None:
             await workspaces.archive(tx, workspace_id)
-            await secrets.destroy(tx, workspace_id)
+            await secrets.delete_all(tx, workspace_id)
             await append_audit(tx, "workspace.archived", ("workspace", workspace_id), by, before=_told(found))
             found = replace(found, archived_at=tx.now)
         return found

@@ -13,15 +13,15 @@ from typing import Any, assert_never
 from uuid import UUID
 
 from foliot.clock import monotonic
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.bulk import Outcome
 from foliot.domain.errors import Invalid, UnexpectedCount
 from foliot.domain.filters import Query, Term
-from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus
 from foliot.services.jobs.bulk_steps import EDITING, STOPS, Order, Told, do_piece, retag
 from foliot.services.jobs.lock_steps import not_found
-from foliot.services.jobs.search_steps import Asker, wanted
+from foliot.services.jobs.search_steps import wanted
 from foliot.storage.identity import idempotency
 from foliot.storage.jobs import job_search
 from foliot.storage.tx import Database, Role, Tx
@@ -89,21 +89,19 @@ class Done:
 
 async def act(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     target: Target,
     order: Order,
-    by: Actor,
-    asker: Asker,
     *,
     dry_run: bool = False,
     lasts: float = LASTS,
 ) -> Done:
     """Do it to all of them, or to as many as the time allows. A dry run looks at each as it stands now, and writes nothing."""
     ends_by = monotonic() + lasts
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         _check(order, tx.now)
-        before = await _before(tx, by)
-        found = await _found(tx, target, asker)
+        before = await _before(tx, scope.actor)
+        found = await _found(tx, target, scope)
     ahead = [job_id for job_id in found if before is None or job_id > before.reached]
     if target.ids is None:
         _check_count(target, len(ahead) + (before.passed if before else 0), dry_run=dry_run)
@@ -114,19 +112,20 @@ async def act(
                 done.add(Told(missing, Outcome.NOT_FOUND, not_found("job")))
     size = LARGE_PIECE if order.action in STOPS or dry_run else PIECE
     one_by_one = order.action in EDITING and not dry_run
-    unclosing = replace(by, claim=None)  # what is done to one job is not yet what was asked for
+    # The idempotency key closes when the last piece is done, not with the first job.
+    each_scope = replace(scope, actor=replace(scope.actor, claim=None))
     for piece in (ahead[at : at + size] for at in range(0, len(ahead), size)):
         if one_by_one:
             for job_id in piece:
-                done.add(await retag(database, workspace_id, job_id, order, unclosing, asker))
-        async with database.tx(Role.APP, workspace_id) as tx:
+                done.add(await retag(database, each_scope, job_id, order))
+        async with database.tx(Role.APP, scope.workspace_id) as tx:
             if not one_by_one:
-                for told in await do_piece(tx, piece, order, unclosing, asker, dry_run=dry_run):
+                for told in await do_piece(tx, piece, order, each_scope, dry_run=dry_run):
                     done.add(told)
             done.pass_by(piece)
             is_over = done.remaining <= 0 or monotonic() >= ends_by
             if not dry_run:
-                await _keep(tx, by, order, done.tally, is_over=is_over)
+                await _keep(tx, scope.actor, order, done.tally, is_over=is_over)
         if is_over:
             break
     return done
@@ -143,24 +142,24 @@ def _check(order: Order, now: datetime) -> None:
 
 async def _before(tx: Tx, by: Actor) -> Tally | None:
     """How far the same request came before it died."""
-    stored = None if by.claim is None else await idempotency.progress(tx, by.claim)
+    stored = None if by.claim is None else await idempotency.load_progress(tx, by.claim)
     return None if stored is None else Tally(**{**stored, "reached": JobId(UUID(stored["reached"]))})
 
 
 async def _keep(tx: Tx, by: Actor, order: Order, tally: Tally, *, is_over: bool) -> None:
     if by.claim is None:
         return
-    await idempotency.advance(tx, by.claim, tally.stored())
+    await idempotency.store_progress(tx, by.claim, tally.stored())
     if is_over:
         told = f"{tally.done} done, {tally.already} so already, {tally.failed} failed"
-        await idempotency.close(tx, by.claim, (f"{order.action.value} of many jobs:", told))
+        await idempotency.mark_done(tx, by.claim, (f"{order.action.value} of many jobs:", told))
 
 
-async def _found(tx: Tx, target: Target, asker: Asker) -> list[JobId]:
+async def _found(tx: Tx, target: Target, scope: Scope) -> list[JobId]:
     query, most = target.query, MOST + 1
     if target.ids is not None:
         query, most = Query((Term("id", target.ids), Term("status", tuple(JobStatus)))), MOST
-    found = await job_search.ids(tx, await wanted(tx, query, asker), most, target.after)
+    found = await job_search.find_ids(tx, await wanted(tx, query, scope), most, target.after)
     if len(found) > MOST:
         raise Invalid(
             f"This filter finds more than {MOST:,} jobs.", pointer="/q", hint="Narrow it, and do it in parts."

@@ -10,16 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Scope
 from foliot.domain.bulk import Action, Outcome, check_move, is_done, tags_after
 from foliot.domain.errors import FoliotError, IllegalMove, Invalid, NotFound, StaleRevision, Unavailable
-from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobEvent
 from foliot.services.jobs import job_status_steps
 from foliot.services.jobs.job_edits import edit
 from foliot.services.jobs.job_status_steps import Stop
 from foliot.services.jobs.lock_steps import check_owner, not_found
-from foliot.services.jobs.search_steps import Asker
 from foliot.services.runs import run_control
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.jobs import StoredJob
@@ -58,13 +57,13 @@ class Told:
 
 
 async def do_piece(
-    tx: Tx, job_ids: Sequence[JobId], order: Order, by: Actor, asker: Asker, *, dry_run: bool
+    tx: Tx, job_ids: Sequence[JobId], order: Order, scope: Scope, *, dry_run: bool
 ) -> list[Told]:
     if dry_run:
         rows = {row.job_id: row for row in await timers.read(tx, job_ids)}
         return [_judged(rows.get(job_id), job_id, order) for job_id in job_ids]
     if order.action in STOPS:
-        return await _stopped(tx, job_ids, order, by, asker)
+        return await _stopped(tx, job_ids, order, scope)
     if order.action in _IN_THE_GRAPH:
         await dependencies.lock_graph(tx)
     # All at once and in the order of ids, before any of them is taken in hand by itself.
@@ -73,7 +72,7 @@ async def do_piece(
     for job_id in job_ids:
         try:
             async with tx.part():
-                told.append(await _one(tx, job_id, order, by, asker))
+                told.append(await _one(tx, job_id, order, scope))
         except Unavailable:
             raise
         except FoliotError as error:
@@ -81,15 +80,17 @@ async def do_piece(
     return told
 
 
-async def _stopped(tx: Tx, job_ids: Sequence[JobId], order: Order, by: Actor, asker: Asker) -> list[Told]:
+async def _stopped(tx: Tx, job_ids: Sequence[JobId], order: Order, scope: Scope) -> list[Told]:
     rows = await timers.lock(tx, job_ids)
-    if asker.only_owner is not None:  # what was its own when it was found may have been given away since
-        owned = await jobs.owned(tx, job_ids, asker.only_owner)
+    if scope.visible_owner is not None:  # what was its own when it was found may have been given away since
+        owned = await jobs.owned(tx, job_ids, scope.visible_owner)
         rows = {job_id: row for job_id, row in rows.items() if job_id in owned}
     told = [_judged(rows.get(job_id), job_id, order) for job_id in job_ids]
     stopping = [rows[each.id] for each in told if each.outcome is Outcome.DONE]
     if stopping:
-        await job_status_steps.stop(tx, stopping, Stop(STOPS[order.action], order.reason, order.until), by)
+        await job_status_steps.stop(
+            tx, stopping, Stop(STOPS[order.action], order.reason, order.until), scope.actor
+        )
     return told
 
 
@@ -106,24 +107,18 @@ def _judged(row: TimerRow | None, job_id: JobId, order: Order) -> Told:
     return Told(job_id, Outcome.DONE)
 
 
-async def _one(tx: Tx, job_id: JobId, order: Order, by: Actor, asker: Asker) -> Told:
-    if _has_it(await _seen(tx, job_id, asker), order):
+async def _one(tx: Tx, job_id: JobId, order: Order, scope: Scope) -> Told:
+    if _has_it(await _seen(tx, job_id, scope), order):
         return Told(job_id, Outcome.ALREADY)
     match order.action:
         case Action.RESUME | Action.ENABLE:
-            await job_status_steps.resume_in(
-                tx, job_id, by, catch_up=order.catch_up, only_owner=asker.only_owner
-            )
+            await job_status_steps.resume_in(tx, job_id, scope, catch_up=order.catch_up)
         case Action.RUN:
-            await run_control.run_in(tx, job_id, by, override=order.override, only_owner=asker.only_owner)
+            await run_control.run_in(tx, job_id, scope, override=order.override)
         case Action.ARCHIVE:
-            await job_status_steps.archive_in(
-                tx, job_id, by, detach=order.detach, only_owner=asker.only_owner
-            )
+            await job_status_steps.archive_in(tx, job_id, scope, detach=order.detach)
         case Action.PURGE:
-            await job_status_steps.purge_in(
-                tx, job_id, by, force=order.force, detach=order.detach, only_owner=asker.only_owner
-            )
+            await job_status_steps.purge_in(tx, job_id, scope, force=order.force, detach=order.detach)
         case Action.PAUSE | Action.DISABLE | Action.TAG | Action.UNTAG:
             raise AssertionError("stops go together, and tags are edits, each a transaction of its own")
         case _ as never:
@@ -131,14 +126,12 @@ async def _one(tx: Tx, job_id: JobId, order: Order, by: Actor, asker: Asker) -> 
     return Told(job_id, Outcome.DONE)
 
 
-async def retag(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, order: Order, by: Actor, asker: Asker
-) -> Told:
+async def retag(database: Database, scope: Scope, job_id: JobId, order: Order) -> Told:
     """An edit like any other, repeated where somebody else's came between."""
     try:
         for is_last in (False,) * (_TRIES - 1) + (True,):
-            async with database.tx(Role.APP, workspace_id) as tx:
-                job = await _seen(tx, job_id, asker)
+            async with database.tx(Role.APP, scope.workspace_id) as tx:
+                job = await _seen(tx, job_id, scope)
             if _has_it(job, order):
                 return Told(job_id, Outcome.ALREADY)
             spec = job.definition.spec
@@ -147,9 +140,7 @@ async def retag(
                 raise Invalid(f"A job has at most {MOST_TAGS} tags.", pointer="/args/tags")
             changed = replace(job.definition, spec=replace(spec, tags=tags))
             try:
-                await edit(
-                    database, workspace_id, job_id, changed, by, job.revision, only_owner=asker.only_owner
-                )
+                await edit(database, scope.expecting(job.revision), job_id, changed)
                 break
             except StaleRevision:
                 if is_last:
@@ -161,8 +152,8 @@ async def retag(
     return Told(job_id, Outcome.DONE)
 
 
-async def _seen(tx: Tx, job_id: JobId, asker: Asker) -> StoredJob:
-    await check_owner(tx, job_id, asker.only_owner)
+async def _seen(tx: Tx, job_id: JobId, scope: Scope) -> StoredJob:
+    await check_owner(tx, job_id, scope)
     job = await jobs.get(tx, job_id)
     if job is None:
         raise not_found("job")

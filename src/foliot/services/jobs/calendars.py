@@ -7,18 +7,18 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, StaleRevision
-from foliot.domain.ids import CalendarId, JobId, PrincipalId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, CalendarId, JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, check_calendar
+from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.jobs.lock_steps import not_found
 from foliot.services.scheduling.replan_steps import replan_timers
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.calendars import CalendarRow
-from foliot.storage.jobs.jobs import Author
-from foliot.storage.queue.leases import FIRST
+from foliot.storage.jobs.jobs import RevisionAuthor
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -28,58 +28,54 @@ BATCH = 200  # timers locked by one transaction
 NAMED = 5  # users told in a refusal
 
 
-async def create(database: Database, workspace_id: WorkspaceId, calendar: Calendar, by: Actor) -> CalendarId:
+async def create(database: Database, scope: Scope, calendar: Calendar) -> CalendarId:
     check_calendar(calendar)
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         calendar_id = CalendarId(tx.new_id())
         await calendars.insert(tx, calendar_id, calendar)
-        await _note(tx, "calendar.created", calendar_id, by, calendar.name)
+        await _note(tx, "calendar.created", calendar_id, scope.actor, calendar.name)
     return calendar_id
 
 
 async def edit(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     calendar_id: CalendarId,
     calendar: Calendar,
-    by: Actor,
-    expected_revision: int | None = None,
     *,
     most: int | None = None,
 ) -> int:
     """Answers with how many timers moved."""
     changes = {name: getattr(calendar, name) for name in ("name", "kind", "rules", "timezone", "otherwise")}
-    return await change(database, workspace_id, calendar_id, changes, by, expected_revision, most=most)
+    return await change(database, scope, calendar_id, changes, most=most)
 
 
 async def change(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     calendar_id: CalendarId,
     changes: Mapping[str, Any],
-    by: Actor,
-    expected_revision: int | None = None,
     *,
     most: int | None = None,
 ) -> int:
     """Give some of its fields another value; answers with how many timers moved. `most`: for a rehearsal, which must not hold them all."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await calendars.lock(tx, calendar_id)
         if found is None:
             raise not_found("calendar")
-        _check_revision(found, expected_revision)
+        _check_revision(found, scope.expected_revision)
         calendar = replace(found.calendar, **changes)
         check_calendar(calendar)
         await calendars.update(tx, calendar_id, calendar)
-        await _note(tx, "calendar.edited", calendar_id, by, calendar.name)
-    return await replan_users(database, workspace_id, calendar_id, most)
+        await _note(tx, "calendar.edited", calendar_id, scope.actor, calendar.name)
+    return await replan_users(database, scope.workspace_id, calendar_id, most)
 
 
 async def replan_users(
     database: Database, workspace_id: WorkspaceId, calendar_id: CalendarId, most: int | None = None
 ) -> int:
     """Set the timers of all jobs that use a calendar, a batch at a time. May be repeated: what is right stays."""
-    moved, seen, after = 0, 0, FIRST
+    moved, seen, after = 0, 0, FIRST_ID
     while True:
         async with database.tx(Role.APP, workspace_id) as tx:
             job_ids = [job_id for job_id, _ in await calendars.users(tx, calendar_id, after, BATCH)]
@@ -92,10 +88,8 @@ async def replan_users(
 
 async def delete(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     calendar_id: CalendarId,
-    by: Actor,
-    expected_revision: int | None = None,
     *,
     detach: bool = False,
     most: int | None = None,
@@ -103,16 +97,16 @@ async def delete(
     """Refused while jobs use it; with `detach` it is taken out of their definitions first, of `most` of them in a rehearsal."""
     detached = 0
     while True:
-        async with database.tx(Role.APP, workspace_id) as tx:
+        async with database.tx(Role.APP, scope.workspace_id) as tx:
             found = await calendars.get(tx, calendar_id)
             if found is None:
                 raise not_found("calendar")
-            _check_revision(found, expected_revision)
-            users = await calendars.users(tx, calendar_id, FIRST, BATCH)
+            _check_revision(found, scope.expected_revision)
+            users = await calendars.users(tx, calendar_id, FIRST_ID, BATCH)
             if users and not detach:
                 raise _in_use(found, [name for _, name in users])
             if users:
-                await _detach(tx, found, [job_id for job_id, _ in users], by)
+                await _detach(tx, found, [job_id for job_id, _ in users], scope.actor)
                 detached += len(users)
                 if most is not None and detached >= most:
                     return
@@ -120,10 +114,10 @@ async def delete(
             # From here on no job can begin to use it. Not before: who edits a job locks its timer first.
             if (found := await calendars.lock(tx, calendar_id)) is None:
                 raise not_found("calendar")
-            _check_revision(found, expected_revision)
-            if not await calendars.users(tx, calendar_id, FIRST, 1):
+            _check_revision(found, scope.expected_revision)
+            if not await calendars.users(tx, calendar_id, FIRST_ID, 1):
                 await calendars.delete(tx, calendar_id)
-                await _note(tx, "calendar.deleted", calendar_id, by, found.calendar.name)
+                await _note(tx, "calendar.deleted", calendar_id, scope.actor, found.calendar.name)
                 return
 
 
@@ -136,30 +130,33 @@ async def get(database: Database, workspace_id: WorkspaceId, calendar_id: Calend
 
 
 async def page(
-    database: Database, workspace_id: WorkspaceId, after: tuple[str, UUID] = ("", FIRST), limit: int = 50
-) -> list[CalendarRow]:
-    """In the order of their names, those behind `after` (the name and id of the last one seen)."""
+    database: Database, workspace_id: WorkspaceId, cursor: str | None = None, limit: int = 50
+) -> ListPage[CalendarRow]:
+    """List calendars by name."""
+    after = read_cursor(cursor, text, UUID) or ("", FIRST_ID)
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await calendars.page(tx, after, limit)
+        found = await calendars.page(tx, after, limit + 1)
+    return cut_page(found, limit, lambda last: [last.calendar.name, last.id])
 
 
 async def users(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     calendar_id: CalendarId,
-    after: UUID = FIRST,
+    cursor: str | None = None,
     limit: int = 50,
-    only_owner: PrincipalId | None = None,
-) -> list[tuple[JobId, str]]:
-    """The jobs that use it, by id and name, in the order of their ids."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+) -> ListPage[tuple[JobId, str]]:
+    """List the jobs that use the calendar, as id and name, by id."""
+    [after] = read_cursor(cursor, UUID) or [FIRST_ID]
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         if await calendars.get(tx, calendar_id) is None:
             raise not_found("calendar")
-        return await calendars.users(tx, calendar_id, after, limit, only_owner)
+        found = await calendars.users(tx, calendar_id, after, limit + 1, scope.visible_owner)
+    return cut_page(found, limit, lambda last: [last[0]])
 
 
 async def _detach(tx: Tx, found: CalendarRow, job_ids: list[JobId], by: Actor) -> None:
-    author = Author(by.name, f'The calendar "{found.calendar.name}" was deleted.')
+    author = RevisionAuthor(by.name, f'The calendar "{found.calendar.name}" was deleted.')
     for job_id in sorted(await timers.lock(tx, job_ids)):
         definition = await jobs.definition(tx, job_id)
         assert definition is not None, "a linked job exists"

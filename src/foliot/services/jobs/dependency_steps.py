@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.dependencies import Edge, JoinRule, check_edges, find_cycle
 from foliot.domain.errors import Conflict, Invalid, NotFound
-from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
+from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import Schedule
 from foliot.services.jobs.context_steps import load_job_context
@@ -18,7 +18,7 @@ from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import dependencies, jobs
-from foliot.storage.jobs.jobs import Author
+from foliot.storage.jobs.jobs import RevisionAuthor
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -44,7 +44,7 @@ async def set_edges(
         spec = definition.spec if when is None else replace(definition.spec, depends_when=when)
         await write_edges(tx, job_id, spec.schedule, edges)
         await jobs.redefine(
-            tx, job_id, replace(definition, spec=spec, depends_on=tuple(edges)), Author(by.name)
+            tx, job_id, replace(definition, spec=spec, depends_on=tuple(edges)), RevisionAuthor(by.name)
         )
         await _ask_again(tx, job_id)
         entry = AuditEntry(
@@ -84,26 +84,26 @@ async def write_edges(tx: Tx, job_id: JobId, schedule: Schedule, edges: Sequence
     await dependencies.replace_edges(tx, job_id, edges, touched)
 
 
-async def release_upstream(
-    tx: Tx, job_id: JobId, by: Actor, *, detach: bool, only_owner: PrincipalId | None = None
-) -> None:
+async def release_upstream(tx: Tx, job_id: JobId, scope: Scope, *, detach: bool) -> None:
     """Before a job is deleted: refused while others depend on it; with `detach` they depend on it no more.
 
     To be called before any timer is locked. A dependent that waits at this gate is judged without it.
     """
-    await check_owner(tx, job_id, only_owner)
+    await check_owner(tx, job_id, scope)
     await dependencies.lock_graph(tx)
     dependents = await dependencies.dependents(tx, job_id)
     if not dependents:
         return
-    if only_owner is not None and any([await jobs.owner(tx, each) != only_owner for each in dependents]):
+    if scope.visible_owner is not None and any(
+        [await jobs.owner(tx, each) != scope.visible_owner for each in dependents]
+    ):
         raise Conflict("Jobs of others depend on this one.", hint="Pause or disable it instead.")
     if not detach:
         shown = ", ".join(f'"{name}"' for name in list(dependents.values())[:NAMED])
         more = f" and {len(dependents) - NAMED:,} more" if len(dependents) > NAMED else ""
         raise Conflict(f"Other jobs depend on this one: {shown}{more}.", hint="Delete it with detach.")
     await timers.lock(tx, [job_id, *dependents])
-    author = Author(by.name, "A job it depended on was deleted.")
+    author = RevisionAuthor(scope.actor.name, "A job it depended on was deleted.")
     for dependent in sorted(dependents):
         definition = await jobs.definition(tx, dependent)
         assert definition is not None, "a dependent exists"

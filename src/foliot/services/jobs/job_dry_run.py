@@ -12,9 +12,9 @@ from foliot.domain.planning.upcoming_changes import Difference, Upcoming, differ
 from foliot.domain.schedule import PlannedTime, is_chained
 from foliot.domain.schedule.warnings import cautions
 from foliot.services.jobs.job_search import FIRING
+from foliot.storage.dry_run import open_dry_run
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.jobs import StoredJob
-from foliot.storage.rehearsal import rehearsal
 from foliot.storage.tx import Database, Role, Tx
 
 Act = Callable[[Database], Awaitable[JobId]]
@@ -34,7 +34,7 @@ async def tried(
     database: Database, workspace_id: WorkspaceId, act: Act, job_id: JobId | None = None
 ) -> Tried:
     """Do it to a rehearsal and look at what came of it. `act` answers with the job it was about; what it refuses, this refuses."""
-    async with rehearsal(database, Role.APP, workspace_id) as stage:
+    async with open_dry_run(database, Role.APP, workspace_id) as stage:
         async with stage.tx(Role.APP, workspace_id) as tx:
             before = nothing_ahead(tx.now) if job_id is None else (await _look(tx, job_id))[1]
         job_id = await act(stage)

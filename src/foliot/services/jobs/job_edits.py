@@ -6,18 +6,18 @@ import logging
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Rules
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import ManagedByCode
 from foliot.domain.freeze import FreezePolicy
-from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
+from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import STOPPED, JobEvent, JobStatus
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.edit import edited_schedule, moves_of_edit
 from foliot.domain.planning.plan import plan_closing, plan_start
 from foliot.domain.quotas import check_definition
-from foliot.domain.run_plan import DueJob
 from foliot.domain.schedule import Manual
 from foliot.domain.schedule.parse import check_schedule
 from foliot.services.jobs.context_steps import load_job_context
@@ -38,8 +38,8 @@ from foliot.services.settlement.dependent_steps import judge_gates_of, wake_depe
 from foliot.services.workers.target_steps import check_target
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.definitions import definition_json
-from foliot.storage.jobs.jobs import Author, Move, StoredJob
-from foliot.storage.queue import unclaimed
+from foliot.storage.jobs.jobs import RevisionAuthor, StatusChange, StoredJob
+from foliot.storage.queue import run_queue
 from foliot.storage.timers import timers
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.timers.timers import TimerRow
@@ -62,23 +62,18 @@ class Edited:
 @dataclass(frozen=True, slots=True)
 class _Change:
     definition: Definition
-    by: Actor
-    expected_revision: int | None = None
+    scope: Scope
     note: str | None = None
-    only_owner: PrincipalId | None = None
     force: bool = False
 
 
 async def edit(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
     definition: Definition,
-    by: Actor,
-    expected_revision: int | None = None,
     *,
     note: str | None = None,
-    only_owner: PrincipalId | None = None,
     force: bool = False,
 ) -> Edited:
     """Put a whole new definition in place. One that changes nothing makes no revision. `note` says why, for whoever looks back.
@@ -86,11 +81,11 @@ async def edit(
     A job that is managed by code is edited only by `force`, which is how the code itself does it.
     """
     check_schedule(definition.spec.schedule)
-    change = _Change(definition, by, expected_revision, note, only_owner, force)
+    change = _Change(definition, scope, note, force)
     try:
-        return await _edit(database, workspace_id, job_id, change)
+        return await _edit(database, job_id, change)
     except _EdgesMovedError:
-        return await _edit(database, workspace_id, job_id, change, with_edges=True)
+        return await _edit(database, job_id, change, with_edges=True)
 
 
 async def check_seen(
@@ -110,34 +105,33 @@ class _EdgesMovedError(RuntimeError):
 
 async def _edit(
     database: Database,
-    workspace_id: WorkspaceId,
     job_id: JobId,
     change: _Change,
     *,
     with_edges: bool = False,
 ) -> Edited:
-    definition = change.definition
-    async with database.tx(Role.APP, workspace_id) as tx:
+    definition, scope = change.definition, change.scope
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         # Edges have one editor in a workspace and are locked before any timer; most edits do not touch them.
-        await check_owner(tx, job_id, change.only_owner)
+        await check_owner(tx, job_id, scope)
         seen = await jobs.get(tx, job_id)
         if seen is None:
             raise not_found("job")
         if with_edges or _edges(seen.definition) != _edges(definition):
             await write_edges(tx, job_id, definition.spec.schedule, definition.depends_on)
             with_edges = True
-        hand = await lock_job(tx, job_id, dependents=True, only_owner=change.only_owner)
+        hand = await lock_job(tx, job_id, scope.expecting(None), dependents=True)
         before = await jobs.get(tx, job_id)
         assert before is not None, "a timer has its job"
-        await check_revision(tx, before, change.expected_revision)
+        await check_revision(tx, before, scope.expected_revision)
         require_not_archived(hand.row, "be edited")
         if not with_edges and _edges(before.definition) != _edges(definition):
             raise _EdgesMovedError
         schedule = edited_schedule(before.definition.spec.schedule, definition.spec.schedule, tx.now)
         definition = replace(definition, spec=replace(definition.spec, schedule=schedule))
-        check_definition(change.by.quotas, definition, tx.now, before.definition)
+        check_definition(scope.actor.quotas, definition, tx.now, before.definition)
         if definition.spec.target != before.definition.spec.target:
-            await check_target(tx, workspace_id, definition.spec.target)
+            await check_target(tx, scope.workspace_id, definition.spec.target)
         old, new = definition_json(before.definition), definition_json(definition)
         if old == new:
             return Edited(before.revision, before.status, before.next_at, has_changed=False)
@@ -153,7 +147,7 @@ async def _edit(
             {"revision": before.revision, "definition": old},
             {"revision": edited.revision, "definition": new},
         )
-        await append_audit(tx, "job.edited", ("job", job_id), change.by, before=shown[0], after=shown[1])
+        await append_audit(tx, "job.edited", ("job", job_id), scope.actor, before=shown[0], after=shown[1])
         return edited
 
 
@@ -177,8 +171,8 @@ class _Edit:
         self.hand = hand
         self.before = before
         self.definition = change.definition
-        self.by = change.by
-        self.author = Author(change.by.name, change.note)
+        self.scope = change.scope
+        self.author = RevisionAuthor(change.scope.actor.name, change.note)
         self.is_rescheduled = change.definition.spec.schedule != before.definition.spec.schedule
 
     async def write(self) -> Edited:
@@ -193,8 +187,8 @@ class _Edit:
         await jobs.edit(tx, job_id, definition, self.before.revision + 1, schedule_rev, self.author)
         if definition.spec.calendars != self.before.definition.spec.calendars:
             await calendars.link(tx, job_id, definition.spec.calendars)
-        await write_references(tx, job_id, definition, self.by, self.before.definition)
-        await unclaimed.redirect(tx, old, definition.spec)
+        await write_references(tx, job_id, definition, self.scope, self.before.definition)
+        await run_queue.redirect(tx, old, definition.spec)
         if old.waiting and not rules.is_exclusive and old.status not in STOPPED:
             settling = self.hand.settling(tx, row)
             await settling.release_line(job_id)
@@ -202,7 +196,9 @@ class _Edit:
             await wake_dependents(settling)
         status = status_after(old.status, events)
         if events:
-            await jobs.move(tx, [Move(job_id, status, move_reason(events))], self.author.name)
+            await jobs.change_status(
+                tx, [StatusChange(job_id, status, move_reason(events))], self.author.name
+            )
         return Edited(self.before.revision + 1, status, timer.next_at)
 
     async def _close_the_books(self) -> None:

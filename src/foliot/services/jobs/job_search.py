@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
+from foliot.domain.access import Scope
 from foliot.domain.definition import Rules
 from foliot.domain.filters import Query
-from foliot.domain.filters.order import NEWEST_FIRST, JobOrder
-from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
+from foliot.domain.filters.order import NEWEST_FIRST, JobOrder, JobSort, Place
+from foliot.domain.ids import JobId, PrincipalId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import PlannedTime, is_chained, preview
-from foliot.services.cursors import read_cursor, write_cursor
+from foliot.services.cursors import instant, read_cursor, refuse_cursor, text, write_cursor
 from foliot.services.jobs.lock_steps import not_found
-from foliot.services.jobs.search_steps import NOBODY, Asker, wanted
+from foliot.services.jobs.search_steps import wanted
 from foliot.storage.jobs import calendars, job_search
 from foliot.storage.jobs import jobs as stored
 from foliot.storage.jobs.jobs import StoredJob
-from foliot.storage.runs.ledger import RunRecord
+from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["Ahead", "Jobs", "RunRecord", "StoredJob", "ahead", "job", "jobs"]
 
 COUNTED_TO = 10_000
 EVERYTHING = Query()
+NOTHING_PLANNED = "infinity"  # the sort key of a job without a next time
 FIRING = frozenset({JobStatus.PENDING, JobStatus.ACTIVE})
 
 
@@ -44,18 +47,15 @@ class Ahead:
     times: tuple[PlannedTime, ...]
 
 
-async def job(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, only_owner: PrincipalId | None = None
-) -> StoredJob:
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return await _visible(tx, job_id, only_owner)
+async def job(database: Database, scope: Scope, job_id: JobId) -> StoredJob:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        return await _visible(tx, job_id, scope.visible_owner)
 
 
 async def jobs(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     query: Query = EVERYTHING,
-    asker: Asker = NOBODY,
     *,
     order: JobOrder = NEWEST_FIRST,
     cursor: str | None = None,
@@ -63,38 +63,55 @@ async def jobs(
     count: bool = False,
 ) -> Jobs:
     """Archived ones only where the query names a status."""
-    after = None if cursor is None else read_cursor(cursor, order)
-    async with database.tx(Role.APP, workspace_id) as tx:
-        these = await wanted(tx, query, asker)
-        page = await job_search.jobs(tx, these, order, after, limit)
-        found = await job_search.count(tx, these, COUNTED_TO + 1) if count else None
-    following = None if page.next is None else write_cursor(page.next, order)
+    after = _read_position(cursor, order)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        these = await wanted(tx, query, scope)
+        page = await job_search.find_jobs(tx, these, order, after, limit)
+        found = await job_search.count_jobs(tx, these, COUNTED_TO + 1) if count else None
+    following = None if page.next is None else write_cursor(str(order), page.next.key, page.next.id)
     total = None if found is None else min(found, COUNTED_TO)
     return Jobs(page.items, following, total, found is not None and found > COUNTED_TO)
 
 
 async def ahead(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
     n: int,
-    only_owner: PrincipalId | None = None,
 ) -> Ahead:
     """Empty while the job is stopped. After a fixed delay only the time already set is known."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = await _visible(tx, job_id, only_owner)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = await _visible(tx, job_id, scope.visible_owner)
         spec = found.definition.spec
         named = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
     if found.status not in FIRING or (is_chained(spec.schedule) and found.next_at is None):
         return Ahead(found, ())
     most = n if spec.max_runs is None else min(n, spec.max_runs - found.runs_created)
-    timetable = Rules(spec).job(job_id, workspace_id, found.schedule_rev, tuple(named.values())).timetable
+    timetable = (
+        Rules(spec).job(job_id, scope.workspace_id, found.schedule_rev, tuple(named.values())).timetable
+    )
     after = found.cursor_at if is_chained(spec.schedule) else tx.now
     return Ahead(found, preview(timetable, after, most))
 
 
-async def _visible(tx: Tx, job_id: JobId, only_owner: PrincipalId | None) -> StoredJob:
+async def _visible(tx: Tx, job_id: JobId, visible_owner: PrincipalId | None) -> StoredJob:
     found = await stored.get(tx, job_id)
-    if found is None or only_owner not in (None, found.definition.owner_id):
+    if found is None or visible_owner not in (None, found.definition.owner_id):
         raise not_found("job")
     return found
+
+
+def _read_position(cursor: str | None, order: JobOrder) -> Place | None:
+    def same_order(part: str) -> str:
+        if part != str(order):  # it would skip jobs
+            raise refuse_cursor("This cursor belongs to a list in another order.")
+        return part
+
+    def key(part: str) -> str | None:
+        if order.by is JobSort.CREATED:
+            return None  # the id is the key
+        is_time = order.by is JobSort.NEXT and part != NOTHING_PLANNED
+        return instant(part).isoformat() if is_time else text(part)
+
+    found = read_cursor(cursor, same_order, key, UUID)
+    return None if found is None else Place(found[1], found[2])

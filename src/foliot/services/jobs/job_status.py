@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from datetime import datetime
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import DatabaseUnavailable, NotFound
-from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
+from foliot.domain.ids import JobId, WorkspaceId
 from foliot.services.jobs.job_status_steps import (
     PURGED_AT_ONCE,
     Moved,
@@ -32,96 +32,67 @@ RESUMED_AT_ONCE = 100  # jobs whose pause is over, in one pass of the sweeper
 
 async def pause(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
-    by: Actor,
     *,
     reason: str | None = None,
     until: datetime | None = None,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> Moved:
     """No run starts by schedule until somebody resumes it, or `until` has come. What runs now runs on."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return await pause_in(
-            tx,
-            job_id,
-            by,
-            reason=reason,
-            until=until,
-            only_owner=only_owner,
-            expected_revision=expected_revision,
-        )
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        return await pause_in(tx, job_id, scope, reason=reason, until=until)
 
 
 async def disable(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
-    by: Actor,
     *,
     reason: str | None = None,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> Moved:
     """As a pause without an end: switched off until somebody resumes it."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return await disable_in(
-            tx, job_id, by, reason=reason, only_owner=only_owner, expected_revision=expected_revision
-        )
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        return await disable_in(tx, job_id, scope, reason=reason)
 
 
 async def resume(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
-    by: Actor,
     *,
     catch_up: bool = False,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> Moved:
     """Back to work: what went by meanwhile becomes one record, and only `catch_up` runs any of it."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return await resume_in(
-            tx, job_id, by, catch_up=catch_up, only_owner=only_owner, expected_revision=expected_revision
-        )
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        return await resume_in(tx, job_id, scope, catch_up=catch_up)
 
 
 async def archive(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
-    by: Actor,
-    expected_revision: int | None = None,
     *,
     detach: bool = False,
-    only_owner: PrincipalId | None = None,
 ) -> Moved:
     """Put it away with its history. What runs now runs on to its end; what has not started is cancelled."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return await archive_in(tx, job_id, by, expected_revision, detach=detach, only_owner=only_owner)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        return await archive_in(tx, job_id, scope, detach=detach)
 
 
 async def purge(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
-    by: Actor,
-    expected_revision: int | None = None,
     *,
     force: bool = False,
     detach: bool = False,
-    only_owner: PrincipalId | None = None,
 ) -> int:
     """Remove it with its history; answers with how many run records went at once: of a long history the janitor takes the rest.
 
     Only `force` takes runs out of workers' hands.
     """
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return await purge_in(
-            tx, job_id, by, expected_revision, force=force, detach=detach, only_owner=only_owner
-        )
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        return await purge_in(tx, job_id, scope, force=force, detach=detach)
 
 
 async def resume_due(database: Database, limit: int = RESUMED_AT_ONCE) -> int:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid
-from foliot.domain.ids import JobId, PrincipalId
+from foliot.domain.ids import JobId
 from foliot.domain.job import JobLoad
 from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
@@ -23,8 +23,8 @@ from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import jobs
-from foliot.storage.jobs.jobs import Move
-from foliot.storage.queue import unclaimed
+from foliot.storage.jobs.jobs import StatusChange
+from foliot.storage.queue import run_queue, waiting
 from foliot.storage.timers import timers
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.timers.timers import TimerRow
@@ -58,29 +58,25 @@ class Stop:
 async def pause_in(
     tx: Tx,
     job_id: JobId,
-    by: Actor,
+    scope: Scope,
     *,
     reason: str | None = None,
     until: datetime | None = None,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> Moved:
-    hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
-    await stop(tx, [hand.row], Stop(JobEvent.PAUSE, reason, until), by)
+    hand = await lock_job(tx, job_id, scope)
+    await stop(tx, [hand.row], Stop(JobEvent.PAUSE, reason, until), scope.actor)
     return Moved(JobStatus.PAUSED)
 
 
 async def disable_in(
     tx: Tx,
     job_id: JobId,
-    by: Actor,
+    scope: Scope,
     *,
     reason: str | None = None,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> Moved:
-    hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
-    await stop(tx, [hand.row], Stop(JobEvent.DISABLE, reason), by)
+    hand = await lock_job(tx, job_id, scope)
+    await stop(tx, [hand.row], Stop(JobEvent.DISABLE, reason), scope.actor)
     return Moved(JobStatus.DISABLED)
 
 
@@ -88,10 +84,10 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     """Jobs whose timers are locked, all of them or, where one cannot, none. As many statements for a thousand as for one."""
     order.check(tx.now)
     job_ids = [row.job_id for row in rows]
-    moves = [Move(row.job_id, advance(row.status, order.event), order.reason) for row in rows]
+    moves = [StatusChange(row.job_id, advance(row.status, order.event), order.reason) for row in rows]
     await timers.halt(tx, *job_ids)
-    await jobs.move(tx, moves, by.name)
-    held = {row.job_id: await unclaimed.hold_back(tx, row) for row in rows if row.live}
+    await jobs.change_status(tx, moves, by.name)
+    held = {row.job_id: await run_queue.queue_scheduled(tx, row) for row in rows if row.live}
     held = {job_id: count for job_id, count in held.items() if count}
     await timers.settle(tx, {job_id: TimerDelta(JobLoad().requeue(count)) for job_id, count in held.items()})
     await _let_pass(tx, [row for row in rows if row.job_id in held and row.waiting], held)
@@ -124,45 +120,39 @@ async def _let_pass(tx: Tx, rows: Sequence[TimerRow], held: Mapping[JobId, int])
 async def resume_in(
     tx: Tx,
     job_id: JobId,
-    by: Actor,
+    scope: Scope,
     *,
     catch_up: bool = False,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> Moved:
-    hand = await lock_job(
-        tx, job_id, dependents=True, only_owner=only_owner, expected_revision=expected_revision
-    )
-    return await resume_hand(tx, hand, by, catch_up=catch_up)
+    hand = await lock_job(tx, job_id, scope, dependents=True)
+    return await resume_hand(tx, hand, scope.actor, catch_up=catch_up)
 
 
 async def archive_in(
     tx: Tx,
     job_id: JobId,
-    by: Actor,
-    expected_revision: int | None = None,
+    scope: Scope,
     *,
     detach: bool = False,
-    only_owner: PrincipalId | None = None,
 ) -> Moved:
-    await release_upstream(tx, job_id, by, detach=detach, only_owner=only_owner)
-    hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    await release_upstream(tx, job_id, scope, detach=detach)
+    hand = await lock_job(tx, job_id, scope)
     row = hand.row
     status = advance(row.status, JobEvent.ARCHIVE)
     await timers.halt(tx, job_id)
-    await jobs.move(tx, [Move(job_id, status)], by.name)
+    await jobs.change_status(tx, [StatusChange(job_id, status)], scope.actor.name)
     # Archived first: the ends of its runs then neither promote nor complete anything.
     gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
     settling = hand.settling(tx, gone)
     cancelled = 0
     for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
-        if not (found := await unclaimed.of_job(tx, row)):
+        if not (found := await waiting.unclaimed_of_job(tx, row)):
             break
         cancelled += len(await settling.end_standing(found, Cancelled()))
     await settling.write()
     after = {"cancelled_runs": cancelled, "detached": detach}
     await append_audit(
-        tx, "job.archived", ("job", job_id), by, before={"status": row.status.value}, after=after
+        tx, "job.archived", ("job", job_id), scope.actor, before={"status": row.status.value}, after=after
     )
     return Moved(status)
 
@@ -170,26 +160,25 @@ async def archive_in(
 async def purge_in(
     tx: Tx,
     job_id: JobId,
-    by: Actor,
-    expected_revision: int | None = None,
+    scope: Scope,
     *,
     force: bool = False,
     detach: bool = False,
-    only_owner: PrincipalId | None = None,
 ) -> int:
-    await release_upstream(tx, job_id, by, detach=detach, only_owner=only_owner)
-    hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
-    leased = await unclaimed.leased(tx, hand.row)
+    await release_upstream(tx, job_id, scope, detach=detach)
+    hand = await lock_job(tx, job_id, scope)
+    leased = await waiting.leased_of_job(tx, job_id)
     if leased and not force:
         raise Conflict(
             f"{len(leased)} of its runs are under way.",
             hint="Cancel them first, or purge with force: their results are then refused.",
         )
     stored = await jobs.get(tx, job_id)
-    await jobs.mark_purged(tx, job_id, hand.row.rules.spec)
+    await run_queue.purge_job(tx, job_id, hand.row.rules.spec)
+    await jobs.mark_purged(tx, job_id)
     gone = await jobs.purge(tx, job_id, PURGED_AT_ONCE)
     before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
-    await append_audit(tx, "job.purged", ("job", job_id), by, before=before)
+    await append_audit(tx, "job.purged", ("job", job_id), scope.actor, before=before)
     return gone
 
 

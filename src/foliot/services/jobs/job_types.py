@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Scope
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.run import WaitsFor
 from foliot.services.jobs.context_steps import load_job_context
@@ -12,13 +12,13 @@ from foliot.services.jobs.lock_steps import append_audit
 from foliot.services.settlement.dependent_steps import wake_dependents
 from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.jobs import job_types
-from foliot.storage.jobs.job_types import SwitchedOff, TypeTold
+from foliot.storage.jobs.job_types import DisabledType, JobTypeDescription
 from foliot.storage.queue import waiting
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
 
-__all__ = ["Seen", "SwitchedOff", "TypeTold", "let_go", "look", "switch", "told"]
+__all__ = ["DisabledType", "JobTypeDescription", "Seen", "let_go", "look", "switch", "told"]
 
 BATCH = 200
 MOST_BATCHES = 50  # a caller waits for; the sweeper does the rest
@@ -28,42 +28,42 @@ MOST_BATCHES = 50  # a caller waits for; the sweeper does the rest
 class Seen:
     """What workers have told, how many of them are alive now, and what is switched off; each by the name of the type."""
 
-    told: dict[str, TypeTold] = field(default_factory=dict)
+    told: dict[str, JobTypeDescription] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
-    off: dict[str, SwitchedOff] = field(default_factory=dict)
+    off: dict[str, DisabledType] = field(default_factory=dict)
 
 
 async def look(database: Database, workspace_id: WorkspaceId) -> Seen:
     async with database.tx(Role.APP, workspace_id) as tx:
-        return Seen(await job_types.known(tx), await overview.types(tx), await job_types.off(tx))
+        return Seen(
+            await job_types.list_known(tx), await overview.types(tx), await job_types.list_disabled(tx)
+        )
 
 
-async def told(database: Database, workspace_id: WorkspaceId, name: str) -> TypeTold | None:
+async def told(database: Database, workspace_id: WorkspaceId, name: str) -> JobTypeDescription | None:
     """What a worker has said of this type, also one that is not alive now."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        return (await job_types.known(tx, name)).get(name)
+        return (await job_types.list_known(tx, name)).get(name)
 
 
-async def switch(
-    database: Database, workspace_id: WorkspaceId, name: str, by: Actor, *, enabled: bool, reason: str = ""
-) -> None:
+async def switch(database: Database, scope: Scope, name: str, *, enabled: bool, reason: str = "") -> None:
     """Off, nothing of such jobs starts any more. What would be made by a schedule or a dependency is recorded as skipped, what somebody
     asks for is refused, what there is already is held and goes on when the type is on again. What is under way ends as it would.
     """
-    async with database.tx(Role.APP, workspace_id) as tx:
-        before = (await job_types.off(tx)).get(name)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        before = (await job_types.list_disabled(tx)).get(name)
         if enabled:
-            await job_types.switch_on(tx, name)
+            await job_types.enable(tx, name)
         else:
-            await job_types.switch_off(tx, name, reason)
+            await job_types.disable(tx, name, reason)
         if enabled == (before is not None) or (before is not None and before.reason != reason):
             was = {"enabled": before is None, "reason": "" if before is None else before.reason}
             now = {"enabled": enabled, "reason": "" if enabled else reason}
             action = "job_type.enabled" if enabled else "job_type.disabled"
-            await append_audit(tx, action, ("job_type", name), by, before=was, after=now)
+            await append_audit(tx, action, ("job_type", name), scope.actor, before=was, after=now)
     if enabled and before is not None:
         for _ in range(MOST_BATCHES):
-            if await _let_go(database, Role.APP, workspace_id, BATCH) < BATCH:
+            if await _let_go(database, Role.APP, scope.workspace_id, BATCH) < BATCH:
                 break
 
 
@@ -74,11 +74,11 @@ async def let_go(database: Database, limit: int = BATCH) -> int:
 
 async def _let_go(database: Database, role: Role, workspace_id: WorkspaceId | None, limit: int) -> int:
     async with database.tx(role, workspace_id) as tx:
-        found = await job_types.to_let_go(tx, limit)
+        found = await job_types.list_released_runs(tx, limit)
         if found:
             rows = await timers.lock_with_dependents(tx, set(found.values()))
             settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
-            await settling.release(await waiting.still(tx, list(found), WaitsFor.TYPE))
+            await settling.release(await waiting.still_waiting(tx, list(found), WaitsFor.TYPE))
             await settling.write()
             await wake_dependents(settling)
     return len(found)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Rules
 from foliot.domain.errors import ManagedByCode, ScheduleInvalid
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.missed import TICK
 from foliot.domain.planning.plan import plan_start
 from foliot.domain.quotas import check_definition
-from foliot.domain.run_plan import DueJob
 from foliot.domain.schedule import Once
 from foliot.domain.schedule.parse import anchored, check_schedule
 from foliot.services.identity.quota_steps import check_room
@@ -37,13 +37,13 @@ class Created:
 
 
 async def create(
-    database: Database, workspace_id: WorkspaceId, definition: Definition, by: Actor, *, enabled: bool = True
+    database: Database, scope: Scope, definition: Definition, *, enabled: bool = True
 ) -> Created:
     check_schedule(definition.spec.schedule)
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         spec = replace(definition.spec, schedule=anchored(definition.spec.schedule, tx.now))
         definition = replace(definition, spec=spec)
-        check_definition(by.quotas, definition, tx.now)
+        check_definition(scope.actor.quotas, definition, tx.now)
         app = definition.managed_by
         if app is not None and await jobs.is_in_app(tx, app, definition.name):
             raise ManagedByCode(
@@ -54,20 +54,20 @@ async def create(
         status, timer = _first_status(definition, tx.now, enabled=enabled), Timer(tx.now, None, None)
         if enabled:
             named = tuple((await calendars.held(tx, spec.calendars)).values())
-            job = Rules(spec).job(job_id, workspace_id, 1, named)
+            job = Rules(spec).job(job_id, scope.workspace_id, 1, named)
             timer = Timer(first_cursor(definition, tx.now), None, None)
             planned = plan_start(DueJob(job, status, timer), tx.now)
             status, timer = status_after(status, planned.events), planned.timer
-        await check_target(tx, workspace_id, spec.target)
-        await jobs.insert(tx, job_id, definition, status, timer, by.name)
+        await check_target(tx, scope.workspace_id, spec.target)
+        await jobs.insert(tx, job_id, definition, status, timer, scope.actor.name)
         if spec.calendars:
             await calendars.link(tx, job_id, spec.calendars)
         if definition.depends_on:
             await write_edges(tx, job_id, spec.schedule, definition.depends_on)
-        await write_references(tx, job_id, definition, by)
-        await check_room(database, tx, by.quotas)
+        await write_references(tx, job_id, definition, scope)
+        await check_room(database, tx, scope.actor.quotas)
         await append_audit(
-            tx, "job.created", ("job", job_id), by, after={"definition": definition_json(definition)}
+            tx, "job.created", ("job", job_id), scope.actor, after={"definition": definition_json(definition)}
         )
         return Created(job_id, status, timer.next_at)
 

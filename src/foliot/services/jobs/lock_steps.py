@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, NotFound, StaleRevision
-from foliot.domain.ids import JobId, PrincipalId
+from foliot.domain.ids import JobId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus
 from foliot.services.jobs.context_steps import JobContext, load_job_context
@@ -42,12 +42,11 @@ class LockedJob:
 async def lock_job(
     tx: Tx,
     job_id: JobId,
+    scope: Scope | None = None,
     *,
     dependents: bool = False,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> LockedJob:
-    """Lock it. In another workspace it is as little there as anywhere; for `only_owner`, among the jobs of others too.
+    """Lock it. In another workspace it is as little there as anywhere; for `visible_owner`, among the jobs of others too.
 
     Refused where it is not at `expected_revision`, which its caller has seen: under the lock nobody edits it any more.
     """
@@ -55,15 +54,16 @@ async def lock_job(
     row = rows.get(job_id)
     if row is None or row.workspace_id != tx.workspace_id:
         raise not_found("job")
-    await check_owner(tx, job_id, only_owner)
-    if expected_revision is not None and (stored := await jobs.get(tx, job_id)) is not None:
-        await check_revision(tx, stored, expected_revision)
+    if scope is not None:
+        await check_owner(tx, job_id, scope)
+        if scope.expected_revision is not None and (stored := await jobs.get(tx, job_id)) is not None:
+            await check_revision(tx, stored, scope.expected_revision)
     return LockedJob(row, rows, await load_job_context(tx, rows.values(), gates=True))
 
 
-async def check_owner(tx: Tx, job_id: JobId, only_owner: PrincipalId | None) -> None:
+async def check_owner(tx: Tx, job_id: JobId, scope: Scope) -> None:
     """To whoever may touch only its own jobs, those of others are not there."""
-    if only_owner is not None and await jobs.owner(tx, job_id) != only_owner:
+    if scope.visible_owner is not None and await jobs.owner(tx, job_id) != scope.visible_owner:
         raise not_found("job")
 
 
@@ -71,7 +71,7 @@ async def check_revision(tx: Tx, stored: StoredJob, expected: int | None) -> Non
     """Refuses a change to what its author has not seen. It holds under the lock on the job's timer."""
     if expected not in (None, stored.revision):
         last = await revisions.get(tx, stored.id, stored.revision)
-        who = "somebody" if last is None else await members.called(tx, last.actor)
+        who = "somebody" if last is None else await members.describe_actor(tx, last.actor)
         raise StaleRevision(
             f"This job is at revision {stored.revision}, not {expected}: {who} changed it"
             f" at {stored.updated_at.isoformat(timespec='seconds')}.",

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition
 from foliot.domain.errors import Invalid
-from foliot.domain.ids import JobId, PrincipalId, WorkspaceId
+from foliot.domain.ids import JobId, PrincipalId
+from foliot.services.cursors import ListPage, cut_page, number, read_cursor
 from foliot.services.jobs.job_edits import Edited, edit
 from foliot.services.jobs.lock_steps import not_found
 from foliot.storage.jobs import jobs, revisions
 from foliot.storage.jobs.revisions import Revision
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["Change", "Changes", "Revision", "page", "revert"]
-
-LARGEST = 2**31 - 1
+__all__ = ["Change", "Revision", "page", "revert"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,53 +26,43 @@ class Change:
     before: Definition | None
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    items: tuple[Change, ...]
-    next_cursor: str | None
-
-
 async def page(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
-    only_owner: PrincipalId | None = None,
     *,
     cursor: str | None = None,
     limit: int = 50,
-) -> Changes:
+) -> ListPage[Change]:
     """Newest first."""
-    before = _read_cursor(cursor)
-    async with database.tx(Role.APP, workspace_id) as tx:
+    [before] = read_cursor(cursor, number) or [None]
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await jobs.get(tx, job_id)
-        if found is None or only_owner not in (None, found.definition.owner_id):
+        if found is None or scope.visible_owner not in (None, found.definition.owner_id):
             raise not_found("job")
         kept = await revisions.page(tx, job_id, before, limit + 1)
     older = [*(each.definition for each in kept[1:]), None]
-    items = [Change(each, was) for each, was in zip(kept, older, strict=True)][:limit]
-    return Changes(tuple(items), str(items[-1].revision.revision) if len(kept) > limit else None)
+    changes = [Change(each, was) for each, was in zip(kept, older, strict=True)]
+    return cut_page(changes, limit, lambda last: [last.revision.revision])
 
 
 async def revert(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
     revision: int,
-    by: Actor,
-    expected_revision: int | None = None,
     *,
     note: str | None = None,
-    only_owner: PrincipalId | None = None,
     force: bool = False,
 ) -> Edited:
     """An edit that puts an old definition in force again: history is added to and never rewritten."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await jobs.get(tx, job_id)
-        if found is None or only_owner not in (None, found.definition.owner_id):
+        if found is None or scope.visible_owner not in (None, found.definition.owner_id):
             raise not_found("job")
         old = await revisions.get(tx, job_id, revision)
-        if old is not None and only_owner is not None:
-            await _must_own_upstreams(tx, found.definition, old.definition, only_owner)
+        if old is not None and scope.visible_owner is not None:
+            await _must_own_upstreams(tx, found.definition, old.definition, scope.visible_owner)
     if old is None:
         raise Invalid(
             f"This job has no revision {revision}.",
@@ -82,15 +71,7 @@ async def revert(
         )
     said = f"Back to revision {revision}."
     return await edit(
-        database,
-        workspace_id,
-        job_id,
-        old.definition,
-        by,
-        expected_revision,
-        note=f"{said} {note}" if note else said,
-        only_owner=only_owner,
-        force=force,
+        database, scope, job_id, old.definition, note=f"{said} {note}" if note else said, force=force
     )
 
 
@@ -103,15 +84,3 @@ async def _must_own_upstreams(tx: Tx, now: Definition, old: Definition, owner: P
             raise Invalid(
                 "There is no such job.", pointer="/depends_on", hint="Others own it, or it is gone."
             )
-
-
-def _read_cursor(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdecimal() and int(text[:20]) <= LARGEST):
-        raise Invalid(
-            "This cursor is not one that Foliot gave out.",
-            pointer="/cursor",
-            hint="Use next_cursor of the page before, or leave it out to begin.",
-        )
-    return int(text)

@@ -2,51 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import UUID
 
+from foliot.domain.access import Scope
 from foliot.domain.filters import Query, Term
 from foliot.domain.ids import PrincipalId
 from foliot.storage.jobs import job_search
-from foliot.storage.jobs.job_search import Wanted
+from foliot.storage.jobs.job_search import JobFilter
 from foliot.storage.tx import Tx
 
 ME = "me"
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """Who looks for jobs. One with `only_own` finds its own alone, whatever it asks for."""
-
-    id: PrincipalId | None = None
-    only_own: bool = False
-
-    @property
-    def only_owner(self) -> PrincipalId | None:
-        return self.id if self.only_own else None
-
-
-NOBODY = Asker()
-
-
-async def wanted(tx: Tx, query: Query, asker: Asker) -> Wanted:
+async def wanted(tx: Tx, query: Query, scope: Scope) -> JobFilter:
     names = {value.lower() for term in query.of("owner") for value in term.values if isinstance(value, str)}
     if names:
-        known = await job_search.owners(tx, names - {ME})
+        known = await job_search.find_owners(tx, names - {ME})
         query = Query(
-            tuple(_owned(term, known, asker) if term.field == "owner" else term for term in query.terms)
+            tuple(_owned(term, known, scope) if term.field == "owner" else term for term in query.terms)
         )
-    return Wanted(query, asker.only_owner)
+    return JobFilter(query, scope.visible_owner)
 
 
-def _owned(term: Term, known: list[tuple[str, PrincipalId]], asker: Asker) -> Term:
+def _owned(term: Term, known: list[tuple[str, PrincipalId]], scope: Scope) -> Term:
     """The same term with ids for names; a name that nobody has finds nothing."""
     found: set[UUID] = set()
+    me = scope.actor.principal_id
     for value in term.values:
         if isinstance(value, UUID):
             found.add(value)
         elif isinstance(value, str) and value.lower() == ME:
-            found |= {asker.id} if asker.id is not None else set()
+            found |= set() if me is None else {me}
         elif isinstance(value, str):
             found |= {owner for name, owner in known if name == value.lower()}
     return replace(term, values=tuple(sorted(found)))

@@ -22,7 +22,7 @@ from foliot.storage.content import rooms
 from foliot.storage.identity import workspaces
 from foliot.storage.outbox import outbox, webhooks
 from foliot.storage.outbox.outbox import CourierCapacity
-from foliot.storage.outbox.webhooks import Loaded
+from foliot.storage.outbox.webhooks import LoadedDelivery
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["KEPT", "LEASE", "CourierCapacity", "Parcel", "Round", "prune", "record", "take"]
@@ -61,7 +61,7 @@ async def take(
 ) -> Round:
     """What cannot even be packed is recorded here."""
     async with database.tx(Role.ENGINE) as tx:
-        taken = await outbox.take(tx, hands, lease) if hands.free > 0 else []
+        taken = await outbox.lease_due(tx, hands, lease) if hands.free > 0 else []
         due = await outbox.next_due(tx)
         left = None if due is None else due - tx.now
     parcels: list[Parcel] = []
@@ -77,7 +77,7 @@ async def take(
 
 async def record(database: Database, taken: Taken, came: Came) -> None:
     async with database.tx(Role.APP, taken.workspace_id) as tx:
-        room_id = RoomId(taken.lane)
+        room_id = RoomId(taken.ordering_key)
         await webhooks.lock(tx, room_id)  # before the lane is touched; see send_on
         goes_on = after(came, taken, tx.now, tx.chance.random())
         is_ours = await outbox.record(tx, taken, goes_on)
@@ -95,12 +95,12 @@ async def prune(database: Database, limit: int = PRUNED) -> int:
 async def _tell_webhook(tx: Tx, room_id: RoomId, taken: Taken, goes_on: Delivered | Again | Dead) -> None:
     match goes_on:
         case Delivered():
-            await webhooks.went_well(tx, room_id, taken.place)
+            await webhooks.record_success(tx, room_id, taken.position)
         case Again(why=why) | Dead(why=why, stops=False):
-            await webhooks.went_wrong(tx, room_id, why)
+            await webhooks.record_failure(tx, room_id, why)
         case Dead(why=why):
-            await webhooks.went_wrong(tx, room_id, why, stops=True)
-            await outbox.end_lane(tx, taken.lane, STOPPED)
+            await webhooks.record_failure(tx, room_id, why, stops=True)
+            await outbox.cancel_pending(tx, taken.ordering_key, STOPPED)
 
 
 async def _packed(
@@ -109,10 +109,10 @@ async def _packed(
     """In their own workspace, which alone shows what they say, where they go, and the secrets they are signed with."""
     async with database.tx(Role.APP, workspace_id) as tx:
         home = await workspaces.by_id(tx, workspace_id)
-        loaded = await webhooks.load(tx, [(RoomId(each.lane), each.place) for each in taken])
+        loaded = await webhooks.load(tx, [(RoomId(each.ordering_key), each.position) for each in taken])
     if home is None or home.archived_at is not None:
         return [Void("The workspace is archived.")] * len(taken)
-    found = [loaded.get((RoomId(each.lane), each.place)) for each in taken]
+    found = [loaded.get((RoomId(each.ordering_key), each.position)) for each in taken]
     named = [each.hook.secret for each in found if each is not None and each.hook.secret is not None]
     values: dict[str, str | RunError] = {}
     if named:
@@ -122,7 +122,7 @@ async def _packed(
     return [_parcel(each, its, values) for each, its in zip(taken, found, strict=True)]
 
 
-def _parcel(taken: Taken, loaded: Loaded | None, values: dict[str, str | RunError]) -> Parcel | Came:
+def _parcel(taken: Taken, loaded: LoadedDelivery | None, values: dict[str, str | RunError]) -> Parcel | Came:
     if loaded is None:
         return Void("The room has no webhook any more.")
     if loaded.row["id"] is None:

@@ -11,13 +11,13 @@ from typing import Any
 from uuid import UUID
 
 from foliot.domain.errors import Conflict, Denied, Invalid
-from foliot.domain.ids import PrincipalId, RoomId
+from foliot.domain.ids import LAST_ID, PrincipalId, RoomId
 from foliot.domain.rooms import Hook, Message, MessageKind, Room, sender_of
+from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.authentication import Caller
 from foliot.services.identity.quota_steps import check_room_for_messages, check_room_for_rooms
 from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.services.messaging import webhooks
-from foliot.services.paging import LAST
 from foliot.storage.content import rooms
 from foliot.storage.content.rooms import NewMessage, NewRoom
 from foliot.storage.outbox import outbox
@@ -77,14 +77,14 @@ class MessagePage:
 async def create(database: Database, caller: Caller, wanted: NewRoom, hook: Hook | None = None) -> Room:
     """A room that an agent makes is its own, and it may give it to nobody else, nor send it elsewhere."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
-        if caller.only_owner is not None:
-            _only(caller.only_owner, wanted.agents)
+        if caller.visible_owner is not None:
+            _only(caller.visible_owner, wanted.agents)
             if hook is not None:
                 raise Denied(
                     "An agent cannot have a room sent elsewhere.",
                     hint="An editor sets the webhook of a room.",
                 )
-            wanted = replace(wanted, agents=(caller.only_owner,))
+            wanted = replace(wanted, agents=(caller.visible_owner,))
         else:
             await _check_agents(tx, wanted.agents)
         room_id = await rooms.insert(tx, wanted)
@@ -102,11 +102,13 @@ async def create(database: Database, caller: Caller, wanted: NewRoom, hook: Hook
 
 
 async def listed(
-    database: Database, caller: Caller, before: UUID = LAST, limit: int = 50, key: str | None = None
-) -> list[Room]:
-    """Newest first; to an agent, those that it was given."""
+    database: Database, caller: Caller, cursor: str | None = None, limit: int = 50, key: str | None = None
+) -> ListPage[Room]:
+    """List rooms, newest first. An agent sees those that were given to it."""
+    [before] = read_cursor(cursor, UUID) or [LAST_ID]
     async with database.tx(Role.APP, caller.workspace_id) as tx:
-        return await rooms.page(tx, before, limit, caller.only_owner, key)
+        found = await rooms.page(tx, before, limit + 1, caller.visible_owner, key)
+    return cut_page(found, limit, lambda last: [last.id])
 
 
 async def get(database: Database, caller: Caller, room_id: RoomId) -> Room:
@@ -141,7 +143,7 @@ async def delete(database: Database, caller: Caller, room_id: RoomId) -> None:
         if room is None:
             raise not_found("room")
         await rooms.delete(tx, room_id)
-        await outbox.forget_lane(tx, room_id)
+        await outbox.delete_all(tx, room_id)
         told = {**_told(room), "last_seq": room.last_seq}
         await append_audit(tx, "room.deleted", ("room", room_id), caller.actor, before=told)
 
@@ -190,7 +192,7 @@ async def _change_webhook(tx: Tx, caller: Caller, before: Room, wanted: Changes)
 
 
 async def _found(tx: Tx, caller: Caller, room_id: RoomId) -> Room:
-    room = await rooms.get(tx, room_id, caller.only_owner)
+    room = await rooms.get(tx, room_id, caller.visible_owner)
     if room is None:
         raise not_found("room")
     return room

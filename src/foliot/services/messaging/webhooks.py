@@ -26,15 +26,15 @@ REMOVED = "The webhook was removed before this was sent."
 async def set_hook(tx: Tx, caller: Caller, room_id: RoomId, hook: Hook, before: Webhook | None) -> None:
     """Under the lock of the room. What waits goes to the new address, now."""
     if hook.secret is not None and (before is None or hook.secret != before.hook.secret):
-        await check_named(tx, [Reference(hook.secret, "/secret")], caller.actor, "/webhook")
+        await check_named(tx, [Reference(hook.secret, "/secret")], "/webhook", caller.scope)
     await webhooks.set_hook(tx, room_id, hook)
-    await outbox.hurry(tx, room_id, hook.receiver)
+    await outbox.retarget(tx, room_id, hook.receiver)
 
 
 async def remove(tx: Tx, room_id: RoomId) -> None:
     """Under the lock of the room."""
     await webhooks.lock(tx, room_id)
-    await outbox.end_lane(tx, room_id, REMOVED)
+    await outbox.cancel_pending(tx, room_id, REMOVED)
     await webhooks.remove(tx, room_id)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid
-from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.planning.backfill import times_to_fill
 from foliot.domain.planning.missed import TICK
@@ -16,8 +16,8 @@ from foliot.domain.run import Trigger
 from foliot.domain.schedule import PlannedTime
 from foliot.services.jobs.lock_steps import append_audit, lock_job, require_not_archived, require_type_on
 from foliot.services.runs.new_run_steps import RunRequest, create_runs
-from foliot.storage.queue import new_runs
-from foliot.storage.queue.new_runs import RecordedTime
+from foliot.storage.runs import run_records
+from foliot.storage.runs.run_records import RecordedTime
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Database, Role
 
@@ -37,9 +37,8 @@ class Backfill:
 
 async def backfill(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
-    by: Actor,
     start: datetime,
     end: datetime,
     *,
@@ -47,21 +46,19 @@ async def backfill(
     most: int = MOST,
     oldest_first: bool = True,
     skipped: bool = False,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> Backfill:
     """Runs for the planned times from `start` up to `end`. `skipped` takes those too that are recorded as skipped.
 
     The dry run answers with the exact count, and how far over `most` it would be.
     """
-    async with database.tx(Role.APP, workspace_id) as tx:
-        hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        hand = await lock_job(tx, job_id, scope)
         row = hand.row
         require_not_archived(row, "be backfilled")
         require_type_on(hand)
         end = _checked_end(row, start, end, tx.now)
         known = _Known(
-            await new_runs.recorded_between(tx, job_id, start, end), row.schedule_rev, skipped=skipped
+            await run_records.recorded_between(tx, job_id, start, end), row.schedule_rev, skipped=skipped
         )
         times = times_to_fill(hand.job.timetable, start, end, known.has)
         first, last = (times[0].planned_for, times[-1].planned_for) if times else (None, None)
@@ -74,12 +71,14 @@ async def backfill(
                 hint="Take a shorter range, or raise the limit.",
             )
         asked = [
-            RunRequest(Trigger.BACKFILL, each.planned_for, by.name, planned_local=each.local, fold=each.fold)
+            RunRequest(
+                Trigger.BACKFILL, each.planned_for, scope.actor.name, planned_local=each.local, fold=each.fold
+            )
             for each in (times if oldest_first else reversed(times))
         ]
         made = await create_runs(tx, hand, asked) if asked else []
         after = {"start": start.isoformat(), "end": end.isoformat(), "runs": len(made), "skipped": skipped}
-        await append_audit(tx, "job.backfilled", ("job", job_id), by, after=after)
+        await append_audit(tx, "job.backfilled", ("job", job_id), scope.actor, after=after)
         return Backfill(len(times), first, last, tuple(made))
 
 

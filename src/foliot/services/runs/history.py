@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import struct
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
 from uuid import UUID
 
+from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid
 from foliot.domain.explain.records import what_became_of
-from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import effective_input
+from foliot.services.cursors import ListPage, instant, read_cursor, write_cursor
 from foliot.services.jobs.visibility_steps import see_job, see_run
-from foliot.storage.content import artifacts, progress
+from foliot.storage.content import artifacts, logs
 from foliot.storage.identity import members
-from foliot.storage.runs import ledger, run_search
-from foliot.storage.runs.ledger import AttemptRecord, NextTry, RunRecord
-from foliot.storage.runs.run_search import Bookmark, Page, Wanted
+from foliot.storage.runs import run_history, run_search
+from foliot.storage.runs.run_history import AttemptRecord, NextAttempt, RunRecord
+from foliot.storage.runs.run_search import RunCursor, RunFilter, RunPage
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import workers
 
@@ -27,17 +26,13 @@ PAGE = 50
 LONGEST_PAGE = 200
 OF_THE_INSTALLATION = "an administrator of the installation"  # who alone is no member of the workspace
 MOST_ATTEMPTS = 10  # that a run is shown with; all of them are listed apart
-EVERYTHING = Wanted()
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_PACKED = struct.Struct(">q16s")
+EVERYTHING = RunFilter()
 
 __all__ = [
     "AttemptRecord",
-    "History",
-    "NextTry",
+    "NextAttempt",
+    "RunFilter",
     "RunRecord",
-    "Wanted",
     "attempts_of",
     "of_job",
     "of_workspace",
@@ -45,19 +40,11 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class History:
-    items: tuple[RunRecord, ...]
-    next_cursor: str | None
-
-
-async def run(
-    database: Database, workspace_id: WorkspaceId, run_id: RunId, only_owner: PrincipalId | None = None
-) -> RunRecord:
+async def run(database: Database, scope: Scope, run_id: RunId) -> RunRecord:
     """With its newest attempts, what it has kept, when it is tried again, and the names of all who have to do with it."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = (await see_run(tx, run_id, only_owner)).run
-        tried = await ledger.attempts(tx, run_id) if found.attempt_count else ()
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = (await see_run(tx, run_id, scope)).run
+        tried = await run_history.list_attempts(tx, run_id) if found.attempt_count else ()
         [shown] = await with_inputs(tx, await with_progress(tx, [found]))
         tried = await _with_names(tx, tried[-MOST_ATTEMPTS:])
         return replace(
@@ -65,49 +52,47 @@ async def run(
             attempts=tried,
             called=next((each.called for each in tried if each.worker == found.worker), None),
             triggered_by_name=found.triggered_by
-            and (await members.name_of(tx, found.triggered_by) or OF_THE_INSTALLATION),
-            artifacts=tuple(await artifacts.of_run(tx, run_id)) if tried else (),
+            and (await members.name_actor(tx, found.triggered_by) or OF_THE_INSTALLATION),
+            artifacts=tuple(await artifacts.list_of_run(tx, run_id)) if tried else (),
             next_try=await _next_try(tx, found, tried),
         )
 
 
-async def attempts_of(
-    database: Database, workspace_id: WorkspaceId, run_id: RunId, only_owner: PrincipalId | None = None
-) -> tuple[AttemptRecord, ...]:
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await see_run(tx, run_id, only_owner)
-        return await _with_names(tx, await ledger.attempts(tx, run_id))
+async def attempts_of(database: Database, scope: Scope, run_id: RunId) -> tuple[AttemptRecord, ...]:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        await see_run(tx, run_id, scope)
+        return await _with_names(tx, await run_history.list_attempts(tx, run_id))
 
 
 async def of_job(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
-    wanted: Wanted = EVERYTHING,
+    wanted: RunFilter = EVERYTHING,
     *,
     cursor: str | None = None,
     limit: int = PAGE,
-) -> History:
+) -> ListPage[RunRecord]:
     """By planned time, newest first."""
-    after = read_cursor(cursor)
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await see_job(tx, job_id, wanted.only_owner)
-        # That its owner may see it is settled: walking on with the owner as a filter would only cost.
-        mine = replace(wanted, only_owner=None)
-        return await _history(tx, await run_search.of_job(tx, job_id, mine, after, _fitting(limit)))
+    after = _read_position(cursor)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        await see_job(tx, job_id, scope)
+        # The caller may see this job, so the query needs no filter by owner.
+        return await _history(tx, await run_search.of_job(tx, job_id, wanted, after, _fitting(limit)))
 
 
 async def of_workspace(
     database: Database,
-    workspace_id: WorkspaceId,
-    wanted: Wanted = EVERYTHING,
+    scope: Scope,
+    wanted: RunFilter = EVERYTHING,
     *,
     cursor: str | None = None,
     limit: int = PAGE,
-) -> History:
+) -> ListPage[RunRecord]:
     """By when they were recorded, newest first; those of one job, where only one is asked for, by planned time."""
-    after = read_cursor(cursor)
-    async with database.tx(Role.APP, workspace_id) as tx:
+    after = _read_position(cursor)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        wanted = replace(wanted, visible_owner=scope.visible_owner)
         if (job_id := wanted.job_id) is not None:
             return await _history(tx, await run_search.of_job(tx, job_id, wanted, after, _fitting(limit)))
         return await _history(tx, await run_search.of_workspace(tx, wanted, after, _fitting(limit)))
@@ -115,7 +100,7 @@ async def of_workspace(
 
 async def with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     """The same runs with what they work on. A run keeps only what it was given; the payload is its job's, as it was when it started."""
-    payloads = await ledger.payloads(tx, {run.job_id for run in runs})
+    payloads = await run_history.load_payloads(tx, {run.job_id for run in runs})
     return tuple(
         replace(
             run, input=effective_input(payloads[run.job_id].at(run.started_at or run.finished_at), run.input)
@@ -129,45 +114,24 @@ async def with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...
 async def with_progress(tx: Tx, runs: Sequence[RunRecord]) -> Sequence[RunRecord]:
     """The same runs; those under way with how far they are."""
     running = [run.id for run in runs if run.status is RunStatus.RUNNING]
-    found = await progress.of_runs(tx, running) if running else {}
+    found = await logs.load_progress(tx, running) if running else {}
     return (
         [replace(run, progress=found[run.id]) if run.id in found else run for run in runs] if found else runs
     )
 
 
 async def _with_names(tx: Tx, tried: Sequence[AttemptRecord]) -> tuple[AttemptRecord, ...]:
-    names = await workers.names(tx, {each.worker for each in tried})
+    names = await workers.load_names(tx, {each.worker for each in tried})
     return tuple(replace(each, called=names.get(each.worker)) for each in tried)
 
 
-async def _next_try(tx: Tx, run: RunRecord, tried: Sequence[AttemptRecord]) -> NextTry | None:
+async def _next_try(tx: Tx, run: RunRecord, tried: Sequence[AttemptRecord]) -> NextAttempt | None:
     if run.status not in (RunStatus.READY, RunStatus.WAITING) or not tried:
         return None
-    at, last = await ledger.startable_at(tx, run.id), tried[-1]
+    at, last = await run_history.startable_at(tx, run.id), tried[-1]
     if at is None:  # a worker took it at this moment
         return None
-    return NextTry(run.attempt_count + 1, at, what_became_of(last.number, last.status, last.error))
-
-
-def write_cursor(place: Bookmark) -> str:
-    """URL-safe and opaque: eight bytes of microseconds, sixteen of the id."""
-    microseconds = (place.planned_for - _EPOCH) // _MICROSECOND
-    return urlsafe_b64encode(_PACKED.pack(microseconds, place.id.bytes)).decode()
-
-
-def read_cursor(text: str | None) -> Bookmark | None:
-    if text is None:
-        return None
-    try:
-        microseconds, run_id = _PACKED.unpack(urlsafe_b64decode(text.encode("ascii")))
-        planned_for = _EPOCH + _MICROSECOND * microseconds
-    except (ValueError, OverflowError, struct.error) as error:
-        raise Invalid(
-            "This cursor is not one that Foliot gave out.",
-            pointer="/cursor",
-            hint="Use next_cursor of the page before, or leave it out to begin.",
-        ) from error
-    return Bookmark(planned_for, RunId(UUID(bytes=run_id)))
+    return NextAttempt(run.attempt_count + 1, at, what_became_of(last.number, last.status, last.error))
 
 
 def _fitting(limit: int) -> int:
@@ -176,6 +140,12 @@ def _fitting(limit: int) -> int:
     return limit
 
 
-async def _history(tx: Tx, page: Page) -> History:
+async def _history(tx: Tx, page: RunPage) -> ListPage[RunRecord]:
     shown = await with_inputs(tx, await with_progress(tx, page.runs))
-    return History(shown, None if page.next is None else write_cursor(page.next))
+    last = page.next
+    return ListPage(shown, None if last is None else write_cursor(last.planned_for, last.id))
+
+
+def _read_position(cursor: str | None) -> RunCursor | None:
+    found = read_cursor(cursor, instant, UUID)
+    return None if found is None else RunCursor(found[0], RunId(found[1]))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foliot.domain.ids import PrincipalId, RunId, WorkspaceId
+from foliot.domain.access import Scope
+from foliot.domain.ids import RunId
 from foliot.domain.lifecycle import TERMINAL, RunStatus
 from foliot.services.jobs.lock_steps import not_found
 from foliot.storage.content import logs
 from foliot.storage.content.logs import LogChunk, NumberedLine
 from foliot.storage.jobs import jobs
-from foliot.storage.runs import ledger
+from foliot.storage.runs import run_history
 from foliot.storage.tx import Database, Role
 
 __all__ = ["LogChunk", "LogPage", "NumberedLine", "append", "read"]
@@ -38,21 +39,20 @@ async def append(database: Database, chunks: Sequence[LogChunk]) -> None:
 
 async def read(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     run_id: RunId,
     *,
     after: int = 0,
     limit: int = 200,
-    only_owner: PrincipalId | None = None,
 ) -> LogPage:
     """The lines behind `after`. Workers deliver a run's lines before they report its end, so the status is looked at first."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = await ledger.one(tx, run_id)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = await run_history.load_run(tx, run_id)
         if found is None:
             raise not_found("run")
-        if only_owner is not None:
+        if scope.visible_owner is not None:
             job = await jobs.get(tx, found.run.job_id)
-            if job is None or job.definition.owner_id != only_owner:
+            if job is None or job.definition.owner_id != scope.visible_owner:
                 raise not_found("run")
         lines = await logs.page(tx, run_id, after, limit + 1)
         head = await logs.head(tx, run_id)

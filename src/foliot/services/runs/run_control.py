@@ -8,10 +8,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Scope
 from foliot.domain.errors import Conflict, Invalid, NotFound
 from foliot.domain.freeze import freeze_at
-from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import JobStatus, RunEvent, RunStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.quotas import check_size
@@ -28,8 +28,9 @@ from foliot.services.jobs.lock_steps import (
 from foliot.services.runs.new_run_steps import RunRequest, create_runs
 from foliot.services.settlement.dependent_steps import wake_dependents
 from foliot.storage.jobs import jobs
-from foliot.storage.queue import leases, new_runs
-from foliot.storage.queue.new_runs import RunRecord
+from foliot.storage.queue import leases, run_queue
+from foliot.storage.runs import run_records
+from foliot.storage.runs.run_records import RunFacts
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -54,67 +55,52 @@ class SkipNext:
 
 async def run_now(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
-    by: Actor,
     *,
     input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
     override: bool = False,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> RunId:
     """A run whatever the schedule says; the job keeps its status and its next time. Given `input` overlays the payload."""
-    check_size(by.quotas, "input", input)
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return await run_in(
-            tx,
-            job_id,
-            by,
-            input=input,
-            override=override,
-            only_owner=only_owner,
-            expected_revision=expected_revision,
-        )
+    check_size(scope.actor.quotas, "input", input)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        return await run_in(tx, job_id, scope, input=input, override=override)
 
 
 async def run_in(
     tx: Tx,
     job_id: JobId,
-    by: Actor,
+    scope: Scope,
     *,
-    input: Mapping[str, Any] | None = None,  # noqa: A002
+    input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
     override: bool = False,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> RunId:
-    hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    hand = await lock_job(tx, job_id, scope)
     _check_may_run(tx, hand, override=override)
     given = None
     if input is not None:
         stored = await jobs.get(tx, job_id)
         assert stored is not None, "a timer has its job"
         given = {**stored.definition.payload, **input}
-    asked = RunRequest(Trigger.MANUAL, tx.now, by.name, given, override=override)
+    asked = RunRequest(Trigger.MANUAL, tx.now, scope.actor.name, given, override=override)
     [run_id] = await create_runs(tx, hand, [asked])
     await append_audit(
-        tx, "run.requested", ("run", run_id), by, after={"job": str(job_id), "override": override}
+        tx, "run.requested", ("run", run_id), scope.actor, after={"job": str(job_id), "override": override}
     )
     return run_id
 
 
 async def retry_run(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     run_id: RunId,
-    by: Actor,
     *,
     input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
     override: bool = False,
-    only_owner: PrincipalId | None = None,
 ) -> RunId:
     """Do a finished run again, for its planned time and with its input, overlaid by what is given, as a run of its own."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        hand, run = await _take_run(tx, run_id, only_owner)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        hand, run = await _take_run(tx, run_id, scope)
         if run.status is None:
             raise Conflict("This run has not ended yet.", hint="Cancel it first, or wait for its end.")
         if run.planned_until is not None:
@@ -131,7 +117,7 @@ async def retry_run(
         asked = RunRequest(
             Trigger.RETRY,
             run.planned_for,
-            by.name,
+            scope.actor.name,
             given,
             run_id,
             run.planned_local,
@@ -141,29 +127,27 @@ async def retry_run(
         )
         [new_id] = await create_runs(tx, hand, [asked])
         after = {"retry_of": str(run_id), "override": override, "input": input is not None}
-        await append_audit(tx, "run.retried", ("run", new_id), by, after=after)
+        await append_audit(tx, "run.retried", ("run", new_id), scope.actor, after=after)
         return new_id
 
 
 async def cancel_run(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     run_id: RunId,
-    by: Actor,
     *,
     reason: str | None = None,
     force: bool = False,
-    only_owner: PrincipalId | None = None,
 ) -> Cancelling:
     """A run that no worker has ends at once; one that is under way is asked to stop, or taken from its worker by `force`."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        hand, run = await _take_run(tx, run_id, only_owner, dependents=True)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        hand, run = await _take_run(tx, run_id, scope, dependents=True)
         settling, outcome, held = hand.settling(tx), Cancelled(reason or ""), None
         for _ in range(
             MOST_LOOKS
         ):  # between two looks a claim may put it in line at a cap, or a cap let it go
             ended = await settling.end_standing([run_id], outcome)
-            held = None if ended else await leases.of_run(tx, run_id)
+            held = None if ended else await leases.find(tx, run_id)
             if ended or held is not None or run.status is not None:
                 break
         if ended:
@@ -175,32 +159,29 @@ async def cancel_run(
             settling.end_leased((await leases.lock(tx, [held]))[run_id], outcome, None)
             answer = Cancelling.ENDED
         else:
-            await new_runs.request_cancel(tx, [run_id])
-            await new_runs.set_note(tx, run_id, reason)
+            await run_queue.request_cancel(tx, [run_id])
+            await run_records.set_note(tx, run_id, reason)
             answer = Cancelling.REQUESTED
         await settling.write()
         await wake_dependents(settling)
         await settling.give_back()
         after = {"cancelling": answer.value, "reason": reason, "force": force}
-        await append_audit(tx, "run.cancelled", ("run", run_id), by, after=after)
+        await append_audit(tx, "run.cancelled", ("run", run_id), scope.actor, after=after)
         return answer
 
 
 async def skip_next(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
-    by: Actor,
     *,
     reason: str,
     n: int = 1,
     until: datetime | None = None,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> SkipNext:
     """The next `n` planned times, or those up to `until`, are recorded as skipped (operator) instead of running."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        hand = await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        hand = await lock_job(tx, job_id, scope)
         row = hand.row
         if row.timer.next_at is None or row.status not in (JobStatus.ACTIVE, JobStatus.PENDING):
             raise Conflict(
@@ -216,42 +197,45 @@ async def skip_next(
             "until": last and last.isoformat(),
         }
         await append_audit(
-            tx, "job.skip_next_set", ("job", job_id), by, before={"reason": row.skip_next}, after=after
+            tx,
+            "job.skip_next_set",
+            ("job", job_id),
+            scope.actor,
+            before={"reason": row.skip_next},
+            after=after,
         )
         return SkipNext(row.timer.next_at, reason, times, following)
 
 
 async def undo_skip_next(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     job_id: JobId,
-    by: Actor,
-    *,
-    only_owner: PrincipalId | None = None,
-    expected_revision: int | None = None,
 ) -> None:
-    async with database.tx(Role.APP, workspace_id) as tx:
-        row = (await lock_job(tx, job_id, only_owner=only_owner, expected_revision=expected_revision)).row
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        row = (await lock_job(tx, job_id, scope)).row
         if row.skip_next is None:
             raise Conflict(
                 "No planned time of this job is to be skipped.", hint="It may have passed already."
             )
         await timers.set_skip_next(tx, job_id, None)
-        await append_audit(tx, "job.skip_next_undone", ("job", job_id), by, before={"reason": row.skip_next})
+        await append_audit(
+            tx, "job.skip_next_undone", ("job", job_id), scope.actor, before={"reason": row.skip_next}
+        )
 
 
 async def _take_run(
-    tx: Tx, run_id: RunId, only_owner: PrincipalId | None, *, dependents: bool = False
-) -> tuple[LockedJob, RunRecord]:
+    tx: Tx, run_id: RunId, scope: Scope, *, dependents: bool = False
+) -> tuple[LockedJob, RunFacts]:
     """The run, read again once its job's timer is locked: what it was before that may have changed."""
-    known = await new_runs.find(tx, run_id)
+    known = await run_records.find(tx, run_id)
     if known is None or known.workspace_id != tx.workspace_id:
         raise not_found("run")
     try:
-        hand = await lock_job(tx, known.job_id, dependents=dependents, only_owner=only_owner)
+        hand = await lock_job(tx, known.job_id, scope, dependents=dependents)
     except NotFound:
         raise not_found("run") from None
-    run = await new_runs.find(tx, run_id)
+    run = await run_records.find(tx, run_id)
     if run is None:
         raise not_found("run")
     return hand, run

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from uuid import UUID
 
-from foliot.domain.ids import FreezeId, PrincipalId, WorkspaceId
+from foliot.domain.access import Scope
+from foliot.domain.ids import LAST_ID, FreezeId
+from foliot.services.cursors import read_cursor, write_cursor
 from foliot.services.jobs.lock_steps import not_found
-from foliot.services.paging import LAST, read_place, write_place
 from foliot.storage.jobs import freezes
 from foliot.storage.jobs.freezes import FreezeRow
 from foliot.storage.tx import Database, Role, Tx
@@ -25,13 +27,12 @@ class Seen:
 
 async def one(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     freeze_id: FreezeId,
-    only_owner: PrincipalId | None = None,
 ) -> Seen:
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await freezes.get(tx, freeze_id)
-        visible = await _visible(tx, [] if found is None else [found], only_owner)
+        visible = await _visible(tx, [] if found is None else [found], scope)
     if not visible:
         raise not_found("freeze")
     return Seen(visible, None, tx.now)
@@ -39,29 +40,26 @@ async def one(
 
 async def listed(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     *,
     ended: bool = False,
     cursor: str | None = None,
     limit: int = 50,
-    only_owner: PrincipalId | None = None,
 ) -> Seen:
     """The newest first: those in force and those to come; with `ended`, also those that are over."""
-    before, _ = read_place(cursor, LAST)
-    async with database.tx(Role.APP, workspace_id) as tx:
+    [before] = read_cursor(cursor, UUID) or [LAST_ID]
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await freezes.page(tx, before, limit + 1, ended=ended)
-        visible = await _visible(tx, found[:limit], only_owner)
+        visible = await _visible(tx, found[:limit], scope)
     last = found[limit - 1].scoped.freeze.id if len(found) > limit else None
-    return Seen(visible, None if last is None else write_place(last), tx.now)
+    return Seen(visible, None if last is None else write_cursor(last), tx.now)
 
 
-async def _visible(
-    tx: Tx, found: Sequence[FreezeRow], only_owner: PrincipalId | None
-) -> tuple[FreezeRow, ...]:
+async def _visible(tx: Tx, found: Sequence[FreezeRow], scope: Scope) -> tuple[FreezeRow, ...]:
     """To an agent, jobs of others do not exist: neither do freezes that cover nothing else."""
-    if only_owner is None:
+    if scope.visible_owner is None:
         return tuple(found)
-    own = await freezes.owned(tx, {job for row in found for job in row.scoped.jobs}, only_owner)
+    own = await freezes.owned(tx, {job for row in found for job in row.scoped.jobs}, scope.visible_owner)
     seen = [replace(row, scoped=replace(row.scoped, jobs=row.scoped.jobs & own)) for row in found]
     return tuple(
         shown

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.plan import plan_start
-from foliot.domain.run_plan import DueJob
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.storage.timers import timers
 from foliot.storage.timers.timers import TimerRow

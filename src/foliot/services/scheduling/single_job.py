@@ -9,8 +9,9 @@ from datetime import datetime
 from foliot.domain.errors import Unavailable
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobEvent, may
+from foliot.domain.planning.due_job import DueJob
 from foliot.domain.planning.plan import plan_error
-from foliot.domain.run_plan import DueJob, Plan
+from foliot.domain.run_plan import Plan
 from foliot.services.jobs.context_steps import JobContext, load_job_context
 from foliot.services.scheduling.fire_steps import write_plan
 from foliot.storage.errors import is_misfit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Scope
 from foliot.domain.definition import Definition
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId, WorkspaceId
@@ -13,7 +13,7 @@ from foliot.domain.run import RunError
 from foliot.domain.secret_references import Reference, names, references, resolved
 from foliot.services.secrets.vault import Sealed, UnreadableError, Vault, purpose
 from foliot.storage.content import secrets
-from foliot.storage.content.secrets import Box
+from foliot.storage.content.secrets import SealedSecret
 from foliot.storage.tx import Database, Role, Tx
 from foliot.wire.shape import did_you_mean
 
@@ -27,7 +27,7 @@ class Resolved(NamedTuple):
 
 
 async def write_references(
-    tx: Tx, job_id: JobId, definition: Definition, by: Actor, before: Definition | None = None
+    tx: Tx, job_id: JobId, definition: Definition, scope: Scope, before: Definition | None = None
 ) -> None:
     """After the job itself. Refuses the names of secrets that are not there, or that were not given to the agent who writes.
 
@@ -38,19 +38,20 @@ async def write_references(
         return
     found = list(references(definition.config))
     if found:
-        await check_named(tx, found, by, "/config")
+        await check_named(tx, found, "/config", scope)
     if found or (before is not None and names(before.config)):
         await secrets.link(tx, job_id, {each.name for each in found})
 
 
-async def check_named(tx: Tx, found: Sequence[Reference], by: Actor, root: str) -> None:
+async def check_named(tx: Tx, found: Sequence[Reference], root: str, scope: Scope) -> None:
     """Refuses the names of secrets that are not there, or not for this agent. `root` is where the references count from."""
-    there = await secrets.held(tx, {each.name for each in found})
-    usable = {name for name, agents in there.items() if by.agent is None or by.agent in agents}
+    there = await secrets.lock_names(tx, {each.name for each in found})
+    agent = scope.visible_owner
+    usable = {name for name, agents in there.items() if agent is None or agent in agents}
     missing = [each for each in found if each.name not in usable]
     if not missing:
         return
-    known = await secrets.names(tx, by.agent, MOST_KNOWN)
+    known = await secrets.names(tx, agent, MOST_KNOWN)
     faults = [_no_such(each, known, root) for each in missing]
     if len(faults) == 1:
         raise faults[0]
@@ -63,7 +64,7 @@ async def resolve(
     """Each with the values of its secrets, or why that cannot be."""
     wanted = [names(config) for config in configs]
     async with database.tx(Role.APP, workspace_id) as tx:
-        boxes = await secrets.sealed(tx, frozenset().union(*wanted))
+        boxes = await secrets.load_sealed(tx, frozenset().union(*wanted))
     values = {name: _opened(vault, name, boxes.get(name)) for name in frozenset().union(*wanted)}
     return [
         _resolved(config, {name: values[name] for name in mine})
@@ -86,7 +87,7 @@ def _no_such(wanted: Reference, known: list[str], root: str) -> Invalid:
     )
 
 
-def _opened(vault: Vault | None, name: str, box: Box | None) -> str | RunError:
+def _opened(vault: Vault | None, name: str, box: SealedSecret | None) -> str | RunError:
     if box is None:
         return RunError("secret_missing", f'There is no secret "{name}" in this workspace.')
     if vault is None:
@@ -95,7 +96,7 @@ def _opened(vault: Vault | None, name: str, box: Box | None) -> str | RunError:
         )
     try:
         bound = purpose(box.workspace_id, box.id, box.version)
-        return vault.open(bound, Sealed(box.key_id, box.box)).decode()
+        return vault.open(bound, Sealed(box.key_id, box.sealed_value)).decode()
     except UnreadableError as error:
         why = (
             "what is stored is not what was sealed; set it anew"

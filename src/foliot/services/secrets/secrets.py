@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Scope
 from foliot.domain.errors import Conflict, Invalid, StaleRevision
-from foliot.domain.ids import JobId, PrincipalId, SecretId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, JobId, PrincipalId, SecretId, WorkspaceId
 from foliot.domain.quotas import Quotas, check_secrets
+from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.services.secrets.master_key import check_key
 from foliot.services.secrets.vault import Vault, purpose
@@ -16,7 +17,6 @@ from foliot.storage.content import secrets
 from foliot.storage.content.secrets import SecretRow
 from foliot.storage.identity import workspaces
 from foliot.storage.outbox import webhooks
-from foliot.storage.queue.leases import FIRST
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["SecretRow", "create", "delete", "get", "give", "page", "replace", "users"]
@@ -27,91 +27,86 @@ NAMED = 5  # jobs told in a refusal
 async def create(
     database: Database,
     vault: Vault,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     name: str,
     value: str,
-    by: Actor,
     agents: Sequence[PrincipalId] = (),
 ) -> SecretId:
     plain = _bytes(value)
-    await check_key(database, vault, by)
-    async with database.tx(Role.APP, workspace_id) as tx:
+    await check_key(database, vault, scope.actor)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         given = await _known(tx, agents)
         secret_id = SecretId(tx.new_id())
-        key_id, box = vault.seal(purpose(workspace_id, secret_id, 1), plain)
+        key_id, box = vault.seal(purpose(scope.workspace_id, secret_id, 1), plain)
         await secrets.insert(tx, secret_id, name, given, key_id, box)
-        await _check_open(tx, workspace_id)
-        await _check_room(tx, by.quotas)
+        await _check_open(tx, scope.workspace_id)
+        await _check_room(tx, scope.actor.quotas)
         after = {"name": name, "version": 1, "agents": _told(given)}
-        await append_audit(tx, "secret.created", ("secret", secret_id), by, after=after)
+        await append_audit(tx, "secret.created", ("secret", secret_id), scope.actor, after=after)
     return secret_id
 
 
 async def replace(
     database: Database,
     vault: Vault,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     secret_id: SecretId,
     value: str,
-    by: Actor,
-    expected_version: int | None = None,
 ) -> None:
     """A new version takes the place of the last, which is gone. Attempts that begin from here on get it."""
     plain = _bytes(value)
-    await check_key(database, vault, by)
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = await _in_hand(tx, secret_id, expected_version)
+    await check_key(database, vault, scope.actor)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = await _in_hand(tx, secret_id, scope.expected_revision)
         version = found.version + 1
-        key_id, box = vault.seal(purpose(workspace_id, secret_id, version), plain)
+        key_id, box = vault.seal(purpose(scope.workspace_id, secret_id, version), plain)
         await secrets.reseal(tx, secret_id, version, key_id, box)
         told = [{"name": found.name, "version": each} for each in (found.version, version)]
-        await append_audit(tx, "secret.replaced", ("secret", secret_id), by, before=told[0], after=told[1])
+        await append_audit(
+            tx, "secret.replaced", ("secret", secret_id), scope.actor, before=told[0], after=told[1]
+        )
 
 
 async def give(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     secret_id: SecretId,
     agents: Sequence[PrincipalId],
-    by: Actor,
-    expected_version: int | None = None,
 ) -> None:
     """These agents, and no others, may name it in the jobs that they write from here on."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = await _in_hand(tx, secret_id, expected_version)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = await _in_hand(tx, secret_id, scope.expected_revision)
         given = await _known(tx, agents)
-        await secrets.give(tx, secret_id, given)
+        await secrets.set_agents(tx, secret_id, given)
         told = [{"name": found.name, "agents": _told(each)} for each in (found.agents, given)]
-        await append_audit(tx, "secret.given", ("secret", secret_id), by, before=told[0], after=told[1])
+        await append_audit(
+            tx, "secret.given", ("secret", secret_id), scope.actor, before=told[0], after=told[1]
+        )
 
 
 async def delete(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     secret_id: SecretId,
-    by: Actor,
-    expected_version: int | None = None,
     *,
     force: bool = False,
 ) -> None:
     """Refused while jobs or webhooks name it; by `force` it goes, and these fail until there is one of that name again."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = await _in_hand(tx, secret_id, expected_version)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = await _in_hand(tx, secret_id, scope.expected_revision)
         # Under its lock nobody begins to name it.
-        named_by = [name for _, name in await secrets.users(tx, found.name, FIRST, NAMED + 1)]
+        named_by = [name for _, name in await secrets.users(tx, found.name, FIRST_ID, NAMED + 1)]
         named_by += await webhooks.rooms_signing_with(tx, found.name, NAMED + 1)
         if named_by and not force:
             raise _in_use(found.name, named_by)
         await secrets.delete(tx, secret_id)
         before = {"name": found.name, "version": found.version}
-        await append_audit(tx, "secret.deleted", ("secret", secret_id), by, before=before)
+        await append_audit(tx, "secret.deleted", ("secret", secret_id), scope.actor, before=before)
 
 
-async def get(
-    database: Database, workspace_id: WorkspaceId, secret_id: SecretId, agent: PrincipalId | None = None
-) -> SecretRow:
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = await secrets.get(tx, secret_id, agent)
+async def get(database: Database, scope: Scope, secret_id: SecretId) -> SecretRow:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = await secrets.get(tx, secret_id, scope.visible_owner)
     if found is None:
         raise not_found("secret")
     return found
@@ -119,32 +114,34 @@ async def get(
 
 async def page(
     database: Database,
-    workspace_id: WorkspaceId,
-    after: str = "",
+    scope: Scope,
+    cursor: str | None = None,
     limit: int = 50,
     *,
     name: str | None = None,
-    agent: PrincipalId | None = None,
-) -> list[SecretRow]:
-    """In the order of their names, those behind `after`. An agent sees those that it was given."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return await secrets.page(tx, after, limit, name=name, agent=agent)
+) -> ListPage[SecretRow]:
+    """List secrets by name. An agent sees those that were given to it."""
+    [after] = read_cursor(cursor, text) or [""]
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = await secrets.page(tx, after, limit + 1, name=name, agent=scope.visible_owner)
+    return cut_page(found, limit, lambda last: [last.name])
 
 
 async def users(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     secret_id: SecretId,
-    after: UUID = FIRST,
+    cursor: str | None = None,
     limit: int = 50,
-    agent: PrincipalId | None = None,
-) -> list[tuple[JobId, str]]:
-    """The jobs that name it, by id and name, in the order of their ids; for an agent, its own."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = await secrets.get(tx, secret_id, agent)
+) -> ListPage[tuple[JobId, str]]:
+    """List the jobs that name the secret, as id and name, by id. An agent sees its own jobs."""
+    [after] = read_cursor(cursor, UUID) or [FIRST_ID]
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = await secrets.get(tx, secret_id, scope.visible_owner)
         if found is None:
             raise not_found("secret")
-        return await secrets.users(tx, found.name, after, limit, agent)
+        users = await secrets.users(tx, found.name, after, limit + 1, scope.visible_owner)
+    return cut_page(users, limit, lambda last: [last[0]])
 
 
 async def _in_hand(tx: Tx, secret_id: SecretId, expected: int | None) -> SecretRow:
@@ -170,8 +167,8 @@ async def _check_open(tx: Tx, workspace_id: WorkspaceId) -> None:
 async def _check_room(tx: Tx, quotas: Quotas) -> None:
     """After the insert. Those who make secrets of one workspace go one after the other from here on, so that two cannot share the last place."""
     if quotas.secrets is not None:
-        await workspaces.lock_room(tx)
-        check_secrets(quotas, await secrets.counted(tx))
+        await workspaces.lock_quota(tx)
+        check_secrets(quotas, await secrets.count(tx))
 
 
 async def _known(tx: Tx, agents: Sequence[PrincipalId]) -> tuple[PrincipalId, ...]:

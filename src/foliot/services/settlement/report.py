@@ -55,7 +55,7 @@ async def settle_reports(tx: Tx, reports: Sequence[Report]) -> frozenset[RunId]:
         for each in reports
         if isinstance(each.outcome, Succeeded)
     }
-    accepted = await leases.succeed(tx, successes, {each.job_id for each in reports})
+    accepted = await leases.settle_successes(tx, successes, {each.job_id for each in reports})
     if len(accepted) < len(reports):
         accepted |= await _decide(tx, [each for each in reports if each.run_id not in accepted])
     return frozenset(accepted)

@@ -15,8 +15,8 @@ from foliot.services.secrets.reference_steps import resolve
 from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Claimer, claim_and, queues_in_turn
-from foliot.storage.queue import work
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue import claims
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database, Tx
 from foliot.storage.workers.workers import ANY_QUEUE
 
@@ -80,7 +80,7 @@ async def _from_queues(
 
 
 async def _load(tx: Tx, claimed: Sequence[Claimed]) -> Found:
-    jobs, inputs = await work.jobs(tx, claimed), await work.inputs(tx, claimed)
+    jobs, inputs = await claims.jobs_of_runs(tx, claimed), await claims.inputs_of_runs(tx, claimed)
     found = Found([], [])
     for each in claimed:
         if (job := jobs.get(each.job_id)) is None:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import UUID
 
-from foliot.domain.ids import HostId, WorkerId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, HostId, WorkerId, WorkspaceId
 from foliot.services.workers.limits import take_asked, take_within_limits
-from foliot.storage.queue import leases
-from foliot.storage.queue.leases import FIRST, Claimed, OverlapFoundError, ServedWorkspace
+from foliot.storage.queue import claims, run_queue
+from foliot.storage.queue.claims import ServedWorkspace
+from foliot.storage.queue.run_queue import Claimed, ClaimOrder, OverlapFoundError
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts
 
@@ -83,7 +84,7 @@ async def claim_and(
     lease would cost every claim more than all claims lose by beginning again, one by one, where it happens.
     """
     for _ in range(MOST_ROUNDS):
-        turn = claimer.turns.last.get(claimer.queue, FIRST)
+        turn = claimer.turns.last.get(claimer.queue, FIRST_ID)
         try:
             async with _acting_for(database, claimer.workspace_id) as tx:
                 claimed, held = await _claim(tx, claimer)
@@ -106,10 +107,10 @@ async def queues_in_turn(
     """For a worker that serves them all: those that have work, beginning behind the one that was served last."""
     async with _acting_for(database, workspace_id) as tx:
         if workspace_id is not None:
-            return await leases.queues_of_workspace(tx, workspace_id, MOST_QUEUES)
-        queues = await leases.queues_with_work(tx, turns.queue, MOST_QUEUES)
+            return await claims.queues_of_workspace(tx, workspace_id, MOST_QUEUES)
+        queues = await claims.queues_with_work(tx, turns.queue, MOST_QUEUES)
         if len(queues) < MOST_QUEUES and turns.queue:
-            around = await leases.queues_with_work(tx, "", MOST_QUEUES - len(queues))
+            around = await claims.queues_with_work(tx, "", MOST_QUEUES - len(queues))
             queues += [queue for queue in around if queue <= turns.queue]
     return queues
 
@@ -128,7 +129,7 @@ async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
     while len(looked_at) < MOST_LOOKED_AT:
         # Where the first few have only what may start later, more of them are asked at once.
         most = MOST_WORKSPACES if looked_at else min(claimer.permits, MOST_WORKSPACES)
-        found, behind = await _next_in_turn(tx, claimer, turns.last.get(queue, FIRST), most)
+        found, behind = await _next_in_turn(tx, claimer, turns.last.get(queue, FIRST_ID), most)
         found = [each for each in found if each.workspace_id not in looked_at]
         if not found:
             break
@@ -144,15 +145,17 @@ async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
 
 
 async def _claim_bound(tx: Tx, claimer: Claimer, workspace_id: WorkspaceId) -> tuple[list[Claimed], int]:
-    served = await leases.bound(tx, claimer.worker_id, workspace_id)
+    served = await claims.bound(tx, claimer.worker_id, workspace_id)
     if served is None:
         return [], 0
     if claimer.host_id is None:
         return await _take(tx, claimer, [served])
-    room = await hosts.room(tx, claimer.host_id)
+    room = await hosts.load_free_capacity(tx, claimer.host_id)
     if not room:
         return [], 0
-    asked = await hosts.ask(tx, claimer.host_id, workspace_id, claimer.types, room, claimer.permits)
+    asked = await hosts.lock_ready_runs(
+        tx, claimer.host_id, workspace_id, claimer.types, room, claimer.permits
+    )
     return await take_asked(tx, claimer.worker_id, asked, claimer.host_id)
 
 
@@ -163,14 +166,14 @@ async def _next_in_turn(
     in vain behind the last.
     """
     worker_id, queue = claimer.worker_id, claimer.queue
-    found = await leases.workspaces_with_work(tx, worker_id, queue, after, most + 1)
+    found = await claims.workspaces_with_work(tx, worker_id, queue, after, most + 1)
     if len(found) > most:
         return found[:most], found[most - 1].workspace_id
-    if len(found) == most or after == FIRST:
-        return found, FIRST
-    around = await leases.workspaces_with_work(tx, worker_id, queue, FIRST, most - len(found))
+    if len(found) == most or after == FIRST_ID:
+        return found, FIRST_ID
+    around = await claims.workspaces_with_work(tx, worker_id, queue, FIRST_ID, most - len(found))
     found += [each for each in around if each.workspace_id <= after]
-    return found, found[-1].workspace_id if found else FIRST
+    return found, found[-1].workspace_id if found else FIRST_ID
 
 
 async def _take(tx: Tx, claimer: Claimer, served: Sequence[ServedWorkspace]) -> tuple[list[Claimed], int]:
@@ -181,7 +184,7 @@ async def _take(tx: Tx, claimer: Claimer, served: Sequence[ServedWorkspace]) -> 
     held = 0
     careful = claimer.is_careful
     if free := [each.workspace_id for each in served if not (careful or each.is_limited)]:
-        claimed = await leases.take(tx, worker_id, queue, types, free, share, permits)
+        claimed = await run_queue.claim(tx, ClaimOrder(worker_id, queue, types, share, permits), free)
     left = (permits - len(claimed)) // share
     if limited := [each.workspace_id for each in served if careful or each.is_limited][:left]:
         capped, held = await take_within_limits(tx, worker_id, queue, types, limited, share)

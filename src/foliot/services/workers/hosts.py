@@ -9,15 +9,15 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid, StaleRevision
 from foliot.domain.hosts import HostStatus
-from foliot.domain.ids import HostId, InstanceId, JobId, PrincipalId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, HostId, InstanceId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.quotas import Quotas, check_hosts, check_servers
 from foliot.domain.target import TargetKind
+from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.storage.identity import workspaces
-from foliot.storage.queue.leases import FIRST
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts
 from foliot.storage.workers.hosts import HostRow, InstanceRow
@@ -58,54 +58,52 @@ class Host:
 
 
 async def page(
-    database: Database, workspace_id: WorkspaceId, after: tuple[str, UUID] = ("", FIRST), limit: int = 50
-) -> list[Host]:
-    """In the order of their names."""
+    database: Database, workspace_id: WorkspaceId, cursor: str | None = None, limit: int = 50
+) -> ListPage[Host]:
+    """List hosts by name."""
+    after = read_cursor(cursor, text, UUID) or ("", FIRST_ID)
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await _with_instances(tx, await hosts.page(tx, after, limit))
+        found = await _with_instances(tx, await hosts.page(tx, after, limit + 1))
+    return cut_page(found, limit, lambda last: [last.row.name, last.row.id])
 
 
-async def get(
-    database: Database, workspace_id: WorkspaceId, host_id: HostId, only_owner: PrincipalId | None = None
-) -> Host:
-    """With the jobs that must run there; those of `only_owner` alone, where nobody else's are there for who asks."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+async def get(database: Database, scope: Scope, host_id: HostId) -> Host:
+    """With the jobs that must run there; those of `visible_owner` alone, where nobody else's are there for who asks."""
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         host = await _shown(tx, host_id)
-        bound = await _bound(tx, workspace_id, host.row, host.instances, SHOWN, only_owner)
+        bound = await _bound(tx, scope.workspace_id, host.row, host.instances, SHOWN, scope.visible_owner)
         return replace(host, bound=bound[:SHOWN])
 
 
 async def change(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     host_id: HostId,
     changes: Mapping[str, Any],
-    by: Actor,
-    expected_revision: int | None = None,
 ) -> Host:
     """Labels and how much it takes on at once. What runs already runs on; the next claim keeps to it."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         before = await _locked(tx, host_id)
-        _check_revision(before, expected_revision)
+        _check_revision(before, scope.expected_revision)
         after = replace(before, **changes)
         await hosts.change(tx, after)
-        await append_audit(tx, "host.edited", ("host", host_id), by, before=_told(before), after=_told(after))
+        await append_audit(
+            tx, "host.edited", ("host", host_id), scope.actor, before=_told(before), after=_told(after)
+        )
         return await _shown(tx, host_id)
 
 
 async def delete(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     host_id: HostId,
-    by: Actor,
-    expected_revision: int | None = None,
     *,
     force: bool = False,
 ) -> None:
     """With its instances. Refused while it is online, and while jobs must run there unless `force` leaves them to wait."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         host = await _locked(tx, host_id)
-        _check_revision(host, expected_revision)
+        _check_revision(host, scope.expected_revision)
         if host.sighting.status(tx.now) is HostStatus.ONLINE:
             raise Conflict(
                 f'The host "{host.name}" is online; it would register again at once.',
@@ -113,8 +111,8 @@ async def delete(
             )
         instances = await hosts.instances(tx, [host_id])
         if not force:
-            _refuse_bound(f'The host "{host.name}"', await _bound(tx, workspace_id, host, instances))
-        await _remove(tx, host, instances, "host.deleted", by)
+            _refuse_bound(f'The host "{host.name}"', await _bound(tx, scope.workspace_id, host, instances))
+        await _remove(tx, host, instances, "host.deleted", scope.actor)
 
 
 async def forget_unseen(database: Database, silent_for: timedelta, most: int = FORGOTTEN_AT_ONCE) -> int:
@@ -141,16 +139,15 @@ async def forget_unseen(database: Database, silent_for: timedelta, most: int = F
 
 async def add_instance(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     host_id: HostId,
     name: str,
     labels: Mapping[str, str],
-    by: Actor,
 ) -> InstanceRow:
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         host = await _locked(tx, host_id)
-        instance_id = await hosts.insert_instance(tx, workspace_id, host_id, name, labels)
-        await check_room(tx, workspace_id, replace(by.quotas, hosts=None))
+        instance_id = await hosts.insert_instance(tx, scope.workspace_id, host_id, name, labels)
+        await check_room(tx, scope.workspace_id, replace(scope.actor.quotas, hosts=None))
         if instance_id is None:
             raise Conflict(
                 f'There is a server instance "{name}" already.',
@@ -158,22 +155,21 @@ async def add_instance(
             )
         made = await _instance(tx, host_id, instance_id)
         after = {"name": name, "host": host.name}
-        await append_audit(tx, "instance.created", ("instance", instance_id), by, after=after)
+        await append_audit(tx, "instance.created", ("instance", instance_id), scope.actor, after=after)
         return made
 
 
 async def change_instance(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     host_id: HostId,
     instance_id: InstanceId,
-    by: Actor,
     *,
     labels: Mapping[str, str] | None = None,
     to: HostId | None = None,
 ) -> InstanceRow:
     """Runs that wait for it go where it goes; one that is under way stays where it is."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         for each in sorted({host_id, to or host_id}):
             if await hosts.lock(tx, each) is None:
                 if each == to:
@@ -184,27 +180,30 @@ async def change_instance(
         await hosts.change_instance(tx, after)
         action = "instance.moved" if after.host_id != before.host_id else "instance.edited"
         shown = [{"host": str(each.host_id), "labels": dict(each.labels)} for each in (before, after)]
-        await append_audit(tx, action, ("instance", instance_id), by, before=shown[0], after=shown[1])
+        await append_audit(
+            tx, action, ("instance", instance_id), scope.actor, before=shown[0], after=shown[1]
+        )
         return await _instance(tx, after.host_id, instance_id)
 
 
 async def remove_instance(
     database: Database,
-    workspace_id: WorkspaceId,
+    scope: Scope,
     host_id: HostId,
     instance_id: InstanceId,
-    by: Actor,
     *,
     force: bool = False,
 ) -> None:
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         await _locked(tx, host_id)
         found = await _instance(tx, host_id, instance_id)
         if not force:
-            bound = await hosts.jobs_bound(tx, workspace_id, TargetKind.SERVER, [found.name], NAMED + 1)
+            bound = await hosts.jobs_bound(tx, scope.workspace_id, TargetKind.SERVER, [found.name], NAMED + 1)
             _refuse_bound(f'The server "{found.name}"', bound)
         await hosts.delete_instance(tx, instance_id)
-        await append_audit(tx, "instance.deleted", ("instance", instance_id), by, before={"name": found.name})
+        await append_audit(
+            tx, "instance.deleted", ("instance", instance_id), scope.actor, before={"name": found.name}
+        )
 
 
 async def check_room(tx: Tx, workspace_id: WorkspaceId, quotas: Quotas) -> None:
@@ -213,7 +212,7 @@ async def check_room(tx: Tx, workspace_id: WorkspaceId, quotas: Quotas) -> None:
     """
     if quotas.hosts is None and quotas.servers is None:
         return
-    await workspaces.lock_room(tx)
+    await workspaces.lock_quota(tx)
     machines, servers = await hosts.count(tx, workspace_id)
     check_hosts(quotas, machines)
     check_servers(quotas, servers)

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from foliot.domain.access import Actor
+from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid, NotFound
 from foliot.domain.ids import HostId, RunId, WorkerId, WorkspaceId
 from foliot.domain.run import WaitsFor
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
-from foliot.storage.queue import limits, waiting
-from foliot.storage.queue.leases import Claimed
-from foliot.storage.queue.limits import WHOLE, Limit, Name, Permit
+from foliot.storage.queue import limits, run_queue
+from foliot.storage.queue.limits import WHOLE, Limit, LimitName, Permit
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["WHOLE", "Limit", "get", "give_back", "list_limits", "recount", "set_limit", "take_away"]
@@ -28,9 +28,7 @@ MOST = 1_000_000
 LONGEST_KEY = 200
 
 
-async def set_limit(
-    database: Database, workspace_id: WorkspaceId, key: str, cap: int | None, by: Actor
-) -> None:
+async def set_limit(database: Database, scope: Scope, key: str, cap: int | None) -> None:
     """The most runs of this workspace (empty key) or with this concurrency key at once; None takes the cap away."""
     if cap is not None and not 1 <= cap <= MOST:
         raise Invalid(
@@ -38,35 +36,35 @@ async def set_limit(
         )
     if len(key) > LONGEST_KEY:
         raise Invalid(f"A concurrency key has at most {LONGEST_KEY} characters.", pointer="/key")
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         before = await limits.get(tx, key)
         if cap is None:
-            await limits.remove(tx, workspace_id, key)
+            await limits.remove(tx, scope.workspace_id, key)
         else:
-            await limits.put(tx, workspace_id, key, cap)
+            await limits.put(tx, scope.workspace_id, key, cap)
         action = "limit.removed" if cap is None else "limit.set"
         was = None if before is None else {"cap": before.cap}
-        entry = AuditEntry(action, "limit", key or "workspace", by, before=was, after={"cap": cap})
+        entry = AuditEntry(action, "limit", key or "workspace", scope.actor, before=was, after={"cap": cap})
         await audit.append(tx, tx.new_id(), entry)
     # In a transaction of its own: a claim that did not know the cap yet has ended by the time its leases are counted.
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = await limits.lock(tx, [Permit(workspace_id, key)])
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = await limits.lock(tx, [Permit(scope.workspace_id, key)])
         await _recount(tx, list(found.values()))
-        await limits.promote_uncapped(tx, BATCH)
+        await run_queue.promote_uncapped(tx, BATCH)
 
 
-async def take_away(database: Database, workspace_id: WorkspaceId, key: str, by: Actor) -> None:
+async def take_away(database: Database, scope: Scope, key: str) -> None:
     """As `set_limit` with None, and refused where there is none."""
-    async with database.tx(Role.APP, workspace_id) as tx:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
         if await limits.get(tx, key) is None:
             raise _no_such()
-    await set_limit(database, workspace_id, key, None, by)
+    await set_limit(database, scope, key, None)
 
 
 async def list_limits(database: Database, workspace_id: WorkspaceId) -> list[Limit]:
     """That of the workspace first, then by key."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        return await limits.all_of(tx, workspace_id)
+        return await limits.list_limits(tx, workspace_id)
 
 
 async def get(database: Database, workspace_id: WorkspaceId, key: str) -> Limit:
@@ -83,13 +81,13 @@ async def recount(database: Database, limit: int = BATCH) -> int:
     For the sweeper: what went wrong by a crash, a purge or a cap set in mid-run is right again after it.
     """
     wrong = 0
-    after: Name | None = None
+    after: LimitName | None = None
     while True:
         async with database.tx(Role.ENGINE) as tx:
             found = await limits.lock_from(tx, after, limit)
             wrong += await _recount(tx, found)
             if len(found) < limit:
-                await limits.promote_uncapped(tx, limit)
+                await run_queue.promote_uncapped(tx, limit)
                 return wrong
             after = found[-1].name
 
@@ -106,7 +104,7 @@ async def take_within_limits(
 
     Answers with the leases and the length of that line.
     """
-    return await take_asked(tx, worker_id, await limits.ask(tx, queue, types, workspaces, share))
+    return await take_asked(tx, worker_id, await limits.lock_ready_runs(tx, queue, types, workspaces, share))
 
 
 async def take_asked(
@@ -116,14 +114,14 @@ async def take_asked(
     if not asked:
         return [], 0
     off = [run_id for run_id, permit in asked.items() if permit.is_off]
-    await waiting.hold_ready(tx, off, WaitsFor.TYPE)
+    await run_queue.hold_ready(tx, off, WaitsFor.TYPE)
     asked = {run_id: permit for run_id, permit in asked.items() if not permit.is_off} if off else asked
     caps = await limits.lock(tx, asked.values())
     taken, held = _admit(asked, caps)
-    claimed = await limits.take(tx, worker_id, taken, host_id)
+    claimed = await run_queue.claim_locked(tx, worker_id, taken, host_id)
     used = Counter(name for run in claimed for name in asked[run.run_id].names if name in caps)
     await limits.use(tx, used)
-    await waiting.hold_ready(tx, held, WaitsFor.LIMIT)
+    await run_queue.hold_ready(tx, held, WaitsFor.LIMIT)
     return claimed, len(held) + len(off)
 
 
@@ -134,13 +132,13 @@ async def give_back(tx: Tx, permits: Sequence[Permit]) -> None:
     caps = await limits.lock(tx, permits)
     freed = Counter(name for permit in permits for name in permit.names if name in caps)
     await limits.use(tx, {name: -count for name, count in freed.items()})
-    await limits.promote(tx, freed)
+    await run_queue.promote_freed(tx, freed)
 
 
 async def _recount(tx: Tx, found: Sequence[Limit]) -> int:
     names = [limit.name for limit in found]
     wrong = await limits.recount(tx, names)
-    await limits.promote(tx, await limits.room(tx, names))
+    await run_queue.promote_freed(tx, await limits.count_free(tx, names))
     return wrong
 
 
@@ -148,7 +146,7 @@ def _no_such() -> NotFound:
     return NotFound("There is no such limit.", hint="GET /limits lists them.")
 
 
-def _admit(asked: Mapping[RunId, Permit], caps: Mapping[Name, Limit]) -> tuple[list[RunId], list[RunId]]:
+def _admit(asked: Mapping[RunId, Permit], caps: Mapping[LimitName, Limit]) -> tuple[list[RunId], list[RunId]]:
     """In the order asked: a run takes a permit of every cap above it, or none."""
     room = {name: limit.cap - limit.in_use for name, limit in caps.items()}
     taken: list[RunId] = []

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from foliot.domain.ids import PrincipalId, WorkspaceId
+from foliot.domain.access import Scope
 from foliot.services.workers.unserved import Unserved, unserved
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
 from foliot.storage.workers import workers as rows
-from foliot.storage.workers.overview import QueueSeen, WorkerSeen
+from foliot.storage.workers.overview import QueueOverview, WorkerOverview
 
-__all__ = ["Queue", "WorkerSeen", "forget_lost", "queues", "workers"]
+__all__ = ["Queue", "WorkerOverview", "forget_lost", "queues", "workers"]
 
 LOST_SHOWN = timedelta(days=1)
 NAMES_KEPT = timedelta(days=400)
@@ -22,25 +22,21 @@ MOST = 1_000  # workers or queues in one answer
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    seen: QueueSeen
+    seen: QueueOverview
     unserved: Sequence[Unserved]  # what stands in it that no live worker could take
 
 
-async def workers(
-    database: Database, workspace_id: WorkspaceId, only_owner: PrincipalId | None = None
-) -> list[WorkerSeen]:
+async def workers(database: Database, scope: Scope) -> list[WorkerOverview]:
     """Those that serve this workspace: the living first, then those lost within the last day."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return await overview.workers(tx, tx.now - LOST_SHOWN, MOST, only_owner)
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        return await overview.workers(tx, tx.now - LOST_SHOWN, MOST, scope.visible_owner)
 
 
-async def queues(
-    database: Database, workspace_id: WorkspaceId, only_owner: PrincipalId | None = None
-) -> list[Queue]:
+async def queues(database: Database, scope: Scope) -> list[Queue]:
     """Every queue that a job names or a worker serves, in the order of their names."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = await overview.queues(tx, MOST, only_owner)
-    warned = [] if only_owner else await unserved(database, workspace_id, timedelta(0))
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        found = await overview.queues(tx, MOST, scope.visible_owner)
+    warned = [] if scope.visible_owner else await unserved(database, scope.workspace_id, timedelta(0))
     return [Queue(seen, [each for each in warned if each.queue == seen.name]) for seen in found]
 
 

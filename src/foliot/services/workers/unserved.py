@@ -46,7 +46,7 @@ async def unserved(
 ) -> list[Unserved]:
     """By queue and type, the longest waiting first."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        found = await rows.groups(tx, tx.now - patience, MOST)
+        found = await rows.list_unserved(tx, tx.now - patience, MOST)
     return [Unserved(*group) for group in found]
 
 
@@ -60,7 +60,7 @@ async def hindrance(
     if kind in EVERY_WORKER_HAS and target is None:
         return None
     async with database.tx(Role.APP, workspace_id) as tx:
-        workers, off = await explain_queries.alive_workers(tx), await job_types.off(tx)
+        workers, off = await explain_queries.list_alive_workers(tx), await job_types.list_disabled(tx)
         host = None if target is None else await hosts.resolve(tx, workspace_id, target)
     if kind in off:
         return f'Jobs of type "{kind}" are switched off in this workspace: nothing of them starts.'

@@ -3,13 +3,13 @@
 INSERT INTO logs (workspace_id, run_id)
 SELECT workspace_id, id FROM runs WHERE id = ANY (%(run_ids)s) ORDER BY id
     ON CONFLICT (run_id) DO UPDATE SET lines = logs.lines
-RETURNING run_id, lines, bytes, truncated, fence, written;
+RETURNING run_id, lines, bytes, truncated, fence, lines_received;
 
 -- name: append
 WITH heads AS (
-    UPDATE logs SET lines = new.lines, bytes = new.bytes, truncated = new.truncated, fence = new.fence, written = new.written
+    UPDATE logs SET lines = new.lines, bytes = new.bytes, truncated = new.truncated, fence = new.fence, lines_received = new.lines_received
       FROM unnest(%(run_ids)s::uuid[], %(lines)s::int[], %(bytes)s::int[], %(truncateds)s::boolean[], %(fences)s::bigint[], %(writtens)s::int[])
-           AS new (run_id, lines, bytes, truncated, fence, written)
+           AS new (run_id, lines, bytes, truncated, fence, lines_received)
      WHERE logs.run_id = new.run_id
  RETURNING logs.run_id, logs.workspace_id)
 INSERT INTO log_chunks (workspace_id, run_id, last_seq, attempt, lines)
@@ -30,3 +30,6 @@ SELECT chunk.attempt, (chunk.last_seq - jsonb_array_length(chunk.lines) + line.p
 
 -- name: head
 SELECT lines, bytes, truncated FROM logs WHERE run_id = %(run_id)s;
+
+-- name: of_runs
+SELECT run_id, progress FROM leases WHERE run_id = ANY (%(run_ids)s) AND progress IS NOT NULL;

@@ -28,18 +28,18 @@ class SecretRow:
     users: int  # jobs that name it
 
 
-class Box(NamedTuple):
+class SealedSecret(NamedTuple):
     """A value under seal."""
 
     workspace_id: WorkspaceId
     id: SecretId
     version: int
     key_id: str
-    box: bytes
+    sealed_value: bytes
 
 
 async def insert(
-    tx: Tx, secret_id: SecretId, name: str, agents: Sequence[PrincipalId], key_id: str, box: bytes
+    tx: Tx, secret_id: SecretId, name: str, agents: Sequence[PrincipalId], key_id: str, sealed_value: bytes
 ) -> None:
     params = {
         "workspace_id": tx.workspace_id,
@@ -47,7 +47,7 @@ async def insert(
         "name": name,
         "agents": list(agents),
         "key_id": key_id,
-        "box": box,
+        "sealed_value": sealed_value,
         "now": tx.now,
     }
     if not await tx.execute(sql.secrets.insert, params):
@@ -57,7 +57,7 @@ async def insert(
         )
 
 
-async def counted(tx: Tx) -> int:
+async def count(tx: Tx) -> int:
     row = await tx.fetch_one(sql.secrets.counted, {"workspace_id": tx.workspace_id})
     return 0 if row is None else row["secrets"]
 
@@ -83,18 +83,18 @@ async def page(
     return [_secret(row) for row in await tx.fetch(sql.secrets.page, params)]
 
 
-async def reseal(tx: Tx, secret_id: SecretId, version: int, key_id: str, box: bytes) -> None:
+async def reseal(tx: Tx, secret_id: SecretId, version: int, key_id: str, sealed_value: bytes) -> None:
     params = {
         "workspace_id": tx.workspace_id,
         "id": secret_id,
         "version": version,
         "key_id": key_id,
-        "box": box,
+        "sealed_value": sealed_value,
     }
     await tx.execute(sql.secrets.reseal, {**params, "now": tx.now})
 
 
-async def give(tx: Tx, secret_id: SecretId, agents: Sequence[PrincipalId]) -> None:
+async def set_agents(tx: Tx, secret_id: SecretId, agents: Sequence[PrincipalId]) -> None:
     params = {"workspace_id": tx.workspace_id, "id": secret_id, "agents": list(agents), "now": tx.now}
     await tx.execute(sql.secrets.give, params)
 
@@ -104,7 +104,7 @@ async def delete(tx: Tx, secret_id: SecretId) -> None:
 
 
 async def users(
-    tx: Tx, name: str, after: UUID, limit: int, only_owner: PrincipalId | None = None
+    tx: Tx, name: str, after: UUID, limit: int, visible_owner: PrincipalId | None = None
 ) -> list[tuple[JobId, str]]:
     """The jobs that name it, in the order of their ids, each with its own name. Archived ones run no more."""
     params = {
@@ -112,12 +112,12 @@ async def users(
         "name": name,
         "after": after,
         "limit": limit,
-        "owner_id": only_owner,
+        "owner_id": visible_owner,
     }
     return [(row["id"], row["name"]) for row in await tx.fetch(sql.secrets.users, params)]
 
 
-async def held(tx: Tx, names: Collection[str]) -> dict[str, Collection[PrincipalId]]:
+async def lock_names(tx: Tx, names: Collection[str]) -> dict[str, Collection[PrincipalId]]:
     """Those of these that are there, which nobody deletes until we are done; each with the agents it was given to."""
     params = {"workspace_id": tx.workspace_id, "names": list(names)}
     return {row["name"]: frozenset(row["agents"]) for row in await tx.fetch(sql.secrets.hold, params)}
@@ -136,11 +136,13 @@ async def link(tx: Tx, job_id: JobId, names: Collection[str]) -> None:
         await tx.execute(sql.secrets.link, params)
 
 
-async def sealed(tx: Tx, names: Collection[str]) -> dict[str, Box]:
+async def load_sealed(tx: Tx, names: Collection[str]) -> dict[str, SealedSecret]:
     params = {"workspace_id": tx.workspace_id, "names": list(names)}
     assert tx.workspace_id is not None, "secrets belong to workspaces"
     return {
-        row["name"]: Box(tx.workspace_id, row["id"], row["version"], row["key_id"], row["box"])
+        row["name"]: SealedSecret(
+            tx.workspace_id, row["id"], row["version"], row["key_id"], row["sealed_value"]
+        )
         for row in await tx.fetch(sql.secrets.sealed, params)
     }
 
@@ -150,16 +152,18 @@ async def agents_among(tx: Tx, ids: Collection[PrincipalId]) -> set[PrincipalId]
     return {row["id"] for row in await tx.fetch(sql.secrets.principals, params)}
 
 
-async def by_key(tx: Tx) -> Mapping[str, int]:
+async def count_by_master_key(tx: Tx) -> Mapping[str, int]:
     """In a transaction of the system: how many secrets of the installation each master key has sealed."""
     return {row["key_id"]: row["secrets"] for row in await tx.fetch(sql.secrets.by_key)}
 
 
-async def under_others(tx: Tx, present: str, known: Collection[str], after: UUID, limit: int) -> list[Box]:
+async def lock_sealed_by_others(
+    tx: Tx, present: str, known: Collection[str], after: UUID, limit: int
+) -> list[SealedSecret]:
     """In a transaction of the system: those that another one of these keys has sealed, under their locks."""
     params = {"others": [each for each in known if each != present], "after": after, "limit": limit}
     rows = await tx.fetch(sql.secrets.under_others, params)
-    return [Box(**row) for row in rows]
+    return [SealedSecret(**row) for row in rows]
 
 
 async def reseal_all(tx: Tx, key_id: str, boxes: Mapping[SecretId, bytes]) -> None:
@@ -173,7 +177,7 @@ async def unreadable(tx: Tx, known: Collection[str], limit: int) -> list[tuple[s
     return [(row["slug"], row["name"]) for row in rows]
 
 
-async def destroy(tx: Tx, workspace_id: WorkspaceId) -> int:
+async def delete_all(tx: Tx, workspace_id: WorkspaceId) -> int:
     """In a transaction of the system, as it puts the workspace away."""
     return await tx.execute(sql.secrets.destroy, {"workspace_id": workspace_id})
 

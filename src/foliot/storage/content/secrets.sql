@@ -1,6 +1,6 @@
 -- name: insert
-INSERT INTO secrets (workspace_id, id, name, agents, key_id, box, created_at, updated_at)
-VALUES (%(workspace_id)s, %(id)s, %(name)s, %(agents)s, %(key_id)s, %(box)s, %(now)s, %(now)s)
+INSERT INTO secrets (workspace_id, id, name, agents, key_id, sealed_value, created_at, updated_at)
+VALUES (%(workspace_id)s, %(id)s, %(name)s, %(agents)s, %(key_id)s, %(sealed_value)s, %(now)s, %(now)s)
     ON CONFLICT ON CONSTRAINT secrets_name_is_taken DO NOTHING;
 
 -- name: counted
@@ -26,7 +26,7 @@ SELECT id, name, version, agents, key_id, created_at, updated_at, 0::bigint AS u
   FROM secrets WHERE workspace_id = %(workspace_id)s AND id = %(id)s FOR UPDATE;
 
 -- name: reseal
-UPDATE secrets SET version = %(version)s, key_id = %(key_id)s, box = %(box)s, updated_at = %(now)s
+UPDATE secrets SET version = %(version)s, key_id = %(key_id)s, sealed_value = %(sealed_value)s, updated_at = %(now)s
  WHERE workspace_id = %(workspace_id)s AND id = %(id)s;
 
 -- name: give
@@ -58,7 +58,7 @@ INSERT INTO job_secrets (workspace_id, job_id, name) SELECT %(workspace_id)s, %(
     ON CONFLICT DO NOTHING;
 
 -- name: sealed
-SELECT id, name, version, key_id, box FROM secrets WHERE workspace_id = %(workspace_id)s AND name = ANY (%(names)s);
+SELECT id, name, version, key_id, sealed_value FROM secrets WHERE workspace_id = %(workspace_id)s AND name = ANY (%(names)s);
 
 -- name: principals
 SELECT id FROM principals WHERE workspace_id = %(workspace_id)s AND id = ANY (%(ids)s::uuid[]) AND kind = 'agent';
@@ -69,12 +69,12 @@ SELECT key_id, count(*) AS secrets FROM secrets GROUP BY key_id;
 
 -- name: under_others
 -- Over all workspaces, in the order of their ids. Who writes a secret meanwhile seals it with the present key anyway: nobody waits.
-SELECT workspace_id, id, version, key_id, box FROM secrets
+SELECT workspace_id, id, version, key_id, sealed_value FROM secrets
  WHERE key_id = ANY (%(others)s::text[]) AND id > %(after)s ORDER BY id LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: reseal_all
-UPDATE secrets SET key_id = %(key_id)s, box = again.box
-  FROM unnest(%(ids)s::uuid[], %(boxes)s::bytea[]) AS again (id, box) WHERE secrets.id = again.id;
+UPDATE secrets SET key_id = %(key_id)s, sealed_value = again.sealed_value
+  FROM unnest(%(ids)s::uuid[], %(boxes)s::bytea[]) AS again (id, sealed_value) WHERE secrets.id = again.id;
 
 -- name: unreadable
 SELECT workspaces.slug, secrets.name FROM secrets JOIN workspaces ON workspaces.id = secrets.workspace_id

@@ -69,10 +69,10 @@ async def delete(tx: Tx, calendar_id: CalendarId) -> None:
 
 
 async def users(
-    tx: Tx, calendar_id: CalendarId, after: UUID, limit: int, only_owner: PrincipalId | None = None
+    tx: Tx, calendar_id: CalendarId, after: UUID, limit: int, visible_owner: PrincipalId | None = None
 ) -> list[tuple[JobId, str]]:
     """The jobs that use it, in the order of their ids, each with its name."""
-    params = {"id": calendar_id, "after": after, "limit": limit, "owner_id": only_owner}
+    params = {"id": calendar_id, "after": after, "limit": limit, "owner_id": visible_owner}
     return [(row["job_id"], row["name"]) for row in await tx.fetch(sql.calendars.users, params)]
 
 

@@ -6,7 +6,7 @@ SELECT workspace_id, id, scope, start_at, end_at, after, per_minute, running, re
 
 -- name: insert
 INSERT INTO freezes (workspace_id, id, scope, start_at, end_at, after, per_minute, running, reason, created_by, created_at,
-                     is_to_begin)
+                     is_start_pending)
 VALUES (%(workspace_id)s, %(id)s, %(scope)s, %(start_at)s, %(end_at)s, %(after)s, %(per_minute)s, %(running)s, %(reason)s, %(by)s,
         %(now)s, %(start_at)s > %(now)s);
 
@@ -29,7 +29,7 @@ SELECT id FROM jobs WHERE id = ANY (%(job_ids)s::uuid[]) AND owner_id = %(owner_
 
 -- name: lift
 UPDATE freezes
-   SET held_until = COALESCE(end_at, 'infinity'), end_at = %(end_at)s, lifted_by = %(by)s, lifted_at = %(now)s
+   SET original_end_at = COALESCE(end_at, 'infinity'), end_at = %(end_at)s, lifted_by = %(by)s, lifted_at = %(now)s
  WHERE id = %(id)s;
 
 -- name: delete
@@ -61,7 +61,7 @@ SELECT DISTINCT held.job_id
  LIMIT %(limit)s;
 
 -- name: begin
-UPDATE freezes SET is_to_begin = false WHERE is_to_begin AND start_at <= %(now)s;
+UPDATE freezes SET is_start_pending = false WHERE is_start_pending AND start_at <= %(now)s;
 
 -- name: startable_of
 SELECT run_id, job_id, trigger, true AS is_ready FROM ready WHERE job_id = ANY (%(job_ids)s)
@@ -107,14 +107,14 @@ RETURNING paced_until - %(takes)s AS starts_at;
 
 -- name: to_thaw
 SELECT id, thawed_to FROM freezes
- WHERE held_until IS NOT NULL AND thawed_at IS NULL AND end_at <= %(now)s
+ WHERE original_end_at IS NOT NULL AND thawed_at IS NULL AND end_at <= %(now)s
  ORDER BY end_at LIMIT 1;
 
 -- name: held_timers
 -- Timers that were set to the end that this freeze had before it was lifted.
 SELECT timers.job_id
   FROM freezes
-  JOIN timers ON timers.workspace_id = freezes.workspace_id AND timers.due_at = freezes.held_until AND timers.job_id > %(after)s
+  JOIN timers ON timers.workspace_id = freezes.workspace_id AND timers.due_at = freezes.original_end_at AND timers.job_id > %(after)s
   JOIN jobs ON jobs.id = timers.job_id
  WHERE freezes.id = %(id)s AND freeze_covers(freezes.scope, jobs.id, jobs.queue, jobs.tags) AND timers.status IN ('active', 'pending')
  ORDER BY timers.job_id LIMIT %(limit)s;

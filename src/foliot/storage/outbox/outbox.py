@@ -23,15 +23,15 @@ class CourierCapacity:
     sending: Mapping[tuple[WorkspaceId, str], int] = field(default_factory=dict)
 
 
-async def put(tx: Tx, kind: Kind, lane: UUID, place: int, receiver: str) -> DeliveryId:
-    """Behind what stands in its lane, whose lock the caller has."""
+async def put(tx: Tx, kind: Kind, ordering_key: UUID, position: int, receiver: str) -> DeliveryId:
+    """Behind what stands in its ordering_key, whose lock the caller has."""
     delivery_id = DeliveryId(tx.new_id())
     params = {
         "workspace_id": tx.workspace_id,
         "id": delivery_id,
         "kind": kind.value,
-        "lane": lane,
-        "place": place,
+        "ordering_key": ordering_key,
+        "position": position,
         "receiver": receiver,
         "now": tx.now,
     }
@@ -39,7 +39,7 @@ async def put(tx: Tx, kind: Kind, lane: UUID, place: int, receiver: str) -> Deli
     return delivery_id
 
 
-async def take(tx: Tx, hands: CourierCapacity, lease: timedelta) -> list[Taken]:
+async def lease_due(tx: Tx, hands: CourierCapacity, lease: timedelta) -> list[Taken]:
     """In a transaction of the engine: those that are due, leased to the caller."""
     params = {
         "now": tx.now,
@@ -62,7 +62,7 @@ async def next_due(tx: Tx) -> datetime | None:
 
 
 async def record(tx: Tx, taken: Taken, came: Delivered | Again | Dead) -> bool:
-    """False where it is no longer in the hands of who took it. What has ended lets the next of its lane go."""
+    """False where it is no longer in the hands of who took it. What has ended lets the next of its ordering_key go."""
     held = {"id": taken.id, "fence": taken.fence, "status": came.status, "now": tx.now}
     if isinstance(came, Again):
         params = {**held, "due_at": came.at, "error": came.why}
@@ -71,43 +71,43 @@ async def record(tx: Tx, taken: Taken, came: Delivered | Again | Dead) -> bool:
     params = {**held, "delivered": isinstance(came, Delivered), "error": why}
     if not await tx.execute(sql.outbox.end_one, params):
         return False
-    await tx.execute(sql.outbox.let_go, {"lane": taken.lane, "now": tx.now})
+    await tx.execute(sql.outbox.let_go, {"ordering_key": taken.ordering_key, "now": tx.now})
     return True
 
 
-async def hurry(tx: Tx, lane: UUID, receiver: str) -> None:
-    await tx.execute(sql.outbox.hurry, {"lane": lane, "receiver": receiver, "now": tx.now})
+async def retarget(tx: Tx, ordering_key: UUID, receiver: str) -> None:
+    await tx.execute(sql.outbox.hurry, {"ordering_key": ordering_key, "receiver": receiver, "now": tx.now})
 
 
-async def end_lane(tx: Tx, lane: UUID, why: str) -> int:
+async def cancel_pending(tx: Tx, ordering_key: UUID, why: str) -> int:
     """Whatever waits there is given up; what comes of one that is being sent is no longer asked."""
-    return await tx.execute(sql.outbox.end_lane, {"lane": lane, "error": why, "now": tx.now})
+    return await tx.execute(sql.outbox.end_lane, {"ordering_key": ordering_key, "error": why, "now": tx.now})
 
 
 async def send_again(
-    tx: Tx, lane: UUID, receiver: str, ids: Collection[DeliveryId] | None, limit: int
+    tx: Tx, ordering_key: UUID, receiver: str, ids: Collection[DeliveryId] | None, limit: int
 ) -> int:
     """Of those that were given up, these or the oldest. They stand in their old places, so before what waits."""
     params = {
-        "lane": lane,
+        "ordering_key": ordering_key,
         "receiver": receiver,
         "ids": None if ids is None else list(ids),
         "limit": limit,
         "now": tx.now,
     }
     again = await tx.execute(sql.outbox.send_again, params)
-    await tx.execute(sql.outbox.let_go, {"lane": lane, "now": tx.now})
+    await tx.execute(sql.outbox.let_go, {"ordering_key": ordering_key, "now": tx.now})
     return again
 
 
-async def page(tx: Tx, lane: UUID, before: int, limit: int, state: str | None) -> list[Delivery]:
-    """Of one lane, the last places first."""
-    params = {"lane": lane, "before": before, "limit": limit, "state": state}
+async def page(tx: Tx, ordering_key: UUID, before: int, limit: int, state: str | None) -> list[Delivery]:
+    """Of one ordering_key, the last places first."""
+    params = {"ordering_key": ordering_key, "before": before, "limit": limit, "state": state}
     return [_delivery(row, tx.now) for row in await tx.fetch(sql.outbox.page, params)]
 
 
-async def forget_lane(tx: Tx, lane: UUID) -> None:
-    await tx.execute(sql.outbox.forget_lane, {"lane": lane})
+async def delete_all(tx: Tx, ordering_key: UUID) -> None:
+    await tx.execute(sql.outbox.forget_lane, {"ordering_key": ordering_key})
 
 
 async def prune(tx: Tx, before: datetime, limit: int) -> int:
@@ -123,7 +123,7 @@ def _delivery(row: Row, now: datetime) -> Delivery:
         state = DeliveryState.SENDING
     return Delivery(
         row["id"],
-        row["place"],
+        row["position"],
         state,
         row["attempts"],
         row["due_at"] if state is DeliveryState.WAITING else None,

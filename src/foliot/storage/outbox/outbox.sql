@@ -1,8 +1,8 @@
 -- name: put
--- Under the lock of the lane: behind others that have not ended it waits, without being looked at, until it is the first.
-INSERT INTO outbox (workspace_id, id, kind, lane, place, receiver, due_at, since, created_at)
-SELECT %(workspace_id)s, %(id)s, %(kind)s, %(lane)s, %(place)s, %(receiver)s,
-       CASE WHEN EXISTS (SELECT FROM outbox WHERE lane = %(lane)s AND ended_at IS NULL) THEN 'infinity' ELSE %(now)s::timestamptz END,
+-- Under the lock of the ordering_key: behind others that have not ended it waits, without being looked at, until it is the first.
+INSERT INTO outbox (workspace_id, id, kind, ordering_key, position, receiver, due_at, sending_since, created_at)
+SELECT %(workspace_id)s, %(id)s, %(kind)s, %(ordering_key)s, %(position)s, %(receiver)s,
+       CASE WHEN EXISTS (SELECT FROM outbox WHERE ordering_key = %(ordering_key)s AND ended_at IS NULL) THEN 'infinity' ELSE %(now)s::timestamptz END,
        %(now)s, %(now)s;
 
 -- name: take
@@ -29,7 +29,7 @@ near AS (
                                WHERE sending.workspace_id = outbox.workspace_id AND sending.receiver = outbox.receiver
                                  AND sending.count >= %(of_one_receiver)s)
               AND NOT EXISTS (SELECT FROM outbox AS earlier
-                               WHERE earlier.lane = outbox.lane AND earlier.ended_at IS NULL AND earlier.place < outbox.place)
+                               WHERE earlier.ordering_key = outbox.ordering_key AND earlier.ended_at IS NULL AND earlier.position < outbox.position)
             ORDER BY outbox.due_at
             LIMIT GREATEST(0, %(of_one_workspace)s - COALESCE(busy.count, 0))) AS first),
 shared AS (
@@ -47,7 +47,7 @@ taken AS MATERIALIZED (
        FOR UPDATE OF outbox SKIP LOCKED)
 UPDATE outbox SET due_at = %(until)s, leased_until = %(until)s, fence = outbox.fence + 1, attempts = outbox.attempts + 1
   FROM taken WHERE outbox.id = taken.id
-RETURNING outbox.workspace_id, outbox.id, outbox.kind, outbox.lane, outbox.place, outbox.receiver, outbox.since, outbox.attempts, outbox.fence;
+RETURNING outbox.workspace_id, outbox.id, outbox.kind, outbox.ordering_key, outbox.position, outbox.receiver, outbox.sending_since, outbox.attempts, outbox.fence;
 
 -- name: next_due
 -- What is due already waits for a free hand, and whoever has one looks by itself.
@@ -75,37 +75,37 @@ UPDATE outbox SET due_at = %(due_at)s, leased_until = NULL, status = %(status)s,
  WHERE id = %(id)s AND fence = %(fence)s AND ended_at IS NULL;
 
 -- name: let_go
--- The first of a lane that waited behind another. One that is being sent, or put off, keeps its time.
+-- The first of a ordering_key that waited behind another. One that is being sent, or put off, keeps its time.
 UPDATE outbox SET due_at = %(now)s
- WHERE id = (SELECT id FROM outbox WHERE lane = %(lane)s AND ended_at IS NULL ORDER BY place LIMIT 1) AND due_at = 'infinity';
+ WHERE id = (SELECT id FROM outbox WHERE ordering_key = %(ordering_key)s AND ended_at IS NULL ORDER BY position LIMIT 1) AND due_at = 'infinity';
 
 -- name: hurry
--- To another receiver, now, and with new patience: the first of a lane need not keep the pace of the old one. One that is being sent is
+-- To another receiver, now, and with new patience: the first of a ordering_key need not keep the pace of the old one. One that is being sent is
 -- taken from its courier: that the old receiver is gone must not stop the new one.
-UPDATE outbox SET receiver = %(receiver)s, since = %(now)s, attempts = 0, leased_until = NULL, fence = fence + 1,
+UPDATE outbox SET receiver = %(receiver)s, sending_since = %(now)s, attempts = 0, leased_until = NULL, fence = fence + 1,
        due_at = CASE WHEN due_at = 'infinity' THEN due_at ELSE %(now)s END
- WHERE lane = %(lane)s AND ended_at IS NULL;
+ WHERE ordering_key = %(ordering_key)s AND ended_at IS NULL;
 
 -- name: end_lane
 UPDATE outbox SET ended_at = %(now)s, delivered = false, error = %(error)s, due_at = 'infinity', leased_until = NULL,
        fence = fence + 1
- WHERE lane = %(lane)s AND ended_at IS NULL;
+ WHERE ordering_key = %(ordering_key)s AND ended_at IS NULL;
 
 -- name: send_again
-UPDATE outbox SET ended_at = NULL, delivered = NULL, due_at = 'infinity', since = %(now)s, attempts = 0, receiver = %(receiver)s
+UPDATE outbox SET ended_at = NULL, delivered = NULL, due_at = 'infinity', sending_since = %(now)s, attempts = 0, receiver = %(receiver)s
  WHERE id IN (SELECT id FROM outbox
-               WHERE lane = %(lane)s AND NOT delivered AND (%(ids)s::uuid[] IS NULL OR id = ANY (%(ids)s))
-               ORDER BY place LIMIT %(limit)s);
+               WHERE ordering_key = %(ordering_key)s AND NOT delivered AND (%(ids)s::uuid[] IS NULL OR id = ANY (%(ids)s))
+               ORDER BY position LIMIT %(limit)s);
 
 -- name: page
-SELECT id, place, NULLIF(due_at, 'infinity') AS due_at, leased_until, attempts, status, error, created_at, ended_at, delivered
+SELECT id, position, NULLIF(due_at, 'infinity') AS due_at, leased_until, attempts, status, error, created_at, ended_at, delivered
   FROM outbox
- WHERE lane = %(lane)s AND place < %(before)s
+ WHERE ordering_key = %(ordering_key)s AND position < %(before)s
    AND CASE %(state)s WHEN 'waiting' THEN ended_at IS NULL WHEN 'delivered' THEN delivered WHEN 'dead' THEN NOT delivered ELSE true END
- ORDER BY place DESC LIMIT %(limit)s;
+ ORDER BY position DESC LIMIT %(limit)s;
 
 -- name: forget_lane
-DELETE FROM outbox WHERE lane = %(lane)s;
+DELETE FROM outbox WHERE ordering_key = %(ordering_key)s;
 
 -- name: prune
 WITH old AS MATERIALIZED (

@@ -28,7 +28,7 @@ SELECT workspace_id, key, cap, in_use,
 -- name: ask
 -- The same choice as ready.take, locked but not taken yet: caps, and types that are switched off, decide which of them may start.
 SELECT mine.run_id, mine.workspace_id, mine.concurrency_key,
-       EXISTS (SELECT FROM switched_off WHERE switched_off.workspace_id = mine.workspace_id AND switched_off.type = mine.type) AS is_off
+       EXISTS (SELECT FROM disabled_types WHERE disabled_types.workspace_id = mine.workspace_id AND disabled_types.type = mine.type) AS is_off
   FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
  CROSS JOIN LATERAL (
        SELECT run_id, workspace_id, concurrency_key, type FROM ready
@@ -37,24 +37,6 @@ SELECT mine.run_id, mine.workspace_id, mine.concurrency_key,
         ORDER BY priority, available_at, position
         LIMIT %(share)s
           FOR UPDATE SKIP LOCKED) AS mine;
-
--- name: take
-WITH leased AS (
-    INSERT INTO leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority, available_at,
-                        planned_for, exclusive, concurrency_key, host_id, read_only, timeout, expires_at, trigger, attempts, retries, losses,
-                        started_at, last_error)
-    SELECT workspace_id, run_id, job_id, %(worker_id)s, fence + 1, %(now)s, %(now)s + timeout, queue, type, priority, available_at,
-           planned_for, exclusive, concurrency_key, %(host_id)s, read_only, timeout, expires_at, trigger, attempts + 1, retries, losses,
-           COALESCE(started_at, %(now)s), last_error
-      FROM ready WHERE run_id = ANY (%(run_ids)s)
-        ON CONFLICT DO NOTHING
- RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger),
-gone AS (DELETE FROM ready USING leased WHERE ready.run_id = leased.run_id),
-told AS (
-    INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
-    SELECT leased.workspace_id, %(now)s, 'run.started', leased.job_id, leased.run_id, leased.attempts
-      FROM leased JOIN watches ON watches.workspace_id = leased.workspace_id AND watches.until > %(now)s)
-SELECT * FROM leased;
 
 -- name: use
 -- Never below nought: a cap may be younger than the leases that end under it. The recount sets it right.
@@ -91,56 +73,3 @@ SELECT limits.workspace_id, limits.key, limits.cap - limits.in_use AS room
   FROM limits JOIN unnest(%(workspace_ids)s::uuid[], %(keys)s::text[]) AS asked (workspace_id, key) USING (workspace_id, key)
  WHERE limits.in_use < limits.cap
    AND EXISTS (SELECT FROM waiting WHERE waiting.workspace_id = limits.workspace_id AND waits_for = 'limit');
-
--- name: promote
--- For each cap with room, the most urgent that wait for it and of these the oldest, unless another cap still holds them. SKIP LOCKED:
--- who has such a row is ending or freezing its run, and holds a timer that we must not wait for with a limit in our hands.
-WITH freed AS (
-    SELECT asked.workspace_id, asked.key, LEAST(asked.most, limits.cap - limits.in_use) AS most
-      FROM unnest(%(workspace_ids)s::uuid[], %(keys)s::text[], %(most)s::int[]) AS asked (workspace_id, key, most)
-      JOIN limits USING (workspace_id, key)
-     WHERE limits.cap > limits.in_use),
-found AS (
-    SELECT mine.* FROM freed CROSS JOIN LATERAL (
-           SELECT workspace_id, run_id, priority, position FROM waiting
-            WHERE waiting.workspace_id = freed.workspace_id AND waits_for = 'limit' AND concurrency_key = freed.key
-            ORDER BY priority, position LIMIT freed.most) AS mine
-     WHERE freed.key <> ''
-    UNION
-    SELECT mine.* FROM freed CROSS JOIN LATERAL (
-           SELECT workspace_id, run_id, priority, position FROM waiting
-            WHERE waiting.workspace_id = freed.workspace_id AND waits_for = 'limit'
-              AND NOT EXISTS (SELECT FROM limits WHERE limits.workspace_id = waiting.workspace_id
-                                 AND limits.key = waiting.concurrency_key AND limits.in_use >= limits.cap)
-            ORDER BY priority, position LIMIT freed.most) AS mine
-     WHERE freed.key = ''),
-ranked AS (SELECT found.*, row_number() OVER (PARTITION BY workspace_id ORDER BY priority, position) AS place FROM found),
-locked AS MATERIALIZED (
-    SELECT waiting.run_id
-      FROM waiting
-      JOIN ranked USING (run_id)
-      LEFT JOIN limits AS whole ON whole.workspace_id = ranked.workspace_id AND whole.key = ''
-     WHERE whole.cap IS NULL OR ranked.place <= whole.cap - whole.in_use
-       FOR UPDATE OF waiting SKIP LOCKED),
-gone AS (DELETE FROM waiting USING locked WHERE waiting.run_id = locked.run_id RETURNING waiting.*)
-INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, target, read_only,
-                   timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
-SELECT workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, target, read_only, timeout,
-       expires_at, trigger, fence, attempts, retries, losses, started_at, last_error
-  FROM gone ORDER BY position;
-
--- name: promote_uncapped
--- Those that wait for a cap that is there no more.
-WITH locked AS MATERIALIZED (
-    SELECT run_id FROM waiting
-     WHERE waits_for = 'limit'
-       AND NOT EXISTS (SELECT FROM limits WHERE limits.workspace_id = waiting.workspace_id
-                          AND (limits.key = '' OR limits.key = waiting.concurrency_key))
-     ORDER BY position LIMIT %(limit)s
-       FOR UPDATE OF waiting SKIP LOCKED),
-gone AS (DELETE FROM waiting USING locked WHERE waiting.run_id = locked.run_id RETURNING waiting.*)
-INSERT INTO ready (workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, target, read_only,
-                   timeout, expires_at, trigger, fence, attempts, retries, losses, started_at, last_error)
-SELECT workspace_id, run_id, job_id, queue, type, priority, available_at, planned_for, exclusive, concurrency_key, target, read_only, timeout,
-       expires_at, trigger, fence, attempts, retries, losses, started_at, last_error
-  FROM gone ORDER BY position;

@@ -1,5 +1,5 @@
 -- name: roll_up
--- The next stretch of the ledger, by id, is added to daily. What is still open goes to uncounted. The cursor moves in the same
+-- The next stretch of the ledger, by id, is added to daily. What is still open goes to uncounted_runs. The cursor moves in the same
 -- transaction, so each record is counted once, whatever dies in between.
 WITH passed AS MATERIALIZED (
     SELECT workspace_id, id, job_id, status FROM runs
@@ -9,11 +9,11 @@ WITH passed AS MATERIALIZED (
 added AS MATERIALIZED (
     SELECT workspace_id, job_id, day, count(*) AS records, sum(runs) AS runs, sum(successes) AS successes, sum(failures) AS failures,
            sum(skips) AS skips, COALESCE(sum(seconds), 0) AS seconds, COALESCE(sum(lag_seconds), 0) AS lag_seconds
-      FROM tallies
+      FROM run_counts
      WHERE id > %(after)s AND id <= (SELECT id FROM passed ORDER BY id DESC LIMIT 1)
      GROUP BY workspace_id, job_id, day),
 counted AS (
-    INSERT INTO daily AS known (workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
+    INSERT INTO job_days AS known (workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
     SELECT workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds FROM added
         ON CONFLICT (job_id, day) DO UPDATE
        SET records = known.records + excluded.records, runs = known.runs + excluded.runs,
@@ -32,24 +32,24 @@ counted_together AS (
            skips = known.skips + excluded.skips, seconds = known.seconds + excluded.seconds,
            lag_seconds = known.lag_seconds + excluded.lag_seconds),
 postponed AS (
-    INSERT INTO uncounted (workspace_id, run_id, job_id)
+    INSERT INTO uncounted_runs (workspace_id, run_id, job_id)
     SELECT workspace_id, id, job_id FROM passed WHERE status IS NULL)
 SELECT count(*) AS passed, (SELECT id FROM passed ORDER BY id DESC LIMIT 1) AS last FROM passed;
 
 -- name: roll_up_uncounted
 -- Those that were open when the roll-up went by and have ended since. A run that is gone altogether was purged with its job.
 WITH ended AS MATERIALIZED (
-    SELECT uncounted.run_id FROM uncounted LEFT JOIN runs ON runs.id = uncounted.run_id
+    SELECT uncounted_runs.run_id FROM uncounted_runs LEFT JOIN runs ON runs.id = uncounted_runs.run_id
      WHERE runs.id IS NULL OR runs.status IS NOT NULL
      LIMIT %(limit)s),
-gone AS (DELETE FROM uncounted USING ended WHERE uncounted.run_id = ended.run_id),
+gone AS (DELETE FROM uncounted_runs USING ended WHERE uncounted_runs.run_id = ended.run_id),
 added AS MATERIALIZED (
     SELECT workspace_id, job_id, day, count(*) AS records, sum(runs) AS runs, sum(successes) AS successes, sum(failures) AS failures,
            sum(skips) AS skips, COALESCE(sum(seconds), 0) AS seconds, COALESCE(sum(lag_seconds), 0) AS lag_seconds
-      FROM tallies JOIN ended ON tallies.id = ended.run_id
+      FROM run_counts JOIN ended ON run_counts.id = ended.run_id
      GROUP BY workspace_id, job_id, day),
 counted AS (
-    INSERT INTO daily AS known (workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
+    INSERT INTO job_days AS known (workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
     SELECT workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds FROM added
         ON CONFLICT (job_id, day) DO UPDATE
        SET records = known.records + excluded.records, runs = known.runs + excluded.runs,
@@ -70,7 +70,7 @@ counted_together AS (
 SELECT count(*) AS counted FROM ended;
 
 -- name: rolled_to
-SELECT position FROM rounds WHERE name = 'roll_up';
+SELECT position FROM scans WHERE name = 'roll_up';
 
 -- name: days_of_job
 -- What is rolled up, what is not yet, and what was open when the roll-up went by: one statement, so that all three are of one
@@ -79,17 +79,17 @@ SELECT position FROM rounds WHERE name = 'roll_up';
 SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(successes)::bigint AS successes,
        sum(failures)::bigint AS failures, sum(skips)::bigint AS skips, sum(seconds) AS seconds, sum(lag_seconds) AS lag_seconds
   FROM (SELECT day, records, runs, successes, failures, skips, seconds, lag_seconds
-          FROM daily
+          FROM job_days
          WHERE job_id = %(job_id)s AND day >= %(since)s
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
-          FROM tallies
-         WHERE job_id = %(job_id)s AND id > %(rolled_to)s AND id > (SELECT position FROM rounds WHERE name = 'roll_up')
+          FROM run_counts
+         WHERE job_id = %(job_id)s AND id > %(rolled_to)s AND id > (SELECT position FROM scans WHERE name = 'roll_up')
            AND day >= %(since)s
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
-          FROM uncounted JOIN tallies ON tallies.id = uncounted.run_id
-         WHERE uncounted.job_id = %(job_id)s AND day >= %(since)s) AS each
+          FROM uncounted_runs JOIN run_counts ON run_counts.id = uncounted_runs.run_id
+         WHERE uncounted_runs.job_id = %(job_id)s AND day >= %(since)s) AS each
  GROUP BY day
  ORDER BY day;
 
@@ -101,13 +101,13 @@ SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(succ
          WHERE workspace_id = %(workspace_id)s AND day >= %(since)s
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
-          FROM tallies
+          FROM run_counts
          WHERE workspace_id = %(workspace_id)s AND id > %(rolled_to)s
-           AND id > (SELECT position FROM rounds WHERE name = 'roll_up') AND day >= %(since)s
+           AND id > (SELECT position FROM scans WHERE name = 'roll_up') AND day >= %(since)s
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
-          FROM uncounted JOIN tallies ON tallies.id = uncounted.run_id
-         WHERE uncounted.workspace_id = %(workspace_id)s AND day >= %(since)s) AS each
+          FROM uncounted_runs JOIN run_counts ON run_counts.id = uncounted_runs.run_id
+         WHERE uncounted_runs.workspace_id = %(workspace_id)s AND day >= %(since)s) AS each
  GROUP BY day
  ORDER BY day;
 
@@ -116,20 +116,20 @@ SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(succ
 SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(successes)::bigint AS successes,
        sum(failures)::bigint AS failures, sum(skips)::bigint AS skips, sum(seconds) AS seconds, sum(lag_seconds) AS lag_seconds
   FROM (SELECT day, records, runs, successes, failures, skips, seconds, lag_seconds
-          FROM daily
+          FROM job_days
          WHERE workspace_id = %(workspace_id)s AND day >= %(since)s
            AND job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s)
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
-          FROM tallies
+          FROM run_counts
          WHERE workspace_id = %(workspace_id)s AND id > %(rolled_to)s
-           AND id > (SELECT position FROM rounds WHERE name = 'roll_up') AND day >= %(since)s
+           AND id > (SELECT position FROM scans WHERE name = 'roll_up') AND day >= %(since)s
            AND job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s)
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
-          FROM uncounted JOIN tallies ON tallies.id = uncounted.run_id
-         WHERE uncounted.workspace_id = %(workspace_id)s AND day >= %(since)s
-           AND uncounted.job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s)) AS each
+          FROM uncounted_runs JOIN run_counts ON run_counts.id = uncounted_runs.run_id
+         WHERE uncounted_runs.workspace_id = %(workspace_id)s AND day >= %(since)s
+           AND uncounted_runs.job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s)) AS each
  GROUP BY day
  ORDER BY day;
 
@@ -139,7 +139,7 @@ SELECT count(*) AS runs,
        percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY seconds) AS seconds,
        percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY lag_seconds) AS lag_seconds
   FROM (SELECT seconds, lag_seconds
-          FROM (SELECT * FROM tallies WHERE job_id = %(job_id)s ORDER BY planned_for DESC, id DESC LIMIT %(scan)s) AS newest
+          FROM (SELECT * FROM run_counts WHERE job_id = %(job_id)s ORDER BY planned_for DESC, id DESC LIMIT %(scan)s) AS newest
          WHERE runs = 1
          LIMIT %(most)s) AS attempted;
 
@@ -153,7 +153,7 @@ SELECT count(*) AS runs,
        percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY lag_seconds) AS lag_seconds
   FROM (SELECT run.seconds, run.lag_seconds
           FROM (SELECT id FROM runs WHERE workspace_id = %(workspace_id)s ORDER BY id DESC LIMIT %(scan)s) AS newest
-         CROSS JOIN LATERAL (SELECT * FROM tallies WHERE tallies.id = newest.id OFFSET 0) AS run
+         CROSS JOIN LATERAL (SELECT * FROM run_counts WHERE run_counts.id = newest.id OFFSET 0) AS run
          WHERE run.runs = 1
            AND (%(owner_id)s::uuid IS NULL OR EXISTS (SELECT FROM jobs WHERE jobs.id = run.job_id AND jobs.owner_id = %(owner_id)s))
          ORDER BY newest.id DESC

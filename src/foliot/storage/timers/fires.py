@@ -1,4 +1,4 @@
-"""What was planned, written in one statement: timers move, and runs, skips and gaps get their records."""
+"""Take due timers and write their plans: one statement advances the timers and records runs and skips."""
 
 from __future__ import annotations
 
@@ -8,28 +8,33 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import JobLoad
 from foliot.domain.run import WaitsFor
 from foliot.domain.run_plan import MAX_COUNTED, NewRun, Plan, PlanRecord, SkippedRange, SkippedTime
 from foliot.domain.schedule import PlannedTime, SkipReason
 from foliot.storage.arrays import (
     Packer,
+    assembled,
     bigints,
     booleans,
     durations,
+    instant_of,
     instants,
     ints,
     packed,
+    raw_uuids,
     smallints,
     texts,
     uuids,
     wall_times,
 )
 from foliot.storage.queries import sql
-from foliot.storage.timers.timers import TimerRow
-from foliot.storage.tx import Tx
+from foliot.storage.timers.packed_plans import COLUMNS
+from foliot.storage.timers.timers import TimerRow, timer_row
+from foliot.storage.tx import Row, Tx
 
-# How each column of a batch crosses to `sql/timers.sql`, in the order in which `_flatten` makes its tuples.
+# The arrays of `fires.sql`, in the order of the tuples that `_flatten` makes.
 _TIMER_COLUMNS: dict[str, Packer] = {
     "job_id": uuids, "version": bigints, "cursor_at": instants, "due_at": instants, "next_at": instants, "ending": texts,
     "live": ints, "waiting": ints, "live_run_id": uuids, "live_until": instants, "uses_skip_next": booleans,
@@ -44,8 +49,56 @@ _RUN_COLUMNS: dict[str, Packer] = {
 }  # fmt: skip
 
 
+class DueTimer(NamedTuple):
+    """A due timer, locked. Ids are bytes and instants are raw: most of them are only handed on to `fire_fast`."""
+
+    workspace_id: bytes
+    job_id: bytes
+    status: str
+    spec: str
+    schedule_rev: int
+    version: int
+    cursor_at: int
+    due_at: int | None
+    next_at: int | None
+    ending: str | None
+    runs_created: int
+    live: int
+    waiting: int
+    live_until: int | None
+    live_run_id: bytes | None
+    skip_next: str | None
+    skip_until: int | None
+    errors: int
+    has_gate: bool
+    number: int
+    failures_in_a_row: int
+    has_dependents: bool
+    is_fast_path: bool  # as far as the timer itself decides it
+
+    def read(self) -> TimerRow:
+        row: list[Any] = list(self)
+        for place in _ID_PLACES:
+            row[place] = row[place] and UUID(bytes=row[place])
+        for place in _INSTANT_PLACES:
+            row[place] = None if row[place] is None else instant_of(row[place])
+        return timer_row(*row)
+
+
+_ID_PLACES = (0, 1, 14)
+_INSTANT_PLACES = (6, 7, 8, 13, 16)
+
+
+class FastFire(NamedTuple):
+    """A timer on the fast path, and the packed columns of its run."""
+
+    job_id: bytes
+    version: int
+    columns: tuple[bytes, ...]
+
+
 class PlannedTimer(NamedTuple):
-    """A timer, what was planned for it, and its count of scheduler errors in a row after that."""
+    """A timer, its plan, and its count of scheduler errors in a row after the plan is written."""
 
     row: TimerRow
     plan: Plan
@@ -56,33 +109,62 @@ class AlreadyRecordedError(RuntimeError):
     """Some planned times have their record already: new zone data, a timer set back. Nothing was written."""
 
 
+async def take_due(tx: Tx, limit: int, zone_data: str) -> list[DueTimer]:
+    """Lock due timers that no other tick has locked."""
+    params = {"now": tx.now, "limit": limit, "zone_data": zone_data}
+    return [DueTimer._make(row) for row in await tx.fetch_raw(sql.fires.take_due, params)]
+
+
+def earliest_cursor(taken: Sequence[DueTimer]) -> datetime:
+    return instant_of(min(timer.cursor_at for timer in taken))
+
+
+def job_ids_of(taken: Sequence[DueTimer]) -> list[JobId]:
+    return [JobId(UUID(bytes=timer.job_id)) for timer in taken]
+
+
+def workspace_ids_of(taken: Sequence[DueTimer]) -> list[WorkspaceId]:
+    return [WorkspaceId(UUID(bytes=each)) for each in {timer.workspace_id for timer in taken}]
+
+
+async def fire_fast(tx: Tx, fires: Sequence[FastFire]) -> int:
+    """Advance the timers and record one run of each; return how many."""
+    if not fires:
+        return 0
+    job_ids, versions, columns = zip(*fires, strict=True)
+    params = {
+        "job_id": raw_uuids(job_ids),
+        "version": bigints(versions),
+        "run_id": raw_uuids(tx.new_raw_ids(len(fires))),
+        **assembled(COLUMNS, columns),
+    }
+    answer = await tx.fetch_one(sql.fires.fire_fast, {**params, "now": tx.now})
+    _check(answer, len(fires), len(fires))
+    return len(fires)
+
+
 async def fire(tx: Tx, planned: Sequence[PlannedTimer]) -> int:
-    """Move the timers and record what was planned; answers with how many records were made."""
+    """Advance the timers and record their plans; return how many records were made."""
     timers: list[tuple[Any, ...]] = []
     runs: list[tuple[Any, ...]] = []
     ids = iter(tx.new_ids(sum(len(each.plan.records) for each in planned)))
     for each in planned:
-        _flatten(ids, each.row, each.plan, each.errors, timers, runs)
+        _flatten(ids, each, timers, runs)
     arrays = packed(_TIMER_COLUMNS, timers) | packed(_RUN_COLUMNS, runs)
-    answer = await tx.fetch_one(sql.timers.fire, {**arrays, "now": tx.now})
-    assert answer is not None
-    if answer["recorded"] < len(runs):
-        raise AlreadyRecordedError(
-            f"{len(runs) - answer['recorded']} planned times have their record already"
-        )
-    assert answer["moved"] == len(timers), "a locked timer was moved by somebody else"
+    answer = await tx.fetch_one(sql.fires.fire, {**arrays, "now": tx.now})
+    _check(answer, len(timers), len(runs))
     return len(runs)
 
 
 async def without_recorded(tx: Tx, planned: Sequence[PlannedTimer]) -> list[PlannedTimer]:
-    """The same plans without the planned times that have their record already: their timers move on without a run."""
+    """Return the same plans without the planned times that have a record already: their timers advance without a run."""
     asked = [
         (each.row, time) for each in planned for record in each.plan.records if (time := _time_of(record))
     ]
     if not asked:
         return list(planned)
     rows = await tx.fetch(
-        sql.timers.recorded_already,
+        sql.fires.recorded_already,
         {
             "job_ids": uuids([row.job_id for row, _ in asked]),
             "planned_keys": wall_times([time.local for _, time in asked]),
@@ -112,15 +194,21 @@ def _time_of(record: PlanRecord) -> PlannedTime | None:
             return None
 
 
+def _check(answer: Row | None, timers: int, runs: int) -> None:
+    assert answer is not None
+    if answer["recorded"] < runs:
+        raise AlreadyRecordedError(f"{runs - answer['recorded']} planned times have their record already")
+    assert answer["moved"] == timers, "another transaction moved a locked timer"
+
+
 def _flatten(
     ids: Iterator[UUID],
-    row: TimerRow,
-    plan: Plan,
-    errors: int,
+    planned_timer: PlannedTimer,
     timers: list[tuple[Any, ...]],
     runs: list[tuple[Any, ...]],
 ) -> None:
-    """One timer and its records as rows of the arrays that `fire` takes."""
+    """Append one timer and its records as rows of the arrays that `fire` takes."""
+    row, plan, errors = planned_timer
     number, load, fires, skips = row.number, JobLoad(), 0, 0
     live_run_id: UUID | None = None
     live_until: datetime | None = row.live_until

@@ -29,7 +29,7 @@ SELECT count(*) FILTER (WHERE NOT read_only) AS mutations, count(*) FILTER (WHER
 -- name: ask
 -- What is meant for this host, or for an instance that it has now: first those that change something, then those that only look.
 SELECT mine.run_id, mine.workspace_id, mine.concurrency_key,
-       EXISTS (SELECT FROM switched_off WHERE switched_off.workspace_id = mine.workspace_id AND switched_off.type = mine.type) AS is_off
+       EXISTS (SELECT FROM disabled_types WHERE disabled_types.workspace_id = mine.workspace_id AND disabled_types.type = mine.type) AS is_off
   FROM (VALUES (false, %(mutations)s::int), (true, %(reads)s::int)) AS lane (read_only, room)
  CROSS JOIN LATERAL (
        SELECT run_id, workspace_id, concurrency_key, type FROM ready

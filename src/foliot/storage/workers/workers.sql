@@ -24,7 +24,7 @@ SELECT id, name, queues, host_id FROM workers
 
 -- name: beat
 -- A worker that was already given up for lost must not come back to life under its old id: its runs have gone to others.
-UPDATE workers SET alive_until = %(alive_until)s, is_draining = %(is_draining)s, in_hand = %(in_hand)s, beat_at = %(now)s
+UPDATE workers SET alive_until = %(alive_until)s, is_draining = %(is_draining)s, running_count = %(running_count)s, heartbeat_at = %(now)s
  WHERE id = %(id)s AND alive_until >= %(now)s;
 
 -- name: leave
@@ -42,8 +42,8 @@ SELECT known.run_id, known.fence
 -- name: strike_off
 -- Heartbeat and strike-off meet on the worker's own row, so exactly one of them wins.
 WITH silent AS (DELETE FROM workers WHERE alive_until < %(now)s RETURNING *),
-     kept AS (INSERT INTO lost_workers (workspace_id, id, name, queues, types, capacity, started_at, beat_at, version)
-              SELECT workspace_id, id, name, queues, types, capacity, started_at, COALESCE(beat_at, started_at), version FROM silent)
+     kept AS (INSERT INTO lost_workers (workspace_id, id, name, queues, types, capacity, started_at, heartbeat_at, version)
+              SELECT workspace_id, id, name, queues, types, capacity, started_at, COALESCE(heartbeat_at, started_at), version FROM silent)
 SELECT id, name FROM silent;
 
 -- name: held

@@ -26,7 +26,7 @@ Name = Annotated[str, Path(min_length=1, max_length=200, description="As the lis
 @routes.get("/runs/{run_id}/artifacts", responses=NOT_FOUND)
 async def list_artifacts(run_id: RunIdIn, caller: Viewer, db: Db) -> ArtifactsOut:
     """The files that it kept, also while it runs."""
-    found = await artifacts.of_run(db, caller.workspace_id, run_id, caller.only_owner)
+    found = await artifacts.of_run(db, caller.scope, run_id)
     return ArtifactsOut(items=[artifact_out(each) for each in found])
 
 
@@ -50,7 +50,7 @@ async def download_artifact(
     if_none_match: Annotated[str | None, Header(description="An ETag that was answered before.")] = None,
 ) -> Response:
     """One file, as it was kept."""
-    stored = await artifacts.find(db, caller.workspace_id, run_id, artifact_name, caller.only_owner)
+    stored = await artifacts.find(db, caller.scope, run_id, artifact_name)
     told = stored.artifact
     headers = {
         "ETag": f'"{told.sha256.hex()}"',

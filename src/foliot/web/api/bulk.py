@@ -10,7 +10,7 @@ from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller, admit
 from foliot.services.jobs import bulk
-from foliot.web.api.list_params import asker_of, reading
+from foliot.web.api.list_params import reading
 from foliot.web.api.params import Db, Tell
 from foliot.web.auth import Editor, Operator
 from foliot.web.routes import CONFLICT, WITH_BODY, api_router
@@ -66,11 +66,9 @@ async def _acted(db: Database, caller: Caller, asked: Targeted, order: bulk.Orde
     query = Query() if asked.q is None else reading(asked.q, caller)
     done = await bulk.act(
         db,
-        caller.workspace_id,
+        caller.scope,
         bulk.Target(ids, query, asked.expected_count, None if asked.after is None else JobId(asked.after)),
         order,
-        caller.actor,
-        asker_of(caller),
         dry_run=asked.dry_run,
     )
     return BulkOut(

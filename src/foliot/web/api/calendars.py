@@ -13,7 +13,6 @@ from foliot.services.dry_run import MOST_JOBS, tried_calendar
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.jobs import calendars
-from foliot.services.paging import read_place, write_place
 from foliot.web.api.dry_run import DryRun, only_tried, shown
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, id_of
 from foliot.web.auth import SharedEditor, Viewer
@@ -43,7 +42,7 @@ async def create_calendar(
     made = calendar_of(calendar, caller.workspace.default_timezone)
 
     async def act(db: Database) -> CalendarId:
-        return await calendars.create(db, caller.workspace_id, made, caller.actor)
+        return await calendars.create(db, caller.scope, made)
 
     if dry_run:
         response.status_code = 200
@@ -58,11 +57,8 @@ async def list_calendars(
     caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[CalendarOut]:
     """In the order of their names."""
-    last_id, name = read_place(cursor)
-    found = await calendars.page(db, caller.workspace_id, (name, last_id), limit + 1)
-    shown = found[:limit]
-    place = write_place(shown[-1].id, shown[-1].calendar.name) if len(found) > limit else None
-    return Page[CalendarOut](items=[calendar_out(each) for each in shown], next_cursor=place)
+    page = await calendars.page(db, caller.workspace_id, cursor, limit)
+    return Page[CalendarOut](items=[calendar_out(each) for each in page.items], next_cursor=page.next_cursor)
 
 
 @routes.get("/calendars/{calendar_id}", responses=NOT_FOUND)
@@ -75,11 +71,9 @@ async def list_jobs_of_calendar(
     calendar_id: CalendarIdIn, caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[CalendarUser]:
     """The jobs that use it."""
-    after, _ = read_place(cursor)
-    found = await calendars.users(db, caller.workspace_id, calendar_id, after, limit + 1, caller.only_owner)
-    place = write_place(found[limit - 1][0]) if len(found) > limit else None
-    items = [CalendarUser(id=job_id, name=name) for job_id, name in found[:limit]]
-    return Page[CalendarUser](items=items, next_cursor=place)
+    page = await calendars.users(db, caller.scope, calendar_id, cursor, limit)
+    items = [CalendarUser(id=job_id, name=name) for job_id, name in page.items]
+    return Page[CalendarUser](items=items, next_cursor=page.next_cursor)
 
 
 @routes.put("/calendars/{calendar_id}", responses={**NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY})
@@ -98,7 +92,7 @@ async def replace_calendar(
     seen = await _seen(db, caller, calendar_id, if_match)
 
     async def act(db: Database, most: int | None = MOST_JOBS) -> CalendarId:
-        await calendars.edit(db, caller.workspace_id, calendar_id, new, caller.actor, seen, most=most)
+        await calendars.edit(db, caller.scope.expecting(seen), calendar_id, new, most=most)
         return calendar_id
 
     if dry_run:
@@ -123,7 +117,7 @@ async def change_calendar(
     seen, changes = await _seen(db, caller, calendar_id, if_match), changes_of(change)
 
     async def act(db: Database, most: int | None = MOST_JOBS) -> CalendarId:
-        await calendars.change(db, caller.workspace_id, calendar_id, changes, caller.actor, seen, most=most)
+        await calendars.change(db, caller.scope.expecting(seen), calendar_id, changes, most=most)
         return calendar_id
 
     if dry_run:
@@ -152,9 +146,7 @@ async def delete_calendar(
     seen = await _seen(db, caller, calendar_id, if_match)
 
     async def act(db: Database, most: int | None = MOST_JOBS) -> CalendarId:
-        await calendars.delete(
-            db, caller.workspace_id, calendar_id, caller.actor, seen, detach=force, most=most
-        )
+        await calendars.delete(db, caller.scope.expecting(seen), calendar_id, detach=force, most=most)
         return calendar_id
 
     if dry_run:

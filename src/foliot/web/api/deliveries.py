@@ -37,7 +37,7 @@ async def list_deliveries(
     wanted = None if state is None else DeliveryState(state)
     found = await webhooks.deliveries(db, caller, room_id, before, limit + 1, wanted)
     shown = found[:limit]
-    place = str(shown[-1].place) if len(found) > limit else None
+    place = str(shown[-1].position) if len(found) > limit else None
     return Page[DeliveryOut](items=[_out(each) for each in shown], next_cursor=place)
 
 
@@ -55,7 +55,7 @@ async def redeliver(
 def _out(delivery: Delivery) -> DeliveryOut:
     return DeliveryOut(
         id=delivery.id,
-        seq=delivery.place,
+        seq=delivery.position,
         state=delivery.state.value,
         attempts=delivery.attempts,
         next_attempt_at=delivery.due_at,

@@ -69,7 +69,7 @@ async def tried_run(
 
 
 async def as_it_stands(db: Database, caller: Caller, job_id: JobId, response: Response) -> JobOut:
-    record = await job_search.job(db, caller.workspace_id, job_id)
+    record = await job_search.job(db, caller.scope, job_id)
     response.headers["ETag"] = etag(record)
     return job_out(record, await warnings_of(db, caller, record))
 

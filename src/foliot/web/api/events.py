@@ -64,7 +64,7 @@ async def stream_events(
     ] = None,
 ) -> EventStream:
     """From now on, or from behind Last-Event-ID: in one order, each once. Events are kept for an hour for whoever comes back."""
-    wanted = EventFilter(_kinds(types), None if job is None else JobId(job), caller.only_owner)
+    wanted = EventFilter(_kinds(types), None if job is None else JobId(job), caller.visible_owner)
     line = Line(request, caller)
     last = None if last_event_id is None else events.read_place(last_event_id)
     listening = await events.listen(db, caller.workspace_id, last)

@@ -11,7 +11,7 @@ from foliot.handlers import registry
 from foliot.services.hints import Hint
 from foliot.services.jobs import job_types
 from foliot.services.workers import overview
-from foliot.services.workers.overview import Queue, WorkerSeen
+from foliot.services.workers.overview import Queue, WorkerOverview
 from foliot.web.api.params import Db, Tell
 from foliot.web.auth import Admin, Viewer
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
@@ -33,14 +33,14 @@ WHERE: tuple[Literal["server", "workers"], ...] = ("server", "workers")
 @routes.get("/workers")
 async def list_workers(caller: Viewer, db: Db) -> WorkersOut:
     """Those that serve this workspace: the living first, then those lost within the last day."""
-    found = await overview.workers(db, caller.workspace_id, caller.only_owner)
+    found = await overview.workers(db, caller.scope)
     return WorkersOut(items=[_worker(each) for each in found])
 
 
 @routes.get("/queues")
 async def list_queues(caller: Viewer, db: Db) -> QueuesOut:
     """Every queue that a job names or a worker serves, with what stands in it."""
-    found = await overview.queues(db, caller.workspace_id, caller.only_owner)
+    found = await overview.queues(db, caller.scope)
     return QueuesOut(items=[_queue(each) for each in found])
 
 
@@ -61,9 +61,7 @@ async def switch_job_type(
     workspace_id = caller.workspace_id
     if not any(each.name == job_type for each in _types(await job_types.look(db, workspace_id))):
         raise NotFound("There is no such job type.", hint="GET /job-types lists them.")
-    await job_types.switch(
-        db, workspace_id, job_type, caller.actor, enabled=asked.enabled, reason=asked.reason
-    )
+    await job_types.switch(db, caller.scope, job_type, enabled=asked.enabled, reason=asked.reason)
     if asked.enabled:
         tell(Hint.READY)
     return next(each for each in _types(await job_types.look(db, workspace_id)) if each.name == job_type)
@@ -91,7 +89,7 @@ def _types(seen: job_types.Seen) -> list[JobTypeOut]:
     return found
 
 
-def _worker(seen: WorkerSeen) -> WorkerOut:
+def _worker(seen: WorkerOverview) -> WorkerOut:
     return WorkerOut(
         id=seen.id,
         name=seen.name,
@@ -102,7 +100,7 @@ def _worker(seen: WorkerSeen) -> WorkerOut:
         capacity=seen.capacity,
         running=seen.running,
         since=seen.started_at,
-        last_heartbeat_at=seen.beat_at,
+        last_heartbeat_at=seen.heartbeat_at,
         version=seen.version,
     )
 

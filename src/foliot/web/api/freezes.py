@@ -41,10 +41,10 @@ async def turn_freeze_on(
     if dry_run:
         response.status_code = 200
         return await preview_freeze(freeze, caller, db)
-    freeze_id = await freezes.turn_on(db, caller.workspace_id, freeze_of(freeze), caller.actor)
+    freeze_id = await freezes.turn_on(db, caller.scope, freeze_of(freeze))
     tell(Hint.CANCELS)
     response.headers["Location"] = f"/api/v1/freezes/{freeze_id}"
-    seen = await freeze_search.one(db, caller.workspace_id, freeze_id)
+    seen = await freeze_search.one(db, caller.scope, freeze_id)
     return freeze_out(seen.items[0], seen.at)
 
 
@@ -63,9 +63,7 @@ async def list_freezes(
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[FreezeOut]:
     """Those in force and those to come, newest first."""
-    seen = await freeze_search.listed(
-        db, caller.workspace_id, ended=ended, cursor=cursor, limit=limit, only_owner=caller.only_owner
-    )
+    seen = await freeze_search.listed(db, caller.scope, ended=ended, cursor=cursor, limit=limit)
     return Page[FreezeOut](
         items=[freeze_out(each, seen.at) for each in seen.items], next_cursor=seen.next_cursor
     )
@@ -73,7 +71,7 @@ async def list_freezes(
 
 @routes.get("/freezes/{freeze_id}", responses=NOT_FOUND)
 async def get_freeze(freeze_id: FreezeIdIn, caller: Viewer, db: Db) -> FreezeOut:
-    seen = await freeze_search.one(db, caller.workspace_id, freeze_id, caller.only_owner)
+    seen = await freeze_search.one(db, caller.scope, freeze_id)
     return freeze_out(seen.items[0], seen.at)
 
 
@@ -84,7 +82,7 @@ async def lift_freeze(
     """It ends now, and what it held goes on as its `after` says. One that has not begun is taken back."""
     if dry_run:
         return shown(await _tried_lift(db, caller, freeze_id))
-    await freezes.lift(db, caller.workspace_id, freeze_id, caller.actor)
+    await freezes.lift(db, caller.scope, freeze_id)
     tell(Hint.TIMERS)
     tell(Hint.READY)
     return None
@@ -100,9 +98,9 @@ async def remove_freeze(
 
 async def _tried_lift(db: Database, caller: Caller, freeze_id: FreezeId) -> FreezeLiftOut:
     async def act(stage: Database) -> FreezeLiftOut:
-        let_go = await freezes.lift(stage, caller.workspace_id, freeze_id, caller.actor)
+        let_go = await freezes.lift(stage, caller.scope, freeze_id)
         try:
-            seen = await freeze_search.one(stage, caller.workspace_id, freeze_id)
+            seen = await freeze_search.one(stage, caller.scope, freeze_id)
         except NotFound:  # it had not begun
             return FreezeLiftOut(freeze=None, runs=let_go.runs, jobs=let_go.timers)
         return FreezeLiftOut(freeze=freeze_out(seen.items[0], seen.at), runs=let_go.runs, jobs=let_go.timers)

@@ -10,7 +10,6 @@ from foliot.domain.ids import HostId, InstanceId
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
-from foliot.services.paging import read_place, write_place
 from foliot.services.workers import hosts
 from foliot.services.workers.hosts import Host, InstanceRow
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, id_of
@@ -40,16 +39,13 @@ async def list_hosts(
     caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[HostOut]:
     """In the order of their names."""
-    last_id, name = read_place(cursor)
-    found = await hosts.page(db, caller.workspace_id, (name, last_id), limit + 1)
-    shown = found[:limit]
-    place = write_place(shown[-1].row.id, shown[-1].row.name) if len(found) > limit else None
-    return Page[HostOut](items=[host_out(each) for each in shown], next_cursor=place)
+    page = await hosts.page(db, caller.workspace_id, cursor, limit)
+    return Page[HostOut](items=[host_out(each) for each in page.items], next_cursor=page.next_cursor)
 
 
 @routes.get("/hosts/{host_id}", responses=NOT_FOUND)
 async def get_host(host_id: HostIdIn, caller: Viewer, db: Db, response: Response) -> HostOut:
-    return _tagged(await hosts.get(db, caller.workspace_id, host_id, caller.only_owner), response)
+    return _tagged(await hosts.get(db, caller.scope, host_id), response)
 
 
 @routes.patch("/hosts/{host_id}", responses={**NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY})
@@ -65,7 +61,7 @@ async def change_host(
     """Change the fields that are named: `labels`, and how many runs it takes on at once."""
     seen = await _seen(db, caller, host_id, if_match)
     changes = change.model_dump(exclude_unset=True)
-    changed = await hosts.change(db, caller.workspace_id, host_id, changes, caller.actor, seen)
+    changed = await hosts.change(db, caller.scope.expecting(seen), host_id, changes)
     tell(Hint.READY)
     return _tagged(changed, response)
 
@@ -80,15 +76,13 @@ async def delete_host(
 ) -> None:
     """With its instances. Refused while it is online, and while jobs must run there, unless `force` leaves them to wait."""
     seen = await _seen(db, caller, host_id, if_match)
-    await hosts.delete(db, caller.workspace_id, host_id, caller.actor, seen, force=force)
+    await hosts.delete(db, caller.scope.expecting(seen), host_id, force=force)
 
 
 @routes.post("/hosts/{host_id}/instances", status_code=201, responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
 async def add_instance(host_id: HostIdIn, instance: InstanceIn, caller: SharedEditor, db: Db) -> InstanceOut:
     """A server instance, for jobs to be bound to. Hosts register their own by themselves."""
-    made = await hosts.add_instance(
-        db, caller.workspace_id, host_id, instance.name, instance.labels, caller.actor
-    )
+    made = await hosts.add_instance(db, caller.scope, host_id, instance.name, instance.labels)
     return instance_out(made)
 
 
@@ -104,10 +98,9 @@ async def change_instance(
     """Give it other labels, or move it to another host: the runs that wait for it go along."""
     changed = await hosts.change_instance(
         db,
-        caller.workspace_id,
+        caller.scope,
         host_id,
         instance_id,
-        caller.actor,
         labels=change.labels,
         to=None if change.host_id is None else HostId(change.host_id),
     )
@@ -126,7 +119,7 @@ async def remove_instance(
     force: Annotated[bool, Query(description="Though jobs must run there: they wait.")] = False,
 ) -> None:
     """Refused while jobs are bound to it, unless `force` leaves them to wait."""
-    await hosts.remove_instance(db, caller.workspace_id, host_id, instance_id, caller.actor, force=force)
+    await hosts.remove_instance(db, caller.scope, host_id, instance_id, force=force)
 
 
 def host_out(host: Host) -> HostOut:
@@ -170,4 +163,4 @@ async def _seen(db: Database, caller: Caller, host_id: HostId, if_match: str | N
     """The revision that the caller goes by; the verb looks under its lock whether the host is still at it."""
     if if_match is None:
         return None
-    return seen_revision(if_match, (await hosts.get(db, caller.workspace_id, host_id)).row.revision)
+    return seen_revision(if_match, (await hosts.get(db, caller.scope, host_id)).row.revision)

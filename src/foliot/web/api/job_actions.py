@@ -46,14 +46,7 @@ async def run_job(
 
     async def act(db: Database) -> RunId:
         return await run_control.run_now(
-            db,
-            caller.workspace_id,
-            job_id,
-            caller.actor,
-            input=asked.input,
-            override=asked.override,
-            only_owner=caller.only_owner,
-            expected_revision=seen,
+            db, caller.scope.expecting(seen), job_id, input=asked.input, override=asked.override
         )
 
     if dry_run:
@@ -62,7 +55,7 @@ async def run_job(
     run_id = await act(db)
     tell(Hint.READY)
     response.headers["Location"] = f"/api/v1/runs/{run_id}"
-    return run_out(await history.run(db, caller.workspace_id, run_id))
+    return run_out(await history.run(db, caller.scope, run_id))
 
 
 @routes.post("/jobs/{job_id}/pause", responses=REFUSALS)
@@ -79,14 +72,7 @@ async def pause_job(
 
     async def act(db: Database) -> JobId:
         await job_status.pause(
-            db,
-            caller.workspace_id,
-            job_id,
-            caller.actor,
-            reason=asked.reason,
-            until=asked.until,
-            only_owner=caller.only_owner,
-            expected_revision=seen,
+            db, caller.scope.expecting(seen), job_id, reason=asked.reason, until=asked.until
         )
         return job_id
 
@@ -106,15 +92,7 @@ async def disable_job(
     """Switch it off: as a pause without an end. `resume` switches it on again."""
 
     async def act(db: Database) -> JobId:
-        await job_status.disable(
-            db,
-            caller.workspace_id,
-            job_id,
-            caller.actor,
-            reason=asked.reason,
-            only_owner=caller.only_owner,
-            expected_revision=seen,
-        )
+        await job_status.disable(db, caller.scope.expecting(seen), job_id, reason=asked.reason)
         return job_id
 
     return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run)
@@ -134,15 +112,7 @@ async def resume_job(
     """Back to work. What went by meanwhile is one record, and only `catch_up` runs any of it."""
 
     async def act(db: Database) -> JobId:
-        await job_status.resume(
-            db,
-            caller.workspace_id,
-            job_id,
-            caller.actor,
-            catch_up=asked.catch_up,
-            only_owner=caller.only_owner,
-            expected_revision=seen,
-        )
+        await job_status.resume(db, caller.scope.expecting(seen), job_id, catch_up=asked.catch_up)
         return job_id
 
     hints = (Hint.TIMERS, Hint.READY)

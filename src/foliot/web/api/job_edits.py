@@ -21,7 +21,7 @@ from foliot.web.api.dry_run import DryRun, done_or_tried, only_tried, shown, tri
 from foliot.web.api.jobs import ETAG, must_own_upstreams
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, Tell, TheReach
 from foliot.web.auth import Editor, Viewer
-from foliot.web.mapping.definitions import Ground, definition_of
+from foliot.web.mapping.definitions import DefinitionContext, definition_of
 from foliot.web.mapping.handler_config import told_schema
 from foliot.web.mapping.job_patch import Written, patched, replaced
 from foliot.web.mapping.jobs import job_out, revision_out
@@ -120,17 +120,25 @@ async def delete_job(
     """Archive it: nothing of it runs again, and its history stays."""
     if purge:
         admit(caller, Permission.ADMIN)
-    workspace_id, by, only_owner = caller.workspace_id, caller.actor, caller.only_owner
 
     async def act(db: Database) -> JobId:
-        found = await job_search.job(db, workspace_id, job_id, only_owner)
-        seen = seen_revision(if_match, found.revision)
+        found = await job_search.job(db, caller.scope, job_id)
+        scope = caller.scope.expecting(seen_revision(if_match, found.revision))
         if purge:
             await job_status.purge(
-                db, workspace_id, job_id, by, seen, force=force, detach=detach, only_owner=only_owner
+                db,
+                scope,
+                job_id,
+                force=force,
+                detach=detach,
             )
         else:
-            await job_status.archive(db, workspace_id, job_id, by, seen, detach=detach, only_owner=only_owner)
+            await job_status.archive(
+                db,
+                scope,
+                job_id,
+                detach=detach,
+            )
         return job_id
 
     if dry_run:
@@ -146,9 +154,7 @@ async def list_revisions(
     job_id: JobIdIn, caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[RevisionOut]:
     """Every definition it ever had, newest first: who made it so, why, and what that changed."""
-    page = await revisions.page(
-        db, caller.workspace_id, job_id, caller.only_owner, cursor=cursor, limit=limit
-    )
+    page = await revisions.page(db, caller.scope, job_id, cursor=cursor, limit=limit)
     return Page[RevisionOut](items=[revision_out(each) for each in page.items], next_cursor=page.next_cursor)
 
 
@@ -167,16 +173,13 @@ async def revert_job(
     """Put an old revision in force again, as a new one."""
 
     async def act(db: Database) -> JobId:
-        record = await job_search.job(db, caller.workspace_id, job_id, caller.only_owner)
+        record = await job_search.job(db, caller.scope, job_id)
         await revisions.revert(
             db,
-            caller.workspace_id,
+            caller.scope.expecting(seen_revision(if_match, record.revision)),
             job_id,
             asked.revision,
-            caller.actor,
-            seen_revision(if_match, record.revision),
             note=asked.note,
-            only_owner=caller.only_owner,
             force=force,
         )
         return job_id
@@ -202,7 +205,7 @@ class _Write:
         """What is written was made from the job as it was read, so it must still be that; if nobody asked for this, look again."""
         caller = self.caller
         for looks in range(1, MOST_LOOKS + 1):
-            record = await job_search.job(db, caller.workspace_id, self.job_id, caller.only_owner)
+            record = await job_search.job(db, caller.scope, self.job_id)
             seen = seen_revision(self.if_match, record.revision)
             if seen is None and type(self.given.get("revision")) is int:
                 seen = self.given["revision"]
@@ -221,7 +224,7 @@ class _Write:
         await job_edits.check_seen(db, caller.workspace_id, self.job_id, expected)
         written = self.merge(job_out(record), self.given)
         await must_own_upstreams(db, caller, written.job, record.definition.depends_on)
-        ground = Ground(
+        context = DefinitionContext(
             caller.at,
             caller.workspace.default_timezone,
             record.definition.owner_id,
@@ -233,12 +236,9 @@ class _Write:
         )
         await job_edits.edit(
             db,
-            caller.workspace_id,
+            caller.scope.expecting(expected),
             self.job_id,
-            definition_of(written.job, ground),
-            caller.actor,
-            expected,
+            definition_of(written.job, context),
             note=self.note,
-            only_owner=caller.only_owner,
             force=self.force,
         )

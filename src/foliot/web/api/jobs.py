@@ -14,10 +14,10 @@ from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.jobs import job_search, jobs
 from foliot.web.api.dry_run import DryRun, as_it_stands, only_tried, tried
-from foliot.web.api.list_params import Count, JobQuery, Order, asker_of, page_of
+from foliot.web.api.list_params import Count, JobQuery, Order, page_of
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, Tell, TheReach
 from foliot.web.auth import Editor, Viewer
-from foliot.web.mapping.definitions import Ground, definition_of
+from foliot.web.mapping.definitions import DefinitionContext, definition_of
 from foliot.web.mapping.handler_config import told_schema
 from foliot.web.mapping.jobs import etag, job_out, times_out
 from foliot.web.preconditions import IfNoneMatch, is_known
@@ -43,7 +43,7 @@ async def create_job(
 ) -> JobOut | DryRunOut:
     """Create a job. Its first planned time is the answer's `next_run_at`."""
     await must_own_upstreams(db, caller, job)
-    ground = Ground(
+    context = DefinitionContext(
         caller.at,
         caller.workspace.default_timezone,
         caller.holder.principal.id,
@@ -51,10 +51,10 @@ async def create_job(
         reach=reach,
         workspace=caller.workspace.slug,
     )
-    definition = definition_of(job, ground)
+    definition = definition_of(job, context)
 
     async def act(db: Database) -> JobId:
-        made = await jobs.create(db, caller.workspace_id, definition, caller.actor, enabled=job.enabled)
+        made = await jobs.create(db, caller.scope, definition, enabled=job.enabled)
         return made.id
 
     if dry_run:
@@ -78,14 +78,7 @@ async def list_jobs(
 ) -> Page[JobOut] | CountedPage[JobOut]:
     """Jobs of the workspace, newest first. What is archived shows only where a status is named."""
     page = await job_search.jobs(
-        db,
-        caller.workspace_id,
-        query,
-        asker_of(caller),
-        order=order,
-        cursor=cursor,
-        limit=limit,
-        count=count,
+        db, caller.scope, query, order=order, cursor=cursor, limit=limit, count=count
     )
     return page_of([job_out(each) for each in page.items], page.next_cursor, page.total, more=page.more)
 
@@ -98,7 +91,7 @@ async def list_jobs(
 async def get_job(
     job_id: JobIdIn, caller: Viewer, db: Db, response: Response, if_none_match: IfNoneMatch = None
 ) -> JobOut | Response:
-    record = await job_search.job(db, caller.workspace_id, job_id, caller.only_owner)
+    record = await job_search.job(db, caller.scope, job_id)
     if is_known(if_none_match, record):
         return Response(status_code=304, headers={"ETag": etag(record)})
     response.headers["ETag"] = etag(record)
@@ -108,17 +101,17 @@ async def get_job(
 @routes.get("/jobs/{job_id}/next", responses=NOT_FOUND)
 async def next_times(job_id: JobIdIn, caller: Viewer, db: Db, n: HowMany = 5) -> TimesOut:
     """When it runs next. Empty while it is stopped; after a fixed delay only the first time is known."""
-    ahead = await job_search.ahead(db, caller.workspace_id, job_id, n, caller.only_owner)
+    ahead = await job_search.ahead(db, caller.scope, job_id, n)
     return TimesOut(items=times_out(ahead.job.definition.spec.schedule, ahead.times))
 
 
 async def must_own_upstreams(db: Database, caller: Caller, job: JobIn, known: Sequence[Edge] = ()) -> None:
     """For an agent, jobs of others are not there to depend on either, but for those it was given by somebody who may."""
     given = {each.upstream for each in known}
-    for place, edge in enumerate(job.depends_on if caller.only_owner else ()):
+    for place, edge in enumerate(job.depends_on if caller.visible_owner else ()):
         if edge.job in given:
             continue
         try:
-            await job_search.job(db, caller.workspace_id, JobId(edge.job), caller.only_owner)
+            await job_search.job(db, caller.scope, JobId(edge.job))
         except NotFound:
             raise Invalid("There is no such job.", pointer=f"/depends_on/{place}/job") from None

@@ -42,7 +42,7 @@ async def set_limit(
     key = _checked(caller, limit.key)
 
     async def act(db: Database) -> limits.Limit:
-        await limits.set_limit(db, caller.workspace_id, key, limit.cap, caller.actor)
+        await limits.set_limit(db, caller.scope, key, limit.cap)
         return await limits.get(db, caller.workspace_id, key)
 
     if dry_run:
@@ -62,7 +62,7 @@ async def remove_limit(
     named = _checked(caller, key)
     if dry_run:
         return shown(_out(await limits.get(db, caller.workspace_id, named), dry_run=True))
-    await limits.take_away(db, caller.workspace_id, named, caller.actor)
+    await limits.take_away(db, caller.scope, named)
     tell(Hint.READY)
     return None
 

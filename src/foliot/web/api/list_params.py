@@ -13,7 +13,6 @@ from foliot.domain.filters.order import JobOrder, read_order
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import load_zone
 from foliot.services.identity.authentication import Caller
-from foliot.services.jobs.search_steps import Asker
 from foliot.web.auth import Viewer
 from foliot.wire.pages import CountedPage, Page
 from foliot.wire.shape import Shape
@@ -70,10 +69,6 @@ async def _order(
 JobQuery = Annotated[Found, Depends(_job_query)]
 Order = Annotated[JobOrder, Depends(_order)]
 Count = Annotated[bool, Query(description="Count them all, up to 10,000.")]
-
-
-def asker_of(caller: Caller) -> Asker:
-    return Asker(caller.holder.principal.id, only_own=caller.only_owner is not None)
 
 
 def page_of(

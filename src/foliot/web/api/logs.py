@@ -79,9 +79,7 @@ async def _frames(
 
 
 async def _read(db: Database, caller: Caller, run_id: RunId, after: int, limit: int) -> LogPage:
-    return await logs.read(
-        db, caller.workspace_id, run_id, after=after, limit=limit, only_owner=caller.only_owner
-    )
+    return await logs.read(db, caller.scope, run_id, after=after, limit=limit)
 
 
 def _line(numbered: NumberedLine) -> LogLineOut:

@@ -40,19 +40,11 @@ async def skip_next_times(
 
     async def act(db: Database) -> run_control.SkipNext:
         return await run_control.skip_next(
-            db,
-            caller.workspace_id,
-            job_id,
-            caller.actor,
-            reason=asked.reason,
-            n=asked.n,
-            until=asked.until,
-            only_owner=caller.only_owner,
-            expected_revision=seen,
+            db, caller.scope.expecting(seen), job_id, reason=asked.reason, n=asked.n, until=asked.until
         )
 
     found = await rehearsed(db, caller.workspace_id, act) if dry_run else await act(db)
-    record = await job_search.job(db, caller.workspace_id, job_id, caller.only_owner)
+    record = await job_search.job(db, caller.scope, job_id)
     return SkipNextOut(
         dry_run=dry_run,
         count=len(found.times),
@@ -69,14 +61,7 @@ async def undo_skip_next(
     """No planned time is to pass after all."""
 
     async def act(db: Database) -> JobId:
-        await run_control.undo_skip_next(
-            db,
-            caller.workspace_id,
-            job_id,
-            caller.actor,
-            only_owner=caller.only_owner,
-            expected_revision=seen,
-        )
+        await run_control.undo_skip_next(db, caller.scope.expecting(seen), job_id)
         return job_id
 
     return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run)
@@ -89,17 +74,14 @@ async def backfill_job(
     """Runs for planned times of the past that have no record. `dry_run` counts them and names the first and the last."""
     made = await backfill.backfill(
         db,
-        caller.workspace_id,
+        caller.scope.expecting(seen),
         job_id,
-        caller.actor,
         asked.start,
         asked.to,
         dry_run=asked.dry_run,
         most=asked.max,
         oldest_first=asked.order == "oldest_first",
         skipped=asked.skipped,
-        only_owner=caller.only_owner,
-        expected_revision=seen,
     )
     if made.run_ids:
         tell(Hint.READY)

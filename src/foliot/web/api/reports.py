@@ -8,7 +8,7 @@ from fastapi import Query
 
 from foliot.domain.ids import JobId
 from foliot.services.jobs import agenda
-from foliot.services.jobs.agenda import Wanted
+from foliot.services.jobs.agenda import AgendaFilter
 from foliot.services.runs import explain, statistics
 from foliot.web.api.params import Db, JobIdIn
 from foliot.web.auth import Viewer
@@ -39,20 +39,20 @@ async def explain_job(
     ] = None,
 ) -> ExplanationOut:
     """Why it ran, did not run, or will not run at an instant, by the definition in force then."""
-    answer = await explain.explain_instant(db, caller.workspace_id, job_id, at, caller.only_owner)
+    answer = await explain.explain_instant(db, caller.scope, job_id, at)
     return explanation_out(answer)
 
 
 @routes.get("/jobs/{job_id}/stats", tags=["jobs"], responses=NOT_FOUND)
 async def job_stats(job_id: JobIdIn, caller: Viewer, db: Db, days: Days = statistics.DAYS) -> JobStatsOut:
     """How its runs went: by day, in all, and how long the newest took."""
-    return job_stats_out(await statistics.job_stats(db, caller.workspace_id, job_id, days, caller.only_owner))
+    return job_stats_out(await statistics.job_stats(db, caller.scope, job_id, days))
 
 
 @routes.get("/stats")
 async def workspace_stats(caller: Viewer, db: Db, days: Days = statistics.WEEK) -> StatsOut:
     """How the workspace stands: its jobs, what is open now, what is due next, and how runs went by day. An agent's are of its own jobs."""
-    return stats_out(await statistics.workspace_stats(db, caller.workspace_id, days, caller.only_owner))
+    return stats_out(await statistics.workspace_stats(db, caller.scope, days))
 
 
 @routes.get("/agenda")
@@ -73,5 +73,5 @@ async def list_agenda(
     """What is planned, in the order it starts, with what becomes of it as things stand and how long it should take. Times of one job that
     follow each other in less than an hour are one line.
     """
-    wanted = Wanted(None if job is None else JobId(job), queue, tag, caller.only_owner)
-    return agenda_out(await agenda.plans(db, caller.workspace_id, wanted, start=start, end=end))
+    wanted = AgendaFilter(None if job is None else JobId(job), queue, tag)
+    return agenda_out(await agenda.plans(db, caller.scope, wanted, start=start, end=end))

@@ -16,7 +16,6 @@ from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.messaging import rooms
 from foliot.services.messaging.rooms import KEEP, Changes, MessagePage, NewRoom
-from foliot.services.paging import LAST, read_place, write_place
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, TheReach, id_of
 from foliot.web.auth import Editor, Operator, SharedEditor, Viewer
 from foliot.web.mapping.webhooks import changed_hook, hook_of, webhook_out
@@ -69,11 +68,8 @@ async def list_rooms(
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[RoomOut]:
     """Newest first. An agent sees the rooms that it was given."""
-    before, _ = read_place(cursor, LAST)
-    found = await rooms.listed(db, caller, before, limit + 1, key)
-    shown = found[:limit]
-    place = write_place(shown[-1].id) if len(found) > limit else None
-    return Page[RoomOut](items=[_room(each, caller) for each in shown], next_cursor=place)
+    page = await rooms.listed(db, caller, cursor, limit, key)
+    return Page[RoomOut](items=[_room(each, caller) for each in page.items], next_cursor=page.next_cursor)
 
 
 @routes.get("/rooms/{room_id}", responses=NOT_FOUND)
@@ -176,7 +172,7 @@ async def _frames(
 
 def _room(room: Room, caller: Caller) -> RoomOut:
     """To an agent, other agents are not there, until they speak."""
-    agent = caller.only_owner
+    agent = caller.visible_owner
     return RoomOut(
         id=room.id,
         key=room.key,
@@ -186,7 +182,7 @@ def _room(room: Room, caller: Caller) -> RoomOut:
         last_seq=room.last_seq,
         last_message_at=room.last_message_at,
         created_at=room.created_at,
-        webhook=None if caller.only_owner else webhook_out(room.webhook),
+        webhook=None if caller.visible_owner else webhook_out(room.webhook),
     )
 
 

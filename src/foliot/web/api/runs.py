@@ -34,7 +34,7 @@ async def list_runs(
     """Runs of the workspace, the newest record first. A filter that leaves out almost everything may give a page that is short, or
     empty, and still has a next one.
     """
-    page = await history.of_workspace(db, caller.workspace_id, wanted, cursor=cursor, limit=limit)
+    page = await history.of_workspace(db, caller.scope, wanted, cursor=cursor, limit=limit)
     return Page[RunOut](items=[run_out(each) for each in page.items], next_cursor=page.next_cursor)
 
 
@@ -48,27 +48,27 @@ async def list_job_runs(
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[RunOut]:
     """The records of its planned times, newest first: what ran, what was skipped and why."""
-    page = await history.of_job(db, caller.workspace_id, job_id, wanted, cursor=cursor, limit=limit)
+    page = await history.of_job(db, caller.scope, job_id, wanted, cursor=cursor, limit=limit)
     return Page[RunOut](items=[run_out(each) for each in page.items], next_cursor=page.next_cursor)
 
 
 @routes.get("/runs/{run_id}", responses=NOT_FOUND)
 async def get_run(run_id: RunIdIn, caller: Viewer, db: Db) -> RunOut:
     """One run, with its newest attempts."""
-    return run_out(await history.run(db, caller.workspace_id, run_id, caller.only_owner))
+    return run_out(await history.run(db, caller.scope, run_id))
 
 
 @routes.get("/runs/{run_id}/attempts", responses=NOT_FOUND)
 async def list_attempts(run_id: RunIdIn, caller: Viewer, db: Db) -> AttemptsOut:
     """Every try: which worker had it, under which fence, and what came of it. Empty before the first."""
-    tried = await history.attempts_of(db, caller.workspace_id, run_id, caller.only_owner)
+    tried = await history.attempts_of(db, caller.scope, run_id)
     return AttemptsOut(items=[attempt_out(each) for each in tried])
 
 
 @routes.get("/runs/{run_id}/explain", responses=NOT_FOUND)
 async def explain_run(run_id: RunIdIn, caller: Viewer, db: Db) -> ExplanationOut:
     """What became of it; of one that waits, what for, and its place in the line of its workspace."""
-    return explanation_out(await explain.explain_run(db, caller.workspace_id, run_id, caller.only_owner))
+    return explanation_out(await explain.explain_run(db, caller.scope, run_id))
 
 
 @routes.post("/runs/{run_id}/cancel", responses=REFUSALS)
@@ -87,15 +87,7 @@ async def cancel_run(
     """
 
     async def act(db: Database) -> RunId:
-        await run_control.cancel_run(
-            db,
-            caller.workspace_id,
-            run_id,
-            caller.actor,
-            reason=asked.reason,
-            force=asked.force,
-            only_owner=caller.only_owner,
-        )
+        await run_control.cancel_run(db, caller.scope, run_id, reason=asked.reason, force=asked.force)
         return run_id
 
     if dry_run:
@@ -103,7 +95,7 @@ async def cancel_run(
     await act(db)
     tell(Hint.CANCELS)
     tell(Hint.READY)
-    return run_out(await history.run(db, caller.workspace_id, run_id))
+    return run_out(await history.run(db, caller.scope, run_id))
 
 
 @routes.post("/runs/{run_id}/retry", status_code=201, responses={**only_tried(RunDryRunOut), **REFUSALS})
@@ -120,13 +112,7 @@ async def retry_run(
 
     async def act(db: Database) -> RunId:
         return await run_control.retry_run(
-            db,
-            caller.workspace_id,
-            run_id,
-            caller.actor,
-            input=asked.input,
-            override=asked.override,
-            only_owner=caller.only_owner,
+            db, caller.scope, run_id, input=asked.input, override=asked.override
         )
 
     if dry_run:
@@ -135,4 +121,4 @@ async def retry_run(
     new_id = await act(db)
     tell(Hint.READY)
     response.headers["Location"] = f"/api/v1/runs/{new_id}"
-    return run_out(await history.run(db, caller.workspace_id, new_id))
+    return run_out(await history.run(db, caller.scope, new_id))

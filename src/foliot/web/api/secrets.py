@@ -11,7 +11,6 @@ from foliot.domain.ids import PrincipalId, SecretId
 from foliot.services import Database
 from foliot.services.dry_run import tried_secret
 from foliot.services.identity.authentication import Caller
-from foliot.services.paging import read_place, write_place
 from foliot.services.secrets import secrets
 from foliot.services.secrets.secrets import SecretRow
 from foliot.services.secrets.vault import Vault
@@ -48,8 +47,7 @@ async def create_secret(
     agents = [PrincipalId(each) for each in secret.agents]
 
     async def act(db: Database, vault: Vault) -> SecretId:
-        home, by = caller.workspace_id, caller.actor
-        return await secrets.create(db, vault, home, secret.name, secret.value, by, agents)
+        return await secrets.create(db, vault, caller.scope, secret.name, secret.value, agents)
 
     if dry_run:
         response.status_code = 200
@@ -69,13 +67,9 @@ async def list_secrets(
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[SecretOut]:
     """In the order of their names; an agent sees those that it was given."""
-    _, after = read_place(cursor)
-    found = await secrets.page(db, caller.workspace_id, after, limit + 1, name=name, agent=caller.only_owner)
-    shown = found[:limit]
-    place = write_place(shown[-1].id, shown[-1].name) if len(found) > limit else None
-    return Page[SecretOut](
-        items=[secret_out(each, vault, caller.only_owner) for each in shown], next_cursor=place
-    )
+    page = await secrets.page(db, caller.scope, cursor, limit, name=name)
+    items = [secret_out(each, vault, caller.visible_owner) for each in page.items]
+    return Page[SecretOut](items=items, next_cursor=page.next_cursor)
 
 
 @routes.get("/secrets/{secret_id}", responses=NOT_FOUND)
@@ -90,11 +84,9 @@ async def list_jobs_of_secret(
     secret_id: SecretIdIn, caller: Viewer, db: Db, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[SecretUser]:
     """The jobs that name it."""
-    after, _ = read_place(cursor)
-    found = await secrets.users(db, caller.workspace_id, secret_id, after, limit + 1, caller.only_owner)
-    place = write_place(found[limit - 1][0]) if len(found) > limit else None
-    items = [SecretUser(id=job_id, name=name) for job_id, name in found[:limit]]
-    return Page[SecretUser](items=items, next_cursor=place)
+    page = await secrets.users(db, caller.scope, secret_id, cursor, limit)
+    items = [SecretUser(id=job_id, name=name) for job_id, name in page.items]
+    return Page[SecretUser](items=items, next_cursor=page.next_cursor)
 
 
 @routes.put("/secrets/{secret_id}", responses={**NOT_FOUND, **STALE, **WITH_BODY})
@@ -112,7 +104,7 @@ async def replace_secret(
     seen = await _seen(db, caller, secret_id, if_match)
 
     async def act(db: Database, vault: Vault) -> SecretId:
-        await secrets.replace(db, vault, caller.workspace_id, secret_id, secret.value, caller.actor, seen)
+        await secrets.replace(db, vault, caller.scope.expecting(seen), secret_id, secret.value)
         return secret_id
 
     if dry_run:
@@ -137,7 +129,7 @@ async def give_secret(
     agents = [PrincipalId(each) for each in change.agents]
 
     async def act(db: Database, vault: Vault) -> SecretId:
-        await secrets.give(db, caller.workspace_id, secret_id, agents, caller.actor, seen)
+        await secrets.give(db, caller.scope.expecting(seen), secret_id, agents)
         return secret_id
 
     if dry_run:
@@ -165,11 +157,11 @@ async def delete_secret(
     seen = await _seen(db, caller, secret_id, if_match)
 
     async def act(db: Database, vault: Vault) -> SecretId:
-        await secrets.delete(db, caller.workspace_id, secret_id, caller.actor, seen, force=force)
+        await secrets.delete(db, caller.scope.expecting(seen), secret_id, force=force)
         return secret_id
 
     if dry_run:
-        users = (await secrets.get(db, caller.workspace_id, secret_id)).users
+        users = (await secrets.get(db, caller.scope, secret_id)).users
         tried = await _tried(db, vault, caller, act, gone=True)
         return shown(tried.model_copy(update={"jobs": users}))
     await act(db, vault)
@@ -208,13 +200,13 @@ def secret_out(row: SecretRow, vault: Vault, agent: PrincipalId | None = None) -
 async def _as_it_stands(
     db: Database, vault: Vault, caller: Caller, secret_id: SecretId, response: Response
 ) -> SecretOut:
-    row = await secrets.get(db, caller.workspace_id, secret_id, caller.only_owner)
+    row = await secrets.get(db, caller.scope, secret_id)
     response.headers["ETag"] = f'"{row.version}"'
-    return secret_out(row, vault, caller.only_owner)
+    return secret_out(row, vault, caller.visible_owner)
 
 
 async def _seen(db: Database, caller: Caller, secret_id: SecretId, if_match: str | None) -> int | None:
     """The version that the caller goes by; the verb looks under its lock whether the secret is still at it."""
     if if_match is None:
         return None
-    return seen_revision(if_match, (await secrets.get(db, caller.workspace_id, secret_id)).version)
+    return seen_revision(if_match, (await secrets.get(db, caller.scope, secret_id)).version)

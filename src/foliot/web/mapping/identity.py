@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from foliot.domain.access import Permission, Principal
-from foliot.services.identity.audit import Entry
+from foliot.services.identity.audit import AuditRecord
 from foliot.services.identity.authentication import Caller
 from foliot.services.identity.keys import MadeKey, Revoked, StoredKey
 from foliot.services.identity.members import Member
@@ -50,7 +50,7 @@ def me_out(caller: Caller, jobs: int) -> wire.MeOut:
         principal=_principal(holder.principal),
         role=holder.role.value,
         is_system=holder.may(Permission.SYSTEM),
-        sees_only_own_jobs=caller.only_owner is not None,
+        sees_only_own_jobs=caller.visible_owner is not None,
         key=wire.OwnKeyOut(
             id=holder.key_id,
             prefix=holder.prefix,
@@ -77,7 +77,7 @@ def workspace_out(workspace: Workspace) -> WorkspaceOut:
     )
 
 
-def entry_out(entry: Entry) -> AuditOut:
+def entry_out(entry: AuditRecord) -> AuditOut:
     return AuditOut(
         id=entry.id,
         at=entry.at,
