@@ -25,7 +25,7 @@ from foliot.services.jobs import jobs
 from foliot.services.runs.run_control import cancel_run
 from foliot.services.scheduling.tick import tick
 from foliot.services.workers import workers
-from foliot.services.workers.assignments import Work
+from foliot.services.workers.claim import Work
 from foliot.services.workers.workers import Beat
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock

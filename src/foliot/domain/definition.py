@@ -43,6 +43,7 @@ class Spec:
     depends_when: JoinRule = JoinRule.ALL
     target: Target | None = None  # None: whichever worker serves its queue
     read_only: bool = False  # on a host, several that only look go at once
+    retry_timeouts: bool = True  # False: a timed-out attempt ends the run
 
     def on(self, schedule: Schedule) -> Spec:
         """Return this spec with another schedule, three times as fast as `dataclasses.replace`."""
@@ -151,4 +152,5 @@ class Rules:
             breaker=spec.breaker,
             limits=spec.limits,
             max_runs=spec.max_runs,
+            retry_timeouts=spec.retry_timeouts,
         )

@@ -30,6 +30,7 @@ class JobFieldKeywords(TypedDict, total=False):
     grace: DurationLike
     max_catch_up: int
     timeout: DurationLike
+    retry_timeouts: bool
     start_deadline: DurationLike | None
     on_lost: Literal["repeat", "fail"]
     priority: int
@@ -60,6 +61,7 @@ JOB_FIELDS = (
     JobField("grace", timedelta, "Older planned times are late."),
     JobField("max_catch_up", int, "With misfire all: the most late times that run."),
     JobField("timeout", timedelta, "How long an attempt may take, such as 10m."),
+    JobField("retry_timeouts", bool, "Whether an attempt that timed out is retried like another failure."),
     JobField("start_deadline", timedelta, "How long after its due time a run may still start."),
     JobField("on_lost", str, "What happens to a run whose worker is gone.", choices=("repeat", "fail")),
     JobField("priority", int, "Smaller goes first."),

@@ -139,6 +139,9 @@ class JobFields(Shape):
     timeout: Duration = Field(
         default=timedelta(minutes=10), description="How long an attempt may take, such as 10m."
     )
+    retry_timeouts: bool = Field(
+        default=True, description="Whether an attempt that timed out is retried like another failure."
+    )
     start_deadline: Duration | None = Field(
         default=None, description="How long after its due time a run may still start."
     )

@@ -33,7 +33,7 @@ from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk
 from foliot.services.runs.progress import Progress
 from foliot.services.settlement.report import Report
-from foliot.services.workers.assignments import Claimed, Work
+from foliot.services.workers.claim import Claimed, Work
 from foliot.services.workers.workers import LEASE, Beat
 from foliot.wire import worker as wire
 

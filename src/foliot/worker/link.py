@@ -20,8 +20,7 @@ from foliot.services.runs.progress import Progress
 from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers import workers
-from foliot.services.workers.assignments import Work, claim_work
-from foliot.services.workers.claim import Claimer, Turns
+from foliot.services.workers.claim import Claimer, Turns, Work, claim_work
 from foliot.services.workers.workers import Beat
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, Succeeded, Ti
 from foliot.handlers.registry import UNKNOWN_TYPE, Assignment, Handler, HandlerResult, failed, takes_permit
 from foliot.sdk.context import Context
 from foliot.services.settlement.report import Report
-from foliot.services.workers.assignments import Work
+from foliot.services.workers.claim import Work
 from foliot.services.workers.workers import Beat
 from foliot.worker.artifact_upload import ArtifactUpload
 from foliot.worker.attempt import run_handler

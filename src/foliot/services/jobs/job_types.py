@@ -18,7 +18,7 @@ from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
 
-__all__ = ["DisabledType", "JobTypeDescription", "Seen", "let_go", "look", "switch", "told"]
+__all__ = ["DisabledType", "JobTypeDescription", "Seen", "let_go", "look", "switch"]
 
 BATCH = 200
 MOST_BATCHES = 50  # a caller waits for; the sweeper does the rest
@@ -38,12 +38,6 @@ async def look(database: Database, workspace_id: WorkspaceId) -> Seen:
         return Seen(
             await job_types.list_known(tx), await overview.types(tx), await job_types.list_disabled(tx)
         )
-
-
-async def told(database: Database, workspace_id: WorkspaceId, name: str) -> JobTypeDescription | None:
-    """What a worker has said of this type, also one that is not alive now."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return (await job_types.list_known(tx, name)).get(name)
 
 
 async def switch(database: Database, scope: Scope, name: str, *, enabled: bool, reason: str = "") -> None:

@@ -20,7 +20,7 @@ from foliot.domain.run_end import Promotion, Settlement
 from foliot.domain.schedule import SkipReason
 from foliot.domain.settlement.settle import JobSettlement
 from foliot.services.jobs.context_steps import JobContext
-from foliot.services.workers.limits import give_back
+from foliot.services.workers.limit_steps import give_back_permits
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.jobs import StatusChange
 from foliot.storage.queue import leases, run_queue, waiting
@@ -162,7 +162,7 @@ class SettlementWriter:
         whoever locks the limits must need no more runs.
         """
         permits, self._permits = self._permits, []
-        await give_back(self.tx, permits)
+        await give_back_permits(self.tx, permits)
 
     def _settle(self, run: RunFacts, outcome: Outcome) -> Settlement:
         job = self.job(run.job_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from foliot.domain.ids import FIRST_ID, RunId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, WorkspaceId
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
 
@@ -65,21 +65,6 @@ async def list_limits(tx: Tx, workspace_id: WorkspaceId) -> list[Limit]:
 
 async def get(tx: Tx, key: str) -> Limit | None:
     return next(iter(await _shown(tx, tx.workspace_id, key)), None)
-
-
-async def lock_ready_runs(
-    tx: Tx, queue: str, types: Sequence[str], workspaces: Sequence[WorkspaceId], share: int
-) -> dict[RunId, Permit]:
-    """Ready runs under our lock, in the order in which they should start."""
-    params = {
-        "queue": queue,
-        "types": list(types),
-        "workspace_ids": list(workspaces),
-        "share": share,
-        "now": tx.now,
-    }
-    rows = await tx.fetch(sql.limits.ask, params)
-    return {row["run_id"]: Permit(row["workspace_id"], row["concurrency_key"], row["is_off"]) for row in rows}
 
 
 async def use(tx: Tx, counts: Mapping[LimitName, int]) -> None:
