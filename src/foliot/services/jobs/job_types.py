@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from foliot.domain.access import Scope
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.run import WaitsFor
+from foliot.services.identity.audit_steps import append_audit
 from foliot.services.jobs.context_steps import load_job_context
-from foliot.services.jobs.lock_steps import append_audit
 from foliot.services.settlement.dependent_steps import wake_dependents
 from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.jobs import job_types

@@ -16,7 +16,7 @@ from foliot.domain.schedule import SkipReason
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.settlement.dependent_steps import judge_gates_of, wake_dependents
 from foliot.services.settlement.settle_steps import SettlementWriter
-from foliot.services.workers.target_steps import why_away
+from foliot.services.workers.host_steps import why_away
 from foliot.storage.queue import run_queue, waiting
 from foliot.storage.queue.waiting import ExpiredRun
 from foliot.storage.timers import timers
