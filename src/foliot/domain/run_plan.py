@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from foliot.domain.dependencies import ConsumedRun
-from foliot.domain.job import Counters, Timer
+from foliot.domain.job import Counters, JobLoad, Timer
 from foliot.domain.lifecycle import JobEvent, RunStatus
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, SkipReason
@@ -78,6 +78,12 @@ class Plan:
     @property
     def runs(self) -> tuple[NewRun, ...]:
         return tuple(record for record in self.records if isinstance(record, NewRun))
+
+    def load_after(self, load: JobLoad) -> JobLoad:
+        """Return the load of the job with the new runs of this plan."""
+        for run in self.runs:
+            load = load.queue() if run.waits_for is WaitsFor.TURN else load.start()
+        return load
 
     @property
     def counters(self) -> Counters:
