@@ -1,4 +1,4 @@
-"""The `foliot` command: its sub-commands, and the only place that turns errors into messages and exit codes."""
+"""The `foliot` command: its sub-commands, and the one place where errors become sentences and exit codes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import typer
 from foliot import __version__
 from foliot.cli import (
     agenda,
-    apply,
     audit,
     calendars,
     db,
     events,
+    fleet,
     freeze,
+    host,
     hosts,
     jobs,
     keys,
@@ -26,12 +27,15 @@ from foliot.cli import (
     runs,
     secrets,
     serve,
+    whoami,
     why,
-    workers,
+    worker,
     workspaces,
 )
 from foliot.cli import settings as settings_command
-from foliot.cli.output import MEANINGS, Exit, mute_stdout, print_out, report_api_error, report_error
+from foliot.cli.apply import commands as code
+from foliot.cli.exit_codes import MEANINGS, Exit
+from foliot.cli.output import mute_stdout, print_out, report_api_error, report_error
 from foliot.domain.errors import FoliotError
 from foliot.settings import SettingsError
 
@@ -40,14 +44,14 @@ app = typer.Typer(
     help="Durable, multi-tenant job scheduling on PostgreSQL: one record for every planned time.",
     epilog="Exit codes: " + ", ".join(f"{code} {meaning}" for code, meaning in MEANINGS.items()) + ".",
     no_args_is_help=True,
-    rich_markup_mode=None,  # brackets and stars in help texts are not markup
+    rich_markup_mode=None,  # plain help: brackets and stars in it are meant as they stand
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-def print_version(requested: bool) -> None:
-    if requested:
+def version(asked: bool) -> None:
+    if asked:
         print_out(f"foliot {__version__}")
         raise typer.Exit
 
@@ -56,16 +60,15 @@ def print_version(requested: bool) -> None:
 def foliot(
     *,
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit."),
+        bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
     pass
 
 
 app.command("serve")(serve.serve)
-app.command("worker")(serve.worker)
-app.command("host")(serve.host)
+app.command("worker")(worker.worker)
+app.command("host")(host.host)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(runs.app, name="runs")
 app.command("why")(why.why)
@@ -75,14 +78,14 @@ app.add_typer(calendars.app, name="calendars")
 app.add_typer(rooms.app, name="rooms")
 app.add_typer(limits.app, name="limits")
 app.add_typer(secrets.app, name="secrets")
-app.command("workers")(workers.workers)
+app.command("workers")(fleet.workers)
 app.add_typer(hosts.app, name="hosts")
-app.command("queues")(workers.queues)
-app.command("job-types")(workers.job_types)
+app.command("queues")(fleet.queues)
+app.command("job-types")(fleet.job_types)
 app.command("events")(events.events)
-app.command("apply")(apply.apply)
-app.command("export")(apply.export)
-app.command("whoami")(keys.whoami)
+app.command("apply")(code.apply)
+app.command("export")(code.export)
+app.command("whoami")(whoami.whoami)
 app.add_typer(members.app, name="members")
 app.add_typer(workspaces.app, name="workspaces")
 app.add_typer(audit.app, name="audit")
@@ -95,14 +98,14 @@ app.add_typer(keys.app, name="keys")
 
 def main() -> None:
     try:
-        app()  # on Ctrl-C it exits with 130
+        app()  # a Ctrl-C ends it with 130
     except (FoliotError, SettingsError) as error:
         sys.exit(report_error(error))
     except BrokenPipeError:
-        mute_stdout()  # the reader (`| head`) closed the pipe
+        mute_stdout()  # the reader (`| head`) has left
         sys.exit(Exit.FAILURE)
     except Exception as error:
-        from foliot.sdk import FoliotApiError  # slow to import: only after an error
+        from foliot.sdk import FoliotApiError  # only where something went wrong: it takes a moment to load
 
         if not isinstance(error, FoliotApiError):
             raise
