@@ -228,14 +228,14 @@ async def _archive_jobs_in(tx: Tx, wanted: list[JobId], by: Actor) -> None:
     await workspaces.stop_timers(tx, list(rows))
     await jobs.change_status(tx, [StatusChange(job_id, row.status) for job_id, row in rows.items()], by.name)
     # Archive before ending runs: then an end promotes no waiting run, completes no job and wakes no dependent.
-    settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
+    writer = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
     for _ in range(MOST_LOOKS):  # a claim or a limit may move a run between two looks
         found = [run_id for row in rows.values() for run_id in await waiting.unclaimed_of_job(tx, row)]
         if not found:
             break
-        await settling.end_standing(found, Cancelled())
+        await writer.end_unclaimed(found, Cancelled())
     # Leases come after unclaimed runs: a run that a worker claims meanwhile is found here.
     for lease in (await leases.lock(tx, await workspaces.list_leases(tx, list(rows)))).values():
-        settling.end_leased(lease, Cancelled(), None)
-    await settling.write()
-    await settling.give_back()
+        writer.end_leased(lease, Cancelled(), None)
+    await writer.write()
+    await writer.give_back_permits()

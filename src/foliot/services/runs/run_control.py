@@ -20,7 +20,7 @@ from foliot.services.identity.audit_steps import append_audit
 from foliot.services.jobs.lock_steps import LockedJob, lock_job
 from foliot.services.runs.new_run_steps import RunRequest, create_runs
 from foliot.services.runs.run_steps import check_may_run, lock_run, request_run
-from foliot.services.settlement.dependent_steps import wake_dependents
+from foliot.services.settlement.dependent_steps import finish_settlement
 from foliot.storage.jobs import jobs
 from foliot.storage.queue import leases, run_queue
 from foliot.storage.runs import run_records
@@ -70,7 +70,7 @@ async def retry_run(
 ) -> RunId:
     """Do a finished run again, for its planned time and with its input, overlaid by what is given, as a run of its own."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        hand, run = await lock_run(tx, run_id, scope)
+        locked, run = await lock_run(tx, run_id, scope)
         if run.status is None:
             raise Conflict("This run has not ended yet.", hint="Cancel it first, or wait for its end.")
         if run.planned_until is not None:
@@ -78,7 +78,7 @@ async def retry_run(
                 "This record stands for several planned times that did not run.",
                 hint="Backfill their range, skipped times included.",
             )
-        check_may_run(tx, hand, override=override)
+        check_may_run(tx, locked, override=override)
         given = run.input
         if input is not None:
             stored = await jobs.get(tx, run.job_id)
@@ -95,7 +95,7 @@ async def retry_run(
             run.schedule_rev,
             override,
         )
-        [new_id] = await create_runs(tx, hand, [asked])
+        [new_id] = await create_runs(tx, locked, [asked])
         after = {"retry_of": str(run_id), "override": override, "input": input is not None}
         await append_audit(tx, "run.retried", ("run", new_id), scope.actor, after=after)
         return new_id
@@ -111,12 +111,12 @@ async def cancel_run(
 ) -> Cancelling:
     """A run that no worker has ends at once; one that is under way is asked to stop, or taken from its worker by `force`."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        hand, run = await lock_run(tx, run_id, scope, dependents=True)
-        settling, outcome, held = hand.settling(tx), Cancelled(reason or ""), None
+        locked, run = await lock_run(tx, run_id, scope, dependents=True)
+        writer, outcome, held = locked.writer(tx), Cancelled(reason or ""), None
         for _ in range(
             MOST_LOOKS
         ):  # between two looks a claim may put it in line at a cap, or a cap let it go
-            ended = await settling.end_standing([run_id], outcome)
+            ended = await writer.end_unclaimed([run_id], outcome)
             held = None if ended else await leases.find(tx, run_id)
             if ended or held is not None or run.status is not None:
                 break
@@ -126,15 +126,13 @@ async def cancel_run(
             advance(run.status or RunStatus.RUNNING, RunEvent.CANCEL)
             raise Conflict("This run is on no list and has no end; the sweeper will look after it.")
         elif force:
-            settling.end_leased((await leases.lock(tx, [held]))[run_id], outcome, None)
+            writer.end_leased((await leases.lock(tx, [held]))[run_id], outcome, None)
             answer = Cancelling.ENDED
         else:
             await run_queue.request_cancel(tx, [run_id])
             await run_records.set_note(tx, run_id, reason)
             answer = Cancelling.REQUESTED
-        await settling.write()
-        await wake_dependents(settling)
-        await settling.give_back()
+        await finish_settlement(writer)
         after = {"cancelling": answer.value, "reason": reason, "force": force}
         await append_audit(tx, "run.cancelled", ("run", run_id), scope.actor, after=after)
         return answer
@@ -151,13 +149,13 @@ async def skip_next(
 ) -> SkipNext:
     """The next `n` planned times, or those up to `until`, are recorded as skipped (operator) instead of running."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        hand = await lock_job(tx, job_id, scope)
-        row = hand.row
+        locked = await lock_job(tx, job_id, scope)
+        row = locked.row
         if row.timer.next_at is None or row.status not in (JobStatus.ACTIVE, JobStatus.PENDING):
             raise Conflict(
                 "Nothing is planned for this job.", hint="Only the next planned time can be skipped."
             )
-        times, following = _to_pass(hand, n, until)
+        times, following = _to_pass(locked, n, until)
         last = times[-1].planned_for if len(times) > 1 else None
         await timers.set_skip_next(tx, job_id, reason, last)
         after = {
@@ -195,10 +193,10 @@ async def undo_skip_next(
 
 
 def _to_pass(
-    hand: LockedJob, n: int, until: datetime | None
+    locked: LockedJob, n: int, until: datetime | None
 ) -> tuple[tuple[PlannedTime, ...], PlannedTime | None]:
     """The planned times that are to pass, and the one after them."""
-    job, after = hand.job, hand.row.timer.cursor
+    job, after = locked.job, locked.row.timer.cursor
     if job.is_chained and (n > 1 or until is not None):
         raise Conflict(
             "After a fixed delay only the next time is known.", hint="Skip one, or pause the job until then."

@@ -27,15 +27,15 @@ async def request_run(
     input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
     override: bool = False,
 ) -> RunId:
-    hand = await lock_job(tx, job_id, scope)
-    check_may_run(tx, hand, override=override)
+    locked = await lock_job(tx, job_id, scope)
+    check_may_run(tx, locked, override=override)
     given = None
     if input is not None:
         stored = await jobs.get(tx, job_id)
         assert stored is not None, "a timer has its job"
         given = {**stored.definition.payload, **input}
     asked = RunRequest(Trigger.MANUAL, tx.now, scope.actor.name, given, override=override)
-    [run_id] = await create_runs(tx, hand, [asked])
+    [run_id] = await create_runs(tx, locked, [asked])
     await append_audit(
         tx, "run.requested", ("run", run_id), scope.actor, after={"job": str(job_id), "override": override}
     )
@@ -45,24 +45,24 @@ async def request_run(
 async def lock_run(
     tx: Tx, run_id: RunId, scope: Scope, *, dependents: bool = False
 ) -> tuple[LockedJob, RunFacts]:
-    """The run, read again once its job's timer is locked: what it was before that may have changed."""
+    """Lock the run's job, then read the run again: it may have changed before the lock."""
     known = await run_records.find(tx, run_id)
     if known is None or known.workspace_id != tx.workspace_id:
         raise not_found("run")
     try:
-        hand = await lock_job(tx, known.job_id, scope, dependents=dependents)
+        locked = await lock_job(tx, known.job_id, scope, dependents=dependents)
     except NotFound:
         raise not_found("run") from None
     run = await run_records.find(tx, run_id)
     if run is None:
         raise not_found("run")
-    return hand, run
+    return locked, run
 
 
-def check_may_run(tx: Tx, hand: LockedJob, *, override: bool) -> None:
-    require_not_archived(hand.row, "run")
-    require_type_on(hand)
-    freeze = freeze_at(hand.around.freezes_of(hand.row), tx.now)
+def check_may_run(tx: Tx, locked: LockedJob, *, override: bool) -> None:
+    require_not_archived(locked.row, "run")
+    require_type_on(locked)
+    freeze = freeze_at(locked.context.freezes_of(locked.row), tx.now)
     if freeze is not None and not override:
         until = "until it is lifted" if freeze.end_at is None else f"until {freeze.end_at.isoformat()}"
         why = f" ({freeze.reason})" if freeze.reason else ""
