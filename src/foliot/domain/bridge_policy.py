@@ -27,7 +27,7 @@ class Refused(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Handing:
+class BridgePolicy:
     queues: tuple[str, ...] = (DEFAULT_QUEUE,)
     tasks: tuple[str, ...] = ()
 
