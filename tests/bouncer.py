@@ -12,7 +12,7 @@ from typing import Self
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from foliot.storage.patience import Patience
+from foliot.storage.server import Patience
 from foliot.testing.database import as_unprivileged, unprivileged_user
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")

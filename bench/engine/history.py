@@ -13,13 +13,13 @@ import psycopg
 from bench.engine.population import CREATED, Population
 from bench.engine.setup import Bench, Site
 from foliot.domain.ids import WorkspaceId
-from foliot.storage.queries import Query
+from foliot.storage.queries import SqlQuery
 from foliot.storage.tx import Database, Role
 
 DAYS = 90
 ASKED = 200  # jobs, picked by chance
 # By the index runs_newest_of_a_job, under row-level security, the largest page there is.
-_HISTORY = Query(
+_HISTORY = SqlQuery(
     "bench.history",
     b"SELECT * FROM runs WHERE job_id = %(job_id)s AND planned_for >= %(since)s ORDER BY planned_for DESC, id DESC LIMIT 200",
 )

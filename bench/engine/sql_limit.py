@@ -25,7 +25,7 @@ from foliot.services.scheduling.fast_path import split_due
 from foliot.services.scheduling.tick import BATCH
 from foliot.storage import arrays
 from foliot.storage.arrays import Packed
-from foliot.storage.queries import Query, sql
+from foliot.storage.queries import SqlQuery, sql
 from foliot.storage.timers.fires import DueTimer, fire_fast
 from foliot.storage.tx import Database, Role, Tx
 
@@ -78,12 +78,12 @@ async def _prepared(url: str) -> dict[bytes, dict[str, bytes]]:
     prepared: dict[bytes, dict[str, bytes]] = {}
     async with Database(url) as database, database.tx(Role.ENGINE) as tx:
         await tx.execute(
-            Query(
+            SqlQuery(
                 "bench.no_hurry",
                 b"SET LOCAL statement_timeout TO 0; SET LOCAL idle_in_transaction_session_timeout TO 0",
             )
         )
-        unlocked = Query("bench.due", sql.fires.take_due.text.replace(b"FOR UPDATE SKIP LOCKED", b""))
+        unlocked = SqlQuery("bench.due", sql.fires.take_due.text.replace(b"FOR UPDATE SKIP LOCKED", b""))
         rows = await tx.fetch_raw(unlocked, {"now": DUE, "limit": None, "zone_data": ZONE_DATA_VERSION})
     fires, others = split_due([DueTimer._make(row) for row in rows], DUE)
     assert not others, "every job of the population takes the fast path"
@@ -106,6 +106,6 @@ class _Kept:
     def new_raw_ids(self, count: int) -> list[bytes]:
         return raw_uuid7s(self.now, self.chance.randbytes(10 * count))
 
-    async def fetch_one(self, _: Query, params: Mapping[str, Any]) -> dict[str, int]:
+    async def fetch_one(self, _: SqlQuery, params: Mapping[str, Any]) -> dict[str, int]:
         self.arrays = {name: value for name, value in params.items() if isinstance(value, Packed)}
         return {"moved": 1, "recorded": 1}

@@ -28,7 +28,7 @@ from foliot.services.jobs import jobs
 from foliot.services.runs import history, logs
 from foliot.services.runs.run_control import cancel_run, run_now
 from foliot.services.settlement.sweep import sweep
-from foliot.storage.runs.ledger import RunRecord
+from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.tx import Database
 from foliot.testing.fixtures import TEST
 from foliot.worker import worker
@@ -65,7 +65,7 @@ def kind(request: pytest.FixtureRequest, broker: str, folder: Path) -> Iterator[
 @pytest.fixture(autouse=True)
 def in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """No hints come here, so the worker looks often."""
-    monkeypatch.setattr(worker, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(worker, "CHECK_EVERY", 0.05)
 
 
 @pytest.fixture

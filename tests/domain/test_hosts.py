@@ -10,7 +10,7 @@ import pytest
 from foliot.domain.definition import Rules, Spec
 from foliot.domain.explain.hosts import Bound, explain_bound
 from foliot.domain.explain.records import Recorded
-from foliot.domain.hosts import HostStatus, Room, Sighting
+from foliot.domain.hosts import HostCapacity, HostStatus, Sighting
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.schedule import Manual
@@ -48,7 +48,7 @@ def test_a_target_reads_back_from_its_text(target: Target) -> None:
 
 
 def test_room_is_there_while_anything_fits() -> None:
-    assert [bool(Room(*each)) for each in ((0, 0), (1, 0), (0, 1))] == [False, True, True]
+    assert [bool(HostCapacity(*each)) for each in ((0, 0), (1, 0), (0, 1))] == [False, True, True]
 
 
 @pytest.mark.parametrize(

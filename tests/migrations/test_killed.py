@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from foliot.storage.migrate import Migration, migrate, packaged
-from foliot.storage.patience import Patience
+from foliot.storage.server import Patience
 from foliot.testing.database import LOGIN
 
 NEXT = packaged()[-1].number + 1

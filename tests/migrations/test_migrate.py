@@ -14,7 +14,7 @@ from psycopg.conninfo import make_conninfo
 from foliot import __version__
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.storage.migrate import Migration, is_current, migrate, packaged
-from foliot.storage.patience import Patience
+from foliot.storage.server import Patience
 from foliot.testing.database import LOGIN, pool_url
 
 Connection = psycopg.Connection[Any]

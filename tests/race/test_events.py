@@ -12,7 +12,7 @@ from foliot.domain.access import Actor, Scope
 from foliot.domain.ids import WorkspaceId
 from foliot.services.jobs import job_status, jobs
 from foliot.services.messaging import events
-from foliot.services.messaging.events import EventFilter, Place
+from foliot.services.messaging.events import EventFilter, EventPosition
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from tests.services.shop import Shop, definition
@@ -31,8 +31,8 @@ async def tell(hand: AsyncConnection[Any], workspace: WorkspaceId, clock: Manual
 
 
 async def told(
-    database: Database, workspace: WorkspaceId, place: Place, count: int = 0
-) -> tuple[list[str], Place]:
+    database: Database, workspace: WorkspaceId, place: EventPosition, count: int = 0
+) -> tuple[list[str], EventPosition]:
     """What is told by now; of `count` it is known that they come, once the transactions of other tests on this server have ended."""
     found: list[str] = []
     async with asyncio.timeout(30):

@@ -22,7 +22,7 @@ from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.sweep import SweepResult, sweep
 from foliot.services.workers import workers
 from foliot.services.workers.claim import Turns, claim
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import workers as stored
 from foliot.testing.clock import ManualClock
@@ -78,7 +78,7 @@ async def test_a_heartbeat_that_comes_first_saves_the_worker(
 ) -> None:
     clock.advance(workers.LEASE)  # the last moment at which it still counts
     async with database.tx(Role.ENGINE) as beating:
-        assert await stored.beat(
+        assert await stored.record_heartbeat(
             beating, worker, clock.now() + workers.LEASE, is_draining=False, running_count=0
         )
         clock.advance(timedelta(seconds=1))  # for the sweeper the lease is over
@@ -98,7 +98,7 @@ async def test_a_strike_off_that_comes_first_ends_the_worker(
 ) -> None:
     clock.advance(workers.LEASE + timedelta(seconds=1))
     async with database.tx(Role.ENGINE) as striking:
-        assert [each for each, _ in await stored.strike_off(striking)] == [worker]
+        assert [each for each, _ in await stored.remove_silent(striking)] == [worker]
         clock.set(clock.now() - timedelta(seconds=1))  # for the worker its lease is not over yet
         beating = asyncio.create_task(workers.beat(other, worker))
         await blocked(owner, beating)

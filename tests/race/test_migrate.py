@@ -13,8 +13,8 @@ import psycopg
 from psycopg.sql import SQL, Identifier
 
 from foliot.storage.migrate import Migration, migrate, packaged
-from foliot.storage.patience import Patience
 from foliot.storage.roles import Login, ensure_login
+from foliot.storage.server import Patience
 from foliot.testing.database import LOGIN, Databases
 
 LABELS = [migration.label for migration in packaged()]

@@ -22,7 +22,7 @@ from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.sweep import sweep
 from foliot.services.workers.claim import Turns, claim
 from foliot.services.workers.limits import WHOLE, recount, set_limit
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.fixtures import ANA, BEN
 from tests.race.hands import Hands

@@ -24,7 +24,7 @@ from foliot.services.runs.backfill import backfill
 from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.fixtures import ANA
 from tests.examples import seeds

@@ -11,7 +11,7 @@ from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, KeyInUse
 from foliot.domain.ids import PrincipalId
 from foliot.domain.schedule import Manual
-from foliot.services.identity.idempotency import WRITING, Asked, Held, begin, release
+from foliot.services.identity.idempotency import WRITING, IdempotencyRecord, IdempotentRequest, begin, release
 from foliot.services.runs.run_control import run_in, run_now
 from foliot.storage.tx import Role
 from tests.race.hands import Hands
@@ -20,8 +20,8 @@ from tests.services.shop import Shop
 pytestmark = pytest.mark.anyio
 
 
-def order() -> Asked:
-    return Asked(PrincipalId(uuid4()), "order-7", b"the same request")
+def order() -> IdempotentRequest:
+    return IdempotentRequest(PrincipalId(uuid4()), "order-7", b"the same request")
 
 
 async def test_one_key_twice_at_once_is_claimed_once(shop: Shop, hands: Hands) -> None:
@@ -47,7 +47,7 @@ async def test_a_repeat_during_the_commit_finds_that_it_is_done(shop: Shop, hand
         await repeat
     shop.clock.advance(WRITING)
     held = await begin(hands.right, shop.workspace, asked)
-    assert isinstance(held, Held)
+    assert isinstance(held, IdempotencyRecord)
     assert held.thing == ("run", str(run_id))
     assert shop.sql("SELECT count(*) FROM foliot.runs") == [(1,)]
 

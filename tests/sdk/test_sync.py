@@ -14,7 +14,7 @@ from foliot.sdk import Conflict, Invalid, Synced
 from foliot.sdk.asynchronous.sync import sync
 from foliot.sdk.sync.entries import Entry, entry_of
 from foliot.services.identity import workspaces
-from foliot.services.jobs.job_types import TypeTold
+from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.workers import workers
 from foliot.storage.tx import Database
 from foliot.wire.jobs import JobOut
@@ -176,7 +176,10 @@ async def test_workers_that_load_an_app_at_once_make_its_jobs_once(
 async def test_what_a_worker_syncs_is_checked_against_what_workers_told_and_the_app_against_itself(
     served: Served, client: AsyncClient, database: Database
 ) -> None:
-    told = [TypeTold(name, "", {"type": "object", "required": ["source"]}) for name in ("DATA_SYNC", "OWN")]
+    told = [
+        JobTypeDescription(name, "", {"type": "object", "required": ["source"]})
+        for name in ("DATA_SYNC", "OWN")
+    ]
     await workers.register(database, "w", ["*"], ["DATA_SYNC", "OWN"], 1, described=told)
     books = JobSync(
         database,

@@ -19,7 +19,7 @@ from foliot.services.scheduling import freezes
 from foliot.services.scheduling.freezes import NewFreeze
 from foliot.services.settlement.waiting_runs import advance_waiting_runs
 from foliot.services.workers import limits
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from tests.services.staging import BROKE, BROKE_FOR_GOOD, MANUAL, Stage
 
 MINUTE = timedelta(minutes=1)

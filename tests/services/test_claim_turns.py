@@ -9,8 +9,9 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
+from foliot.domain.ids import FIRST_ID
 from foliot.services.workers.claim import Turns, claim
-from foliot.storage.queue import leases
+from foliot.storage.queue import claims
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from tests.services.given import WORKER, enlist
@@ -80,18 +81,18 @@ async def test_few_workspaces_are_asked_for_once_by_each_claim(
     database: Database, clock: ManualClock, owner: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[UUID] = []
-    ask = leases.workspaces_with_work
+    ask = claims.workspaces_with_work
 
     async def noted(*args: Any) -> Any:
         asked.append(args[3])
         return await ask(*args)
 
-    monkeypatch.setattr(leases, "workspaces_with_work", noted)
+    monkeypatch.setattr(claims, "workspaces_with_work", noted)
     for workspace in [1, 2, 3] * 3:
         put(owner, workspace, clock.now())
     turns = Turns()
     assert [len(await claimed(database, 3, turns)) for _ in range(3)] == [3, 3, 3]
-    assert asked == [leases.FIRST] * 3
+    assert asked == [FIRST_ID] * 3
 
 
 async def test_a_workspace_that_a_freeze_has_just_begun_in_hides_nobody_behind_it(

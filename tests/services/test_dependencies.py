@@ -15,7 +15,7 @@ from foliot.domain.outcomes import AskedRetry, AskedSkip, Cancelled, Succeeded
 from foliot.domain.policy import Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, SkipReason
 from foliot.services.jobs.context_steps import load_job_context
-from foliot.services.jobs.dependency_steps import release_upstream, set_edges
+from foliot.services.jobs.dependency_steps import release_upstream
 from foliot.services.settlement.dependent_steps import wake_dependents
 from foliot.services.settlement.expiry import expire_runs, judge_gates
 from foliot.services.settlement.report import Report, report
@@ -23,6 +23,7 @@ from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.timers import timers
 from foliot.storage.tx import Role
 from foliot.testing.fixtures import TEST
+from tests.services.edges import set_edges
 from tests.services.staging import BROKE_FOR_GOOD, MANUAL, Stage
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ from foliot.domain.policy import Breaker, Retry
 from foliot.domain.run import RunError
 from foliot.domain.schedule import Manual
 from foliot.services.messaging import events
-from foliot.services.messaging.events import EventFilter, Place
+from foliot.services.messaging.events import EventFilter, EventPosition
 from foliot.services.runs import run_control
 from tests.services.shop import MINUTE, Shop
 from tests.waiting import until
@@ -31,12 +31,12 @@ async def calm(shop: Shop) -> None:
     await until(lambda: shop.sql(oldest)[0][0] >= begun)
 
 
-async def listen(shop: Shop, last: Place | None = None) -> events.Listening:
+async def listen(shop: Shop, last: EventPosition | None = None) -> events.Listening:
     await calm(shop)
     return await events.listen(shop.database, shop.workspace, last)
 
 
-async def kinds(shop: Shop, place: Place, wanted: EventFilter = ALL) -> list[str]:
+async def kinds(shop: Shop, place: EventPosition, wanted: EventFilter = ALL) -> list[str]:
     await calm(shop)
     return [each.kind for each in (await events.after(shop.database, shop.workspace, place, wanted)).events]
 
@@ -129,7 +129,7 @@ async def test_numbers_of_another_server_are_a_gap_and_its_events_go(shop: Shop)
         future,
         shop.clock.now(),
     )
-    back = await listen(shop, Place(future + 1))
+    back = await listen(shop, EventPosition(future + 1))
     assert back.is_gap
     await events.prune(shop.database)
     assert count(shop) == 0
@@ -145,4 +145,4 @@ def test_an_id_that_is_not_ours_is_refused(text: str) -> None:
 
 
 def test_an_id_reads_back() -> None:
-    assert events.read_place(events.write_place(Place(812, 7))) == Place(812, 7)
+    assert events.read_place(events.write_place(EventPosition(812, 7))) == EventPosition(812, 7)

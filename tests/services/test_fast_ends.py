@@ -18,7 +18,7 @@ from foliot.services.runs import run_control
 from foliot.services.settlement import report as reporting
 from foliot.services.settlement.report import Report, report
 from foliot.storage.jobs.definitions import spec_text
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.testing.fixtures import BEN
 from tests.services.shop import MINUTE, Shop
 
@@ -76,7 +76,7 @@ async def test_a_plain_success_leaves_what_a_decided_one_leaves(
     assert await report(shop.database, [done(shop, runs[jobs[0]])])
     assert decided == []
     with monkeypatch.context() as patched:
-        patched.setattr("foliot.services.settlement.report.leases.succeed", _nothing)
+        patched.setattr("foliot.services.settlement.report.leases.settle_successes", _nothing)
         assert await report(shop.database, [done(shop, runs[jobs[1]])])
     assert len(decided) == 1
     assert everything(shop, jobs[0]) == everything(shop, jobs[1])

@@ -21,7 +21,7 @@ from foliot.domain.schedule import Cron, SkipReason
 from foliot.services.jobs import job_edits
 from foliot.services.runs import history, run_control
 from foliot.storage.runs import run_search
-from foliot.storage.runs.run_search import Wanted
+from foliot.storage.runs.run_search import RunFilter
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from foliot.testing.fixtures import TEST
@@ -30,8 +30,8 @@ from tests.services.given import HOURLY, MINUTELY, WORKER, Owner, claimed, defin
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
 
 
-def found(text: str) -> Wanted:
-    return Wanted(read_query(text, RUNS, NOON))
+def found(text: str) -> RunFilter:
+    return RunFilter(read_query(text, RUNS, NOON))
 
 
 ONE_RETRY = Retry(max=1, strategy=Backoff.FIXED, base=MINUTE)

@@ -14,8 +14,8 @@ import pytest
 from foliot.domain.filters import read_query
 from foliot.domain.filters.fields import RUNS
 from foliot.domain.ids import JobId, RunId, WorkspaceId
-from foliot.storage.queries import Query, sql
-from foliot.storage.runs.run_search import Bookmark, Walk, Wanted, walk_of_job, walk_of_workspace
+from foliot.storage.queries import SqlQuery, sql
+from foliot.storage.runs.run_search import RunCursor, RunFilter, RunScan, scan_of_job, scan_of_workspace
 from foliot.testing.clock import NOON
 from foliot.testing.database import Databases
 from tests.services.given import Owner
@@ -29,7 +29,7 @@ class Crowd:
     workspace: UUID
     job: UUID
 
-    def walks(self, query: Query, params: Mapping[str, Any], *, engine: bool = False) -> set[str]:
+    def walks(self, query: SqlQuery, params: Mapping[str, Any], *, engine: bool = False) -> set[str]:
         """The ways to runs that the planner chooses, under the policies."""
         with self.owner.transaction(force_rollback=True):
             self.owner.execute(
@@ -82,15 +82,15 @@ FILTERS = [
 ]
 
 
-def both_steps(crowd: Crowd, walk: Walk) -> set[str]:
+def both_steps(crowd: Crowd, walk: RunScan) -> set[str]:
     return crowd.walks(*walk.page(50)) | crowd.walks(*walk.floor())
 
 
 @pytest.mark.parametrize("is_second", [False, True])
 @pytest.mark.parametrize("text", FILTERS)
 def test_a_jobs_history_walks_its_own_index(crowd: Crowd, text: str, is_second: bool) -> None:
-    after = Bookmark(NOON - timedelta(hours=1), RunId(UUID(int=5))) if is_second else None
-    on_runs = both_steps(crowd, walk_of_job(JobId(crowd.job), found(text), after))
+    after = RunCursor(NOON - timedelta(hours=1), RunId(UUID(int=5))) if is_second else None
+    on_runs = both_steps(crowd, scan_of_job(JobId(crowd.job), found(text), after))
     assert "runs_newest_of_a_job" in on_runs
     assert not on_runs & {"Seq Scan", "runs_newest_of_a_workspace"}
 
@@ -98,33 +98,33 @@ def test_a_jobs_history_walks_its_own_index(crowd: Crowd, text: str, is_second: 
 @pytest.mark.parametrize("is_second", [False, True])
 @pytest.mark.parametrize("text", FILTERS)
 def test_a_workspaces_runs_are_found_by_its_own_index(crowd: Crowd, text: str, is_second: bool) -> None:
-    after = Bookmark(NOON - timedelta(hours=1), RunId(UUID(int=5))) if is_second else None
-    on_runs = both_steps(crowd, walk_of_workspace(WorkspaceId(crowd.workspace), found(text), after))
+    after = RunCursor(NOON - timedelta(hours=1), RunId(UUID(int=5))) if is_second else None
+    on_runs = both_steps(crowd, scan_of_workspace(WorkspaceId(crowd.workspace), found(text), after))
     assert "runs_newest_of_a_workspace" in on_runs
     assert "Seq Scan" not in on_runs
 
 
 def test_open_runs_are_found_from_the_tables_that_hold_them(crowd: Crowd) -> None:
-    walk = walk_of_workspace(WorkspaceId(crowd.workspace), found("status:running,ready"), None)
+    walk = scan_of_workspace(WorkspaceId(crowd.workspace), found("status:running,ready"), None)
     on_runs = both_steps(crowd, walk)
     assert "runs_pkey" in on_runs
     assert not on_runs & {"Seq Scan", "runs_newest_of_a_workspace", "runs_newest_of_a_job"}
 
 
-def found(text: str) -> Wanted:
-    return Wanted(read_query(text, RUNS, NOON))
+def found(text: str) -> RunFilter:
+    return RunFilter(read_query(text, RUNS, NOON))
 
 
 @pytest.mark.parametrize(
     ("query", "index"),
     [
-        (sql.ledger.near, "runs_newest_of_a_job"),
-        (sql.ledger.gap_over, "runs_gaps_of_a_job"),
+        (sql.run_history.near, "runs_newest_of_a_job"),
+        (sql.run_history.gap_over, "runs_gaps_of_a_job"),
         (sql.statistics.percentiles, "runs_newest_of_a_job"),
         (sql.statistics.days_of_job, "runs_newest_of_a_job"),
     ],
 )
-def test_what_is_asked_of_one_job_reads_that_job(crowd: Crowd, query: Query, index: str) -> None:
+def test_what_is_asked_of_one_job_reads_that_job(crowd: Crowd, query: SqlQuery, index: str) -> None:
     params = {
         "job_id": crowd.job,
         "at": NOON,
@@ -146,6 +146,6 @@ def test_pruning_reads_only_the_jobs_it_looks_at(crowd: Crowd) -> None:
         "stricts": [False],
         "most": 2_000,
     }
-    on_runs = crowd.walks(sql.pruning.prune, params, engine=True)
+    on_runs = crowd.walks(sql.retention.prune, params, engine=True)
     assert "runs_newest_of_a_job" in on_runs
     assert "Seq Scan" not in on_runs

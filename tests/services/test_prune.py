@@ -26,7 +26,7 @@ from foliot.services.runs.retention import Pruned, prune
 from foliot.services.runs.statistics import job_stats, roll_up
 from foliot.services.scheduling.repair import repair_runs, repair_timers
 from foliot.services.scheduling.tick import tick
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.examples import seeds

@@ -18,7 +18,7 @@ from foliot.domain.schedule import Cron, Interval, IntervalMode, Once, Otherwise
 from foliot.services.runs import history
 from foliot.services.scheduling.repair import Repaired, repair_runs, repair_timers
 from foliot.services.scheduling.tick import tick
-from foliot.storage.patience import Patience
+from foliot.storage.server import Patience
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
 from tests.services.given import BY_HAND, HOURLY, MINUTELY, Owner, claimed, done, job, ticked

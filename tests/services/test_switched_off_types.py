@@ -132,7 +132,7 @@ async def test_only_jobs_of_that_type_in_that_workspace_leave_the_fast_path(stag
     stage.clock.advance(HOUR)
     async with stage.database.tx(Role.ENGINE) as tx:
         taken = await fires.take_due(tx, 10, ZONE_DATA_VERSION)
-        off = await job_types.off_among(tx, fires.workspace_ids_of(taken))
+        off = await job_types.disabled_in(tx, fires.workspace_ids_of(taken))
         fast, others = split_due(taken, tx.now, off=off)
         assert (len(off), len(fast), others) == (1, 1, [])
         fast, others = split_due(taken, tx.now, off=frozenset({(stage.workspace, "python")}))

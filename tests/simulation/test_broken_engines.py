@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from foliot.storage.queries import Query, sql
+from foliot.storage.queries import SqlQuery, sql
 from foliot.testing.database import Databases
 from tools.simulation.run import simulate
 from tools.simulation.world import Size
@@ -17,7 +17,7 @@ WORLD = Size(workspaces=5, days=2, seed=7)
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch, file: Any, name: str, right: bytes, wrong: bytes) -> None:
-    query: Query = getattr(file, name)
+    query: SqlQuery = getattr(file, name)
     assert right in query.text
     monkeypatch.setitem(file._queries, name, replace(query, text=query.text.replace(right, wrong)))
 

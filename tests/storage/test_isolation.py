@@ -12,7 +12,7 @@ import pytest
 
 from foliot.domain.ids import WorkspaceId
 from foliot.storage.catalogue import GLOBAL
-from foliot.storage.queries import Query
+from foliot.storage.queries import SqlQuery
 from foliot.storage.tx import Database, PoolSize, Role, Tx
 
 Ids = Mapping[str, WorkspaceId]
@@ -20,8 +20,8 @@ Owner = psycopg.Connection[Any]
 PRIVATE = ("workspaces", "principals", "api_keys", "audit")
 
 
-def q(text: str) -> Query:
-    return Query("test", text.encode())
+def q(text: str) -> SqlQuery:
+    return SqlQuery("test", text.encode())
 
 
 async def visible(tx: Tx, table: str) -> int:

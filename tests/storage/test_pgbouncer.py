@@ -11,7 +11,7 @@ import pytest
 from foliot.domain.ids import WorkspaceId
 from foliot.services import hints
 from foliot.services.identity import installation
-from foliot.storage.queries import Query
+from foliot.storage.queries import SqlQuery
 from foliot.storage.server import inspect
 from foliot.storage.tx import Database, PoolSize, Role
 from tests.bouncer import PGBOUNCER, Bouncer
@@ -29,7 +29,7 @@ def pooled_url(login_url: str) -> Iterator[str]:
 async def test_workspaces_stay_apart_while_sessions_are_shared(
     pooled_url: str, populated: Mapping[str, WorkspaceId]
 ) -> None:
-    ask = Query("test", b"SELECT name, pg_backend_pid() AS pid, pg_sleep(0.002) FROM principals")
+    ask = SqlQuery("test", b"SELECT name, pg_backend_pid() AS pid, pg_sleep(0.002) FROM principals")
     async with Database(pooled_url, size=PoolSize(least=8, most=8)) as database:
 
         async def one(slug: str | None) -> tuple[list[str], set[int]]:

@@ -9,11 +9,11 @@ import pytest
 
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.storage.errors import is_retryable, may_retry
-from foliot.storage.queries import Query
+from foliot.storage.queries import SqlQuery
 from foliot.storage.tx import Database, PoolSize, Role
 from foliot.testing.database import LOGIN
 
-PID = Query("test.pid", b"SELECT pg_backend_pid() AS pid")
+PID = SqlQuery("test.pid", b"SELECT pg_backend_pid() AS pid")
 END_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s AND datname = current_database()"
 
 

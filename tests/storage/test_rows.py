@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from foliot.storage.queries import Query
+from foliot.storage.queries import SqlQuery
 from foliot.storage.rows import row_reader
 from foliot.storage.tx import Database, Role
 
@@ -69,8 +69,10 @@ def test_a_query_that_does_not_fit_is_an_error() -> None:
 
 
 async def test_a_transaction_returns_typed_rows(database: Database) -> None:
-    pairs = Query("test.pairs", b"SELECT n AS left, 'n' || n AS right FROM generate_series(1, %(most)s) AS n")
-    now = Query("test.now", b"SELECT '2026-01-01'::timestamptz")
+    pairs = SqlQuery(
+        "test.pairs", b"SELECT n AS left, 'n' || n AS right FROM generate_series(1, %(most)s) AS n"
+    )
+    now = SqlQuery("test.now", b"SELECT '2026-01-01'::timestamptz")
     async with database.tx(Role.APP) as tx:
         assert await tx.fetch_as(Pair, pairs, {"most": 2}) == [Pair(1, "n1"), Pair(2, "n2")]
         assert await tx.fetch_one_as(Pair, pairs, {"most": 0}) is None

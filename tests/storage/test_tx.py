@@ -14,20 +14,20 @@ import pytest
 
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import WorkspaceId
-from foliot.storage.queries import Query, sql
+from foliot.storage.queries import SqlQuery, sql
 from foliot.storage.tx import Database, PoolSize, Role, SwallowedError
 from foliot.testing.clock import ManualClock
 from tests.waiting import until
 
 Ids = Mapping[str, WorkspaceId]
-ADD = Query(
+ADD = SqlQuery(
     "test.add", b"INSERT INTO workspaces (id, slug, name, created_at) VALUES (%(id)s, %(slug)s, 'x', %(now)s)"
 )
-COUNT = Query("test.count", b"SELECT count(*) AS n FROM workspaces")
+COUNT = SqlQuery("test.count", b"SELECT count(*) AS n FROM workspaces")
 
 
-def q(text: str) -> Query:
-    return Query("test", text.encode())
+def q(text: str) -> SqlQuery:
+    return SqlQuery("test", text.encode())
 
 
 async def count(database: Database) -> int:

@@ -13,7 +13,7 @@ from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError
 from foliot.services.runs import artifacts, logs
-from foliot.services.runs.artifacts import Given
+from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk
 from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
@@ -21,7 +21,7 @@ from foliot.services.workers import hosts, remote_register, workers
 from foliot.services.workers.claim import Turns, claim
 from foliot.services.workers.remote_register import Hello, HostHello, Speaker
 from foliot.storage.jobs import job_types
-from foliot.storage.jobs.job_types import TypeTold
+from foliot.storage.jobs.job_types import JobTypeDescription
 from foliot.storage.tx import Role
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST
@@ -79,7 +79,9 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
     ).instances
     kind = f"{FRAGMENT}-type"
     async with town.database.tx(Role.ENGINE) as tx:
-        await job_types.describe(tx, town.ids[who], [TypeTold(kind, f"{CANARY} type", {"title": CANARY})])
+        await job_types.describe(
+            tx, town.ids[who], [JobTypeDescription(kind, f"{CANARY} type", {"title": CANARY})]
+        )
     switched = await town.ask(
         "PUT", f"/job-types/{kind}", who=who, role="admin", json={"enabled": False, "reason": CANARY}
     )
@@ -125,7 +127,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         for run in await claim(town.database, worker, CANARY, ["http"], 10, Turns()):
             line = LogLine(clock.now(), LogStream.LOG, f"{CANARY} line")
             await logs.append(town.database, [LogChunk(run.run_id, 1, run.fence, 1, [line])])
-            file = Given(
+            file = NewArtifact(
                 run.run_id, run.fence, worker, 1, "report.txt", "text/plain", f"{CANARY} file".encode()
             )
             await artifacts.keep(town.database, file)

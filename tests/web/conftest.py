@@ -64,7 +64,9 @@ class Town:
     async def employ(self, worker_id: WorkerId) -> WorkerId:
         """A worker that lives for ever and, by the books, serves nothing: what it claims is the test's affair."""
         async with self.database.tx(Role.ENGINE) as tx:
-            if not await workers.beat(tx, worker_id, FOR_EVER, is_draining=False, running_count=0):
+            if not await workers.record_heartbeat(
+                tx, worker_id, FOR_EVER, is_draining=False, running_count=0
+            ):
                 await workers.register(tx, worker_id, WorkerRow("test", [], [], 100, "0"), FOR_EVER)
         return worker_id
 

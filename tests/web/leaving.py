@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from foliot.domain.ids import RunId, WorkerId
 from foliot.storage.content import artifacts
-from foliot.storage.content.artifacts import Given
+from foliot.storage.content.artifacts import NewArtifact
 from foliot.storage.queries import sql
 from foliot.storage.tx import Database, Role
 
@@ -15,9 +15,9 @@ FILE = "canary-shared.txt"
 
 async def leave(database: Database, run: str) -> str:
     run_id = RunId(UUID(run))
-    given = Given(run_id, 1, WorkerId(uuid4()), 1, FILE, "text/plain", b"canary-5b1f")
+    given = NewArtifact(run_id, 1, WorkerId(uuid4()), 1, FILE, "text/plain", b"canary-5b1f")
     async with database.tx(Role.ENGINE) as tx:
-        row = await tx.fetch_one(sql.ledger.one, {"run_id": run_id})
+        row = await tx.fetch_one(sql.run_history.one, {"run_id": run_id})
         assert row is not None
-        await artifacts.keep(tx, row["workspace_id"], given)
+        await artifacts.store(tx, row["workspace_id"], given)
     return FILE

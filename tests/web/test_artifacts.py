@@ -15,13 +15,13 @@ from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.progress import Progress
 from foliot.services.runs import artifacts, progress
-from foliot.services.runs.artifacts import Given
+from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.retention import prune
 from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
 from foliot.storage.content.artifacts import PART
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town
 
@@ -39,8 +39,8 @@ async def running(town: Town, clock: ManualClock, **fields: Any) -> Claimed:
 
 def given(
     run: Claimed, name: str = "report.csv", data: bytes = b"a,b\n1,2\n", kind: str = "text/csv"
-) -> Given:
-    return Given(run.run_id, run.fence, WORKER, run.attempt, name, kind, data)
+) -> NewArtifact:
+    return NewArtifact(run.run_id, run.fence, WORKER, run.attempt, name, kind, data)
 
 
 async def end(town: Town, run: Claimed) -> None:

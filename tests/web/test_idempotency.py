@@ -14,7 +14,7 @@ from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import JobId, PrincipalId
 from foliot.services.identity import idempotency
-from foliot.services.identity.idempotency import Asked
+from foliot.services.identity.idempotency import IdempotentRequest
 from foliot.services.jobs import job_status
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
@@ -155,7 +155,7 @@ async def test_a_request_that_died_before_it_did_anything_is_done_by_its_repeat(
     town: Town, clock: ManualClock
 ) -> None:
     principal = PrincipalId(uuid4())
-    asked = Asked(principal, "order-7", b"same")
+    asked = IdempotentRequest(principal, "order-7", b"same")
     dead = await idempotency.begin(town.database, town.ids["acme"], asked)
     with pytest.raises(Conflict, match="under way"):
         await idempotency.begin(town.database, town.ids["acme"], asked)

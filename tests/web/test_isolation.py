@@ -17,7 +17,7 @@ import pytest
 
 from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.ids import WorkspaceId
-from foliot.storage.queries import Query
+from foliot.storage.queries import SqlQuery
 from foliot.storage.queries import sql as named
 from foliot.storage.tx import Database, Role, Tx
 from foliot.testing.clock import ManualClock
@@ -73,7 +73,7 @@ class Stand:
     town: Town
     nest: Nest
     schema: dict[str, Any]
-    ran: list[tuple[Role, Query, Any, bool]]  # and whether it was a plain read
+    ran: list[tuple[Role, SqlQuery, Any, bool]]  # and whether it was a plain read
 
     async def ask(self, asked: Asked, key: str) -> Any:
         more: dict[str, Any] = {} if asked.body is None else {"json": asked.body}
@@ -125,20 +125,20 @@ async def stand(server: Databases) -> AsyncIterator[Stand]:
             yield made
 
 
-def overhear(patch: pytest.MonkeyPatch, ran: list[tuple[Role, Query, Any, bool]]) -> None:
+def overhear(patch: pytest.MonkeyPatch, ran: list[tuple[Role, SqlQuery, Any, bool]]) -> None:
     """Keeps each statement that a transaction of the app runs in acme, with its parameters."""
     run, fetch_tuples = Tx._run, Tx.fetch_tuples
 
-    def note(tx: Tx, query: Query, params: Any) -> None:
+    def note(tx: Tx, query: SqlQuery, params: Any) -> None:
         reads = re.match(rb"\s*(SELECT|WITH)\b(?!.*\b(INSERT|UPDATE|DELETE)\b)", query.text, re.DOTALL)
         if tx.role is Role.APP and tx.workspace_id is not None:
             ran.append((tx.role, query, params, reads is not None))
 
-    async def noted_run(tx: Tx, query: Query, params: Any) -> Any:
+    async def noted_run(tx: Tx, query: SqlQuery, params: Any) -> Any:
         note(tx, query, params)
         return await run(tx, query, params)
 
-    async def noted_tuples(tx: Tx, query: Query, params: Any = None) -> Any:
+    async def noted_tuples(tx: Tx, query: SqlQuery, params: Any = None) -> Any:
         note(tx, query, params)
         return await fetch_tuples(tx, query, params)
 
@@ -249,7 +249,7 @@ async def test_what_the_owners_requests_asked_the_database_answers_nobody_else(s
     assert {each for each in told if each[0] not in NOBODYS} == set()
 
 
-async def replayed(database: Database, place: WorkspaceId | None, query: Query, params: Any) -> list[Any]:
+async def replayed(database: Database, place: WorkspaceId | None, query: SqlQuery, params: Any) -> list[Any]:
     try:
         async with database.tx(Role.APP, place) as tx:
             return await tx.fetch(query, params)

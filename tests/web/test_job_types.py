@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from foliot.services.jobs.job_types import TypeTold
+from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.scheduling.tick import tick
 from foliot.services.workers import workers
 from foliot.testing.clock import ManualClock
@@ -27,7 +27,7 @@ async def types(town: Town, who: str = "acme") -> dict[str, Any]:
 
 
 async def employ(town: Town, lease: timedelta = workers.LEASE) -> None:
-    told = [TypeTold("DATA_SYNC", "Copy tables.", SCHEMA)]
+    told = [JobTypeDescription("DATA_SYNC", "Copy tables.", SCHEMA)]
     await workers.register(town.database, "w", ["*"], ["DATA_SYNC"], 1, lease=lease, described=told)
 
 

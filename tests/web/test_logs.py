@@ -19,7 +19,7 @@ from foliot.services.runs.retention import prune
 from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.testing.clock import ManualClock
 from tests.web.conftest import Town
 from tests.web.streaming import served

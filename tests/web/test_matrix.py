@@ -25,7 +25,7 @@ from foliot.services.scheduling.tick import tick
 from foliot.services.workers import remote_register
 from foliot.services.workers.remote_register import Hello, HostHello, Speaker
 from foliot.storage.jobs import job_types
-from foliot.storage.jobs.job_types import TypeTold
+from foliot.storage.jobs.job_types import JobTypeDescription
 from foliot.storage.tx import Database, Role
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import Databases, pool_url
@@ -156,7 +156,7 @@ class Makers:
         name = f"canary-shared-{uuid4().hex}"
         found = await workspaces.get(self.town.database, workspace)
         async with self.town.database.tx(Role.ENGINE) as tx:
-            await job_types.describe(tx, found.id, [TypeTold(name, "canary-shared", {})])
+            await job_types.describe(tx, found.id, [JobTypeDescription(name, "canary-shared", {})])
         return name
 
     async def artifact(self, workspace: str) -> str:

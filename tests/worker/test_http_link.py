@@ -15,11 +15,11 @@ from foliot.domain.logs import LogLine, LogStream
 from foliot.domain.outcomes import Failed, HandedBack, Succeeded
 from foliot.domain.run import RunError
 from foliot.sdk import AsyncClient
-from foliot.services.runs.artifacts import Given
+from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk
 from foliot.services.runs.progress import Progress
 from foliot.services.settlement.report import Report
-from foliot.services.workers.assignments import Work
+from foliot.services.workers.claim import Work
 from foliot.wire.worker import HostIn
 from foliot.worker import http_link
 from foliot.worker.http_link import HttpLink, WorkerIntroduction
@@ -86,13 +86,13 @@ async def test_a_run_crosses_whole_and_its_lines_and_end_come_back(
     shown = (await admin.runs.get(work.claimed.run_id)).progress
     assert shown is not None
     assert (shown.done, shown.total, shown.note) == (1, 4, "a quarter")
-    await link.artifact(Given(*key, worker, 1, "players.csv", "text/csv", b"ada\n"))
+    await link.artifact(NewArtifact(*key, worker, 1, "players.csv", "text/csv", b"ada\n"))
     [kept] = (await admin.runs.artifacts(work.claimed.run_id)).items
     assert (kept.name, kept.media_type, kept.size) == ("players.csv", "text/csv", 4)
     with pytest.raises(Conflict):
-        await link.artifact(Given(key[0], 7, worker, 1, "late.csv", "text/csv", b""))
+        await link.artifact(NewArtifact(key[0], 7, worker, 1, "late.csv", "text/csv", b""))
     with pytest.raises(Invalid, match="cannot be called ''"):
-        await link.artifact(Given(*key, worker, 1, "", "text/csv", b""))
+        await link.artifact(NewArtifact(*key, worker, 1, "", "text/csv", b""))
     broke = Failed(RunError("boom", "It broke."), permanent=True)
     assert await link.report([report(work, worker, broke, {"n": 2})]) == {work.claimed.run_id}
     run = await admin.runs.get(work.claimed.run_id)

@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 
 from foliot.domain.errors import DatabaseUnavailable
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database, PoolSize
 from foliot.testing.clock import ManualClock
 from foliot.testing.database import pool_url

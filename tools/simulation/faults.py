@@ -15,7 +15,7 @@ import psycopg
 
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import WorkspaceId
-from foliot.storage.queries import Query, sql
+from foliot.storage.queries import SqlQuery, sql
 from foliot.storage.tx import Database, Params, Role, Row, Tx
 from tools.simulation.world import HOUR, MINUTE, Size
 
@@ -101,7 +101,7 @@ class _RepeatableTx(Tx):
         assert tx._connection is not None  # noqa: SLF001  # it was opened a moment ago
         super().__init__(tx._connection, tx.role, tx.workspace_id, tx.now, tx.chance)  # noqa: SLF001
 
-    async def fetch_raw(self, query: Query, params: Params | None = None) -> list[tuple[Any, ...]]:
+    async def fetch_raw(self, query: SqlQuery, params: Params | None = None) -> list[tuple[Any, ...]]:
         rows = await super().fetch_raw(query, params)
         return sorted(rows, key=itemgetter(1)) if query is sql.fires.take_due else rows
 
@@ -113,7 +113,7 @@ class _TornTx(_RepeatableTx):
         super().__init__(tx)
         self._left = statements
 
-    async def _run(self, query: Query, params: Params | None) -> psycopg.AsyncCursor[Row]:
+    async def _run(self, query: SqlQuery, params: Params | None) -> psycopg.AsyncCursor[Row]:
         if self._left == 0:
             raise NodeDied
         self._left -= 1

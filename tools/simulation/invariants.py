@@ -10,7 +10,7 @@ import psycopg
 
 from foliot.domain.policy import OverlapRule
 from foliot.domain.run import Trigger
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from tools.simulation.chronicle import Chronicle, Story
 from tools.simulation.expectation import Standing, judge, may_begin, records_of
 

@@ -18,7 +18,7 @@ from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.sweep import sweep
 from foliot.services.workers import limits, workers
 from foliot.services.workers.claim import Turns, claim
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import PoolSize
 from foliot.testing.clock import ManualClock
 from tools.simulation.faults import FaultyDatabase

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from foliot.clock import monotonic
-from foliot.storage.queue.leases import Claimed
+from foliot.storage.queue.run_queue import Claimed
 from tools.simulation.drive import Drive
 from tools.simulation.figures import Figures, figures, so_far
 from tools.simulation.invariants import DAY, EVER, Judge

@@ -32,7 +32,7 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class HostCapacity:
     """How many runs a host may take on now: one that changes something at a time, unless people allow more, and several that only look."""
 
     mutations: int

@@ -21,6 +21,8 @@ SecretId = NewType("SecretId", UUID)
 HostId = NewType("HostId", UUID)
 InstanceId = NewType("InstanceId", UUID)
 
+FIRST_ID, LAST_ID = UUID(int=0), UUID(int=2**128 - 1)  # before and after every id
+
 
 def made_at(id_: UUID) -> datetime:
     """When an id of `uuid7` was made, to the millisecond."""

@@ -22,7 +22,6 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 Part = datetime | UUID | int | str | None
-FIRST_ID, LAST_ID = UUID(int=0), UUID(int=2**128 - 1)
 LARGEST_NUMBER = 2**31 - 1
 
 

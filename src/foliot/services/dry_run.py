@@ -8,16 +8,15 @@ from datetime import datetime
 from typing import TypeVar
 
 from foliot.domain.access import Scope
-from foliot.domain.ids import CalendarId, JobId, RunId, SecretId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, CalendarId, JobId, RunId, SecretId, WorkspaceId
 from foliot.services.runs import explain, history
 from foliot.services.secrets import master_key, secrets
 from foliot.services.secrets.secrets import SecretRow
 from foliot.services.secrets.vault import Vault
+from foliot.storage.dry_run import open_dry_run
 from foliot.storage.jobs import calendars
 from foliot.storage.jobs.calendars import CalendarRow
-from foliot.storage.queue.leases import FIRST
-from foliot.storage.rehearsal import rehearsal
-from foliot.storage.runs.ledger import RunRecord
+from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -57,7 +56,7 @@ async def rehearsed(
     system: bool = False,
 ) -> Thing:
     """What `act` answers; nothing of it is kept. What it refuses, this refuses."""
-    async with rehearsal(database, Role.APP, workspace_id, system=system) as stage:
+    async with open_dry_run(database, Role.APP, workspace_id, system=system) as stage:
         return await act(stage)
 
 
@@ -107,7 +106,7 @@ async def tried_calendar(
         found = None
         async with stage.tx(Role.APP, workspace_id) as tx:
             if calendar_id is not None:
-                users = dict(await calendars.users(tx, calendar_id, FIRST, MOST_JOBS + 1))
+                users = dict(await calendars.users(tx, calendar_id, FIRST_ID, MOST_JOBS + 1))
                 found = await calendars.get(tx, calendar_id)
             before = await _next_times(tx, users)
         about = await act(stage)

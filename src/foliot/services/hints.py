@@ -77,7 +77,7 @@ async def listen(database: Database, url: str, heard: Callable[[str], None]) -> 
     behind a pooler LISTEN is accepted and hears nothing, so our own voice must come back first.
     """
     probe = f"probe-{token_hex(8)}"
-    async with hints.listening(url) as ear:
+    async with hints.open_listener(url) as ear:
         await say(database, probe)
         if not await _hears(ear, probe, heard):
             return
@@ -86,7 +86,7 @@ async def listen(database: Database, url: str, heard: Callable[[str], None]) -> 
                 heard(word)
 
 
-async def _hears(ear: hints.Ear, probe: str, heard: Callable[[str], None]) -> bool:
+async def _hears(ear: hints.HintListener, probe: str, heard: Callable[[str], None]) -> bool:
     until = monotonic() + PROBE_WITHIN
     while (left := until - monotonic()) > 0:
         words = await ear.hear(left)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from foliot.domain.filters import Between, Query, Term, Value
-from foliot.storage.queries import Query as Statement
+from foliot.storage.queries import SqlQuery as Statement
 
 Put = Callable[[Any], str]  # keeps a value, answers with the place of its parameter
 Column = Callable[[Put, Sequence[Value]], str]  # the values of a term -> a condition that one of them holds

@@ -19,7 +19,7 @@ async def notify(tx: Tx, word: str) -> None:
     await tx.execute(sql.hints.notify, {"channel": CHANNEL, "word": word})
 
 
-class Ear:
+class HintListener:
     """A session of its own that listens. Behind a pooler it hears nothing, and nothing tells it so."""
 
     def __init__(self, connection: AsyncConnection[tuple[object, ...]]) -> None:
@@ -34,7 +34,7 @@ class Ear:
 
 
 @asynccontextmanager
-async def listening(url: str) -> AsyncIterator[Ear]:
+async def open_listener(url: str) -> AsyncIterator[HintListener]:
     try:
         connection = await AsyncConnection.connect(
             url,
@@ -46,6 +46,6 @@ async def listening(url: str) -> AsyncIterator[Ear]:
         )
         async with connection:
             await connection.execute(f"LISTEN {CHANNEL}")
-            yield Ear(connection)
+            yield HintListener(connection)
     except psycopg.Error as error:
         raise unavailable(error) or error from error

@@ -21,9 +21,8 @@ from psycopg.sql import SQL, Identifier
 from foliot import __version__
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.storage.errors import unavailable
-from foliot.storage.patience import Patience
-from foliot.storage.roles import Login, admit, close_door, ensure_roles
-from foliot.storage.server import connect, inspect_connection
+from foliot.storage.roles import Login, ensure_roles, grant_roles, revoke_public_connect
+from foliot.storage.server import Patience, connect, inspect_connection
 from foliot.storage.tx import Role
 
 Connection = psycopg.Connection[DictRow]
@@ -78,7 +77,7 @@ class Migration:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class MigrationReport:
     applied: tuple[str, ...]
 
 
@@ -105,7 +104,7 @@ def migrate(
     login: Login | None = None,
     migrations: Sequence[Migration] | None = None,
     patience: float = 300.0,
-) -> Report:
+) -> MigrationReport:
     """Bring the database to this version and grant the roles to the pool's login (None: the owner itself serves)."""
     migrations = packaged() if migrations is None else migrations
     waiting = Patience(patience)
@@ -117,8 +116,8 @@ def migrate(
             while migration := _apply_next(connection, owner_url, migrations, waiting):
                 applied.append(migration.label)
             if applied and applied[0] == migrations[0].label:
-                close_door(connection)
-            admit(connection, login)
+                revoke_public_connect(connection)
+            grant_roles(connection, login)
         except pg.InsufficientPrivilege as error:
             raise DatabaseUnavailable(
                 f"The database is not up to date, and this login may not change that: {error.diag.message_primary}.",
@@ -127,7 +126,7 @@ def migrate(
             ) from error
         except psycopg.Error as error:
             raise unavailable(error) or error from error
-    return Report(tuple(applied))
+    return MigrationReport(tuple(applied))
 
 
 def is_current(url: str) -> bool:

@@ -14,23 +14,23 @@ _NAME = re.compile(r"-- name: ([a-z][a-z0-9_]*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class SqlQuery:
     name: str  # keys.insert: how logs and errors speak of it
     text: bytes
 
 
 class QueryFile:
-    def __init__(self, name: str, queries: Mapping[str, Query]) -> None:
+    def __init__(self, name: str, queries: Mapping[str, SqlQuery]) -> None:
         self._name = name
         self._queries = queries
 
-    def __getattr__(self, name: str) -> Query:
+    def __getattr__(self, name: str) -> SqlQuery:
         try:
             return self._queries[name]
         except KeyError:
             raise AttributeError(f"{self._name}.sql has no query named {name}") from None
 
-    def __iter__(self) -> Iterator[Query]:
+    def __iter__(self) -> Iterator[SqlQuery]:
         return iter(self._queries.values())
 
 
@@ -44,12 +44,12 @@ class Queries:
         except KeyError:
             raise AttributeError(f"there is no {name}.sql") from None
 
-    def __iter__(self) -> Iterator[Query]:
+    def __iter__(self) -> Iterator[SqlQuery]:
         return (query for file in self._files.values() for query in file)
 
 
-def parse(file: str, text: str) -> dict[str, Query]:
-    queries: dict[str, Query] = {}
+def parse(file: str, text: str) -> dict[str, SqlQuery]:
+    queries: dict[str, SqlQuery] = {}
     preamble, *statements = re.split(r"^(?=-- name:)", text, flags=re.MULTILINE)
     if _without_comments(preamble):
         raise ValueError(f"{file}.sql: the first statement has no name")
@@ -62,7 +62,7 @@ def parse(file: str, text: str) -> dict[str, Query]:
             raise ValueError(f"{file}.sql: two queries are named {found[1]}")
         if not (body := _without_comments(rest)):
             raise ValueError(f"{file}.sql: {found[1]} has no statement")
-        queries[found[1]] = Query(f"{file}.{found[1]}", body.encode())
+        queries[found[1]] = SqlQuery(f"{file}.{found[1]}", body.encode())
     return queries
 
 

@@ -16,8 +16,7 @@ from psycopg.rows import DictRow
 from psycopg.sql import SQL, Composed, Identifier, Literal
 
 from foliot.domain.errors import DatabaseUnavailable
-from foliot.storage.patience import Patience
-from foliot.storage.server import connect
+from foliot.storage.server import Patience, connect
 from foliot.storage.tx import Role
 
 _COLLISIONS = (
@@ -49,7 +48,7 @@ def ensure_login(owner_url: str, login: Login) -> None:
     """Make the login if need be, and let it act as both roles and as nothing else."""
     with connect(owner_url) as connection:
         ensure_roles(connection)
-        admit(connection, login)
+        grant_roles(connection, login)
 
 
 def ensure_roles(connection: Connection) -> None:
@@ -57,7 +56,7 @@ def ensure_roles(connection: Connection) -> None:
         _settle(lambda role=role: _ensure_role(connection, role))  # type: ignore[misc]
 
 
-def admit(connection: Connection, login: Login | None) -> None:
+def grant_roles(connection: Connection, login: Login | None) -> None:
     """Let this login act as both roles; None means the owner itself, where one login does everything."""
     if login is None:
         row = connection.execute("SELECT session_user::text AS name").fetchone()
@@ -69,7 +68,7 @@ def admit(connection: Connection, login: Login | None) -> None:
     _settle(lambda: _let_in(connection, login.name))
 
 
-def close_door(connection: Connection) -> None:
+def revoke_public_connect(connection: Connection) -> None:
     """Let no other login into a database of our own. Foliot's roles belong to the whole server, so that the login of
     another Foliot there may act as them here as well, if it gets in.
 

@@ -12,7 +12,7 @@ from foliot.storage.tx import Tx
 START = UUID(int=0)
 
 
-class Round(StrEnum):
+class Scan(StrEnum):
     ROLL_UP = "roll_up"  # over runs, by id: counted into daily
     PRUNE = "prune"  # over jobs, by id
     TIMERS = "timers"  # over timers, by job id: is each where it should be?
@@ -21,16 +21,16 @@ class Round(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ScanPosition:
     position: UUID
     mark: str | None
 
 
-async def take(tx: Tx, which: Round) -> Reached | None:
+async def lock_position(tx: Tx, which: Scan) -> ScanPosition | None:
     """The right to go on until the end of this transaction; None where another node has it."""
     row = await tx.fetch_one(sql.scans.take, {"name": which.value})
-    return None if row is None else Reached(**row)
+    return None if row is None else ScanPosition(**row)
 
 
-async def leave(tx: Tx, which: Round, position: UUID, mark: str | None = None) -> None:
+async def store_position(tx: Tx, which: Scan, position: UUID, mark: str | None = None) -> None:
     await tx.execute(sql.scans.leave, {"name": which.value, "position": position, "mark": mark})

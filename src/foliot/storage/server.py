@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import SystemRandom
 from typing import Any
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
 
+from foliot.clock import monotonic, pause
 from foliot.domain.errors import DatabaseUnavailable
 from foliot.storage.errors import unavailable
-from foliot.storage.patience import Patience
 
 OLDEST = 15
 # Older minors let a user with table statistics see rows that row-level security hides (CVE-2025-8713).
@@ -133,3 +134,19 @@ def connect(url: str, *, patience: float = 10.0) -> psycopg.Connection[DictRow]:
 def _is_refused(error: psycopg.OperationalError) -> bool:
     """The server got as far as asking for the password: it is up, and waiting will not change its mind."""
     return error.pgconn is not None and (error.pgconn.needs_password or error.pgconn.used_password)
+
+
+_chance = SystemRandom()
+
+
+class Patience:
+    def __init__(self, seconds: float) -> None:
+        self._until = monotonic() + seconds
+
+    def again(self) -> bool:
+        """Pause a moment; False once the time is up."""
+        left = self._until - monotonic()
+        if left <= 0:
+            return False
+        pause(min(left, _chance.uniform(0.05, 0.25)))
+        return True

@@ -27,16 +27,16 @@ from foliot.domain.errors import DatabaseUnavailable
 from foliot.domain.ids import WorkspaceId, raw_uuid7s, uuid7, uuid7s
 from foliot.storage import arrays
 from foliot.storage.errors import is_lost, is_retryable, may_retry, unavailable
-from foliot.storage.queries import Query
+from foliot.storage.queries import SqlQuery
 from foliot.storage.rows import row_reader
 
 K = TypeVar("K")
 T = TypeVar("T")
 Row = DictRow
-_SAVEPOINT = Query("tx.savepoint", b"SAVEPOINT part")
-_ROLL_BACK_PART = Query("tx.roll_back_part", b"ROLLBACK TO SAVEPOINT part")
-_RELEASE_PART = Query("tx.release_part", b"RELEASE SAVEPOINT part")
-_TURN = Query("tx.turn", b"SELECT set_config('foliot.workspace', %(workspace)s, true)")
+_SAVEPOINT = SqlQuery("tx.savepoint", b"SAVEPOINT part")
+_ROLL_BACK_PART = SqlQuery("tx.roll_back_part", b"ROLLBACK TO SAVEPOINT part")
+_RELEASE_PART = SqlQuery("tx.release_part", b"RELEASE SAVEPOINT part")
+_TURN = SqlQuery("tx.turn", b"SELECT set_config('foliot.workspace', %(workspace)s, true)")
 Params = Mapping[str, Any]
 
 
@@ -88,51 +88,53 @@ class Tx:
     def new_raw_ids(self, count: int) -> list[bytes]:
         return raw_uuid7s(self.now, self.chance.randbytes(10 * count))
 
-    async def fetch_raw(self, query: Query, params: Params | None = None) -> list[tuple[Any, ...]]:
+    async def fetch_raw(self, query: SqlQuery, params: Params | None = None) -> list[tuple[Any, ...]]:
         """As `fetch_tuples`, with ids as bytes and instants as PostgreSQL counts them: for rows that are mostly passed on."""
         async with self._open(query).cursor(binary=True, row_factory=tuple_row) as cursor:
             arrays.read_raw(cursor.adapters)
             return await (await cursor.execute(query.text, params)).fetchall()
 
-    async def fetch_tuples(self, query: Query, params: Params | None = None) -> list[tuple[Any, ...]]:
+    async def fetch_tuples(self, query: SqlQuery, params: Params | None = None) -> list[tuple[Any, ...]]:
         """The columns in their order, read in binary: for the batches of the engine, where a row is a few microseconds."""
         async with self._open(query).cursor(binary=True, row_factory=tuple_row) as cursor:
             return await (await cursor.execute(query.text, params)).fetchall()
 
-    async def fetch(self, query: Query, params: Params | None = None) -> list[Row]:
+    async def fetch(self, query: SqlQuery, params: Params | None = None) -> list[Row]:
         return await (await self._run(query, params)).fetchall()
 
-    async def fetch_one(self, query: Query, params: Params | None = None) -> Row | None:
+    async def fetch_one(self, query: SqlQuery, params: Params | None = None) -> Row | None:
         return await (await self._run(query, params)).fetchone()
 
-    async def fetch_as(self, kind: Callable[..., T], query: Query, params: Params | None = None) -> list[T]:
+    async def fetch_as(
+        self, kind: Callable[..., T], query: SqlQuery, params: Params | None = None
+    ) -> list[T]:
         """Return the rows as values of `kind`: fields by column name, or the only column (see `rows.py`)."""
         cursor, read = await self._run_as(kind, query, params)
         return [read(row) for row in await cursor.fetchall()]
 
     async def fetch_one_as(
-        self, kind: Callable[..., T], query: Query, params: Params | None = None
+        self, kind: Callable[..., T], query: SqlQuery, params: Params | None = None
     ) -> T | None:
         """Return the first row as a value of `kind`; None without a row, and for a single column that is NULL."""
         cursor, read = await self._run_as(kind, query, params)
         row = await cursor.fetchone()
         return None if row is None else read(row)
 
-    async def fetch_value(self, kind: Callable[..., T], query: Query, params: Params | None = None) -> T:
+    async def fetch_value(self, kind: Callable[..., T], query: SqlQuery, params: Params | None = None) -> T:
         """Return the row of a query that always has one."""
         found = await self.fetch_one_as(kind, query, params)
         assert found is not None, query.name
         return found
 
     async def fetch_pairs(
-        self, first: Callable[..., K], second: Callable[..., T], query: Query, params: Params | None = None
+        self, first: Callable[..., K], second: Callable[..., T], query: SqlQuery, params: Params | None = None
     ) -> list[tuple[K, T]]:
         """Return the rows of a query with two columns."""
         cursor = await self._open(query).cursor(row_factory=tuple_row).execute(query.text, params)
         read_first, read_second = row_reader(first, ("first",)), row_reader(second, ("second",))
         return [(read_first((a,)), read_second((b,))) for a, b in await cursor.fetchall()]
 
-    async def execute(self, query: Query, params: Params | None = None) -> int:
+    async def execute(self, query: SqlQuery, params: Params | None = None) -> int:
         """Run a statement and return the number of rows that it changed."""
         return (await self._run(query, params)).rowcount
 
@@ -166,17 +168,17 @@ class Tx:
         await self.execute(_TURN, {"workspace": workspace_id.hex if workspace_id else ""})
         self.workspace_id = workspace_id
 
-    async def _run(self, query: Query, params: Params | None) -> psycopg.AsyncCursor[Row]:
+    async def _run(self, query: SqlQuery, params: Params | None) -> psycopg.AsyncCursor[Row]:
         return await self._open(query).execute(query.text, params)
 
     async def _run_as(
-        self, kind: Callable[..., T], query: Query, params: Params | None
+        self, kind: Callable[..., T], query: SqlQuery, params: Params | None
     ) -> tuple[psycopg.AsyncCursor[tuple[Any, ...]], Callable[[Sequence[Any]], T]]:
         cursor = await self._open(query).cursor(row_factory=tuple_row).execute(query.text, params)
         columns = tuple(column.name for column in cursor.description or ())
         return cursor, row_reader(kind, columns)
 
-    def _open(self, query: Query) -> AsyncConnection[Row]:
+    def _open(self, query: SqlQuery) -> AsyncConnection[Row]:
         if self._connection is None:
             raise RuntimeError(f"{query.name}: this transaction is over")
         return self._connection

@@ -17,7 +17,7 @@ from foliot.domain.errors import DatabaseUnavailable, Invalid
 from foliot.domain.ids import JobId, RunId
 from foliot.services.identity import idempotency
 from foliot.services.identity.authentication import Caller
-from foliot.services.identity.idempotency import Answer, Asked, Held
+from foliot.services.identity.idempotency import IdempotencyRecord, IdempotentRequest, StoredResponse
 from foliot.services.jobs import job_search
 from foliot.services.runs import history
 from foliot.services.secrets import master_key
@@ -51,7 +51,7 @@ async def once(
     caller: Caller = request.state.caller
     db, workspace_id = request.app.state.database, caller.workspace_id
     begun = await idempotency.begin(db, workspace_id, await _asked(request, caller))
-    if isinstance(begun, Held):
+    if isinstance(begun, IdempotencyRecord):
         return await _again(request, begun, shape, status)
     request.state.caller = replace(caller, claim=begun)
     try:
@@ -69,7 +69,7 @@ async def once(
     return answer
 
 
-async def _asked(request: Request, caller: Caller) -> Asked:
+async def _asked(request: Request, caller: Caller) -> IdempotentRequest:
     given = request.headers.getlist(HEADER)
     if len(given) != 1 or not _KEY.fullmatch(given[0]):
         raise Invalid(
@@ -82,7 +82,9 @@ async def _asked(request: Request, caller: Caller) -> Asked:
     for part in parts:
         raw = part if isinstance(part, bytes) else part.encode()
         digest.update(len(raw).to_bytes(8, "big") + raw)
-    return Asked(caller.holder.principal.id, given[0], await _kept_apart(request, caller, digest.digest()))
+    return IdempotentRequest(
+        caller.holder.principal.id, given[0], await _kept_apart(request, caller, digest.digest())
+    )
 
 
 async def _kept_apart(request: Request, caller: Caller, digest: bytes) -> bytes:
@@ -96,7 +98,7 @@ async def _kept_apart(request: Request, caller: Caller, digest: bytes) -> bytes:
     return vault.keyed(digest)
 
 
-async def _again(request: Request, held: Held, shape: Any, status: int) -> Response:
+async def _again(request: Request, held: IdempotencyRecord, shape: Any, status: int) -> Response:
     if held.answer is not None:
         answer = held.answer
         return Response(answer.body, answer.status, {**answer.headers, REPLAYED: "true"})
@@ -109,7 +111,9 @@ async def _again(request: Request, held: Held, shape: Any, status: int) -> Respo
     )
 
 
-async def _rebuilt(request: Request, held: Held, shape: Any) -> tuple[JobOut | RunOut, dict[str, str]] | None:
+async def _rebuilt(
+    request: Request, held: IdempotencyRecord, shape: Any
+) -> tuple[JobOut | RunOut, dict[str, str]] | None:
     """The process died between the commit and the answer. Where that would have shown the thing itself, it is shown as it stands."""
     db, workspace_id = request.app.state.database, request.state.caller.workspace_id
     kind, text = held.thing or ("", "")
@@ -128,11 +132,11 @@ def _may_be(shape: Any, wanted: type) -> bool:
     return shape is wanted or wanted in get_args(shape)
 
 
-def _kept(answer: Response) -> Answer | None:
+def _kept(answer: Response) -> StoredResponse | None:
     """A stream cannot be kept, and what says no-store (a key just made) must not be: its repeat is told that it is done."""
     body = getattr(answer, "body", None)
     is_private = "no-store" in answer.headers.get("cache-control", "")
     if body is None or is_private or len(body) > LARGEST_KEPT:
         return None
     headers = {name: answer.headers[name] for name in KEPT_HEADERS if name in answer.headers}
-    return Answer(answer.status_code, headers, bytes(body))
+    return StoredResponse(answer.status_code, headers, bytes(body))

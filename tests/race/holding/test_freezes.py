@@ -18,7 +18,8 @@ from foliot.services.scheduling.freezes import NewFreeze, lift, thaw, turn_on
 from foliot.services.scheduling.tick import _plan
 from foliot.services.settlement.report import Report, settle_reports
 from foliot.storage.jobs import freezes
-from foliot.storage.queue import leases
+from foliot.storage.queue import run_queue
+from foliot.storage.queue.run_queue import ClaimOrder
 from foliot.storage.timers import fires
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.tx import Role
@@ -43,7 +44,9 @@ async def test_a_claim_that_came_first_runs_and_is_stopped_where_the_freeze_says
     stage.clock.advance(HOUR)
     await stage.tick()
     async with stage.database.tx(Role.ENGINE) as tx:
-        mine = await leases.take(tx, stage.worker, "default", ["python"], [stage.workspace], 1)
+        mine = await run_queue.claim(
+            tx, ClaimOrder(stage.worker, "default", ["python"], 1), [stage.workspace]
+        )
         freezing = begin(stage, running)
         async with blocked(freezing, watcher):
             assert len(mine) == 1

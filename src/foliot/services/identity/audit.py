@@ -7,22 +7,22 @@ from uuid import UUID
 from foliot.domain.access import Permission
 from foliot.services.cursors import ListPage, cut_page, instant, read_cursor
 from foliot.services.identity.authentication import Caller, admit
-from foliot.storage.identity import audit_search
-from foliot.storage.identity.audit_search import Entry, TrailFilter
+from foliot.storage.identity import audit
+from foliot.storage.identity.audit import AuditFilter, AuditRecord
 from foliot.storage.tx import Database, Role
 
-__all__ = ["Entry", "TrailFilter", "listed"]
+__all__ = ["AuditFilter", "AuditRecord", "listed"]
 
 
 async def listed(
     database: Database,
     caller: Caller,
-    wanted: TrailFilter,
+    wanted: AuditFilter,
     *,
     of_installation: bool = False,
     cursor: str | None = None,
     limit: int = 50,
-) -> ListPage[Entry]:
+) -> ListPage[AuditRecord]:
     """Newest first. What belongs to no workspace is for those who run the installation."""
     before = read_cursor(cursor, instant, UUID)
     if of_installation:
@@ -30,5 +30,5 @@ async def listed(
     workspace_id = None if of_installation else caller.workspace_id
     is_system = caller.holder.may(Permission.SYSTEM)
     async with database.tx(Role.APP, workspace_id, system=is_system) as tx:
-        found = await audit_search.page(tx, wanted, before, limit + 1)
+        found = await audit.list_records(tx, wanted, before, limit + 1)
     return cut_page(found, limit, lambda last: [last.at, last.id])

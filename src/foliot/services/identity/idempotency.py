@@ -12,10 +12,19 @@ from uuid import UUID
 from foliot.domain.errors import AnswerLost, KeyInUse, KeyReused
 from foliot.domain.ids import WorkspaceId
 from foliot.storage.identity import idempotency
-from foliot.storage.identity.idempotency import Answer, Asked, Held
+from foliot.storage.identity.idempotency import IdempotencyRecord, IdempotentRequest, StoredResponse
 from foliot.storage.tx import Database, Role
 
-__all__ = ["Answer", "Asked", "Held", "begin", "finish", "forget_old", "lost", "release"]
+__all__ = [
+    "IdempotencyRecord",
+    "IdempotentRequest",
+    "StoredResponse",
+    "begin",
+    "finish",
+    "forget_old",
+    "lost",
+    "release",
+]
 
 KEPT = timedelta(hours=24)
 GIVEN_UP = timedelta(
@@ -27,15 +36,17 @@ WRITING = timedelta(
 FORGOTTEN_AT_ONCE = 5_000
 
 
-async def begin(database: Database, workspace_id: WorkspaceId, asked: Asked) -> UUID | Held:
+async def begin(
+    database: Database, workspace_id: WorkspaceId, asked: IdempotentRequest
+) -> UUID | IdempotencyRecord:
     """The claim to do it under; or what is known of the same request, which was done before."""
     # Not waited for on disk: a claim that is lost with the machine has done nothing.
     async with database.tx(Role.APP, workspace_id, relaxed=True) as tx:
         claim_id = tx.new_id()
         limits = {"forgotten": tx.now - KEPT, "given_up": tx.now - GIVEN_UP}
-        if await idempotency.claim(tx, asked, claim_id, **limits):
+        if await idempotency.acquire(tx, asked, claim_id, **limits):
             return claim_id
-        held = await idempotency.held(tx, asked)
+        held = await idempotency.load_record(tx, asked)
     if held is not None and held.fingerprint != asked.fingerprint:
         raise KeyReused(
             "This Idempotency-Key came with another request before.",
@@ -49,11 +60,11 @@ async def begin(database: Database, workspace_id: WorkspaceId, asked: Asked) -> 
 
 
 async def finish(
-    database: Database, workspace_id: WorkspaceId, claim_id: UUID, status: int, answer: Answer | None
+    database: Database, workspace_id: WorkspaceId, claim_id: UUID, status: int, answer: StoredResponse | None
 ) -> None:
     """Without an `answer`, one that may not be kept was given: a repeat need not wait for it."""
     async with database.tx(Role.APP, workspace_id, relaxed=True) as tx:
-        await idempotency.answered(tx, claim_id, status, answer)
+        await idempotency.store_response(tx, claim_id, status, answer)
 
 
 async def release(database: Database, workspace_id: WorkspaceId, claim_id: UUID) -> None:
@@ -64,10 +75,10 @@ async def release(database: Database, workspace_id: WorkspaceId, claim_id: UUID)
 
 async def forget_old(database: Database, limit: int = FORGOTTEN_AT_ONCE) -> int:
     async with database.tx(Role.ENGINE) as tx:
-        return await idempotency.forget(tx, tx.now - KEPT, limit)
+        return await idempotency.prune(tx, tx.now - KEPT, limit)
 
 
-def lost(held: Held) -> AnswerLost:
+def lost(held: IdempotencyRecord) -> AnswerLost:
     kind, thing_id = held.thing or ("", "")
     thing = f" ({kind} {thing_id})" if kind else ""
     return AnswerLost(

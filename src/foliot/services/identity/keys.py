@@ -24,8 +24,8 @@ from foliot.domain.ids import KeyId, PrincipalId
 from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.authentication import Caller
 from foliot.services.jobs.lock_steps import append_audit, not_found
-from foliot.storage.identity import key_families, keys, members
-from foliot.storage.identity.keys import Seen, StoredKey
+from foliot.storage.identity import keys, members
+from foliot.storage.identity.keys import KeyVisibility, StoredKey
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = [
@@ -82,7 +82,7 @@ class Revoked:
 async def create(database: Database, caller: Caller, wanted: NewKey) -> MadeKey:
     async with _open(database, caller) as tx:
         maker = caller.holder.key_id
-        if not await key_families.lock_maker(tx, maker):  # it may have been let in by memory alone
+        if not await keys.lock_maker(tx, maker):  # it may have been let in by memory alone
             raise Denied("This key has just ended.", hint="Use another.")
         holder = await _holder(tx, caller, wanted.principal_id)
         is_own = holder.id == caller.holder.principal.id
@@ -164,10 +164,10 @@ async def revoke(database: Database, caller: Caller, key_id: KeyId, *, made_too:
     """
     async with _open(database, caller) as tx:
         before = await _take(tx, caller, key_id)
-        family = await key_families.lock(tx, key_id) if made_too else []
+        family = await keys.lock_family(tx, key_id) if made_too else []
         _check_family(caller, family)
         ended = [await _end(tx, caller, each) for each in (before, *family) if each.revoked_at is None]
-        valid = 0 if made_too else await key_families.count_valid(tx, key_id)
+        valid = 0 if made_too else await keys.count_valid_family(tx, key_id)
         key = before if before.revoked_at is not None else ended[0]
         return Revoked(key, valid, tuple(each for each in ended if each.id != key_id))
 
@@ -198,9 +198,9 @@ def _open(database: Database, caller: Caller) -> AbstractAsyncContextManager[Tx]
     return database.tx(Role.APP, caller.workspace_id, system=caller.holder.principal.is_system)
 
 
-def _seen(caller: Caller) -> Seen:
+def _seen(caller: Caller) -> KeyVisibility:
     holder = caller.holder
-    return Seen(holder.principal.id, holder.may(Permission.ADMIN), holder.may(Permission.SYSTEM))
+    return KeyVisibility(holder.principal.id, holder.may(Permission.ADMIN), holder.may(Permission.SYSTEM))
 
 
 def _asked(scopes: Iterable[str] | None, otherwise: Iterable[str]) -> Iterable[str]:

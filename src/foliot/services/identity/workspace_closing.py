@@ -10,10 +10,10 @@ from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.settlement.settle_steps import SettlementWriter
-from foliot.storage.identity import workspace_closing, workspaces
+from foliot.storage.identity import workspaces
 from foliot.storage.jobs import jobs
-from foliot.storage.jobs.jobs import Move
-from foliot.storage.queue import leases, unclaimed
+from foliot.storage.jobs.jobs import StatusChange
+from foliot.storage.queue import leases, waiting
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -31,13 +31,13 @@ async def empty(database: Database, scope: Scope) -> None:
 async def finish(database: Database) -> bool:
     """Go on where somebody stopped; True where there may be more to do."""
     async with database.tx(Role.ENGINE) as tx:
-        found = await workspaces.unfinished(tx)
+        found = await workspaces.find_unfinished(tx)
     return found is not None and await _empty_some(database, Scope(found, JANITOR)) > 0
 
 
 async def _empty_some(database: Database, scope: Scope) -> int:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        wanted = await workspace_closing.open_jobs(tx, BATCH)
+        wanted = await workspaces.list_open_jobs(tx, BATCH)
         if wanted:
             await _close(tx, wanted, scope.actor)
         return len(wanted)
@@ -53,17 +53,17 @@ async def _close(tx: Tx, wanted: list[JobId], by: Actor) -> None:
         for job_id, row in locked.items()
         if row.status is not JobStatus.ARCHIVED
     }
-    await workspace_closing.halt(tx, list(rows))
-    await jobs.move(tx, [Move(job_id, row.status) for job_id, row in rows.items()], by.name)
+    await workspaces.stop_timers(tx, list(rows))
+    await jobs.change_status(tx, [StatusChange(job_id, row.status) for job_id, row in rows.items()], by.name)
     # Archived first: the ends of their runs then neither promote nor complete anything, and nobody is left to wake.
     settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
     for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
-        found = [run_id for row in rows.values() for run_id in await unclaimed.of_job(tx, row)]
+        found = [run_id for row in rows.values() for run_id in await waiting.unclaimed_of_job(tx, row)]
         if not found:
             break
         await settling.end_standing(found, Cancelled())
     # After those: what a worker claims meanwhile is no longer standing, and is found among the leases.
-    for lease in (await leases.lock(tx, await workspace_closing.leased(tx, list(rows)))).values():
+    for lease in (await leases.lock(tx, await workspaces.list_leases(tx, list(rows)))).values():
         settling.end_leased(lease, Cancelled(), None)
     await settling.write()
     await settling.give_back()

@@ -30,6 +30,7 @@ __all__ = [
     "Workspace",
     "archive",
     "change",
+    "count_jobs",
     "create",
     "get",
     "listed",
@@ -94,6 +95,12 @@ async def get(database: Database, named: WorkspaceId | str) -> Workspace:
     return found
 
 
+async def count_jobs(database: Database, workspace_id: WorkspaceId) -> int:
+    """Count the jobs that are not archived."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return (await workspaces.load_usage(tx, COUNTED)).jobs
+
+
 async def change(database: Database, by: Actor, workspace_id: WorkspaceId, wanted: Changes) -> Workspace:
     if wanted.default_timezone is not None:
         load_zone(wanted.default_timezone)
@@ -136,8 +143,8 @@ async def would_archive(database: Database, by: Actor, workspace_id: WorkspaceId
     """What archiving it would end; nothing is kept."""
     found = await rehearsed(database, None, lambda stage: _shut(stage, by, workspace_id), system=True)
     async with database.tx(Role.APP, workspace_id) as tx:
-        now = await statistics.now(tx, tx.now, None)
-        jobs = (await workspaces.room(tx, COUNTED)).jobs
+        now = await statistics.count_open(tx, tx.now, None)
+        jobs = (await workspaces.load_usage(tx, COUNTED)).jobs
         return Archiving(found, jobs, await keys.count_valid(tx), now.ready + now.waiting + now.running)
 
 
@@ -153,7 +160,7 @@ async def _shut(database: Database, by: Actor, workspace_id: WorkspaceId) -> Wor
             )
         if found.archived_at is None:
             await workspaces.archive(tx, workspace_id)
-            await secrets.destroy(tx, workspace_id)
+            await secrets.delete_all(tx, workspace_id)
             await append_audit(tx, "workspace.archived", ("workspace", workspace_id), by, before=_told(found))
             found = replace(found, archived_at=tx.now)
         return found

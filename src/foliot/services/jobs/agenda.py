@@ -15,12 +15,12 @@ from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, Schedule
 from foliot.storage.jobs import agenda as stored
 from foliot.storage.jobs import calendars
-from foliot.storage.jobs.agenda import ALL, JobAhead, Wanted
-from foliot.storage.jobs.freezes import Scoped
+from foliot.storage.jobs.agenda import ALL, AgendaFilter, UpcomingJob
+from foliot.storage.jobs.freezes import ScopedFreeze
 from foliot.storage.runs import explain_queries
 from foliot.storage.tx import Database, Role
 
-__all__ = ["Fate", "Line", "Planned", "Plans", "Wanted", "plans"]
+__all__ = ["AgendaFilter", "Fate", "Line", "Planned", "Plans", "plans"]
 
 A_DAY = timedelta(days=1)
 LONGEST = timedelta(days=31)
@@ -53,7 +53,7 @@ class Plans:
 async def plans(
     database: Database,
     scope: Scope,
-    wanted: Wanted = ALL,
+    wanted: AgendaFilter = ALL,
     *,
     start: datetime | None = None,
     end: datetime | None = None,
@@ -61,12 +61,12 @@ async def plans(
     """From now on, or from `start`, for a day, or up to `end`. What has gone by is history, not agenda."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         start, end = _stretch(tx.now, start, end)
-        freezes = await explain_queries.freezes(tx, scope.workspace_id, tx.now)
+        freezes = await explain_queries.list_freezes(tx, scope.workspace_id, tx.now)
         held = any(
             each.freeze.after is not FreezePolicy.SKIP and each.freeze.start_at <= tx.now for each in freezes
         )
         wanted = replace(wanted, owner_id=scope.visible_owner)
-        rows = await stored.ahead(tx, wanted, end, MOST_JOBS + 1, held=held)
+        rows = await stored.list_upcoming(tx, wanted, end, MOST_JOBS + 1, held=held)
         named = {calendar for row in rows for calendar in row.rules.spec.calendars}
         known = await calendars.by_ids(tx, named) if named else {}
     more_since = rows[MOST_JOBS].since if len(rows) > MOST_JOBS else None
@@ -85,7 +85,7 @@ async def plans(
     )
     by_id = {row.id: row for row in rows}
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        durations = await stored.expected(tx, list({entry.job_id for entry in found.entries}))
+        durations = await stored.load_usual_durations(tx, list({entry.job_id for entry in found.entries}))
     items = tuple(_planned(entry, by_id[entry.job_id], durations) for entry in found.entries)
     return Plans(start, end, items, found.complete_until)
 
@@ -107,7 +107,7 @@ def _stretch(now: datetime, start: datetime | None, end: datetime | None) -> tup
 
 
 def _ahead(
-    workspace_id: WorkspaceId, row: JobAhead, named: Sequence[Calendar], freezes: Sequence[Scoped]
+    workspace_id: WorkspaceId, row: UpcomingJob, named: Sequence[Calendar], freezes: Sequence[ScopedFreeze]
 ) -> Ahead | None:
     spec = row.rules.spec
     try:
@@ -129,5 +129,5 @@ def _ahead(
     )
 
 
-def _planned(entry: Entry, row: JobAhead, durations: dict[JobId, timedelta]) -> Planned:
+def _planned(entry: Entry, row: UpcomingJob, durations: dict[JobId, timedelta]) -> Planned:
     return Planned(row.id, row.name, row.rules.spec.schedule, entry.line, durations.get(row.id))

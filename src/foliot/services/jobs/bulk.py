@@ -142,24 +142,24 @@ def _check(order: Order, now: datetime) -> None:
 
 async def _before(tx: Tx, by: Actor) -> Tally | None:
     """How far the same request came before it died."""
-    stored = None if by.claim is None else await idempotency.progress(tx, by.claim)
+    stored = None if by.claim is None else await idempotency.load_progress(tx, by.claim)
     return None if stored is None else Tally(**{**stored, "reached": JobId(UUID(stored["reached"]))})
 
 
 async def _keep(tx: Tx, by: Actor, order: Order, tally: Tally, *, is_over: bool) -> None:
     if by.claim is None:
         return
-    await idempotency.advance(tx, by.claim, tally.stored())
+    await idempotency.store_progress(tx, by.claim, tally.stored())
     if is_over:
         told = f"{tally.done} done, {tally.already} so already, {tally.failed} failed"
-        await idempotency.close(tx, by.claim, (f"{order.action.value} of many jobs:", told))
+        await idempotency.mark_done(tx, by.claim, (f"{order.action.value} of many jobs:", told))
 
 
 async def _found(tx: Tx, target: Target, scope: Scope) -> list[JobId]:
     query, most = target.query, MOST + 1
     if target.ids is not None:
         query, most = Query((Term("id", target.ids), Term("status", tuple(JobStatus)))), MOST
-    found = await job_search.ids(tx, await wanted(tx, query, scope), most, target.after)
+    found = await job_search.find_ids(tx, await wanted(tx, query, scope), most, target.after)
     if len(found) > MOST:
         raise Invalid(
             f"This filter finds more than {MOST:,} jobs.", pointer="/q", hint="Narrow it, and do it in parts."

@@ -9,16 +9,16 @@ from uuid import UUID
 
 from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, StaleRevision
-from foliot.domain.ids import CalendarId, JobId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, CalendarId, JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, check_calendar
-from foliot.services.cursors import FIRST_ID, ListPage, cut_page, read_cursor, text
+from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.jobs.lock_steps import not_found
 from foliot.services.scheduling.replan_steps import replan_timers
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.calendars import CalendarRow
-from foliot.storage.jobs.jobs import Author
+from foliot.storage.jobs.jobs import RevisionAuthor
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -156,7 +156,7 @@ async def users(
 
 
 async def _detach(tx: Tx, found: CalendarRow, job_ids: list[JobId], by: Actor) -> None:
-    author = Author(by.name, f'The calendar "{found.calendar.name}" was deleted.')
+    author = RevisionAuthor(by.name, f'The calendar "{found.calendar.name}" was deleted.')
     for job_id in sorted(await timers.lock(tx, job_ids)):
         definition = await jobs.definition(tx, job_id)
         assert definition is not None, "a linked job exists"

@@ -15,8 +15,8 @@ from foliot.domain.run import Trigger, asked_at
 from foliot.domain.schedule import Calendar
 from foliot.domain.settlement.attempt_end import JobState
 from foliot.storage.jobs import calendars, dependencies, freezes, job_types
-from foliot.storage.jobs.freezes import Scoped
-from foliot.storage.jobs.job_types import Off
+from foliot.storage.jobs.freezes import ScopedFreeze
+from foliot.storage.jobs.job_types import DisabledTypes
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
@@ -26,9 +26,9 @@ class JobContext:
     """What stands around a batch of jobs."""
 
     calendars: dict[CalendarId, Calendar] = field(default_factory=dict)
-    freezes: tuple[Scoped, ...] = ()
+    freezes: tuple[ScopedFreeze, ...] = ()
     gates: dict[JobId, Dependencies] = field(default_factory=dict)
-    off: Off = frozenset()
+    off: DisabledTypes = frozenset()
 
     def job(self, row: TimerRow) -> Job:
         mine = tuple(self.calendars[each] for each in row.rules.spec.calendars if each in self.calendars)
@@ -82,8 +82,8 @@ async def load_job_context(
     rows: Iterable[TimerRow],
     *,
     gates: bool = False,
-    frozen: Sequence[Scoped] | None = None,
-    off: Off | None = None,
+    frozen: Sequence[ScopedFreeze] | None = None,
+    off: DisabledTypes | None = None,
 ) -> JobContext:
     """`frozen` are the freezes since the earliest cursor, and `off` the types that are switched off, where they are known already.
 
@@ -94,7 +94,7 @@ async def load_job_context(
     gated = {row.job_id: row.rules.spec.depends_when for row in rows if row.has_gate} if gates else {}
     if frozen is None:
         earliest = min((row.timer.cursor for row in rows), default=tx.now)
-        frozen = await freezes.since(tx, min(earliest, tx.now))
+        frozen = await freezes.list_since(tx, min(earliest, tx.now))
     return JobContext(
         calendars=await calendars.by_ids(tx, named) if named else {},
         freezes=tuple(frozen),
@@ -103,5 +103,5 @@ async def load_job_context(
     )
 
 
-async def _switched_off(tx: Tx, rows: Sequence[TimerRow]) -> Off:
-    return await job_types.off_among(tx, {row.workspace_id for row in rows})
+async def _switched_off(tx: Tx, rows: Sequence[TimerRow]) -> DisabledTypes:
+    return await job_types.disabled_in(tx, {row.workspace_id for row in rows})

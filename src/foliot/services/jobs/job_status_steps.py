@@ -23,8 +23,8 @@ from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import jobs
-from foliot.storage.jobs.jobs import Move
-from foliot.storage.queue import unclaimed
+from foliot.storage.jobs.jobs import StatusChange
+from foliot.storage.queue import run_queue, waiting
 from foliot.storage.timers import timers
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.timers.timers import TimerRow
@@ -84,10 +84,10 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     """Jobs whose timers are locked, all of them or, where one cannot, none. As many statements for a thousand as for one."""
     order.check(tx.now)
     job_ids = [row.job_id for row in rows]
-    moves = [Move(row.job_id, advance(row.status, order.event), order.reason) for row in rows]
+    moves = [StatusChange(row.job_id, advance(row.status, order.event), order.reason) for row in rows]
     await timers.halt(tx, *job_ids)
-    await jobs.move(tx, moves, by.name)
-    held = {row.job_id: await unclaimed.hold_back(tx, row) for row in rows if row.live}
+    await jobs.change_status(tx, moves, by.name)
+    held = {row.job_id: await run_queue.queue_scheduled(tx, row) for row in rows if row.live}
     held = {job_id: count for job_id, count in held.items() if count}
     await timers.settle(tx, {job_id: TimerDelta(JobLoad().requeue(count)) for job_id, count in held.items()})
     await _let_pass(tx, [row for row in rows if row.job_id in held and row.waiting], held)
@@ -140,13 +140,13 @@ async def archive_in(
     row = hand.row
     status = advance(row.status, JobEvent.ARCHIVE)
     await timers.halt(tx, job_id)
-    await jobs.move(tx, [Move(job_id, status)], scope.actor.name)
+    await jobs.change_status(tx, [StatusChange(job_id, status)], scope.actor.name)
     # Archived first: the ends of its runs then neither promote nor complete anything.
     gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
     settling = hand.settling(tx, gone)
     cancelled = 0
     for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
-        if not (found := await unclaimed.of_job(tx, row)):
+        if not (found := await waiting.unclaimed_of_job(tx, row)):
             break
         cancelled += len(await settling.end_standing(found, Cancelled()))
     await settling.write()
@@ -167,14 +167,15 @@ async def purge_in(
 ) -> int:
     await release_upstream(tx, job_id, scope, detach=detach)
     hand = await lock_job(tx, job_id, scope)
-    leased = await unclaimed.leased(tx, hand.row)
+    leased = await waiting.leased_of_job(tx, job_id)
     if leased and not force:
         raise Conflict(
             f"{len(leased)} of its runs are under way.",
             hint="Cancel them first, or purge with force: their results are then refused.",
         )
     stored = await jobs.get(tx, job_id)
-    await jobs.mark_purged(tx, job_id, hand.row.rules.spec)
+    await run_queue.purge_job(tx, job_id, hand.row.rules.spec)
+    await jobs.mark_purged(tx, job_id)
     gone = await jobs.purge(tx, job_id, PURGED_AT_ONCE)
     before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
     await append_audit(tx, "job.purged", ("job", job_id), scope.actor, before=before)

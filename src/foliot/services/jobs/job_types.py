@@ -12,13 +12,13 @@ from foliot.services.jobs.lock_steps import append_audit
 from foliot.services.settlement.dependent_steps import wake_dependents
 from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.jobs import job_types
-from foliot.storage.jobs.job_types import SwitchedOff, TypeTold
+from foliot.storage.jobs.job_types import DisabledType, JobTypeDescription
 from foliot.storage.queue import waiting
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
 
-__all__ = ["Seen", "SwitchedOff", "TypeTold", "let_go", "look", "switch", "told"]
+__all__ = ["DisabledType", "JobTypeDescription", "Seen", "let_go", "look", "switch"]
 
 BATCH = 200
 MOST_BATCHES = 50  # a caller waits for; the sweeper does the rest
@@ -28,20 +28,16 @@ MOST_BATCHES = 50  # a caller waits for; the sweeper does the rest
 class Seen:
     """What workers have told, how many of them are alive now, and what is switched off; each by the name of the type."""
 
-    told: dict[str, TypeTold] = field(default_factory=dict)
+    told: dict[str, JobTypeDescription] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
-    off: dict[str, SwitchedOff] = field(default_factory=dict)
+    off: dict[str, DisabledType] = field(default_factory=dict)
 
 
 async def look(database: Database, workspace_id: WorkspaceId) -> Seen:
     async with database.tx(Role.APP, workspace_id) as tx:
-        return Seen(await job_types.known(tx), await overview.types(tx), await job_types.off(tx))
-
-
-async def told(database: Database, workspace_id: WorkspaceId, name: str) -> TypeTold | None:
-    """What a worker has said of this type, also one that is not alive now."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return (await job_types.known(tx, name)).get(name)
+        return Seen(
+            await job_types.list_known(tx), await overview.types(tx), await job_types.list_disabled(tx)
+        )
 
 
 async def switch(database: Database, scope: Scope, name: str, *, enabled: bool, reason: str = "") -> None:
@@ -49,11 +45,11 @@ async def switch(database: Database, scope: Scope, name: str, *, enabled: bool, 
     asks for is refused, what there is already is held and goes on when the type is on again. What is under way ends as it would.
     """
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        before = (await job_types.off(tx)).get(name)
+        before = (await job_types.list_disabled(tx)).get(name)
         if enabled:
-            await job_types.switch_on(tx, name)
+            await job_types.enable(tx, name)
         else:
-            await job_types.switch_off(tx, name, reason)
+            await job_types.disable(tx, name, reason)
         if enabled == (before is not None) or (before is not None and before.reason != reason):
             was = {"enabled": before is None, "reason": "" if before is None else before.reason}
             now = {"enabled": enabled, "reason": "" if enabled else reason}
@@ -72,11 +68,11 @@ async def let_go(database: Database, limit: int = BATCH) -> int:
 
 async def _let_go(database: Database, role: Role, workspace_id: WorkspaceId | None, limit: int) -> int:
     async with database.tx(role, workspace_id) as tx:
-        found = await job_types.to_let_go(tx, limit)
+        found = await job_types.list_released_runs(tx, limit)
         if found:
             rows = await timers.lock_with_dependents(tx, set(found.values()))
             settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
-            await settling.release(await waiting.still(tx, list(found), WaitsFor.TYPE))
+            await settling.release(await waiting.still_waiting(tx, list(found), WaitsFor.TYPE))
             await settling.write()
             await wake_dependents(settling)
     return len(found)

@@ -71,7 +71,7 @@ async def check_revision(tx: Tx, stored: StoredJob, expected: int | None) -> Non
     """Refuses a change to what its author has not seen. It holds under the lock on the job's timer."""
     if expected not in (None, stored.revision):
         last = await revisions.get(tx, stored.id, stored.revision)
-        who = "somebody" if last is None else await members.called(tx, last.actor)
+        who = "somebody" if last is None else await members.describe_actor(tx, last.actor)
         raise StaleRevision(
             f"This job is at revision {stored.revision}, not {expected}: {who} changed it"
             f" at {stored.updated_at.isoformat(timespec='seconds')}.",

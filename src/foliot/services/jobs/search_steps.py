@@ -9,20 +9,20 @@ from foliot.domain.access import Scope
 from foliot.domain.filters import Query, Term
 from foliot.domain.ids import PrincipalId
 from foliot.storage.jobs import job_search
-from foliot.storage.jobs.job_search import Wanted
+from foliot.storage.jobs.job_search import JobFilter
 from foliot.storage.tx import Tx
 
 ME = "me"
 
 
-async def wanted(tx: Tx, query: Query, scope: Scope) -> Wanted:
+async def wanted(tx: Tx, query: Query, scope: Scope) -> JobFilter:
     names = {value.lower() for term in query.of("owner") for value in term.values if isinstance(value, str)}
     if names:
-        known = await job_search.owners(tx, names - {ME})
+        known = await job_search.find_owners(tx, names - {ME})
         query = Query(
             tuple(_owned(term, known, scope) if term.field == "owner" else term for term in query.terms)
         )
-    return Wanted(query, scope.visible_owner)
+    return JobFilter(query, scope.visible_owner)
 
 
 def _owned(term: Term, known: list[tuple[str, PrincipalId]], scope: Scope) -> Term:

@@ -22,7 +22,7 @@ from foliot.storage.content import rooms
 from foliot.storage.identity import workspaces
 from foliot.storage.outbox import outbox, webhooks
 from foliot.storage.outbox.outbox import CourierCapacity
-from foliot.storage.outbox.webhooks import Loaded
+from foliot.storage.outbox.webhooks import LoadedDelivery
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["KEPT", "LEASE", "CourierCapacity", "Parcel", "Round", "prune", "record", "take"]
@@ -61,7 +61,7 @@ async def take(
 ) -> Round:
     """What cannot even be packed is recorded here."""
     async with database.tx(Role.ENGINE) as tx:
-        taken = await outbox.take(tx, hands, lease) if hands.free > 0 else []
+        taken = await outbox.lease_due(tx, hands, lease) if hands.free > 0 else []
         due = await outbox.next_due(tx)
         left = None if due is None else due - tx.now
     parcels: list[Parcel] = []
@@ -95,12 +95,12 @@ async def prune(database: Database, limit: int = PRUNED) -> int:
 async def _tell_webhook(tx: Tx, room_id: RoomId, taken: Taken, goes_on: Delivered | Again | Dead) -> None:
     match goes_on:
         case Delivered():
-            await webhooks.went_well(tx, room_id, taken.position)
+            await webhooks.record_success(tx, room_id, taken.position)
         case Again(why=why) | Dead(why=why, stops=False):
-            await webhooks.went_wrong(tx, room_id, why)
+            await webhooks.record_failure(tx, room_id, why)
         case Dead(why=why):
-            await webhooks.went_wrong(tx, room_id, why, stops=True)
-            await outbox.end_lane(tx, taken.ordering_key, STOPPED)
+            await webhooks.record_failure(tx, room_id, why, stops=True)
+            await outbox.cancel_pending(tx, taken.ordering_key, STOPPED)
 
 
 async def _packed(
@@ -122,7 +122,7 @@ async def _packed(
     return [_parcel(each, its, values) for each, its in zip(taken, found, strict=True)]
 
 
-def _parcel(taken: Taken, loaded: Loaded | None, values: dict[str, str | RunError]) -> Parcel | Came:
+def _parcel(taken: Taken, loaded: LoadedDelivery | None, values: dict[str, str | RunError]) -> Parcel | Came:
     if loaded is None:
         return Void("The room has no webhook any more.")
     if loaded.row["id"] is None:

@@ -14,15 +14,15 @@ from datetime import timedelta
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import WorkspaceId
 from foliot.storage.outbox import events
-from foliot.storage.outbox.events import EventFilter, EventRow, Place
+from foliot.storage.outbox.events import EventFilter, EventPosition, EventRow
 from foliot.storage.tx import Database, Role
 
 __all__ = [
     "Batch",
     "EventFilter",
+    "EventPosition",
     "EventRow",
     "Listening",
-    "Place",
     "after",
     "listen",
     "prune",
@@ -44,24 +44,26 @@ _LARGEST = 2**63 - 1
 class Listening:
     """Where a listener begins. With `is_gap`, not where it wanted: what lies between is not kept, and it must look for itself."""
 
-    place: Place
+    place: EventPosition
     is_gap: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     events: Sequence[EventRow]
-    place: Place  # everything up to here has been looked at
+    place: EventPosition  # everything up to here has been looked at
     is_full: bool
 
 
-async def listen(database: Database, workspace_id: WorkspaceId, last: Place | None = None) -> Listening:
+async def listen(
+    database: Database, workspace_id: WorkspaceId, last: EventPosition | None = None
+) -> Listening:
     """Begin to listen, or go on: to be repeated within the hour. Without `last`, from now on."""
     async with database.tx(Role.APP, workspace_id) as tx:
         since = await events.watch(tx, tx.now + KEPT, tx.now + SURE)
     # In a transaction of its own: whoever begins after this look knows that somebody listens.
     async with database.tx(Role.APP, workspace_id) as tx:
-        now = Place((await events.ends(tx)).next)
+        now = EventPosition((await events.load_bounds(tx)).next)
     if last is None:
         return Listening(now, is_gap=False)
     is_gap = last.xid < since or last.xid > now.xid
@@ -69,14 +71,18 @@ async def listen(database: Database, workspace_id: WorkspaceId, last: Place | No
 
 
 async def after(
-    database: Database, workspace_id: WorkspaceId, place: Place, wanted: EventFilter, limit: int = BATCH
+    database: Database,
+    workspace_id: WorkspaceId,
+    place: EventPosition,
+    wanted: EventFilter,
+    limit: int = BATCH,
 ) -> Batch:
     async with database.tx(Role.APP, workspace_id) as tx:
-        safe = (await events.ends(tx)).safe
-        found = await events.after(tx, place, safe, wanted, limit)
+        safe = (await events.load_bounds(tx)).safe
+        found = await events.list_after(tx, place, safe, wanted, limit)
     if len(found) == limit:
         return Batch(found, found[-1].place, is_full=True)
-    return Batch(found, max(place, Place(safe)), is_full=False)
+    return Batch(found, max(place, EventPosition(safe)), is_full=False)
 
 
 async def prune(database: Database, limit: int = PRUNED) -> int:
@@ -85,11 +91,11 @@ async def prune(database: Database, limit: int = PRUNED) -> int:
         return await events.prune(tx, tx.now - KEPT, limit)
 
 
-def write_place(place: Place) -> str:
+def write_place(place: EventPosition) -> str:
     return f"{place.xid}-{place.seq}"
 
 
-def read_place(text: str) -> Place:
+def read_place(text: str) -> EventPosition:
     found = _PLACE.fullmatch(text.strip())
     if found is None or max(int(found[1]), int(found[2])) > _LARGEST:
         raise Invalid(
@@ -97,4 +103,4 @@ def read_place(text: str) -> Place:
             pointer="/Last-Event-ID",
             hint="Send the id of the last event you got, or leave it out to begin now.",
         )
-    return Place(int(found[1]), int(found[2]))
+    return EventPosition(int(found[1]), int(found[2]))

@@ -8,34 +8,34 @@ from foliot.domain.access import Scope
 from foliot.domain.artifacts import MOST_BYTES, Artifact, check_artifact, check_count, check_room
 from foliot.domain.errors import LeaseLost, NotFound
 from foliot.domain.ids import RunId, WorkspaceId
-from foliot.services.jobs.visibility_steps import see_run
+from foliot.services.jobs.visibility_steps import require_visible_run
 from foliot.storage.content import artifacts
-from foliot.storage.content.artifacts import Given, Stored
+from foliot.storage.content.artifacts import NewArtifact, StoredArtifact
 from foliot.storage.tx import Database, Role
 
-__all__ = ["Given", "Stored", "content", "find", "keep", "of_run"]
+__all__ = ["NewArtifact", "StoredArtifact", "content", "find", "keep", "of_run"]
 
 
 async def keep(
-    database: Database, given: Given, *, most_bytes: int = MOST_BYTES, room: int | None = None
+    database: Database, given: NewArtifact, *, most_bytes: int = MOST_BYTES, room: int | None = None
 ) -> None:
     """`room` is what a workspace may have in all, where it has no quota of its own. Refused to who no longer holds the run."""
     check_artifact(given.name, given.media_type, len(given.data), most_bytes)
     async with database.tx(Role.ENGINE) as tx:
-        holder = await artifacts.held(tx, given)
+        holder = await artifacts.find_lease(tx, given)
         if holder is None:
             raise LeaseLost("This run is another worker's by now, or over: nothing can be added to it.")
-        check_count(await artifacts.others(tx, given))
+        check_count(await artifacts.count_others(tx, given))
         most = room if holder.quota is None else holder.quota
         if most is not None:
-            check_room(await artifacts.used(tx, holder.workspace_id, given), len(given.data), most)
-        await artifacts.keep(tx, holder.workspace_id, given)
+            check_room(await artifacts.sum_used_bytes(tx, holder.workspace_id, given), len(given.data), most)
+        await artifacts.store(tx, holder.workspace_id, given)
 
 
 async def of_run(database: Database, scope: Scope, run_id: RunId) -> list[Artifact]:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        await see_run(tx, run_id, scope)
-        return await artifacts.of_run(tx, run_id)
+        await require_visible_run(tx, run_id, scope)
+        return await artifacts.list_of_run(tx, run_id)
 
 
 async def find(
@@ -43,22 +43,22 @@ async def find(
     scope: Scope,
     run_id: RunId,
     name: str,
-) -> Stored:
+) -> StoredArtifact:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        await see_run(tx, run_id, scope)
-        found = await artifacts.one(tx, run_id, name)
+        await require_visible_run(tx, run_id, scope)
+        found = await artifacts.get(tx, run_id, name)
     if found is None:
         raise NotFound("This run has no artifact of that name.")
     return found
 
 
 async def content(
-    database: Database, workspace_id: WorkspaceId, stored: Stored, first: int = 0
+    database: Database, workspace_id: WorkspaceId, stored: StoredArtifact, first: int = 0
 ) -> AsyncIterator[bytes]:
     """Part by part, each in a transaction of its own: a slow reader holds none open."""
     for number in range(first, stored.parts):
         async with database.tx(Role.APP, workspace_id) as tx:
-            piece = await artifacts.part(tx, stored.id, number)
+            piece = await artifacts.load_part(tx, stored.id, number)
         if piece is None:
             raise NotFound("This artifact was removed while it was being read.")
         yield piece

@@ -16,8 +16,8 @@ from foliot.domain.run import Trigger
 from foliot.domain.schedule import PlannedTime
 from foliot.services.jobs.lock_steps import append_audit, lock_job, require_not_archived, require_type_on
 from foliot.services.runs.new_run_steps import RunRequest, create_runs
-from foliot.storage.queue import new_runs
-from foliot.storage.queue.new_runs import RecordedTime
+from foliot.storage.runs import run_records
+from foliot.storage.runs.run_records import RecordedTime
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Database, Role
 
@@ -58,7 +58,7 @@ async def backfill(
         require_type_on(hand)
         end = _checked_end(row, start, end, tx.now)
         known = _Known(
-            await new_runs.recorded_between(tx, job_id, start, end), row.schedule_rev, skipped=skipped
+            await run_records.recorded_between(tx, job_id, start, end), row.schedule_rev, skipped=skipped
         )
         times = times_to_fill(hand.job.timetable, start, end, known.has)
         first, last = (times[0].planned_for, times[-1].planned_for) if times else (None, None)

@@ -11,12 +11,12 @@ from foliot.domain.explain.instants import CLOSE_ENOUGH, Question, explain, near
 from foliot.domain.explain.records import Recorded, explain_record
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import RunStatus
-from foliot.services.jobs.visibility_steps import see_job, see_run
+from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_run
 from foliot.services.runs.explain_steps import Answer, Asked, ask_about
 from foliot.services.runs.open_run_steps import explain_open, recorded
-from foliot.storage.runs import ledger
+from foliot.storage.runs import run_history
 from foliot.storage.runs.explain_queries import MOST_NAMED
-from foliot.storage.runs.ledger import Entry
+from foliot.storage.runs.run_history import RunWithRevision
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = ["Answer", "explain_instant", "explain_run"]
@@ -34,15 +34,17 @@ async def explain_instant(
     if at is not None and at.tzinfo is None:
         raise Invalid("An instant needs its offset from UTC, such as 2027-01-02T18:00:00Z.", pointer="/at")
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        await see_job(tx, job_id, scope)
+        await check_job_visible(tx, job_id, scope)
         if at is None:
             asked = await ask_about(tx, job_id)
             at = asked.last_planned()
-            if at >= tx.now and (newest := await ledger.newest(tx, job_id)) is not None:
+            if at >= tx.now and (newest := await run_history.load_newest(tx, job_id)) is not None:
                 return await _answer_about(tx, asked, newest)
         asked = await ask_about(tx, job_id, at)
         subject = asked.subject
-        entry = await ledger.near(tx, job_id, at, CLOSE_ENOUGH) if at >= subject.created_at else None
+        entry = (
+            await run_history.find_near(tx, job_id, at, CLOSE_ENOUGH) if at >= subject.created_at else None
+        )
         if entry is not None and entry.run.status in _OPEN:
             told = await explain_open(tx, asked, entry)
         else:
@@ -72,23 +74,23 @@ async def explain_instant(
 async def explain_run(database: Database, scope: Scope, run_id: RunId) -> Answer:
     """What became of this run, or what it waits for and where it stands."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        entry = await see_run(tx, run_id, scope)
+        entry = await require_visible_run(tx, run_id, scope)
         return await _answer_about(tx, await ask_about(tx, entry.run.job_id), entry)
 
 
-async def _answer_about(tx: Tx, asked: Asked, entry: Entry) -> Answer:
+async def _answer_about(tx: Tx, asked: Asked, entry: RunWithRevision) -> Answer:
     if entry.run.status in _OPEN:
         return asked.answer(await explain_open(tx, asked, entry), entry)
     told = explain_record(asked.job, await _ended(tx, entry))
     return asked.answer(asked.with_revision(told, entry), entry)
 
 
-async def _ended(tx: Tx, entry: Entry) -> Recorded:
+async def _ended(tx: Tx, entry: RunWithRevision) -> Recorded:
     """With what became of each attempt, where there was more than one."""
     record = recorded(entry)
     if entry.run.attempt_count <= 1:
         return record
-    tried = (await ledger.attempts(tx, entry.run.id))[-MOST_NAMED:]
+    tried = (await run_history.list_attempts(tx, entry.run.id))[-MOST_NAMED:]
     tries = tuple(
         (each.number, each.status, each.ended_at, each.error) for each in tried if each.ended_at is not None
     )

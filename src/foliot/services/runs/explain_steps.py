@@ -18,8 +18,8 @@ from foliot.services.jobs.lock_steps import not_found
 from foliot.storage.jobs import calendars, job_types, revisions
 from foliot.storage.jobs.revisions import Revision
 from foliot.storage.runs import explain_queries
-from foliot.storage.runs.explain_queries import Subject
-from foliot.storage.runs.ledger import Entry, RunRecord
+from foliot.storage.runs.explain_queries import ExplainedJob
+from foliot.storage.runs.run_history import RunRecord, RunWithRevision
 from foliot.storage.tx import Tx
 
 
@@ -40,7 +40,7 @@ class Answer:
 class Asked:
     """A job somebody asks about, with the definition in force at the instant asked for, and what can be looked up for the answer."""
 
-    def __init__(self, tx: Tx, subject: Subject, then: Revision | None, job: Job) -> None:
+    def __init__(self, tx: Tx, subject: ExplainedJob, then: Revision | None, job: Job) -> None:
         self.tx = tx
         self.subject = subject
         self.then = then  # None: the one it has now
@@ -49,7 +49,7 @@ class Asked:
 
     async def freezes(self, since: datetime) -> tuple[Freeze, ...]:
         subject, spec = self.subject, self.definition.spec
-        found = await explain_queries.freezes(self.tx, subject.workspace_id, since)
+        found = await explain_queries.list_freezes(self.tx, subject.workspace_id, since)
         covering = (
             each for each in found if each.covers(subject.workspace_id, subject.id, spec.tags, spec.queue)
         )
@@ -57,7 +57,7 @@ class Asked:
 
     async def switched_off(self) -> str | None:
         """Why its type is switched off in its workspace; empty where nobody said, None where it is not."""
-        found = (await job_types.off(self.tx)).get(self.subject.definition.spec.type)
+        found = (await job_types.list_disabled(self.tx)).get(self.subject.definition.spec.type)
         return None if found is None else found.reason
 
     async def hangs_on(self) -> str | None:
@@ -70,7 +70,7 @@ class Asked:
 
     async def upstreams(self, mode: EdgeMode) -> str:
         edges = [edge for edge in self.definition.depends_on if edge.mode is mode]
-        names = await explain_queries.names(self.tx, [edge.upstream for edge in edges])
+        names = await explain_queries.load_names(self.tx, [edge.upstream for edge in edges])
         listed = [f"the job {names.get(edge.upstream, edge.upstream)}" for edge in edges]
         word = "and" if self.definition.spec.depends_when is JoinRule.ALL else "or"
         return f" {word} ".join(listed)
@@ -89,7 +89,7 @@ class Asked:
     def answer(
         self,
         told: Explanation,
-        entry: Entry | None,
+        entry: RunWithRevision | None,
         at: datetime | None = None,
         before: PlannedTime | None = None,
         after: PlannedTime | None = None,
@@ -98,7 +98,7 @@ class Asked:
         run = None if entry is None else entry.run
         return Answer(told, subject.id, subject.status, schedule, run, at, before, after)
 
-    def with_revision(self, told: Explanation, entry: Entry | None) -> Explanation:
+    def with_revision(self, told: Explanation, entry: RunWithRevision | None) -> Explanation:
         """Says so where the answer speaks of another definition than the one the job has now."""
         subject = self.subject
         if entry is not None and entry.schedule_rev != subject.schedule_rev:
@@ -111,7 +111,7 @@ class Asked:
 
 
 async def ask_about(tx: Tx, job_id: JobId, at: datetime | None = None) -> Asked:
-    subject = await explain_queries.subject(tx, job_id)
+    subject = await explain_queries.load_job(tx, job_id)
     if subject is None:
         raise not_found("job")
     then = None

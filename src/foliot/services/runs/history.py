@@ -13,12 +13,12 @@ from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import effective_input
 from foliot.services.cursors import ListPage, instant, read_cursor, write_cursor
-from foliot.services.jobs.visibility_steps import see_job, see_run
-from foliot.storage.content import artifacts, progress
+from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_run
+from foliot.storage.content import artifacts, logs
 from foliot.storage.identity import members
-from foliot.storage.runs import ledger, run_search
-from foliot.storage.runs.ledger import AttemptRecord, NextTry, RunRecord
-from foliot.storage.runs.run_search import Bookmark, Page, Wanted
+from foliot.storage.runs import run_history, run_search
+from foliot.storage.runs.run_history import AttemptRecord, NextAttempt, RunRecord
+from foliot.storage.runs.run_search import RunCursor, RunFilter, RunPage
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import workers
 
@@ -26,13 +26,13 @@ PAGE = 50
 LONGEST_PAGE = 200
 OF_THE_INSTALLATION = "an administrator of the installation"  # who alone is no member of the workspace
 MOST_ATTEMPTS = 10  # that a run is shown with; all of them are listed apart
-EVERYTHING = Wanted()
+EVERYTHING = RunFilter()
 
 __all__ = [
     "AttemptRecord",
-    "NextTry",
+    "NextAttempt",
+    "RunFilter",
     "RunRecord",
-    "Wanted",
     "attempts_of",
     "of_job",
     "of_workspace",
@@ -43,8 +43,8 @@ __all__ = [
 async def run(database: Database, scope: Scope, run_id: RunId) -> RunRecord:
     """With its newest attempts, what it has kept, when it is tried again, and the names of all who have to do with it."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = (await see_run(tx, run_id, scope)).run
-        tried = await ledger.attempts(tx, run_id) if found.attempt_count else ()
+        found = (await require_visible_run(tx, run_id, scope)).run
+        tried = await run_history.list_attempts(tx, run_id) if found.attempt_count else ()
         [shown] = await with_inputs(tx, await with_progress(tx, [found]))
         tried = await _with_names(tx, tried[-MOST_ATTEMPTS:])
         return replace(
@@ -52,23 +52,23 @@ async def run(database: Database, scope: Scope, run_id: RunId) -> RunRecord:
             attempts=tried,
             called=next((each.called for each in tried if each.worker == found.worker), None),
             triggered_by_name=found.triggered_by
-            and (await members.name_of(tx, found.triggered_by) or OF_THE_INSTALLATION),
-            artifacts=tuple(await artifacts.of_run(tx, run_id)) if tried else (),
+            and (await members.name_actor(tx, found.triggered_by) or OF_THE_INSTALLATION),
+            artifacts=tuple(await artifacts.list_of_run(tx, run_id)) if tried else (),
             next_try=await _next_try(tx, found, tried),
         )
 
 
 async def attempts_of(database: Database, scope: Scope, run_id: RunId) -> tuple[AttemptRecord, ...]:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        await see_run(tx, run_id, scope)
-        return await _with_names(tx, await ledger.attempts(tx, run_id))
+        await require_visible_run(tx, run_id, scope)
+        return await _with_names(tx, await run_history.list_attempts(tx, run_id))
 
 
 async def of_job(
     database: Database,
     scope: Scope,
     job_id: JobId,
-    wanted: Wanted = EVERYTHING,
+    wanted: RunFilter = EVERYTHING,
     *,
     cursor: str | None = None,
     limit: int = PAGE,
@@ -76,7 +76,7 @@ async def of_job(
     """By planned time, newest first."""
     after = _read_position(cursor)
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        await see_job(tx, job_id, scope)
+        await check_job_visible(tx, job_id, scope)
         # The caller may see this job, so the query needs no filter by owner.
         return await _history(tx, await run_search.of_job(tx, job_id, wanted, after, _fitting(limit)))
 
@@ -84,7 +84,7 @@ async def of_job(
 async def of_workspace(
     database: Database,
     scope: Scope,
-    wanted: Wanted = EVERYTHING,
+    wanted: RunFilter = EVERYTHING,
     *,
     cursor: str | None = None,
     limit: int = PAGE,
@@ -100,7 +100,7 @@ async def of_workspace(
 
 async def with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     """The same runs with what they work on. A run keeps only what it was given; the payload is its job's, as it was when it started."""
-    payloads = await ledger.payloads(tx, {run.job_id for run in runs})
+    payloads = await run_history.load_payloads(tx, {run.job_id for run in runs})
     return tuple(
         replace(
             run, input=effective_input(payloads[run.job_id].at(run.started_at or run.finished_at), run.input)
@@ -114,24 +114,24 @@ async def with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...
 async def with_progress(tx: Tx, runs: Sequence[RunRecord]) -> Sequence[RunRecord]:
     """The same runs; those under way with how far they are."""
     running = [run.id for run in runs if run.status is RunStatus.RUNNING]
-    found = await progress.of_runs(tx, running) if running else {}
+    found = await logs.load_progress(tx, running) if running else {}
     return (
         [replace(run, progress=found[run.id]) if run.id in found else run for run in runs] if found else runs
     )
 
 
 async def _with_names(tx: Tx, tried: Sequence[AttemptRecord]) -> tuple[AttemptRecord, ...]:
-    names = await workers.names(tx, {each.worker for each in tried})
+    names = await workers.load_names(tx, {each.worker for each in tried})
     return tuple(replace(each, called=names.get(each.worker)) for each in tried)
 
 
-async def _next_try(tx: Tx, run: RunRecord, tried: Sequence[AttemptRecord]) -> NextTry | None:
+async def _next_try(tx: Tx, run: RunRecord, tried: Sequence[AttemptRecord]) -> NextAttempt | None:
     if run.status not in (RunStatus.READY, RunStatus.WAITING) or not tried:
         return None
-    at, last = await ledger.startable_at(tx, run.id), tried[-1]
+    at, last = await run_history.startable_at(tx, run.id), tried[-1]
     if at is None:  # a worker took it at this moment
         return None
-    return NextTry(run.attempt_count + 1, at, what_became_of(last.number, last.status, last.error))
+    return NextAttempt(run.attempt_count + 1, at, what_became_of(last.number, last.status, last.error))
 
 
 def _fitting(limit: int) -> int:
@@ -140,12 +140,12 @@ def _fitting(limit: int) -> int:
     return limit
 
 
-async def _history(tx: Tx, page: Page) -> ListPage[RunRecord]:
+async def _history(tx: Tx, page: RunPage) -> ListPage[RunRecord]:
     shown = await with_inputs(tx, await with_progress(tx, page.runs))
     last = page.next
     return ListPage(shown, None if last is None else write_cursor(last.planned_for, last.id))
 
 
-def _read_position(cursor: str | None) -> Bookmark | None:
+def _read_position(cursor: str | None) -> RunCursor | None:
     found = read_cursor(cursor, instant, UUID)
-    return None if found is None else Bookmark(found[0], RunId(found[1]))
+    return None if found is None else RunCursor(found[0], RunId(found[1]))

@@ -14,8 +14,8 @@ from foliot.domain.lifecycle import JobStatus
 from foliot.domain.run import Trigger
 from foliot.domain.settlement.settle import JobSettlement
 from foliot.services.jobs.lock_steps import LockedJob
-from foliot.storage.queue import new_runs
-from foliot.storage.queue.new_runs import UnscheduledRun
+from foliot.storage.queue import run_queue
+from foliot.storage.queue.run_queue import UnscheduledRun
 from foliot.storage.tx import Tx
 
 _GOING = frozenset((JobStatus.ACTIVE, JobStatus.PENDING))
@@ -48,7 +48,7 @@ async def create_runs(tx: Tx, hand: LockedJob, asked: list[RunRequest]) -> list[
             job.add_skip()
         else:
             job.add_run(run.id, run.waits_for)
-    await new_runs.make(tx, made)
+    await run_queue.insert_runs(tx, made)
     await settling.write()
     return [run.id for run in made]
 

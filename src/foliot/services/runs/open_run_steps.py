@@ -21,26 +21,26 @@ from foliot.domain.target import target_of
 from foliot.services.runs.explain_steps import Asked
 from foliot.services.workers.unserved import remedy
 from foliot.storage.runs import explain_queries
-from foliot.storage.runs.explain_queries import MOST_NAMED, AliveWorker, InReady, InWaiting
-from foliot.storage.runs.ledger import Entry
+from foliot.storage.runs.explain_queries import MOST_NAMED, AliveWorker, ReadyPosition, WaitingPosition
+from foliot.storage.runs.run_history import RunWithRevision
 from foliot.storage.tx import Tx
 from foliot.storage.workers import hosts
 
 
-async def explain_open(tx: Tx, asked: Asked, entry: Entry) -> Explanation:
+async def explain_open(tx: Tx, asked: Asked, entry: RunWithRevision) -> Explanation:
     record = recorded(entry)
     if entry.run.status is RunStatus.WAITING:
-        waiting = await explain_queries.in_waiting(tx, entry.run.id)
+        waiting = await explain_queries.load_waiting_position(tx, entry.run.id)
         if waiting is not None:
             return explain_record(asked.job, record, await _place(tx, asked, waiting))
     if entry.run.status is RunStatus.READY:
-        ready = await explain_queries.in_ready(tx, entry.run.id)
+        ready = await explain_queries.load_ready_position(tx, entry.run.id)
         if ready is not None:
             return await _explain_ready(tx, asked, record, ready)
     return explain_record(asked.job, record)
 
 
-def recorded(entry: Entry) -> Recorded:
+def recorded(entry: RunWithRevision) -> Recorded:
     run = entry.run
     return Recorded(
         run_id=run.id,
@@ -58,7 +58,7 @@ def recorded(entry: Entry) -> Recorded:
     )
 
 
-async def _place(tx: Tx, asked: Asked, waiting: InWaiting) -> Place:
+async def _place(tx: Tx, asked: Asked, waiting: WaitingPosition) -> Place:
     behind, until = None, waiting.expires_at
     match waiting.waits_for:
         case WaitsFor.TURN:
@@ -81,7 +81,7 @@ async def _place(tx: Tx, asked: Asked, waiting: InWaiting) -> Place:
 
 
 async def _limits(tx: Tx, asked: Asked, concurrency_key: str | None) -> str | None:
-    found = await explain_queries.limits(tx, asked.subject.workspace_id, concurrency_key)
+    found = await explain_queries.list_limits(tx, asked.subject.workspace_id, concurrency_key)
     named = [
         f"{f'concurrency key {limit.key}' if limit.key else 'the workspace'}: {limit.in_use} of {limit.cap} in use"
         for limit in found
@@ -90,13 +90,13 @@ async def _limits(tx: Tx, asked: Asked, concurrency_key: str | None) -> str | No
     return "; ".join(named) or None
 
 
-async def _explain_ready(tx: Tx, asked: Asked, record: Recorded, ready: InReady) -> Explanation:
+async def _explain_ready(tx: Tx, asked: Asked, record: Recorded, ready: ReadyPosition) -> Explanation:
     if (why := await asked.switched_off()) is not None:  # whoever claims next puts it in line
         held = Place(WaitsFor.TYPE, behind=why or None)
         return explain_record(asked.job, replace(record, status=RunStatus.WAITING), held)
     if ready.available_at > tx.now:
         return explain_record(asked.job, replace(record, retry_at=ready.available_at))
-    workers = await explain_queries.alive_workers(tx)
+    workers = await explain_queries.list_alive_workers(tx)
     if ready.target is not None:
         return await _explain_bound(tx, asked, record, ready, workers)
     workers = [worker for worker in workers if worker.host_id is None]
@@ -114,7 +114,7 @@ async def _explain_ready(tx: Tx, asked: Asked, record: Recorded, ready: InReady)
 
 
 async def _explain_bound(
-    tx: Tx, asked: Asked, record: Recorded, ready: InReady, workers: list[AliveWorker]
+    tx: Tx, asked: Asked, record: Recorded, ready: ReadyPosition, workers: list[AliveWorker]
 ) -> Explanation:
     assert ready.target is not None
     target = target_of(ready.target)
@@ -123,7 +123,7 @@ async def _explain_bound(
         return explain_bound(asked.job, record, Bound(target))
     found = await hosts.get(tx, host.id)
     assert found is not None, "it was resolved in this transaction"
-    leased = await hosts.leased(tx, host.id)
+    leased = await hosts.load_used_capacity(tx, host.id)
     lane = (leased.reads, found.max_reads) if ready.read_only else (leased.mutations, found.max_mutations)
     bound = Bound(
         target,

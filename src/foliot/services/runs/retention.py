@@ -9,8 +9,8 @@ import logging
 from dataclasses import dataclass
 
 from foliot.storage import scans
-from foliot.storage.runs import pruning
-from foliot.storage.scans import START, Round
+from foliot.storage.runs import retention
+from foliot.storage.scans import START, Scan
 from foliot.storage.tx import Database, Role
 
 log = logging.getLogger(__name__)
@@ -36,15 +36,15 @@ class Pruned:
 async def prune(database: Database, jobs: int = JOBS, most: int = MOST) -> Pruned:
     """One bounded step, in one transaction. It touches only ended runs and waits for no lock, so firing never waits for it."""
     async with database.tx(Role.ENGINE) as tx:
-        reached = await scans.take(tx, Round.PRUNE)
+        reached = await scans.lock_position(tx, Scan.PRUNE)
         if reached is None:
             return Pruned()
-        found = await pruning.next_jobs(tx, reached.position, jobs)
+        found = await retention.next_jobs(tx, reached.position, jobs)
         rich = [job for job in found if job.may_have_too_much]
-        runs, attempts = await pruning.prune(tx, rich, most) if rich else (0, 0)
+        runs, attempts = await retention.prune(tx, rich, most) if rich else (0, 0)
         is_complete = len(found) < jobs
         if runs < most:  # else the same jobs have more to lose: look at them again
-            await scans.leave(tx, Round.PRUNE, START if is_complete else found[-1].job_id)
+            await scans.store_position(tx, Scan.PRUNE, START if is_complete else found[-1].job_id)
     if runs:
         log.info("runs.pruned", extra={"runs": runs, "attempts": attempts})
     return Pruned(runs, attempts, is_complete=is_complete and runs < most)

@@ -28,8 +28,9 @@ from foliot.services.jobs.lock_steps import (
 from foliot.services.runs.new_run_steps import RunRequest, create_runs
 from foliot.services.settlement.dependent_steps import wake_dependents
 from foliot.storage.jobs import jobs
-from foliot.storage.queue import leases, new_runs
-from foliot.storage.queue.new_runs import RunRecord
+from foliot.storage.queue import leases, run_queue
+from foliot.storage.runs import run_records
+from foliot.storage.runs.run_records import RunFacts
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -146,7 +147,7 @@ async def cancel_run(
             MOST_LOOKS
         ):  # between two looks a claim may put it in line at a cap, or a cap let it go
             ended = await settling.end_standing([run_id], outcome)
-            held = None if ended else await leases.of_run(tx, run_id)
+            held = None if ended else await leases.find(tx, run_id)
             if ended or held is not None or run.status is not None:
                 break
         if ended:
@@ -158,8 +159,8 @@ async def cancel_run(
             settling.end_leased((await leases.lock(tx, [held]))[run_id], outcome, None)
             answer = Cancelling.ENDED
         else:
-            await new_runs.request_cancel(tx, [run_id])
-            await new_runs.set_note(tx, run_id, reason)
+            await run_queue.request_cancel(tx, [run_id])
+            await run_records.set_note(tx, run_id, reason)
             answer = Cancelling.REQUESTED
         await settling.write()
         await wake_dependents(settling)
@@ -225,16 +226,16 @@ async def undo_skip_next(
 
 async def _take_run(
     tx: Tx, run_id: RunId, scope: Scope, *, dependents: bool = False
-) -> tuple[LockedJob, RunRecord]:
+) -> tuple[LockedJob, RunFacts]:
     """The run, read again once its job's timer is locked: what it was before that may have changed."""
-    known = await new_runs.find(tx, run_id)
+    known = await run_records.find(tx, run_id)
     if known is None or known.workspace_id != tx.workspace_id:
         raise not_found("run")
     try:
         hand = await lock_job(tx, known.job_id, scope, dependents=dependents)
     except NotFound:
         raise not_found("run") from None
-    run = await new_runs.find(tx, run_id)
+    run = await run_records.find(tx, run_id)
     if run is None:
         raise not_found("run")
     return hand, run

@@ -10,20 +10,20 @@ from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus, RunStatus
-from foliot.services.jobs.visibility_steps import see_job
+from foliot.services.jobs.visibility_steps import check_job_visible
 from foliot.storage import scans
 from foliot.storage.runs import statistics
-from foliot.storage.runs.statistics import Day, Now, Percentiles, Spread
-from foliot.storage.scans import Round
+from foliot.storage.runs.statistics import DayTotals, OpenRunCounts, Percentiles, RunTimings
+from foliot.storage.scans import Scan
 from foliot.storage.tx import Database, Role
 
 __all__ = [
-    "Day",
+    "DayTotals",
     "JobStats",
-    "Now",
+    "OpenRunCounts",
     "Percentiles",
     "RolledUp",
-    "Spread",
+    "RunTimings",
     "Totals",
     "WorkspaceStats",
     "job_stats",
@@ -61,18 +61,18 @@ class WorkspaceStats:
     """`newest` are the runs recorded last. Late timers should have gone off LATE ago: a scheduler is missing or behind."""
 
     totals: Totals
-    days: tuple[Day, ...]  # oldest first; days without records are left out
+    days: tuple[DayTotals, ...]  # oldest first; days without records are left out
     jobs: Mapping[JobStatus, int]
-    newest: Spread
-    now: Now
+    newest: RunTimings
+    now: OpenRunCounts
     as_of: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class JobStats:
     totals: Totals
-    days: tuple[Day, ...]
-    newest: Spread
+    days: tuple[DayTotals, ...]
+    newest: RunTimings
     last_run_at: datetime | None
     last_run_status: RunStatus | None
 
@@ -91,10 +91,10 @@ async def job_stats(
 ) -> JobStats:
     """The last `days` UTC days, today included."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        await see_job(tx, job_id, scope)
+        await check_job_visible(tx, job_id, scope)
         found = await statistics.days_of_job(tx, job_id, _since(tx.now, days))
         last = await statistics.last_run(tx, job_id)
-        newest = await statistics.spread(tx, job_id, NEWEST)
+        newest = await statistics.load_timings(tx, job_id, NEWEST)
     return JobStats(totals(found), found, newest, *(last or (None, None)))
 
 
@@ -103,26 +103,26 @@ async def workspace_stats(database: Database, scope: Scope, days: int = DAYS) ->
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await statistics.days_of_workspace(tx, _since(tx.now, days), scope.visible_owner)
         jobs = await statistics.jobs_by_status(tx, scope.visible_owner)
-        newest = await statistics.spread_of_workspace(tx, NEWEST, scope.visible_owner)
-        now = await statistics.now(tx, tx.now - LATE, scope.visible_owner)
+        newest = await statistics.load_workspace_timings(tx, NEWEST, scope.visible_owner)
+        now = await statistics.count_open(tx, tx.now - LATE, scope.visible_owner)
         return WorkspaceStats(totals(found), found, jobs, newest, now, tx.now)
 
 
 async def roll_up(database: Database, limit: int = BATCH) -> RolledUp:
     """One bounded step, in one transaction. Where another node is at it, there is nothing to do."""
     async with database.tx(Role.ENGINE) as tx:
-        reached = await scans.take(tx, Round.ROLL_UP)
+        reached = await scans.lock_position(tx, Scan.ROLL_UP)
         if reached is None:
             return RolledUp()
         late = await statistics.roll_up_uncounted(tx, limit)
         today = datetime.combine((tx.now - SETTLED).date(), time.min, UTC)
         passed = await statistics.roll_up(tx, reached.position, today, limit)
         if passed.last is not None:
-            await scans.leave(tx, Round.ROLL_UP, passed.last)
+            await scans.store_position(tx, Scan.ROLL_UP, passed.last)
         return RolledUp(late + passed.count, is_more=limit in (late, passed.count))
 
 
-def totals(days: Sequence[Day]) -> Totals:
+def totals(days: Sequence[DayTotals]) -> Totals:
     runs = sum(day.runs for day in days)
     successes, failures = sum(day.successes for day in days), sum(day.failures for day in days)
     judged = successes + failures

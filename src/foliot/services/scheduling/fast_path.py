@@ -15,9 +15,9 @@ from functools import lru_cache
 from foliot.domain.planning.fast_path import shared_plan_at
 from foliot.domain.schedule import Interval
 from foliot.storage.arrays import instant_of, raw_instant, text_piece
-from foliot.storage.jobs.definitions import apart_from_anchor, rules_of
-from foliot.storage.jobs.freezes import Scoped
-from foliot.storage.jobs.job_types import Off
+from foliot.storage.jobs.definitions import rules_of, split_anchor
+from foliot.storage.jobs.freezes import ScopedFreeze
+from foliot.storage.jobs.job_types import DisabledTypes
 from foliot.storage.timers.fires import DueTimer, FastFire
 from foliot.storage.timers.packed_plans import MICROSECOND, PackedPlan, pack_plan
 
@@ -32,7 +32,10 @@ Plans = dict[int, PackedPlan | None]
 
 
 def split_due(
-    taken: Sequence[DueTimer], now: datetime, frozen: Sequence[Scoped] = (), off: Off = frozenset()
+    taken: Sequence[DueTimer],
+    now: datetime,
+    frozen: Sequence[ScopedFreeze] = (),
+    off: DisabledTypes = frozenset(),
 ) -> tuple[list[FastFire], list[DueTimer]]:
     """Return the fires of the timers on the fast path, and the other timers.
 
@@ -60,7 +63,7 @@ def find_packed_plan(spec: str, cursor: int) -> PackedPlan | None:
 
     An interval counts from its own creation, so hardly two are equal: all with one pace and one phase share a plan relative to the cursor.
     """
-    parts = apart_from_anchor(spec)
+    parts = split_anchor(spec)
     if parts is not None and cursor < _FAR:
         others, anchor = parts
         interval = _interval_plans(others)

@@ -14,8 +14,8 @@ from foliot.services.jobs.context_steps import JobContext
 from foliot.services.settlement.dependent_steps import cancel_live, wake_dependents
 from foliot.services.settlement.settle_steps import ENGINE_ACTOR, SettlementWriter
 from foliot.storage.jobs import dependencies, jobs
-from foliot.storage.jobs.definitions import Unreadable
-from foliot.storage.jobs.jobs import Move
+from foliot.storage.jobs.definitions import UnreadableRules
+from foliot.storage.jobs.jobs import StatusChange
 from foliot.storage.timers import fires
 from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.timers.timers import TimerRow
@@ -106,12 +106,14 @@ async def _follow(
             settling.job(row.job_id).promote_oldest()
         elif each.plan.promotes:
             await settling.release_line(row.job_id)
-        if status_after(row.status, each.plan.events) in STOPPED and not isinstance(row.rules, Unreadable):
+        if status_after(row.status, each.plan.events) in STOPPED and not isinstance(
+            row.rules, UnreadableRules
+        ):
             settling.hold_back(row.job_id)  # of the others nobody knows the queue
     await dependencies.consume(tx, consumed)
     await settling.write()
     await wake_dependents(settling)
-    await jobs.move(tx, [_move(each) for each in planned if each.plan.events], by)
+    await jobs.change_status(tx, [_move(each) for each in planned if each.plan.events], by)
 
 
 def _after(each: PlannedTimer) -> TimerRow:
@@ -127,6 +129,6 @@ def _after(each: PlannedTimer) -> TimerRow:
     )
 
 
-def _move(each: PlannedTimer) -> Move:
+def _move(each: PlannedTimer) -> StatusChange:
     events = each.plan.events
-    return Move(each.row.job_id, status_after(each.row.status, events), move_reason(events))
+    return StatusChange(each.row.job_id, status_after(each.row.status, events), move_reason(events))

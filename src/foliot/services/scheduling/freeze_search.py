@@ -8,8 +8,8 @@ from datetime import datetime
 from uuid import UUID
 
 from foliot.domain.access import Scope
-from foliot.domain.ids import FreezeId
-from foliot.services.cursors import LAST_ID, read_cursor, write_cursor
+from foliot.domain.ids import LAST_ID, FreezeId
+from foliot.services.cursors import read_cursor, write_cursor
 from foliot.services.jobs.lock_steps import not_found
 from foliot.storage.jobs import freezes
 from foliot.storage.jobs.freezes import FreezeRow

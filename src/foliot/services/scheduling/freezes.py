@@ -14,10 +14,9 @@ from uuid import UUID
 from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.freeze import Freeze, FreezePolicy, RunningPolicy
-from foliot.domain.ids import FreezeId, JobId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, FreezeId, JobId, WorkspaceId
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import MOST_TIMES, count_between
-from foliot.services.cursors import FIRST_ID
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.lock_steps import not_found
 from foliot.services.scheduling.replan_steps import replan_timers
@@ -26,9 +25,8 @@ from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import freezes
-from foliot.storage.jobs.freezes import FreezeRow, Released, Scoped
-from foliot.storage.queue import new_runs as runs
-from foliot.storage.queue import waiting
+from foliot.storage.jobs.freezes import FreezeRow, ReleasedRun, ScopedFreeze
+from foliot.storage.queue import run_queue, waiting
 from foliot.storage.queue.waiting import WaitingRun
 from foliot.storage.runs import explain_queries
 from foliot.storage.timers import timers
@@ -140,10 +138,10 @@ async def preview(database: Database, workspace_id: WorkspaceId, new: NewFreeze)
         frozen = await _scoped(tx, workspace_id, new)
         start = frozen.freeze.start_at
         until = frozen.freeze.end_at or start + A_DAY
-        job_ids, total = await freezes.covered(tx, frozen, MOST_JOBS)
+        job_ids, total = await freezes.count_covered_jobs(tx, frozen, MOST_JOBS)
         rows = await timers.read(tx, job_ids)
         around = await load_job_context(tx, rows)
-        ready, running = await freezes.standing(tx, frozen)
+        ready, running = await freezes.count_affected_runs(tx, frozen)
     planned, is_exact = 0, len(job_ids) == total
     for row in rows:
         room = MOST_TIMES - planned
@@ -161,7 +159,7 @@ async def hold(database: Database, limit: int = BATCH) -> int:
         job_ids = await freezes.startable_while_frozen(tx, limit)
         held = await _hold(tx, job_ids)
         if len(job_ids) < limit:
-            await freezes.begin(tx)
+            await freezes.mark_started(tx)
     async with database.tx(Role.ENGINE) as tx:
         return held + await _stop(tx)
 
@@ -186,36 +184,36 @@ async def _hold(tx: Tx, job_ids: Sequence[JobId]) -> int:
         if not frozen:
             break
         at_a_cap = [run.run_id for run in frozen if not run.is_ready]
-        await waiting.hold(tx, at_a_cap, WaitsFor.FREEZE)
+        await run_queue.set_wait(tx, at_a_cap, WaitsFor.FREEZE)
         ready = [run.run_id for run in frozen if run.is_ready]
-        moved += len(at_a_cap) + await waiting.hold_ready(tx, ready, WaitsFor.FREEZE)
+        moved += len(at_a_cap) + await run_queue.hold_ready(tx, ready, WaitsFor.FREEZE)
     return moved
 
 
 async def _stop(tx: Tx) -> int:
-    return len(await runs.request_cancel(tx, await freezes.to_stop(tx, BATCH)))
+    return len(await run_queue.request_cancel(tx, await freezes.list_runs_to_stop(tx, BATCH)))
 
 
 async def _thaw(database: Database, role: Role, workspace_id: WorkspaceId | None, limit: int) -> ThawResult:
     async with database.tx(role, workspace_id) as tx:
-        found = await freezes.to_release(tx, limit)
+        found = await freezes.list_runs_to_release(tx, limit)
         released = await _release(tx, found) if found else 0
     async with database.tx(role, workspace_id) as tx:
         reset, is_full = await _reset_timers(tx, limit)
     return ThawResult(released, reset, is_full or len(found) == limit)
 
 
-async def _release(tx: Tx, found: Sequence[Released]) -> int:
+async def _release(tx: Tx, found: Sequence[ReleasedRun]) -> int:
     rows = await timers.lock_with_dependents(tx, {run.job_id for run in found})
     settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
-    still = await waiting.still(tx, [run.run_id for run in found], WaitsFor.FREEZE)
+    still = await waiting.still_waiting(tx, [run.run_id for run in found], WaitsFor.FREEZE)
     count = await settling.release(await _paced(tx, still, found))
     await settling.write()
     await wake_dependents(settling)
     return count
 
 
-async def _paced(tx: Tx, still: Sequence[WaitingRun], found: Sequence[Released]) -> list[WaitingRun]:
+async def _paced(tx: Tx, still: Sequence[WaitingRun], found: Sequence[ReleasedRun]) -> list[WaitingRun]:
     """Those of a freeze with a rate start one after the other, behind the ones it has let go before."""
     asked = {run.run_id: run for run in found}
     lines: dict[FreezeId, list[WaitingRun]] = {}
@@ -229,7 +227,7 @@ async def _paced(tx: Tx, still: Sequence[WaitingRun], found: Sequence[Released])
     for freeze_id in sorted(lines):
         line = lines[freeze_id]
         pace = timedelta(minutes=1) / (asked[line[0].run_id].per_minute or 1)
-        start = await freezes.take_pace(tx, freeze_id, pace * len(line))
+        start = await freezes.reserve_slots(tx, freeze_id, pace * len(line))
         paced += [
             replace(run, available_at=max(run.available_at, start + pace * place))
             for place, run in enumerate(line)
@@ -239,24 +237,26 @@ async def _paced(tx: Tx, still: Sequence[WaitingRun], found: Sequence[Released])
 
 async def _reset_timers(tx: Tx, limit: int) -> tuple[int, bool]:
     """Timers wait for the end a freeze had when they were planned; where it was lifted before that, they are planned anew."""
-    lifted = await freezes.to_thaw(tx)
+    lifted = await freezes.find_lifted(tx)
     if lifted is None:
         return 0, False
     job_ids = await freezes.held_timers(tx, lifted, limit)
     moved = await replan_timers(tx, (await timers.lock(tx, job_ids)).values())
     is_full = len(job_ids) == limit
-    await freezes.thawed(tx, lifted, job_ids[-1] if job_ids else lifted.thawed_to, done=not is_full)
+    await freezes.store_thaw_progress(
+        tx, lifted, job_ids[-1] if job_ids else lifted.thawed_to, done=not is_full
+    )
     return moved, is_full
 
 
-async def _scoped(tx: Tx, workspace_id: WorkspaceId, new: NewFreeze) -> Scoped:
+async def _scoped(tx: Tx, workspace_id: WorkspaceId, new: NewFreeze) -> ScopedFreeze:
     if new.everything == bool(new.jobs or new.tags or new.queues):
         raise Invalid(
             "A freeze covers everything, or the jobs, tags and queues it names.",
             pointer="/scope",
             hint="Name at least one, or ask for everything.",
         )
-    if missing := new.jobs - (await explain_queries.names(tx, sorted(new.jobs))).keys():
+    if missing := new.jobs - (await explain_queries.load_names(tx, sorted(new.jobs))).keys():
         raise Invalid(f"There is no job {min(missing)}.", pointer="/scope/jobs")
     start_at = new.start_at or tx.now
     if start_at < tx.now:
@@ -264,7 +264,7 @@ async def _scoped(tx: Tx, workspace_id: WorkspaceId, new: NewFreeze) -> Scoped:
     freeze = Freeze(
         FreezeId(tx.new_id()), start_at, new.end_at, new.after, new.per_minute, new.running, new.reason
     )
-    return Scoped(freeze, workspace_id, frozenset(map(str, new.jobs)), new.tags, new.queues)
+    return ScopedFreeze(freeze, workspace_id, frozenset(map(str, new.jobs)), new.tags, new.queues)
 
 
 async def _note(tx: Tx, action: str, freeze: Freeze, by: Actor) -> None:

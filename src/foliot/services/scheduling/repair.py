@@ -23,10 +23,11 @@ from foliot.services.jobs.context_steps import JobContext, load_job_context
 from foliot.services.settlement.settle_steps import ENGINE_ACTOR, SettlementWriter
 from foliot.storage import installation, scans
 from foliot.storage.jobs import jobs
-from foliot.storage.jobs.jobs import Move
-from foliot.storage.scans import START, Round
+from foliot.storage.jobs.jobs import StatusChange
+from foliot.storage.queue import run_queue
+from foliot.storage.scans import START, Scan
 from foliot.storage.timers import repair, timers
-from foliot.storage.timers.repair import InLine, Rescheduled, Seen
+from foliot.storage.timers.repair import QueuedRun, RescheduledTimer, TimerCheck
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Database, Role, Tx
 
@@ -58,7 +59,7 @@ class Repaired:
 async def repair_timers(database: Database, limit: int = BATCH) -> Repaired:
     """One bounded step over the timers of active and pending jobs."""
     async with database.tx(Role.ENGINE) as tx:
-        reached = await scans.take(tx, Round.TIMERS)
+        reached = await scans.lock_position(tx, Scan.TIMERS)
         if reached is None or (await installation.get(tx)).is_held:
             return Repaired()
         late, unreadable = await repair.due(tx, tx.now - LATE, MOST_DUE)
@@ -66,7 +67,7 @@ async def repair_timers(database: Database, limit: int = BATCH) -> Repaired:
         unreadable += [each.job_id for each in seen if each.row is None]
         mended = await _mend(tx, await _suspects(tx, seen))
         is_complete = len(seen) < limit
-        await scans.leave(tx, Round.TIMERS, START if is_complete else seen[-1].job_id)
+        await scans.store_position(tx, Scan.TIMERS, START if is_complete else seen[-1].job_id)
     if late:
         log.warning("timers.late", extra={"count": late, "by_seconds": LATE.total_seconds()})
     rebuilt = await _rebuild(database, set(unreadable))
@@ -76,17 +77,17 @@ async def repair_timers(database: Database, limit: int = BATCH) -> Repaired:
 async def repair_runs(database: Database, limit: int = BATCH) -> Repaired:
     """One bounded step over the open runs: each is known to its timer, and none is over."""
     async with database.tx(Role.ENGINE) as tx:
-        reached = await scans.take(tx, Round.RUNS)
+        reached = await scans.lock_position(tx, Scan.RUNS)
         if reached is None:
             return Repaired()
         seen = await repair.runs_after(tx, reached.position, limit)
         over = [each for each in seen if each.is_over]
         unknown = {each.job_id for each in seen if not each.is_known or each.is_over}
         rows = await timers.lock(tx, sorted(unknown)) if over else {}
-        discarded = await repair.discard(tx, [each.run_id for each in over]) if over else []
+        discarded = await run_queue.discard(tx, [each.run_id for each in over]) if over else []
         mended = await _mend(tx, unknown, locked=rows)
         is_complete = len(seen) < limit
-        await scans.leave(tx, Round.RUNS, START if is_complete else seen[-1].run_id)
+        await scans.store_position(tx, Scan.RUNS, START if is_complete else seen[-1].run_id)
     for run_id in discarded:
         log.warning("run.discarded", extra={"run": str(run_id), "why": "it was in line though it is over"})
     return Repaired(len(seen), len(mended) + len(discarded), is_complete=is_complete)
@@ -102,7 +103,7 @@ async def refresh_zone_data(
     """
     async with database.tx(Role.ENGINE) as tx:
         stored = (await installation.get(tx)).tzdata_version or ""
-        reached = await scans.take(tx, Round.ZONE_DATA)
+        reached = await scans.lock_position(tx, Scan.ZONE_DATA)
         if stored > version:
             log.warning("zone_data.outdated", extra={"ours": version, "stored": stored})
             return None
@@ -124,20 +125,20 @@ async def refresh_zone_data(
             is_complete = len(seen) < limit
             position = START if is_complete else seen[-1].job_id
             if is_complete:
-                await scans.leave(tx, Round.ZONE_DATA, START, mark=version)
+                await scans.store_position(tx, Scan.ZONE_DATA, START, mark=version)
             moved += len(changed)
     log.info("zone_data.refreshed", extra={"from": stored, "to": version, "timers": moved})
     return moved
 
 
-async def _suspects(tx: Tx, seen: Sequence[Seen]) -> set[JobId]:
+async def _suspects(tx: Tx, seen: Sequence[TimerCheck]) -> set[JobId]:
     around = await load_job_context(tx, [each.row for each in seen if each.row is not None])
     return {
         each.job_id for each in seen if each.row is not None and _is_suspect(each, each.row, around, tx.now)
     }
 
 
-def _is_suspect(seen: Seen, row: TimerRow, around: JobContext, now: datetime) -> bool:
+def _is_suspect(seen: TimerCheck, row: TimerRow, around: JobContext, now: datetime) -> bool:
     miscounts = (
         not seen.finds_its_run
         or (row.live > 0) != (row.live_run_id is not None)
@@ -149,14 +150,14 @@ def _is_suspect(seen: Seen, row: TimerRow, around: JobContext, now: datetime) ->
 
 async def _mend(
     tx: Tx, job_ids: Collection[JobId], locked: Mapping[JobId, TimerRow] | None = None
-) -> list[Rescheduled]:
+) -> list[RescheduledTimer]:
     """Look at the suspects again under their locks, and put right what is wrong."""
     if not job_ids:
         return []
     rows = locked or await timers.lock(tx, sorted(job_ids))
     rows = {job_id: row for job_id, row in rows.items() if row.status in _RUNNING}
     around = await load_job_context(tx, rows.values())
-    counted = _counted(rows, await repair.standing(tx, rows))
+    counted = _counted(rows, await repair.list_queued(tx, rows))
     short = [job_id for job_id, row in counted.items() if row.live + row.waiting < _total(rows[job_id])]
     for run_id, job_id in await repair.end_orphans(tx, short) if short else []:
         log.warning("run.interrupted", extra={"run": str(run_id), "job": str(job_id), "why": "nobody had it"})
@@ -170,10 +171,12 @@ async def _mend(
     await settling.write()
     for job_id, row in wrong.items():
         _tell(rows[job_id], row)
-    return [Rescheduled(row, rows[job_id].timer.next_at, row.timer.next_at) for job_id, row in wrong.items()]
+    return [
+        RescheduledTimer(row, rows[job_id].timer.next_at, row.timer.next_at) for job_id, row in wrong.items()
+    ]
 
 
-def _counted(rows: Mapping[JobId, TimerRow], lines: Iterable[InLine]) -> dict[JobId, TimerRow]:
+def _counted(rows: Mapping[JobId, TimerRow], lines: Iterable[QueuedRun]) -> dict[JobId, TimerRow]:
     """The same timers with the counts that ready, leases and waiting give."""
     live: dict[JobId, list[RunId]] = defaultdict(list)
     behind: dict[JobId, int] = defaultdict(int)
@@ -210,7 +213,7 @@ async def _placed(tx: Tx, rows: Mapping[JobId, TimerRow], around: JobContext) ->
             if placed[job_id].timer.due_at is not None
         )
         asked = {row.job_id: (row, planned) for row, planned in upcoming if planned is not None}
-        unsure = list(await repair.recorded(tx, asked.values())) if asked else []
+        unsure = list(await repair.find_recorded(tx, asked.values())) if asked else []
         for job_id in unsure:
             row, planned = asked[job_id]
             placed[job_id] = row._replace(timer=replace(row.timer, cursor=planned.planned_for))
@@ -272,9 +275,11 @@ async def _rebuild(database: Database, job_ids: Collection[JobId]) -> int:
     async with database.tx(Role.ENGINE) as tx:
         told = await repair.rebuild_specs(tx, sorted(job_ids))
         lost = [
-            Move(job_id, JobStatus.FAILED, _UNREADABLE) for job_id, is_whole in told.items() if not is_whole
+            StatusChange(job_id, JobStatus.FAILED, _UNREADABLE)
+            for job_id, is_whole in told.items()
+            if not is_whole
         ]
-        await jobs.move(tx, lost, ENGINE_ACTOR)
+        await jobs.change_status(tx, lost, ENGINE_ACTOR)
     for job_id, is_whole in told.items():
         log.error("timer.unreadable", extra={"job": str(job_id), "rebuilt": is_whole})
     return len(told)

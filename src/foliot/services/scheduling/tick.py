@@ -52,8 +52,8 @@ async def _tick(database: Database, limit: int, *, is_careful: bool = False) -> 
         if not taken:
             return TickResult()
         # Read once the timers are locked: a freeze that comes later waits for them.
-        frozen = await freezes.since(tx, min(fires.earliest_cursor(taken), tx.now))
-        off = await job_types.off_among(tx, fires.workspace_ids_of(taken))
+        frozen = await freezes.list_since(tx, min(fires.earliest_cursor(taken), tx.now))
+        off = await job_types.disabled_in(tx, fires.workspace_ids_of(taken))
         fast, others = ([], taken) if is_careful else split_due(taken, tx.now, frozen, off)
         recorded = await fires.fire_fast(tx, fast)
         if not others:
@@ -74,7 +74,7 @@ async def _tick_one_by_one(database: Database, limit: int) -> TickResult:
     """Fire each due job in its own transaction: one of them makes the batch fail."""
     async with database.tx(Role.ENGINE) as tx:
         job_ids = fires.job_ids_of(await fires.take_due(tx, limit, ZONE_DATA_VERSION))
-        await freezes.since(tx, tx.now)  # where this fails, the jobs are not at fault
+        await freezes.list_since(tx, tx.now)  # where this fails, the jobs are not at fault
     return TickResult(len(job_ids), await fire_one_by_one(database, job_ids, plan))
 
 

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, Unavailable
-from foliot.domain.ids import SecretId
-from foliot.services.cursors import FIRST_ID
+from foliot.domain.ids import FIRST_ID, SecretId
 from foliot.services.identity.installation import OPERATOR
 from foliot.services.jobs.lock_steps import append_audit
 from foliot.services.secrets.vault import Given, MasterKey, Sealed, UnreadableError, Vault, no_key, purpose
 from foliot.storage import installation
 from foliot.storage.content import secrets
 from foliot.storage.content.secrets import SealedSecret
+from foliot.storage.dry_run import DryRunDatabase
 from foliot.storage.installation import Installation
-from foliot.storage.rehearsal import Rehearsal
 from foliot.storage.tx import Database, Role, Tx
 
 log = logging.getLogger(__name__)
@@ -78,7 +77,7 @@ async def look(database: Database, vault: Vault) -> Standing:
 
 async def standing(database: Database, vault: Vault) -> Standing:
     async with database.tx(Role.APP, system=True) as tx:
-        state, sealed = await installation.get(tx), await secrets.by_key(tx)
+        state, sealed = await installation.get(tx), await secrets.count_by_master_key(tx)
     opens = opens_canary(vault, state)
     others = {key_id: count for key_id, count in sealed.items() if key_id != vault.present}
     readable = sum(count for key_id, count in others.items() if vault.knows(key_id))
@@ -102,7 +101,7 @@ async def check_key(database: Database, vault: Vault, by: Actor) -> None:
 
     The first secret of an installation makes its key, where the start did not.
     """
-    if isinstance(database, Rehearsal):
+    if isinstance(database, DryRunDatabase):
         return  # whoever rehearses has asked `may_seal`, and makes no key
     if not opens_canary(vault, await _take_up(database, vault, by)):
         raise Unavailable(WRONG, hint=GIVE_IT)
@@ -142,7 +141,7 @@ async def rotate(
     rotated, after = 0, FIRST_ID
     for _ in range(MOST_BATCHES):
         async with database.tx(Role.APP, system=True) as tx:
-            boxes = await secrets.under_others(tx, present, vault.known, after, BATCH)
+            boxes = await secrets.lock_sealed_by_others(tx, present, vault.known, after, BATCH)
             again = _sealed_anew(vault, boxes)
             if again:
                 await secrets.reseal_all(tx, present, again)

@@ -45,7 +45,7 @@ async def write_references(
 
 async def check_named(tx: Tx, found: Sequence[Reference], root: str, scope: Scope) -> None:
     """Refuses the names of secrets that are not there, or not for this agent. `root` is where the references count from."""
-    there = await secrets.held(tx, {each.name for each in found})
+    there = await secrets.lock_names(tx, {each.name for each in found})
     agent = scope.visible_owner
     usable = {name for name, agents in there.items() if agent is None or agent in agents}
     missing = [each for each in found if each.name not in usable]
@@ -64,7 +64,7 @@ async def resolve(
     """Each with the values of its secrets, or why that cannot be."""
     wanted = [names(config) for config in configs]
     async with database.tx(Role.APP, workspace_id) as tx:
-        boxes = await secrets.sealed(tx, frozenset().union(*wanted))
+        boxes = await secrets.load_sealed(tx, frozenset().union(*wanted))
     values = {name: _opened(vault, name, boxes.get(name)) for name in frozenset().union(*wanted)}
     return [
         _resolved(config, {name: values[name] for name in mine})

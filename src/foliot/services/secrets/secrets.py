@@ -7,9 +7,9 @@ from uuid import UUID
 
 from foliot.domain.access import Scope
 from foliot.domain.errors import Conflict, Invalid, StaleRevision
-from foliot.domain.ids import JobId, PrincipalId, SecretId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, JobId, PrincipalId, SecretId, WorkspaceId
 from foliot.domain.quotas import Quotas, check_secrets
-from foliot.services.cursors import FIRST_ID, ListPage, cut_page, read_cursor, text
+from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.services.secrets.master_key import check_key
 from foliot.services.secrets.vault import Vault, purpose
@@ -77,7 +77,7 @@ async def give(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await _in_hand(tx, secret_id, scope.expected_revision)
         given = await _known(tx, agents)
-        await secrets.give(tx, secret_id, given)
+        await secrets.set_agents(tx, secret_id, given)
         told = [{"name": found.name, "agents": _told(each)} for each in (found.agents, given)]
         await append_audit(
             tx, "secret.given", ("secret", secret_id), scope.actor, before=told[0], after=told[1]
@@ -167,8 +167,8 @@ async def _check_open(tx: Tx, workspace_id: WorkspaceId) -> None:
 async def _check_room(tx: Tx, quotas: Quotas) -> None:
     """After the insert. Those who make secrets of one workspace go one after the other from here on, so that two cannot share the last place."""
     if quotas.secrets is not None:
-        await workspaces.lock_room(tx)
-        check_secrets(quotas, await secrets.counted(tx))
+        await workspaces.lock_quota(tx)
+        check_secrets(quotas, await secrets.count(tx))
 
 
 async def _known(tx: Tx, agents: Sequence[PrincipalId]) -> tuple[PrincipalId, ...]:

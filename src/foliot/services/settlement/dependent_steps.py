@@ -23,10 +23,10 @@ from foliot.domain.run import RunFacts, Trigger
 from foliot.domain.run_end import Settlement
 from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.jobs import dependencies, job_types
-from foliot.storage.jobs.definitions import Unreadable
-from foliot.storage.jobs.job_types import Off
-from foliot.storage.queue import new_runs, waiting
-from foliot.storage.queue.new_runs import UnscheduledRun
+from foliot.storage.jobs.definitions import UnreadableRules
+from foliot.storage.jobs.job_types import DisabledTypes
+from foliot.storage.queue import run_queue, waiting
+from foliot.storage.queue.run_queue import UnscheduledRun
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ async def judge_gates_of(settling: SettlementWriter, job_ids: Sequence[JobId]) -
 async def cancel_live(settling: SettlementWriter, run_id: RunId) -> None:
     """Ask the worker that has it to stop; where no worker has it, it ends at once."""
     for _ in range(_MOST_LOOKS):  # between two looks a worker may claim it
-        if await new_runs.request_cancel(settling.tx, [run_id]):
+        if await run_queue.request_cancel(settling.tx, [run_id]):
             return
         if await settling.end_standing([run_id], Cancelled()):
             return
@@ -66,11 +66,11 @@ async def _wake_behind(settling: SettlementWriter, ended: Sequence[tuple[RunFact
     if not upstreams:
         return
     whens = {row.job_id: row.rules.spec.depends_when for row in settling.rows.values()}
-    off = await job_types.off_among(settling.tx, {row.workspace_id for row in settling.rows.values()})
+    off = await job_types.disabled_in(settling.tx, {row.workspace_id for row in settling.rows.values()})
     for job_id, edges in (await dependencies.facts(settling.tx, whens)).items():
         if any(edge.edge.upstream in upstreams for edge in edges.edges):
             if isinstance(
-                settling.rows[job_id].rules, Unreadable
+                settling.rows[job_id].rules, UnreadableRules
             ):  # its upstream must be able to end all the same
                 log.error(
                     "dependent.not_woken", extra={"job": str(job_id), "why": "its rules cannot be read"}
@@ -84,12 +84,12 @@ async def _wake_behind(settling: SettlementWriter, ended: Sequence[tuple[RunFact
 
 
 async def _ask_gate(settling: SettlementWriter, job_id: JobId, edges: Dependencies) -> None:
-    await settling.release(await waiting.at_the_gate(settling.tx, [job_id]), {job_id: edges})
+    await settling.release(await waiting.at_gate(settling.tx, job_id), {job_id: edges})
 
 
 class _Dependent:
     def __init__(
-        self, settling: SettlementWriter, job_id: JobId, edges: Dependencies, off: Off = frozenset()
+        self, settling: SettlementWriter, job_id: JobId, edges: Dependencies, off: DisabledTypes = frozenset()
     ) -> None:
         self.settling = settling
         self.tx = settling.tx
@@ -143,7 +143,7 @@ class _Dependent:
             found.not_before,
             upstream_run_id=found.upstream_run_id,
         ).admitted(answer)
-        if not await new_runs.make(self.tx, [made]):
+        if not await run_queue.insert_runs(self.tx, [made]):
             return  # this upstream run has had its run
         await self._consume(found.consumes)
         live_run_id = dependent.live_run_id

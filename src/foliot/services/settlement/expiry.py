@@ -17,8 +17,8 @@ from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.settlement.dependent_steps import judge_gates_of, wake_dependents
 from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.services.workers.target_steps import why_away
-from foliot.storage.queue import new_runs, waiting
-from foliot.storage.queue.new_runs import ExpiredRun
+from foliot.storage.queue import run_queue, waiting
+from foliot.storage.queue.waiting import ExpiredRun
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -32,12 +32,12 @@ async def expire_runs(database: Database, limit: int = BATCH) -> int:
     What a calendar has closed upon is put off until it opens, where the calendar says so.
     """
     async with database.tx(Role.ENGINE) as tx:
-        found = await new_runs.expired(tx, limit)
+        found = await waiting.expired(tx, limit)
         if not found:
             return 0
         settling = await _settling(tx, (job_id for _, job_id in found))
         ended = 0
-        for late in await new_runs.late(tx, [run_id for run_id, _ in found]):
+        for late in await waiting.still_expired(tx, [run_id for run_id, _ in found]):
             outcome = await _outcome(settling, late)
             if outcome != _CLOSED or not await _put_off(settling, late):
                 ended += len(await settling.end_standing([late.run_id], outcome))
@@ -48,11 +48,11 @@ async def expire_runs(database: Database, limit: int = BATCH) -> int:
 async def open_windows(database: Database, limit: int = BATCH) -> int:
     """Let go what waited for its window or calendar; answers with how many may start."""
     async with database.tx(Role.ENGINE) as tx:
-        found = await waiting.whose_window_opened(tx, limit)
+        found = await waiting.with_open_window(tx, limit)
         if not found:
             return 0
         settling = await _settling(tx, found.values())
-        started = await settling.release(await waiting.still(tx, list(found), WaitsFor.WINDOW))
+        started = await settling.release(await waiting.still_waiting(tx, list(found), WaitsFor.WINDOW))
         await _finish(settling)
         return started
 
@@ -64,7 +64,7 @@ async def judge_gates(database: Database, limit: int = BATCH) -> int:
     it was skipped at a gate of its own, or gave way to its next planned time.
     """
     async with database.tx(Role.ENGINE) as tx:
-        found = await waiting.at_open_gates(tx, limit)
+        found = await waiting.at_settled_gates(tx, limit)
         if not found:
             return 0
         settling = await _settling(tx, found.values())
@@ -98,9 +98,9 @@ async def _put_off(settling: SettlementWriter, late: ExpiredRun) -> bool:
     if not isinstance(answer, Wait):
         return False
     if answer.not_before is None:
-        await waiting.hold_until(tx, late.run_id, answer.waits_for, None)
-    elif late.waits_for is not None or await waiting.hold_ready(tx, [late.run_id], WaitsFor.WINDOW):
-        await waiting.put_off(tx, late.run_id, answer.not_before, answer.expires_at)
+        await run_queue.set_wait_until(tx, late.run_id, answer.waits_for, None)
+    elif late.waits_for is not None or await run_queue.hold_ready(tx, [late.run_id], WaitsFor.WINDOW):
+        await run_queue.wait_for_opening(tx, late.run_id, answer.not_before, answer.expires_at)
     return True  # also where a worker took it in the meantime
 
 

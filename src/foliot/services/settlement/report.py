@@ -12,7 +12,7 @@ from foliot.domain.settlement.settle import settle_orphan
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.settlement.dependent_steps import wake_dependents
 from foliot.services.settlement.settle_steps import SettlementWriter
-from foliot.services.workers.limits import give_back
+from foliot.services.workers.limit_steps import give_back_permits
 from foliot.storage.queue import leases
 from foliot.storage.queue.leases import Lease, LeaseKey, SettledAttempt
 from foliot.storage.queue.limits import Permit
@@ -55,7 +55,7 @@ async def settle_reports(tx: Tx, reports: Sequence[Report]) -> frozenset[RunId]:
         for each in reports
         if isinstance(each.outcome, Succeeded)
     }
-    accepted = await leases.succeed(tx, successes, {each.job_id for each in reports})
+    accepted = await leases.settle_successes(tx, successes, {each.job_id for each in reports})
     if len(accepted) < len(reports):
         accepted |= await _decide(tx, [each for each in reports if each.run_id not in accepted])
     return frozenset(accepted)
@@ -93,7 +93,7 @@ async def _settle_orphans(tx: Tx, orphans: Sequence[tuple[Report, Lease]]) -> No
         for each, lease in orphans
     ]
     await leases.settle(tx, ends)
-    await give_back(
+    await give_back_permits(
         tx, [Permit(lease.workspace_id, lease.concurrency_key) for _, lease in orphans if lease.is_limited]
     )
     for each, _ in orphans:

@@ -20,14 +20,13 @@ from foliot.domain.run_end import Promotion, Settlement
 from foliot.domain.schedule import SkipReason
 from foliot.domain.settlement.settle import JobSettlement
 from foliot.services.jobs.context_steps import JobContext
-from foliot.services.workers.limits import give_back
+from foliot.services.workers.limit_steps import give_back_permits
 from foliot.storage.jobs import dependencies, jobs
-from foliot.storage.jobs.jobs import Move
-from foliot.storage.queue import leases, new_runs, waiting
-from foliot.storage.queue import unclaimed as standing
+from foliot.storage.jobs.jobs import StatusChange
+from foliot.storage.queue import leases, run_queue, waiting
 from foliot.storage.queue.leases import Lease, SettledAttempt
 from foliot.storage.queue.limits import Permit
-from foliot.storage.queue.new_runs import UnclaimedRun
+from foliot.storage.queue.run_queue import UnclaimedRun
 from foliot.storage.queue.waiting import WaitingRun
 from foliot.storage.timers import timers
 from foliot.storage.timers.timers import TimerRow
@@ -46,7 +45,7 @@ class _Pending:
     frozen: list[RunId] = field(default_factory=list)
     requeued: list[RunId] = field(default_factory=list)
     stopped: set[JobId] = field(default_factory=set)
-    moves: list[Move] = field(default_factory=list)
+    moves: list[StatusChange] = field(default_factory=list)
 
 
 class SettlementWriter:
@@ -93,7 +92,7 @@ class SettlementWriter:
 
     async def end_standing(self, run_ids: Sequence[RunId], outcome: Outcome) -> frozenset[RunId]:
         """End runs that no worker has, and return those. The others have been claimed or ended in the meantime."""
-        taken = await new_runs.take_standing(self.tx, run_ids)
+        taken = await run_queue.take_unclaimed(self.tx, run_ids)
         for each in taken:
             self._pending.standing.append((each, self._settle(each.facts, outcome)))
         return frozenset(each.facts.id for each in taken)
@@ -121,7 +120,7 @@ class SettlementWriter:
                 case Start(not_before=at, expires_at=until):
                     started.append(replace(run, available_at=at or run.available_at, expires_at=until))
                 case Wait(waits_for=waits_for, expires_at=until):
-                    await waiting.hold_until(self.tx, run.run_id, waits_for, until)
+                    await run_queue.set_wait_until(self.tx, run.run_id, waits_for, until)
                 case Skip():
                     await self._end_released(run, answer)
                     continue
@@ -131,12 +130,12 @@ class SettlementWriter:
                 consumed += [(run.job_id, mark) for mark in answer.consumes]
                 gates[run.job_id] = consume(gate, answer.consumes)
         await dependencies.consume(self.tx, consumed)
-        await waiting.promote(self.tx, started)
+        await run_queue.promote(self.tx, started)
         return len(started)
 
     async def release_line(self, job_id: JobId) -> None:
         """Release all runs that wait for their turn: the job allows overlap, or does so from now on."""
-        line = await waiting.in_line(self.tx, job_id)
+        line = await waiting.in_turn(self.tx, job_id)
         for run in line:
             self.job(job_id).promoted(Promotion.MANUAL, run.run_id)
         await self.release(line)
@@ -147,23 +146,23 @@ class SettlementWriter:
         pending, self._pending = self._pending, _Pending()
         if pending.leased:
             await leases.settle(self.tx, pending.leased)
-        await waiting.hold_ready(self.tx, pending.frozen, WaitsFor.FREEZE)
-        await standing.put_back(self.tx, pending.requeued)
+        await run_queue.hold_ready(self.tx, pending.frozen, WaitsFor.FREEZE)
+        await run_queue.requeue(self.tx, pending.requeued)
         for job_id in pending.stopped:  # only a job that allows overlap has others
             job = self.job(job_id)
             if job.state.load.live > 0:
-                job.requeue(await standing.hold_back(self.tx, self.rows[job_id]))
-        await new_runs.end_standing(self.tx, pending.standing)
+                job.requeue(await run_queue.queue_scheduled(self.tx, self.rows[job_id]))
+        await leases.end_unclaimed(self.tx, pending.standing)
         deltas = {job_id: delta for job_id, job in self._jobs.items() if (delta := job.take_delta())}
         await timers.settle(self.tx, deltas)
-        await jobs.move(self.tx, pending.moves, ENGINE_ACTOR)
+        await jobs.change_status(self.tx, pending.moves, ENGINE_ACTOR)
 
     async def give_back(self) -> None:
         """Give the permits of ended leases back. The caller does it last: a claim holds runs while it waits for the limits, so
         whoever locks the limits must need no more runs.
         """
         permits, self._permits = self._permits, []
-        await give_back(self.tx, permits)
+        await give_back_permits(self.tx, permits)
 
     def _settle(self, run: RunFacts, outcome: Outcome) -> Settlement:
         job = self.job(run.job_id)
@@ -174,14 +173,14 @@ class SettlementWriter:
         if settlement.event is not None:
             reason = settlement.notices[-1].text if settlement.notices else None
             status = advance(status, settlement.event)
-            self._pending.moves.append(Move(run.job_id, status, reason))
+            self._pending.moves.append(StatusChange(run.job_id, status, reason))
             if status in STOPPED:
                 self.hold_back(run.job_id)
         return settlement
 
     async def _promote(self, promotions: Mapping[JobId, Promotion]) -> None:
         """Make the next waiting run of each job live. Its gate is asked now: while it waited for its turn, nobody asked."""
-        line = {run.job_id: run for run in await waiting.next_in_line(self.tx, promotions)}
+        line = {run.job_id: run for run in await waiting.next_in_turn(self.tx, promotions)}
         for job_id, promotion in promotions.items():
             run = line.get(job_id)
             job = self.job(job_id)
@@ -214,6 +213,6 @@ class SettlementWriter:
     async def _end_released(self, run: WaitingRun, skip: Skip) -> None:
         is_closed = skip.reason in _GATE_CLOSED
         outcome = AskedSkip(skip.reason, skip.note or "") if is_closed else Expired(skip.reason)
-        for each in await new_runs.take_standing(self.tx, [run.run_id]):
+        for each in await run_queue.take_unclaimed(self.tx, [run.run_id]):
             live = replace(each, facts=replace(each.facts, is_live=True))  # a promoted run is counted as live
             self._pending.standing.append((live, self._settle(live.facts, outcome)))

@@ -34,13 +34,13 @@ class SweepResult:
 async def sweep(database: Database, limit: int = BATCH) -> SweepResult:
     """Any node may call it at any time. Who reports first wins; the other is refused by the fence."""
     async with database.tx(Role.ENGINE) as tx:
-        silent = await workers.strike_off(tx)
+        silent = await workers.remove_silent(tx)
     for worker_id, name in silent:
         log.warning("worker.struck_off", extra={"worker": str(worker_id), "name_of_worker": name})
     async with database.tx(Role.ENGINE) as tx:
         ignored = await workers.ignored_cancels(tx, tx.now - CANCEL_GRACE, limit)
-        abandoned = await workers.abandoned(tx, limit)
-        overdue = await workers.overdue(tx, tx.now - DEADLINE_SLACK, limit)
+        abandoned = await workers.list_abandoned_leases(tx, limit)
+        overdue = await workers.list_overdue_leases(tx, tx.now - DEADLINE_SLACK, limit)
     # One reason per run: what was to be cancelled is cancelled, and a run without a worker cannot time out.
     cancelled = await _settle(database, ignored, Cancelled())
     lost = await _settle(database, _but(abandoned, ignored), Lost())

@@ -12,10 +12,10 @@ from uuid import UUID
 from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid, StaleRevision
 from foliot.domain.hosts import HostStatus
-from foliot.domain.ids import HostId, InstanceId, JobId, PrincipalId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, HostId, InstanceId, JobId, PrincipalId, WorkspaceId
 from foliot.domain.quotas import Quotas, check_hosts, check_servers
 from foliot.domain.target import TargetKind
-from foliot.services.cursors import FIRST_ID, ListPage, cut_page, read_cursor, text
+from foliot.services.cursors import ListPage, cut_page, read_cursor, text
 from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.storage.identity import workspaces
 from foliot.storage.tx import Database, Role, Tx
@@ -212,7 +212,7 @@ async def check_room(tx: Tx, workspace_id: WorkspaceId, quotas: Quotas) -> None:
     """
     if quotas.hosts is None and quotas.servers is None:
         return
-    await workspaces.lock_room(tx)
+    await workspaces.lock_quota(tx)
     machines, servers = await hosts.count(tx, workspace_id)
     check_hosts(quotas, machines)
     check_servers(quotas, servers)

@@ -11,9 +11,9 @@ from foliot.services.workers.unserved import Unserved, unserved
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
 from foliot.storage.workers import workers as rows
-from foliot.storage.workers.overview import QueueSeen, WorkerSeen
+from foliot.storage.workers.overview import QueueOverview, WorkerOverview
 
-__all__ = ["Queue", "WorkerSeen", "forget_lost", "queues", "workers"]
+__all__ = ["Queue", "WorkerOverview", "forget_lost", "queues", "workers"]
 
 LOST_SHOWN = timedelta(days=1)
 NAMES_KEPT = timedelta(days=400)
@@ -22,11 +22,11 @@ MOST = 1_000  # workers or queues in one answer
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    seen: QueueSeen
+    seen: QueueOverview
     unserved: Sequence[Unserved]  # what stands in it that no live worker could take
 
 
-async def workers(database: Database, scope: Scope) -> list[WorkerSeen]:
+async def workers(database: Database, scope: Scope) -> list[WorkerOverview]:
     """Those that serve this workspace: the living first, then those lost within the last day."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await overview.workers(tx, tx.now - LOST_SHOWN, MOST, scope.visible_owner)

@@ -26,19 +26,19 @@ from foliot.domain.outcomes import (
 from foliot.domain.progress import Progress
 from foliot.services.jobs.lock_steps import append_audit
 from foliot.services.runs import artifacts
-from foliot.services.runs.artifacts import Given
+from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk
 from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, settle_reports
-from foliot.services.workers.assignments import Found, Work, claim_work
-from foliot.services.workers.claim import Claimer, Turns
+from foliot.services.workers.claim import Claimer, ClaimResult, Turns, Work, claim_work
 from foliot.services.workers.remote_register import Speaker
 from foliot.services.workers.workers import LEASE, Beat
-from foliot.storage.content import logs, progress
-from foliot.storage.queue import leases, new_runs
+from foliot.storage.content import logs
+from foliot.storage.queue import leases, run_queue
+from foliot.storage.runs import run_records
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts, workers
-from foliot.storage.workers.workers import HeldLease, Remote
+from foliot.storage.workers.workers import HeldLease, RemoteWorker
 
 log = logging.getLogger(__name__)
 
@@ -74,14 +74,14 @@ async def beat(
     """`working_on` is all it knows of, what it has still to report included: the rest of what it holds goes to others."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         found = await _found(tx, speaker, worker_id)
-        if found is None or not await workers.beat(
+        if found is None or not await workers.record_heartbeat(
             tx, worker_id, tx.now + lease, is_draining=draining, running_count=len(working_on)
         ):
             return Beat(is_alive=False)
-        await hosts.seen(tx, worker_id, tx.now + lease)
-        cancels = await workers.cancels(tx, worker_id)
-        gone = await workers.gone(tx, worker_id, working_on)
-        unheard_of = await workers.unheard_of(tx, worker_id, working_on, tx.now - UNHEARD)
+        await hosts.record_heartbeat(tx, worker_id, tx.now + lease)
+        cancels = await workers.list_cancel_requests(tx, worker_id)
+        gone = await workers.list_lost_leases(tx, worker_id, working_on)
+        unheard_of = await workers.list_unknown_leases(tx, worker_id, working_on, tx.now - UNHEARD)
     if unheard_of:
         log.warning("claim.unheard", extra={"worker": str(worker_id), "runs": len(unheard_of)})
         async with database.tx(Role.APP, speaker.workspace_id) as tx:
@@ -101,8 +101,10 @@ async def stops(
         if await _found(tx, speaker, worker_id) is None:
             raise gone()
         told = frozenset(stopping)
-        cancels = [each for each in await workers.cancels(tx, worker_id) if each not in told]
-        lost = [each for each in await workers.gone(tx, worker_id, working_on) if each not in told]
+        cancels = [each for each in await workers.list_cancel_requests(tx, worker_id) if each not in told]
+        lost = [
+            each for each in await workers.list_lost_leases(tx, worker_id, working_on) if each not in told
+        ]
     return Beat(is_alive=True, cancels=cancels, gone=lost)
 
 
@@ -139,7 +141,7 @@ async def report(
     """
     async with database.tx(Role.APP, speaker.workspace_id) as tx:
         found = await _found(tx, speaker, worker_id)
-        mine = {each.run_id: each for each in await workers.held(tx, worker_id)} if found else {}
+        mine = {each.run_id: each for each in await workers.list_leases(tx, worker_id)} if found else {}
         reports = [
             Report(each.run_id, held.job_id, each.fence, worker_id, each.outcome, each.output)
             for each in told
@@ -147,12 +149,12 @@ async def report(
         ]
         accepted = await settle_reports(tx, reports) if reports else frozenset()
         late = [each for each in told if each.run_id not in accepted]
-        repeated = await leases.told_already(
+        repeated = await leases.reported_before(
             tx, worker_id, [(each.run_id, each.fence, word) for each in late if (word := _word(each.outcome))]
         )
         refused = {each.run_id: each for each in late if each.run_id not in repeated}
         # What never was is nobody's loss, and the audit is for ever: whoever makes up ids cannot fill it.
-        for run_id in await new_runs.known(tx, refused) if refused else ():
+        for run_id in await run_records.known(tx, refused) if refused else ():
             await _note_refusal(tx, speaker, worker_id, refused[run_id])
     return accepted | repeated
 
@@ -168,17 +170,17 @@ async def write(
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         if await _found(tx, speaker, worker_id) is None:
             return 0
-        mine = {(each.run_id, each.fence) for each in await workers.held(tx, worker_id)}
+        mine = {(each.run_id, each.fence) for each in await workers.list_leases(tx, worker_id)}
         own = [chunk for chunk in chunks if (chunk.run_id, chunk.fence) in mine]
         if own:
             await logs.append(tx, own)
         if told := {key: said for key, said in (how_far or {}).items() if key in mine}:
-            await progress.tell(tx, told)
+            await run_queue.set_progress(tx, told)
     return len(own)
 
 
 async def keep(
-    database: Database, speaker: Speaker, given: Given, *, most_bytes: int, room: int | None = None
+    database: Database, speaker: Speaker, given: NewArtifact, *, most_bytes: int, room: int | None = None
 ) -> None:
     """A file of a run that it has."""
     async with database.tx(Role.ENGINE) as tx:
@@ -200,32 +202,34 @@ async def leave(database: Database, speaker: Speaker, worker_id: WorkerId) -> No
         found = await _found(tx, speaker, worker_id)
         if found is None:
             return
-        held = await workers.held(tx, worker_id)
+        held = await workers.list_leases(tx, worker_id)
         if held:
             await settle_reports(tx, [_handed_back(each) for each in held])
     async with database.tx(Role.ENGINE) as tx:
         await workers.leave(tx, worker_id)
         if found.host_id is not None:
-            await hosts.left(tx, found.host_id)
+            await hosts.record_sign_off(tx, found.host_id)
 
 
 def _handed_back(lease: HeldLease) -> Report:
     return Report(lease.run_id, lease.job_id, lease.fence, lease.worker_id, HandedBack())
 
 
-async def _found(tx: Tx, speaker: Speaker, worker_id: WorkerId) -> Remote | None:
-    return await workers.remote(tx, worker_id, speaker.workspace_id, speaker.principal_id)
+async def _found(tx: Tx, speaker: Speaker, worker_id: WorkerId) -> RemoteWorker | None:
+    return await workers.load_remote(tx, worker_id, speaker.workspace_id, speaker.principal_id)
 
 
-async def _claimed(database: Database, claimer: Claimer, found: Remote, vault: Vault | None) -> Found:
+async def _claimed(
+    database: Database, claimer: Claimer, found: RemoteWorker, vault: Vault | None
+) -> ClaimResult:
     if found.host_id is not None:
         return await claim_work(database, claimer, vault)
-    taken = Found([], [])
+    taken = ClaimResult([], [])
     for queue in found.queues:
         left = claimer.permits - len(taken.work) - len(taken.orphans)
         if left > 0:
             more = await claim_work(database, replace(claimer, queue=queue, permits=left), vault)
-            taken = Found(taken.work + more.work, taken.orphans + more.orphans)
+            taken = ClaimResult(taken.work + more.work, taken.orphans + more.orphans)
     return taken
 
 

@@ -17,10 +17,10 @@ from foliot.services.jobs.lock_steps import append_audit
 from foliot.services.workers.hosts import check_room
 from foliot.services.workers.workers import LEASE
 from foliot.storage.jobs import job_types
-from foliot.storage.jobs.job_types import TypeTold
+from foliot.storage.jobs.job_types import JobTypeDescription
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts, workers
-from foliot.storage.workers.hosts import Registering
+from foliot.storage.workers.hosts import HostRegistration
 from foliot.storage.workers.workers import ANY_QUEUE, WorkerRow
 
 MOST_NAMES = 20_000  # of workers of one workspace, gone ones included
@@ -55,7 +55,7 @@ class Hello:
     version: str = ""
     queues: Sequence[str] = (ANY_QUEUE,)
     host: HostHello | None = None
-    described: Sequence[TypeTold] = ()
+    described: Sequence[JobTypeDescription] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ async def register(
 async def _register_host(tx: Tx, speaker: Speaker, hello: Hello, lease: timedelta) -> HostId:
     assert hello.host is not None
     told = hello.host
-    registering = Registering(told.name, speaker.principal_id, told.labels, hello.version)
+    registering = HostRegistration(told.name, speaker.principal_id, told.labels, hello.version)
     found = await hosts.register(tx, speaker.workspace_id, registering, tx.now + lease)
     if found is None:
         raise Conflict(

@@ -9,7 +9,7 @@ from datetime import timedelta
 from foliot import __version__
 from foliot.domain.ids import RunId, WorkerId, WorkspaceId
 from foliot.storage.jobs import job_types
-from foliot.storage.jobs.job_types import TypeTold
+from foliot.storage.jobs.job_types import JobTypeDescription
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import workers
 from foliot.storage.workers.workers import HeldLease, WorkerRow
@@ -36,7 +36,7 @@ async def register(
     workspace_id: WorkspaceId | None = None,
     *,
     lease: timedelta = LEASE,
-    described: Sequence[TypeTold] = (),
+    described: Sequence[JobTypeDescription] = (),
 ) -> WorkerId:
     """A fresh id each time: a name would let a restarted worker pass for its dead self."""
     row = WorkerRow(name, queues, types, capacity, __version__, workspace_id)
@@ -59,12 +59,14 @@ async def beat(
     """`working_on` are runs whose claim was answered before this was asked: one that has no lease by now is its worker's no more."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         alive_until, running_count = tx.now + lease, len(working_on)
-        if not await workers.beat(
+        if not await workers.record_heartbeat(
             tx, worker_id, alive_until, is_draining=draining, running_count=running_count
         ):
             return Beat(is_alive=False)
-        cancels = await workers.cancels(tx, worker_id)
-        return Beat(is_alive=True, cancels=cancels, gone=await workers.gone(tx, worker_id, working_on))
+        cancels = await workers.list_cancel_requests(tx, worker_id)
+        return Beat(
+            is_alive=True, cancels=cancels, gone=await workers.list_lost_leases(tx, worker_id, working_on)
+        )
 
 
 async def leave(database: Database, worker_id: WorkerId) -> None:
@@ -75,7 +77,7 @@ async def leave(database: Database, worker_id: WorkerId) -> None:
 
 async def held(database: Database, worker_id: WorkerId) -> list[HeldLease]:
     async with database.tx(Role.ENGINE) as tx:
-        return await workers.held(tx, worker_id)
+        return await workers.list_leases(tx, worker_id)
 
 
 async def count_alive(database: Database) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 
 from foliot.domain.ids import RunId
 from foliot.domain.logs import LogHead, LogLine, LogStream, fitting
+from foliot.domain.progress import Progress
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -87,3 +88,12 @@ async def head(tx: Tx, run_id: RunId) -> LogHead:
 
 def _packed(line: LogLine) -> list[str]:
     return [line.at.isoformat(), line.stream.value, line.text]
+
+
+async def load_progress(tx: Tx, run_ids: Collection[RunId]) -> dict[RunId, Progress]:
+    rows = await tx.fetch(sql.logs.of_runs, {"run_ids": list(run_ids)})
+    return {row["run_id"]: _progress(*row["progress"]) for row in rows}
+
+
+def _progress(done: float, total: float, note: str, at: str) -> Progress:
+    return Progress(done, total, note, datetime.fromisoformat(at))

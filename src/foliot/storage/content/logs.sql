@@ -30,3 +30,6 @@ SELECT chunk.attempt, (chunk.last_seq - jsonb_array_length(chunk.lines) + line.p
 
 -- name: head
 SELECT lines, bytes, truncated FROM logs WHERE run_id = %(run_id)s;
+
+-- name: of_runs
+SELECT run_id, progress FROM leases WHERE run_id = ANY (%(run_ids)s) AND progress IS NOT NULL;

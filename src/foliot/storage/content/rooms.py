@@ -112,7 +112,7 @@ async def append(tx: Tx, message: NewMessage) -> Message | None:
         "job_id": message.job_id,
         "now": tx.now,
     }
-    row = await tx.fetch_one(sql.messages.append, params)
+    row = await tx.fetch_one(sql.rooms.append_message, params)
     if row is None:
         return None
     return Message(
@@ -129,25 +129,25 @@ async def append(tx: Tx, message: NewMessage) -> Message | None:
 
 
 async def oldest_seq(tx: Tx, room_id: RoomId) -> int | None:
-    row = await tx.fetch_one(sql.messages.oldest_seq, {"room_id": room_id})
+    row = await tx.fetch_one(sql.rooms.oldest_message_seq, {"room_id": room_id})
     return None if row is None else row["seq"]
 
 
 async def messages_after(tx: Tx, room_id: RoomId, after: int, limit: int) -> list[Message]:
     params = {"room_id": room_id, "after": after, "limit": limit}
-    return [message_in(row) for row in await tx.fetch(sql.messages.after, params)]
+    return [message_in(row) for row in await tx.fetch(sql.rooms.list_messages, params)]
 
 
 async def message_of_run(tx: Tx, run_id: RunId) -> Message | None:
     params = {"workspace_id": tx.workspace_id, "run_id": run_id}
-    row = await tx.fetch_one(sql.messages.of_run, params)
+    row = await tx.fetch_one(sql.rooms.message_of_run, params)
     return None if row is None else message_in(row)
 
 
 async def prune(tx: Tx, before: datetime, limit: int) -> tuple[int, int]:
     """For the janitor, in all workspaces: how many messages went, and rooms of runs that were left empty by it."""
     params = {"before": before, "limit": limit}
-    return await tx.execute(sql.messages.prune, params), await tx.execute(sql.rooms.prune, params)
+    return await tx.execute(sql.rooms.prune_messages, params), await tx.execute(sql.rooms.prune, params)
 
 
 def _room(row: Row) -> Room:

@@ -57,7 +57,7 @@ async def insert(
         )
 
 
-async def counted(tx: Tx) -> int:
+async def count(tx: Tx) -> int:
     row = await tx.fetch_one(sql.secrets.counted, {"workspace_id": tx.workspace_id})
     return 0 if row is None else row["secrets"]
 
@@ -94,7 +94,7 @@ async def reseal(tx: Tx, secret_id: SecretId, version: int, key_id: str, sealed_
     await tx.execute(sql.secrets.reseal, {**params, "now": tx.now})
 
 
-async def give(tx: Tx, secret_id: SecretId, agents: Sequence[PrincipalId]) -> None:
+async def set_agents(tx: Tx, secret_id: SecretId, agents: Sequence[PrincipalId]) -> None:
     params = {"workspace_id": tx.workspace_id, "id": secret_id, "agents": list(agents), "now": tx.now}
     await tx.execute(sql.secrets.give, params)
 
@@ -117,7 +117,7 @@ async def users(
     return [(row["id"], row["name"]) for row in await tx.fetch(sql.secrets.users, params)]
 
 
-async def held(tx: Tx, names: Collection[str]) -> dict[str, Collection[PrincipalId]]:
+async def lock_names(tx: Tx, names: Collection[str]) -> dict[str, Collection[PrincipalId]]:
     """Those of these that are there, which nobody deletes until we are done; each with the agents it was given to."""
     params = {"workspace_id": tx.workspace_id, "names": list(names)}
     return {row["name"]: frozenset(row["agents"]) for row in await tx.fetch(sql.secrets.hold, params)}
@@ -136,7 +136,7 @@ async def link(tx: Tx, job_id: JobId, names: Collection[str]) -> None:
         await tx.execute(sql.secrets.link, params)
 
 
-async def sealed(tx: Tx, names: Collection[str]) -> dict[str, SealedSecret]:
+async def load_sealed(tx: Tx, names: Collection[str]) -> dict[str, SealedSecret]:
     params = {"workspace_id": tx.workspace_id, "names": list(names)}
     assert tx.workspace_id is not None, "secrets belong to workspaces"
     return {
@@ -152,12 +152,12 @@ async def agents_among(tx: Tx, ids: Collection[PrincipalId]) -> set[PrincipalId]
     return {row["id"] for row in await tx.fetch(sql.secrets.principals, params)}
 
 
-async def by_key(tx: Tx) -> Mapping[str, int]:
+async def count_by_master_key(tx: Tx) -> Mapping[str, int]:
     """In a transaction of the system: how many secrets of the installation each master key has sealed."""
     return {row["key_id"]: row["secrets"] for row in await tx.fetch(sql.secrets.by_key)}
 
 
-async def under_others(
+async def lock_sealed_by_others(
     tx: Tx, present: str, known: Collection[str], after: UUID, limit: int
 ) -> list[SealedSecret]:
     """In a transaction of the system: those that another one of these keys has sealed, under their locks."""
@@ -177,7 +177,7 @@ async def unreadable(tx: Tx, known: Collection[str], limit: int) -> list[tuple[s
     return [(row["slug"], row["name"]) for row in rows]
 
 
-async def destroy(tx: Tx, workspace_id: WorkspaceId) -> int:
+async def delete_all(tx: Tx, workspace_id: WorkspaceId) -> int:
     """In a transaction of the system, as it puts the workspace away."""
     return await tx.execute(sql.secrets.destroy, {"workspace_id": workspace_id})
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from foliot.domain.access import Actor
+from foliot.domain.ids import KeyId
 from foliot.storage.identity import idempotency
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
@@ -48,7 +50,7 @@ async def append_many(tx: Tx, ids: Sequence[UUID], entries: Sequence[AuditEntry]
 async def _close(tx: Tx, entry: AuditEntry) -> None:
     """What was asked for under an Idempotency-Key is done from here on."""
     if entry.by.claim is not None:
-        await idempotency.close(tx, entry.by.claim, (entry.object_kind, entry.object_id))
+        await idempotency.mark_done(tx, entry.by.claim, (entry.object_kind, entry.object_id))
 
 
 def _params(tx: Tx, entry: AuditEntry) -> dict[str, Any]:
@@ -63,3 +65,50 @@ def _params(tx: Tx, entry: AuditEntry) -> dict[str, Any]:
         "after": None if entry.after is None else Jsonb(entry.after),
         "request_id": entry.by.request_id,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    actor: str | None = None
+    action: str | None = None  # whole, or the noun before its dot
+    object_kind: str | None = None
+    object_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRecord:
+    id: UUID
+    at: datetime
+    actor: str
+    actor_name: str | None
+    actor_kind: str | None
+    key_id: KeyId | None
+    address: str | None
+    action: str
+    object_kind: str
+    object_id: str
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+    request_id: str | None
+
+
+async def list_records(
+    tx: Tx, wanted: AuditFilter, before: tuple[datetime, UUID] | None, limit: int
+) -> list[AuditRecord]:
+    """Of the transaction's workspace; without one, of the installation itself."""
+    before_at, before_id = before or (None, None)
+    params = {
+        "workspace_id": tx.workspace_id,
+        "actor": wanted.actor,
+        "action": wanted.action,
+        "object_kind": wanted.object_kind,
+        "object_id": wanted.object_id,
+        "since": wanted.since,
+        "until": wanted.until,
+        "before_at": before_at,
+        "before_id": before_id,
+        "limit": limit,
+    }
+    return [AuditRecord(**row) for row in await tx.fetch(sql.audit.page, params)]

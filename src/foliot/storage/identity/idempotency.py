@@ -17,7 +17,7 @@ from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class IdempotentRequest:
     """A request with a key. The fingerprint tells it from other requests that come with the same one."""
 
     principal_id: PrincipalId
@@ -26,24 +26,26 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredResponse:
     status: int
     headers: Mapping[str, str]
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class IdempotencyRecord:
     """What is known of a key. Neither done nor answered: its request is under way, or died before it did anything."""
 
     fingerprint: bytes
     done_at: datetime | None
     thing: tuple[str, str] | None  # (kind, id)
-    answer: Answer | None
+    answer: StoredResponse | None
     has_ended: bool = False  # it was answered; where there is no `answer`, that could not be kept
 
 
-async def claim(tx: Tx, asked: Asked, claim_id: UUID, *, forgotten: datetime, given_up: datetime) -> bool:
+async def acquire(
+    tx: Tx, asked: IdempotentRequest, claim_id: UUID, *, forgotten: datetime, given_up: datetime
+) -> bool:
     """Whether the key is this request's now: nobody had it, or who had it was `forgotten` or `given_up` on by then."""
     params = {
         "workspace_id": tx.workspace_id,
@@ -58,7 +60,7 @@ async def claim(tx: Tx, asked: Asked, claim_id: UUID, *, forgotten: datetime, gi
     return await tx.execute(sql.idempotency.claim, params) == 1
 
 
-async def held(tx: Tx, asked: Asked) -> Held | None:
+async def load_record(tx: Tx, asked: IdempotentRequest) -> IdempotencyRecord | None:
     params = {"workspace_id": tx.workspace_id, "principal_id": asked.principal_id, "key": asked.key}
     row = await tx.fetch_one(sql.idempotency.held, params)
     if row is None:
@@ -66,12 +68,12 @@ async def held(tx: Tx, asked: Asked) -> Held | None:
     has_ended = row["status"] is not None
     answer = None
     if has_ended and row["body"] is not None:
-        answer = Answer(row["status"], row["headers"], bytes(row["body"]))
+        answer = StoredResponse(row["status"], row["headers"], bytes(row["body"]))
     thing = None if row["object_id"] is None else (row["object_kind"], row["object_id"])
-    return Held(bytes(row["fingerprint"]), row["done_at"], thing, answer, has_ended)
+    return IdempotencyRecord(bytes(row["fingerprint"]), row["done_at"], thing, answer, has_ended)
 
 
-async def close(tx: Tx, claim_id: UUID, thing: tuple[str, str]) -> None:
+async def mark_done(tx: Tx, claim_id: UUID, thing: tuple[str, str]) -> None:
     """In the transaction that does what was asked for: from its commit on, nobody does it again."""
     kind, thing_id = thing
     params = {"claim": claim_id, "kind": kind, "id": thing_id, "now": tx.now}
@@ -79,20 +81,20 @@ async def close(tx: Tx, claim_id: UUID, thing: tuple[str, str]) -> None:
         raise _taken_over()
 
 
-async def progress(tx: Tx, claim_id: UUID) -> dict[str, Any] | None:
+async def load_progress(tx: Tx, claim_id: UUID) -> dict[str, Any] | None:
     """How far what was asked for had come under this key, where it is done in pieces."""
     row = await tx.fetch_one(sql.idempotency.progress, {"claim": claim_id})
     return None if row is None else row["progress"]
 
 
-async def advance(tx: Tx, claim_id: UUID, progress: Mapping[str, Any]) -> None:
-    """In the transaction of a piece: a repeat goes on behind it. `close` belongs to the last one."""
+async def store_progress(tx: Tx, claim_id: UUID, progress: Mapping[str, Any]) -> None:
+    """In the transaction of a piece: a repeat goes on behind it. `mark_done` belongs to the last one."""
     params = {"claim": claim_id, "progress": Jsonb(dict(progress)), "now": tx.now}
     if await tx.execute(sql.idempotency.advance, params) != 1:
         raise _taken_over()
 
 
-async def answered(tx: Tx, claim_id: UUID, status: int, answer: Answer | None) -> None:
+async def store_response(tx: Tx, claim_id: UUID, status: int, answer: StoredResponse | None) -> None:
     """Without an `answer` only that there was one: it is not for keeping."""
     params = {
         "claim": claim_id,
@@ -111,7 +113,7 @@ async def release(tx: Tx, claim_id: UUID) -> None:
     await tx.execute(sql.idempotency.release, {"claim": claim_id})
 
 
-async def forget(tx: Tx, before: datetime, limit: int) -> int:
+async def prune(tx: Tx, before: datetime, limit: int) -> int:
     return await tx.execute(sql.idempotency.forget, {"before": before, "limit": limit})
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -39,7 +40,7 @@ class StoredKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class KeyVisibility:
     """Which keys somebody may see: their own; those of the workspace; those of the installation."""
 
     own: PrincipalId
@@ -48,7 +49,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Presented:
+class PresentedKey:
     holder: KeyHolder
     last_used_at: datetime | None
 
@@ -63,21 +64,21 @@ async def insert_principal(tx: Tx, principal: Principal, *, email: str | None = 
         "role": principal.role.value,
         "now": tx.now,
     }
-    await tx.execute(sql.principals.insert, params)
+    await tx.execute(sql.members.insert, params)
 
 
 async def system_principal_exists(tx: Tx) -> bool:
-    row = await tx.fetch_one(sql.principals.system_exists)
+    row = await tx.fetch_one(sql.members.system_exists)
     return row is not None and bool(row["so"])
 
 
 async def revive_system_principal(tx: Tx, name: str) -> Principal | None:
     """The administrator of this name, active again if it had been switched off."""
-    row = await tx.fetch_one(sql.principals.system_by_name, {"name": name})
+    row = await tx.fetch_one(sql.members.system_by_name, {"name": name})
     if row is None:
         return None
     if not row["active"]:
-        await tx.execute(sql.principals.activate, {"id": row["id"]})
+        await tx.execute(sql.members.activate, {"id": row["id"]})
     return _principal(row)
 
 
@@ -107,7 +108,7 @@ async def insert_key(
     await tx.execute(sql.keys.insert, params)
 
 
-async def find_presented(tx: Tx, key_hash: bytes) -> Presented | None:
+async def find_presented(tx: Tx, key_hash: bytes) -> PresentedKey | None:
     """Whose key this is, while it is valid. The transaction must have been opened with the key's hash."""
     row = await tx.fetch_one(sql.keys.find_presented, {"key_hash": key_hash, "now": tx.now})
     if row is None:
@@ -115,7 +116,7 @@ async def find_presented(tx: Tx, key_hash: bytes) -> Presented | None:
     holder = KeyHolder(
         _principal(row), row["key_id"], frozenset(row["scopes"]), row["expires_at"], row["prefix"]
     )
-    return Presented(holder, row["last_used_at"])
+    return PresentedKey(holder, row["last_used_at"])
 
 
 async def touch(tx: Tx, key_hash: bytes) -> None:
@@ -126,7 +127,7 @@ async def touch(tx: Tx, key_hash: bytes) -> None:
 
 async def page(
     tx: Tx,
-    seen: Seen,
+    seen: KeyVisibility,
     *,
     key_id: KeyId | None = None,
     principal_id: PrincipalId | None = None,
@@ -152,7 +153,7 @@ async def page(
     return [stored_key(row) for row in rows]
 
 
-async def lock(tx: Tx, key_id: KeyId, seen: Seen) -> StoredKey | None:
+async def lock(tx: Tx, key_id: KeyId, seen: KeyVisibility) -> StoredKey | None:
     """Read once it is locked: what it was before that may have changed."""
     await tx.execute(sql.keys.lock, {"id": key_id})
     return next(iter(await page(tx, seen, key_id=key_id)), None)
@@ -216,3 +217,41 @@ def _principal(row: Row) -> Principal:
         name=row["name"],
         role=MemberRole(row["role"]),
     )
+
+
+async def lock_maker(tx: Tx, key_id: KeyId) -> bool:
+    """Whether this key may still make others. Until the end of the transaction nobody revokes it."""
+    row = await tx.fetch_one(sql.keys.lock_maker, {"id": key_id, "now": tx.now})
+    return row is not None and bool(row["is_valid"])
+
+
+async def count_valid_family(tx: Tx, key_id: KeyId) -> int:
+    """How many valid keys were made with this one, with those, and so on."""
+    found, makers = 0, [key_id]
+    while makers:
+        rows = await _made(tx, makers)
+        found += sum(is_valid for _, _, is_valid in rows)
+        makers = [made for made, _, _ in rows]
+    return found
+
+
+async def lock_family(tx: Tx, key_id: KeyId) -> list[StoredKey]:
+    """All of them, makers before what they made. Needs the lock of the first: a locked key makes no other."""
+    found: list[StoredKey] = []
+    makers = [key_id]
+    while makers:
+        by_home: defaultdict[WorkspaceId | None, list[KeyId]] = defaultdict(list)
+        for made, workspace_id, _ in await _made(tx, makers):
+            by_home[workspace_id].append(made)
+        for home in sorted(by_home, key=str):
+            async with tx.within(home or tx.workspace_id):
+                rows = await tx.fetch(sql.keys.lock_family, {"ids": by_home[home]})
+            found += [stored_key(row) for row in rows]
+        makers = [made for several in by_home.values() for made in several]
+    return found
+
+
+async def _made(tx: Tx, makers: Sequence[KeyId]) -> list[tuple[KeyId, WorkspaceId | None, bool]]:
+    await tx.execute(sql.keys.name_makers, {"makers": list(makers)})
+    rows = await tx.fetch(sql.keys.made, {"makers": list(makers), "now": tx.now})
+    return [(row["id"], row["workspace_id"], row["is_valid"]) for row in rows]

@@ -44,7 +44,7 @@ async def page(tx: Tx, wanted: MemberFilter, before: PrincipalId | None, limit: 
         "before": before,
         "limit": limit,
     }
-    return [_member(row) for row in await tx.fetch(sql.principals.page, params)]
+    return [_member(row) for row in await tx.fetch(sql.members.page, params)]
 
 
 async def get(tx: Tx, principal_id: PrincipalId) -> Member | None:
@@ -53,13 +53,13 @@ async def get(tx: Tx, principal_id: PrincipalId) -> Member | None:
 
 async def lock(tx: Tx, principal_id: PrincipalId) -> int:
     """Locks the member and all administrators; answers with how many of these are others than the member."""
-    rows = await tx.fetch(sql.principals.lock, {"workspace_id": tx.workspace_id, "id": principal_id})
+    rows = await tx.fetch(sql.members.lock, {"workspace_id": tx.workspace_id, "id": principal_id})
     return sum(row["id"] != principal_id for row in rows)
 
 
 async def find(tx: Tx, principal_id: PrincipalId) -> tuple[Principal, bool] | None:
     """Of the workspace or, in a transaction that sees them, of the installation; and whether it is active."""
-    row = await tx.fetch_one(sql.principals.find, {"id": principal_id})
+    row = await tx.fetch_one(sql.members.find, {"id": principal_id})
     return None if row is None else (_principal(row), bool(row["active"]))
 
 
@@ -79,7 +79,7 @@ async def change(tx: Tx, member: Member) -> None:
         "active": member.is_active,
     }
     try:
-        await tx.execute(sql.principals.change, params)
+        await tx.execute(sql.members.change, params)
     except UniqueViolation as error:
         raise _taken(error) from None
 
@@ -106,13 +106,13 @@ def _taken(error: UniqueViolation) -> Conflict:
     )
 
 
-async def called(tx: Tx, actor: str) -> str:
+async def describe_actor(tx: Tx, actor: str) -> str:
     """An actor of the audit for people to read: by name where it is a principal that this transaction may see, with its id."""
-    name = await name_of(tx, actor)
+    name = await name_actor(tx, actor)
     return actor if name in (None, actor) else f"{name} ({actor})"
 
 
-async def name_of(tx: Tx, actor: str) -> str | None:
+async def name_actor(tx: Tx, actor: str) -> str | None:
     """What an actor is called; None for a principal that this transaction may not see, or that is gone."""
     try:
         found = await find(tx, PrincipalId(UUID(actor)))

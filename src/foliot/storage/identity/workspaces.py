@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from foliot.domain.ids import WorkspaceId
+from foliot.domain.ids import JobId, WorkspaceId
 from foliot.storage.queries import sql
-from foliot.storage.runs.ledger import first_id_at
+from foliot.storage.queue.leases import LeaseKey
+from foliot.storage.runs.run_history import first_id_at
 from foliot.storage.tx import Tx
 
 
@@ -33,12 +34,12 @@ class Workspace:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class WorkspaceUsage:
     is_archived: bool
     jobs: int  # not archived; counted to just past the limit
 
 
-async def slugs(tx: Tx, workspace_ids: Collection[WorkspaceId]) -> dict[WorkspaceId, str]:
+async def load_slugs(tx: Tx, workspace_ids: Collection[WorkspaceId]) -> dict[WorkspaceId, str]:
     return dict(await tx.fetch_tuples(sql.workspaces.slugs, {"ids": list(workspace_ids)}))
 
 
@@ -98,19 +99,23 @@ async def archive(tx: Tx, workspace_id: WorkspaceId) -> None:
     await tx.execute(sql.workspaces.archive, {"id": workspace_id, "now": tx.now})
 
 
-async def unfinished(tx: Tx) -> WorkspaceId | None:
+async def find_unfinished(tx: Tx) -> WorkspaceId | None:
     """One that is archived and still has jobs that are not."""
     row = await tx.fetch_one(sql.workspaces.unfinished)
     return None if row is None else row["id"]
 
 
-async def room(tx: Tx, most: int) -> Room:
+async def load_usage(tx: Tx, most: int) -> WorkspaceUsage:
     """Of the transaction's own workspace; `most` is where counting ends."""
     row = await tx.fetch_one(sql.workspaces.room, {"id": tx.workspace_id, "most": most})
-    return Room(True, 0) if row is None else Room(row["archived_at"] is not None, row["jobs"])
+    return (
+        WorkspaceUsage(True, 0)
+        if row is None
+        else WorkspaceUsage(row["archived_at"] is not None, row["jobs"])
+    )
 
 
-async def made_between(tx: Tx, start: datetime, end: datetime, most: int) -> int:
+async def count_jobs_created(tx: Tx, start: datetime, end: datetime, most: int) -> int:
     """How many jobs were made then, archived ones too; `most` is where counting ends."""
     params = {
         "id": tx.workspace_id,
@@ -122,6 +127,23 @@ async def made_between(tx: Tx, start: datetime, end: datetime, most: int) -> int
     return int(row["jobs"]) if row else 0
 
 
-async def lock_room(tx: Tx) -> None:
+async def lock_quota(tx: Tx) -> None:
     """Until the end of the transaction nobody else who asks for room gets an answer."""
     await tx.execute(sql.workspaces.lock_room, {"id": tx.workspace_id})
+
+
+async def list_open_jobs(tx: Tx, limit: int) -> list[JobId]:
+    """Jobs of the transaction's workspace that are not archived."""
+    rows = await tx.fetch(sql.workspaces.open_jobs, {"workspace_id": tx.workspace_id, "limit": limit})
+    return [row["id"] for row in rows]
+
+
+async def stop_timers(tx: Tx, job_ids: Sequence[JobId]) -> None:
+    """Nothing of theirs is due any more. Needs the locks of their timers."""
+    await tx.execute(sql.workspaces.halt, {"job_ids": list(job_ids)})
+
+
+async def list_leases(tx: Tx, job_ids: Sequence[JobId]) -> list[LeaseKey]:
+    params = {"workspace_id": tx.workspace_id, "job_ids": list(job_ids)}
+    rows = await tx.fetch(sql.workspaces.leased, params)
+    return [LeaseKey(row["run_id"], row["fence"], row["worker_id"]) for row in rows]

@@ -23,7 +23,7 @@ LOOKED_AT = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AgendaFilter:
     """Empty means all jobs."""
 
     job_id: JobId | None = None
@@ -32,11 +32,11 @@ class Wanted:
     owner_id: PrincipalId | None = None
 
 
-ALL = Wanted()
+ALL = AgendaFilter()
 
 
 @dataclass(frozen=True, slots=True)
-class JobAhead:
+class UpcomingJob:
     """`since` is no later than the first of its times ahead."""
 
     id: JobId
@@ -51,7 +51,9 @@ class JobAhead:
     skip_next: bool
 
 
-async def ahead(tx: Tx, wanted: Wanted, end: datetime, limit: int, *, held: bool) -> list[JobAhead]:
+async def list_upcoming(
+    tx: Tx, wanted: AgendaFilter, end: datetime, limit: int, *, held: bool
+) -> list[UpcomingJob]:
     """Of the workspace of the transaction, the soonest first. `held`: a freeze holds timers, which then do not say when."""
     if wanted == ALL and not held and await is_large(tx):
         params = {"workspace_id": tx.workspace_id, "end": end, "limit": limit}
@@ -73,7 +75,7 @@ async def ahead(tx: Tx, wanted: Wanted, end: datetime, limit: int, *, held: bool
             },
         )
     return [
-        JobAhead(
+        UpcomingJob(
             id=row["id"],
             name=row["name"],
             rules=rules_of(row["spec"]),
@@ -98,7 +100,7 @@ async def is_large(tx: Tx) -> bool:
     return row is not None and row["own"] >= max(LEAST, min(MOST_COUNTED, int(row["timers"] / PART)))
 
 
-async def soonest(tx: Tx) -> datetime | None:
+async def find_next_run(tx: Tx) -> datetime | None:
     """When a job of this workspace runs next; for a large one."""
     rows = await tx.fetch(sql.agenda.soonest, {"workspace_id": tx.workspace_id, "limit": LOOKED_AT})
     times = [row["next_at"] for row in rows if row["next_at"] is not None]
@@ -106,17 +108,17 @@ async def soonest(tx: Tx) -> datetime | None:
     # Behind those looked at come timers that are due no earlier than the last of them, and so run no earlier.
     if len(rows) < LOOKED_AT or (first is not None and first <= rows[-1]["due_at"]):
         return first
-    return await next_of(tx, None)
+    return await find_next_run_of(tx, None)
 
 
-async def next_of(tx: Tx, owner_id: PrincipalId | None) -> datetime | None:
+async def find_next_run_of(tx: Tx, owner_id: PrincipalId | None) -> datetime | None:
     """When a job runs next, of all in this workspace or of one owner's."""
     params = {"workspace_id": tx.workspace_id, "owner_id": owner_id}
     row = await tx.fetch_one(sql.agenda.next_due, params)
     return None if row is None else row["next_at"]
 
 
-async def expected(tx: Tx, job_ids: Sequence[JobId]) -> dict[JobId, timedelta]:
+async def load_usual_durations(tx: Tx, job_ids: Sequence[JobId]) -> dict[JobId, timedelta]:
     """What runs of these jobs usually take, as far as any has succeeded."""
     if not job_ids:
         return {}

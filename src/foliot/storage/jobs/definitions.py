@@ -27,7 +27,7 @@ def rules_of(text: str) -> Rules:
 
     An interval counts from its own creation, so hardly two are the same: they share all but the anchor, and are not remembered.
     """
-    apart = apart_from_anchor(text)
+    apart = split_anchor(text)
     if apart is None:
         return _remembered_rules(text)
     others, anchor = apart
@@ -38,7 +38,7 @@ def rules_of(text: str) -> Rules:
     return shared.on(replace(schedule, anchor=anchor))
 
 
-def apart_from_anchor(text: str) -> tuple[str, datetime] | None:
+def split_anchor(text: str) -> tuple[str, datetime] | None:
     """Of the rules of an interval: the text that it shares with others, and its anchor. None of all other rules."""
     if '"kind":"interval"' not in text or _ANCHOR not in text:
         return None
@@ -58,11 +58,11 @@ def _remembered_rules(text: str) -> Rules:
     try:
         return Rules(loads(Spec, text))
     except Exception as error:  # noqa: BLE001  # whatever is wrong with one text, the batch it is met in goes on
-        return Unreadable(NO_SPEC, str(error))
+        return UnreadableRules(NO_SPEC, str(error))
 
 
 @dataclass(frozen=True)
-class Unreadable(Rules):
+class UnreadableRules(Rules):
     """A spec that this version cannot read. It must not stop the batch it is found in: asking for its job fails, and only that."""
 
     why: str = ""

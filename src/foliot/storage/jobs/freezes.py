@@ -17,7 +17,7 @@ from foliot.storage.tx import Row, Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Scoped:
+class ScopedFreeze:
     """A freeze and what it covers: its whole workspace, or the jobs, tags and queues it names."""
 
     freeze: Freeze
@@ -34,7 +34,7 @@ class Scoped:
         return str(job_id) in self.jobs or queue in self.queues or not self.tags.isdisjoint(tags)
 
 
-async def since(tx: Tx, earliest: datetime) -> list[Scoped]:
+async def list_since(tx: Tx, earliest: datetime) -> list[ScopedFreeze]:
     """The freezes that touch the time from `earliest` until now."""
     rows = await tx.fetch(sql.freezes.since, {"now": tx.now, "since": earliest})
     return [scoped(row) for row in rows]
@@ -44,7 +44,7 @@ async def since(tx: Tx, earliest: datetime) -> list[Scoped]:
 class FreezeRow:
     """A freeze as people read it."""
 
-    scoped: Scoped
+    scoped: ScopedFreeze
     created_by: str
     created_at: datetime
     lifted_by: str | None
@@ -52,7 +52,7 @@ class FreezeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Startable:
+class StartableRun:
     run_id: RunId
     job_id: JobId
     trigger: Trigger
@@ -60,7 +60,7 @@ class Startable:
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class ReleasedRun:
     """A run that no freeze holds any more; with the freeze whose rate it must keep to, if any."""
 
     run_id: RunId
@@ -70,14 +70,14 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
-class Lifted:
+class LiftedFreeze:
     """A freeze lifted early: timers were set to an end that it no longer has."""
 
     id: FreezeId
     thawed_to: UUID
 
 
-async def insert(tx: Tx, frozen: Scoped, by: str) -> None:
+async def insert(tx: Tx, frozen: ScopedFreeze, by: str) -> None:
     freeze = frozen.freeze
     await tx.execute(
         sql.freezes.insert,
@@ -143,62 +143,64 @@ async def startable_while_frozen(tx: Tx, limit: int) -> list[JobId]:
     return [row["job_id"] for row in rows]
 
 
-async def begin(tx: Tx) -> None:
+async def mark_started(tx: Tx) -> None:
     """All that could start under the freezes that are on is in line."""
     await tx.execute(sql.freezes.begin, {"now": tx.now})
 
 
-async def startable_of(tx: Tx, job_ids: Iterable[JobId]) -> list[Startable]:
+async def startable_of(tx: Tx, job_ids: Iterable[JobId]) -> list[StartableRun]:
     rows = await tx.fetch(sql.freezes.startable_of, {"job_ids": list(job_ids)})
-    return [Startable(row["run_id"], row["job_id"], Trigger(row["trigger"]), row["is_ready"]) for row in rows]
+    return [
+        StartableRun(row["run_id"], row["job_id"], Trigger(row["trigger"]), row["is_ready"]) for row in rows
+    ]
 
 
-async def to_stop(tx: Tx, limit: int) -> list[RunId]:
+async def list_runs_to_stop(tx: Tx, limit: int) -> list[RunId]:
     """Runs under way that a freeze wants cancelled, under their leases' locks."""
     rows = await tx.fetch(sql.freezes.to_stop, {"now": tx.now, "limit": limit})
     return [row["run_id"] for row in rows]
 
 
-async def to_release(tx: Tx, limit: int) -> list[Released]:
+async def list_runs_to_release(tx: Tx, limit: int) -> list[ReleasedRun]:
     rows = await tx.fetch(sql.freezes.to_release, {"now": tx.now, "limit": limit})
-    return [Released(row["run_id"], row["job_id"], row["freeze_id"], row["per_minute"]) for row in rows]
+    return [ReleasedRun(row["run_id"], row["job_id"], row["freeze_id"], row["per_minute"]) for row in rows]
 
 
-async def take_pace(tx: Tx, freeze_id: FreezeId, takes: timedelta) -> datetime:
+async def reserve_slots(tx: Tx, freeze_id: FreezeId, takes: timedelta) -> datetime:
     """Reserve so much of the line that leaves at the freeze's rate; answers with where it begins."""
     row = await tx.fetch_one(sql.freezes.pace, {"id": freeze_id, "takes": takes, "now": tx.now})
     found: datetime = tx.now if row is None else row["starts_at"]
     return found
 
 
-async def to_thaw(tx: Tx) -> Lifted | None:
+async def find_lifted(tx: Tx) -> LiftedFreeze | None:
     row = await tx.fetch_one(sql.freezes.to_thaw, {"now": tx.now})
-    return None if row is None else Lifted(row["id"], row["thawed_to"])
+    return None if row is None else LiftedFreeze(row["id"], row["thawed_to"])
 
 
-async def held_timers(tx: Tx, lifted: Lifted, limit: int) -> list[JobId]:
+async def held_timers(tx: Tx, lifted: LiftedFreeze, limit: int) -> list[JobId]:
     params = {"id": lifted.id, "after": lifted.thawed_to, "limit": limit}
     return [row["job_id"] for row in await tx.fetch(sql.freezes.held_timers, params)]
 
 
-async def thawed(tx: Tx, lifted: Lifted, to: UUID, *, done: bool) -> None:
+async def store_thaw_progress(tx: Tx, lifted: LiftedFreeze, to: UUID, *, done: bool) -> None:
     await tx.execute(sql.freezes.thawed, {"id": lifted.id, "to": to, "done": done, "now": tx.now})
 
 
-async def covered(tx: Tx, frozen: Scoped, limit: int) -> tuple[list[JobId], int]:
+async def count_covered_jobs(tx: Tx, frozen: ScopedFreeze, limit: int) -> tuple[list[JobId], int]:
     """The first of the active jobs it would cover, and how many there are."""
     rows = await tx.fetch(sql.freezes.covered, {"scope": scope_json(frozen), "limit": limit})
     return [row["id"] for row in rows], rows[0]["total"] if rows else 0
 
 
-async def standing(tx: Tx, frozen: Scoped) -> tuple[int, int]:
+async def count_affected_runs(tx: Tx, frozen: ScopedFreeze) -> tuple[int, int]:
     """How many runs it would find ready, and how many under way."""
     params = {"scope": scope_json(frozen), "workspace_id": frozen.workspace_id}
     row = await tx.fetch_one(sql.freezes.standing, params)
     return (row["ready"], row["running"]) if row else (0, 0)
 
 
-def scope_json(frozen: Scoped) -> Jsonb:
+def scope_json(frozen: ScopedFreeze) -> Jsonb:
     named = {"jobs": frozen.jobs, "tags": frozen.tags, "queues": frozen.queues}
     return Jsonb({kind: sorted(names) for kind, names in named.items() if names})
 
@@ -207,9 +209,9 @@ def _freeze_row(row: Row) -> FreezeRow:
     return FreezeRow(scoped(row), row["created_by"], row["created_at"], row["lifted_by"], row["lifted_at"])
 
 
-def scoped(row: Row) -> Scoped:
+def scoped(row: Row) -> ScopedFreeze:
     scope = row["scope"]
-    return Scoped(
+    return ScopedFreeze(
         Freeze(
             row["id"],
             row["start_at"],

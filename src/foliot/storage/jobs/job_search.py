@@ -44,7 +44,7 @@ _APART = ("COALESCE(timers.next_at, 'infinity')", "timers.due_at IS DISTINCT FRO
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class JobFilter:
     """Which jobs: those of a query, of one owner where that is all the asker may see, archived ones only when named."""
 
     query: Query = Query()
@@ -57,45 +57,45 @@ class JobPage:
     next: Place | None  # the next page begins after this one
 
 
-async def jobs(tx: Tx, wanted: Wanted, order: JobOrder, after: Place | None, limit: int) -> JobPage:
+async def find_jobs(tx: Tx, wanted: JobFilter, order: JobOrder, after: Place | None, limit: int) -> JobPage:
     conditions, way = _conditions(wanted), "DESC" if order.descending else "ASC"
     if order.by is JobSort.NEXT:
         one, other = (_walk(wanted, order, after, conditions, *each) for each in (_ALONG_DUE, _APART))
-        page = filled(sql.listing.page_of_two, one=one, other=other, way=way).text.decode()
+        page = filled(sql.job_search.page_of_two, one=one, other=other, way=way).text.decode()
     else:
         page = _walk(wanted, order, after, conditions, _KEYS[order.by])
     page_order = f"page.id {way}" if order.by is JobSort.CREATED else f"page.key {way}, page.id {way}"
-    statement = filled(sql.listing.jobs, page=page, page_order=page_order)
+    statement = filled(sql.job_search.jobs, page=page, page_order=page_order)
     rows = await tx.fetch(statement, _params(tx, conditions, limit + 1))
     items = tuple(stored(row) for row in rows[:limit])
     last = rows[limit - 1] if len(rows) > limit else None
     return JobPage(items, None if last is None else Place(last["key"], last["id"]))
 
 
-async def ids(tx: Tx, wanted: Wanted, limit: int, after: JobId | None = None) -> list[JobId]:
+async def find_ids(tx: Tx, wanted: JobFilter, limit: int, after: JobId | None = None) -> list[JobId]:
     """Oldest first; those behind `after`."""
     conditions = _conditions(wanted)
     if after is not None:
         conditions.add(f"jobs.id > {conditions.put(after)}")
-    statement = filled(sql.listing.job_ids, join=_join(wanted), conditions=str(conditions))
+    statement = filled(sql.job_search.job_ids, join=_join(wanted), conditions=str(conditions))
     return [row["id"] for row in await tx.fetch(statement, _params(tx, conditions, limit))]
 
 
-async def count(tx: Tx, wanted: Wanted, limit: int) -> int:
+async def count_jobs(tx: Tx, wanted: JobFilter, limit: int) -> int:
     """How many, counting no further than `limit`."""
     conditions = _conditions(wanted)
-    statement = filled(sql.listing.count_jobs, join=_join(wanted), conditions=str(conditions))
+    statement = filled(sql.job_search.count_jobs, join=_join(wanted), conditions=str(conditions))
     row = await tx.fetch_one(statement, _params(tx, conditions, limit))
     return int(row["found"]) if row else 0
 
 
-async def owners(tx: Tx, names: Iterable[str]) -> list[tuple[str, PrincipalId]]:
+async def find_owners(tx: Tx, names: Iterable[str]) -> list[tuple[str, PrincipalId]]:
     """Who has these names, in small letters."""
     params = {"workspace_id": tx.workspace_id, "names": list(names)}
-    return [(row["name"], row["id"]) for row in await tx.fetch(sql.listing.owners, params)]
+    return [(row["name"], row["id"]) for row in await tx.fetch(sql.job_search.owners, params)]
 
 
-def _conditions(wanted: Wanted) -> Conditions:
+def _conditions(wanted: JobFilter) -> Conditions:
     conditions = Conditions()
     if not any(wanted.query.of("status")):
         conditions.add("jobs.status <> 'archived'")
@@ -105,7 +105,7 @@ def _conditions(wanted: Wanted) -> Conditions:
     return conditions
 
 
-def _join(wanted: Wanted, order: JobOrder | None = None) -> str:
+def _join(wanted: JobFilter, order: JobOrder | None = None) -> str:
     is_needed = any(term.field in _OF_TIMERS for term in wanted.query.terms)
     if order is not None and order.by is JobSort.NEXT:
         is_needed = True
@@ -113,12 +113,17 @@ def _join(wanted: Wanted, order: JobOrder | None = None) -> str:
 
 
 def _walk(
-    wanted: Wanted, order: JobOrder, after: Place | None, conditions: Conditions, key: str, only: str = "true"
+    wanted: JobFilter,
+    order: JobOrder,
+    after: Place | None,
+    conditions: Conditions,
+    key: str,
+    only: str = "true",
 ) -> str:
     way = "DESC" if order.descending else "ASC"
     behind = "true" if after is None else _behind(order, key, after, conditions)
     statement = filled(
-        sql.listing.page,
+        sql.job_search.page,
         key=key if order.by in _KINDS else "NULL",
         join=_join(wanted, order),
         conditions=f"{conditions} AND {only} AND {behind}",

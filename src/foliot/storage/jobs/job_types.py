@@ -13,11 +13,11 @@ from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
-Off = frozenset[tuple[WorkspaceId, str]]  # types that are switched off, by workspace
+DisabledTypes = frozenset[tuple[WorkspaceId, str]]  # types that are switched off, by workspace
 
 
 @dataclass(frozen=True, slots=True)
-class TypeTold:
+class JobTypeDescription:
     """What a worker says of a type that it knows."""
 
     name: str
@@ -26,13 +26,13 @@ class TypeTold:
 
 
 @dataclass(frozen=True, slots=True)
-class SwitchedOff:
+class DisabledType:
     type: str
     reason: str
     at: datetime
 
 
-async def describe(tx: Tx, workspace_id: WorkspaceId | None, told: Sequence[TypeTold]) -> None:
+async def describe(tx: Tx, workspace_id: WorkspaceId | None, told: Sequence[JobTypeDescription]) -> None:
     await tx.execute(
         sql.job_types.describe,
         {
@@ -50,35 +50,37 @@ async def forget_beyond(tx: Tx, workspace_id: WorkspaceId, most: int) -> None:
     await tx.execute(sql.job_types.forget_beyond, {"workspace_id": workspace_id, "most": most})
 
 
-async def known(tx: Tx, name: str | None = None) -> dict[str, TypeTold]:
+async def list_known(tx: Tx, name: str | None = None) -> dict[str, JobTypeDescription]:
     """Those that the workspace of the transaction may use; only the one called `name`, where one is named."""
-    found: dict[str, TypeTold] = {}
+    found: dict[str, JobTypeDescription] = {}
     for row in await tx.fetch(sql.job_types.known, {"name": name}):
-        found.setdefault(row["name"], TypeTold(row["name"], row["description"], row["config_schema"]))
+        found.setdefault(
+            row["name"], JobTypeDescription(row["name"], row["description"], row["config_schema"])
+        )
     return found
 
 
-async def off(tx: Tx) -> dict[str, SwitchedOff]:
+async def list_disabled(tx: Tx) -> dict[str, DisabledType]:
     rows = await tx.fetch(sql.job_types.off, {})
-    return {row["type"]: SwitchedOff(row["type"], row["reason"], row["at"]) for row in rows}
+    return {row["type"]: DisabledType(row["type"], row["reason"], row["at"]) for row in rows}
 
 
-async def off_among(tx: Tx, workspaces: Iterable[WorkspaceId]) -> Off:
+async def disabled_in(tx: Tx, workspaces: Iterable[WorkspaceId]) -> DisabledTypes:
     """What is switched off in these."""
     rows = await tx.fetch(sql.job_types.off_among, {"workspace_ids": list(workspaces)})
     return frozenset((row["workspace_id"], row["type"]) for row in rows)
 
 
-async def to_let_go(tx: Tx, limit: int) -> dict[RunId, JobId]:
+async def list_released_runs(tx: Tx, limit: int) -> dict[RunId, JobId]:
     """Runs that nothing holds any more, oldest first: in the workspace of the transaction, or in all."""
     rows = await tx.fetch(sql.job_types.to_let_go, {"workspace_id": tx.workspace_id, "limit": limit})
     return {row["run_id"]: row["job_id"] for row in rows}
 
 
-async def switch_off(tx: Tx, name: str, reason: str) -> None:
+async def disable(tx: Tx, name: str, reason: str) -> None:
     params = {"workspace_id": tx.workspace_id, "type": name, "reason": reason, "now": tx.now}
     await tx.execute(sql.job_types.switch_off, params)
 
 
-async def switch_on(tx: Tx, name: str) -> None:
+async def enable(tx: Tx, name: str) -> None:
     await tx.execute(sql.job_types.switch_on, {"type": name})

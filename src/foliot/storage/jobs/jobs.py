@@ -9,7 +9,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from foliot.domain.definition import Definition, Spec
+from foliot.domain.definition import Definition
 from foliot.domain.dependencies import EdgeMode
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.job import Timer
@@ -58,7 +58,7 @@ class StoredJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
+class RevisionAuthor:
     """Who puts a definition in force, and what they say about it."""
 
     name: str
@@ -66,7 +66,7 @@ class Author:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class StatusChange:
     job_id: JobId
     status: JobStatus
     reason: str | None = None
@@ -135,7 +135,7 @@ async def owned(tx: Tx, job_ids: Sequence[JobId], by: PrincipalId) -> frozenset[
     return frozenset(row["id"] for row in rows)
 
 
-async def redefine(tx: Tx, job_id: JobId, changed: Definition, author: Author) -> None:
+async def redefine(tx: Tx, job_id: JobId, changed: Definition, author: RevisionAuthor) -> None:
     """A new revision of what follows from a change elsewhere: schedule and zone stay. Needs the timer's lock."""
     params = {"id": job_id, "definition": Jsonb(definition_json(changed)), "now": tx.now}
     await tx.execute(sql.jobs.redefine, params | {"by": author.name, "note": author.note})
@@ -148,7 +148,7 @@ async def get(tx: Tx, job_id: JobId) -> StoredJob | None:
 
 
 async def edit(
-    tx: Tx, job_id: JobId, definition: Definition, revision: int, schedule_rev: int, author: Author
+    tx: Tx, job_id: JobId, definition: Definition, revision: int, schedule_rev: int, author: RevisionAuthor
 ) -> None:
     spec = definition.spec
     await tx.execute(
@@ -180,10 +180,8 @@ async def due_to_resume(tx: Tx, limit: int) -> list[tuple[WorkspaceId, JobId]]:
     return [(row["workspace_id"], row["id"]) for row in rows]
 
 
-async def mark_purged(tx: Tx, job_id: JobId, spec: Spec) -> None:
-    """Its work and its timer are gone, and nobody sees it any more; its history is still there."""
-    place = {"queue": spec.queue, "target": spec.target and spec.target.text}
-    await tx.execute(sql.jobs.purge_work, {"id": job_id, "workspace_id": tx.workspace_id, **place})
+async def mark_purged(tx: Tx, job_id: JobId) -> None:
+    """Delete its timer and hide the job; its history is deleted piece by piece."""
     await tx.execute(sql.jobs.mark_purged, {"id": job_id, "now": tx.now})
 
 
@@ -201,15 +199,15 @@ async def purge(tx: Tx, job_id: JobId, most: int) -> int:
     return gone
 
 
-async def move(tx: Tx, moves: Sequence[Move], by: str) -> None:
+async def change_status(tx: Tx, moves: Sequence[StatusChange], by: str) -> None:
     if not moves:
         return
     await tx.execute(
         sql.jobs.move,
         {
-            "job_ids": [move.job_id for move in moves],
-            "statuses": [move.status.value for move in moves],
-            "reasons": [move.reason for move in moves],
+            "job_ids": [change.job_id for change in moves],
+            "statuses": [change.status.value for change in moves],
+            "reasons": [change.reason for change in moves],
             "by": by,
             "engine": ENGINE,
             "now": tx.now,

@@ -71,14 +71,6 @@ UPDATE jobs SET paused_until = %(until)s WHERE id = ANY (%(ids)s);
 -- name: due_to_resume
 SELECT workspace_id, id FROM jobs WHERE paused_until <= %(now)s ORDER BY paused_until LIMIT %(limit)s;
 
--- name: purge_work
--- What is still to be done, in the order of locks; a report on one of these finds no lease and is refused.
-WITH leased AS (DELETE FROM leases WHERE job_id = %(id)s),
-     readied AS (DELETE FROM ready
-                  WHERE ((target IS NULL AND queue = %(queue)s AND workspace_id = %(workspace_id)s)
-                      OR (target = %(target)s AND workspace_id = %(workspace_id)s)) AND job_id = %(id)s)
-DELETE FROM waiting WHERE job_id = %(id)s;
-
 -- name: mark_purged
 -- From here on nobody finds it: without its timer it neither fires nor is shown.
 WITH timer AS (DELETE FROM timers WHERE job_id = %(id)s),

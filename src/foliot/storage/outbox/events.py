@@ -13,14 +13,14 @@ from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
 
-class Place(NamedTuple):
+class EventPosition(NamedTuple):
     """Everything up to and with this has been seen: a transaction's number, and a place in it."""
 
     xid: int
     seq: int = 0
 
 
-class Ends(NamedTuple):
+class TransactionBounds(NamedTuple):
     safe: int  # transactions with a lower number are over
     next: int  # who begins after this look gets this number or a higher one
 
@@ -36,7 +36,7 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    place: Place
+    place: EventPosition
     at: datetime
     kind: str
     object_id: UUID | None
@@ -60,13 +60,15 @@ async def watch(tx: Tx, until: datetime, lapsed: datetime) -> int:
     return since
 
 
-async def ends(tx: Tx) -> Ends:
+async def load_bounds(tx: Tx) -> TransactionBounds:
     row = await tx.fetch_one(sql.events.ends)
     assert row is not None
-    return Ends(row["safe"], row["next"])
+    return TransactionBounds(row["safe"], row["next"])
 
 
-async def after(tx: Tx, place: Place, safe: int, wanted: EventFilter, limit: int) -> Sequence[EventRow]:
+async def list_after(
+    tx: Tx, place: EventPosition, safe: int, wanted: EventFilter, limit: int
+) -> Sequence[EventRow]:
     params = {
         "workspace_id": tx.workspace_id,
         "xid": place.xid,
@@ -79,7 +81,7 @@ async def after(tx: Tx, place: Place, safe: int, wanted: EventFilter, limit: int
     }
     return [
         EventRow(
-            Place(row["xid"], row["seq"]),
+            EventPosition(row["xid"], row["seq"]),
             row["at"],
             row["kind"],
             row["object_id"] and UUID(row["object_id"]),

@@ -39,7 +39,7 @@ async def put(tx: Tx, kind: Kind, ordering_key: UUID, position: int, receiver: s
     return delivery_id
 
 
-async def take(tx: Tx, hands: CourierCapacity, lease: timedelta) -> list[Taken]:
+async def lease_due(tx: Tx, hands: CourierCapacity, lease: timedelta) -> list[Taken]:
     """In a transaction of the engine: those that are due, leased to the caller."""
     params = {
         "now": tx.now,
@@ -75,11 +75,11 @@ async def record(tx: Tx, taken: Taken, came: Delivered | Again | Dead) -> bool:
     return True
 
 
-async def hurry(tx: Tx, ordering_key: UUID, receiver: str) -> None:
+async def retarget(tx: Tx, ordering_key: UUID, receiver: str) -> None:
     await tx.execute(sql.outbox.hurry, {"ordering_key": ordering_key, "receiver": receiver, "now": tx.now})
 
 
-async def end_lane(tx: Tx, ordering_key: UUID, why: str) -> int:
+async def cancel_pending(tx: Tx, ordering_key: UUID, why: str) -> int:
     """Whatever waits there is given up; what comes of one that is being sent is no longer asked."""
     return await tx.execute(sql.outbox.end_lane, {"ordering_key": ordering_key, "error": why, "now": tx.now})
 
@@ -106,7 +106,7 @@ async def page(tx: Tx, ordering_key: UUID, before: int, limit: int, state: str |
     return [_delivery(row, tx.now) for row in await tx.fetch(sql.outbox.page, params)]
 
 
-async def forget_lane(tx: Tx, ordering_key: UUID) -> None:
+async def delete_all(tx: Tx, ordering_key: UUID) -> None:
     await tx.execute(sql.outbox.forget_lane, {"ordering_key": ordering_key})
 
 

@@ -11,7 +11,7 @@ from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
 
 
-class Loaded(NamedTuple):
+class LoadedDelivery(NamedTuple):
     """`row` has the message, where it is still there."""
 
     hook: Hook
@@ -42,11 +42,11 @@ async def lock(tx: Tx, room_id: RoomId) -> Webhook | None:
     return None if row is None else webhook_in(row)
 
 
-async def went_well(tx: Tx, room_id: RoomId, seq: int) -> None:
+async def record_success(tx: Tx, room_id: RoomId, seq: int) -> None:
     await tx.execute(sql.webhooks.went_well, {"room_id": room_id, "seq": seq, "now": tx.now})
 
 
-async def went_wrong(tx: Tx, room_id: RoomId, error: str, *, stops: bool = False) -> None:
+async def record_failure(tx: Tx, room_id: RoomId, error: str, *, stops: bool = False) -> None:
     params = {"room_id": room_id, "error": error, "stops": stops, "now": tx.now}
     await tx.execute(sql.webhooks.went_wrong, params)
 
@@ -57,11 +57,11 @@ async def rooms_signing_with(tx: Tx, secret: str, limit: int) -> list[str]:
     return [row["name"] for row in await tx.fetch(sql.webhooks.signing_with, params)]
 
 
-async def load(tx: Tx, wanted: Sequence[tuple[RoomId, int]]) -> dict[tuple[RoomId, int], Loaded]:
+async def load(tx: Tx, wanted: Sequence[tuple[RoomId, int]]) -> dict[tuple[RoomId, int], LoadedDelivery]:
     """What is to be sent, by room and number; nothing for a room without a webhook."""
     params = {"room_ids": [room_id for room_id, _ in wanted], "seqs": [seq for _, seq in wanted]}
     return {
-        (row["room_id"], row["seq"]): Loaded(
+        (row["room_id"], row["seq"]): LoadedDelivery(
             Hook(row["url"], row["receiver"], row["secret"]),
             row["room_key"],
             row["room_name"],

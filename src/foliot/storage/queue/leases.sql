@@ -1,5 +1,7 @@
+-- Settling: locked leases, the statements that end attempts, and reads of leases.
+
 -- name: lock
--- Only what is still held by this worker under this fence. What is missing here belongs to somebody else now.
+-- The leases that this worker still holds under this fence. A missing one belongs to another worker now, or has ended.
 SELECT leases.run_id, leases.job_id, leases.trigger, leases.attempts, leases.retries, leases.losses, leases.started_at,
        leases.cancel_requested_at, leases.last_error, leases.workspace_id, leases.concurrency_key,
        EXISTS (SELECT FROM limits WHERE limits.workspace_id = leases.workspace_id) AS is_limited
@@ -9,43 +11,32 @@ SELECT leases.run_id, leases.job_id, leases.trigger, leases.attempts, leases.ret
  ORDER BY leases.run_id
    FOR UPDATE OF leases;
 
--- name: of_run
+-- name: find
 SELECT run_id, fence, worker_id FROM leases WHERE run_id = %(run_id)s;
 
--- name: hand_over
--- Under its fence: one that has been taken away meanwhile is somebody else's to name.
-WITH mine AS MATERIALIZED (
-    SELECT leases.run_id, handed.external_id
-      FROM leases
-      JOIN unnest(%(run_ids)s::uuid[], %(fences)s::int[], %(external_ids)s::text[]) AS handed (run_id, fence, external_id)
-        ON leases.run_id = handed.run_id AND leases.fence = handed.fence
-     ORDER BY leases.run_id
-       FOR UPDATE OF leases)
-UPDATE leases SET external_id = mine.external_id FROM mine WHERE leases.run_id = mine.run_id;
-
--- name: told_already
--- Reports that were taken before, and whose acknowledgement was lost: the run ended, or the attempt did, just so.
-SELECT told.run_id
-  FROM unnest(%(run_ids)s::uuid[], %(fences)s::int[], %(statuses)s::text[]) AS told (run_id, fence, status)
- WHERE EXISTS (SELECT FROM runs WHERE runs.id = told.run_id AND runs.fence = told.fence AND runs.worker_id = %(worker_id)s
-                  AND runs.status = told.status)
-    OR EXISTS (SELECT FROM attempts WHERE attempts.run_id = told.run_id AND attempts.fence = told.fence
-                  AND attempts.worker_id = %(worker_id)s AND attempts.status = told.status);
+-- name: reported_before
+-- Reports that were accepted before and whose acknowledgement was lost: the run or the attempt has just this end.
+SELECT reported.run_id
+  FROM unnest(%(run_ids)s::uuid[], %(fences)s::int[], %(statuses)s::text[]) AS reported (run_id, fence, status)
+ WHERE EXISTS (SELECT FROM runs WHERE runs.id = reported.run_id AND runs.fence = reported.fence AND runs.worker_id = %(worker_id)s
+                  AND runs.status = reported.status)
+    OR EXISTS (SELECT FROM attempts WHERE attempts.run_id = reported.run_id AND attempts.fence = reported.fence
+                  AND attempts.worker_id = %(worker_id)s AND attempts.status = reported.status);
 
 -- name: abandoned
--- Runs whose worker is no longer registered: it left, or was struck off for its silence.
+-- Runs whose worker is no longer registered: it left, or was removed because its heartbeats stopped.
 SELECT leases.run_id, leases.job_id, leases.fence, leases.worker_id
   FROM leases
  WHERE NOT EXISTS (SELECT FROM workers WHERE workers.id = leases.worker_id)
  LIMIT %(limit)s;
 
 -- name: overdue
--- Runs that have outrun their deadline though their worker lives: it should have said so itself by now.
+-- Runs past their deadline although their worker is alive: it should have reported them by now.
 SELECT run_id, job_id, fence, worker_id FROM leases WHERE deadline_at < %(by)s LIMIT %(limit)s;
 
 -- name: settle
--- A whole batch in one statement: leases go, ends are written, attempts kept, retries made ready again, by the rules of their job as
--- they are now: it may have been edited since they were leased. One handed back keeps the error of the attempt before it.
+-- A batch in one statement: leases are deleted, ends written, attempts recorded, and next attempts made ready by the rules that their
+-- job has now: it may have been edited since. A run that was handed back keeps the error of the attempt before.
 WITH settled AS MATERIALIZED (
     SELECT * FROM unnest(%(run_ids)s::uuid[], %(statuses)s::text[], %(skip_reasons)s::text[], %(notes)s::text[], %(attempts)s::text[],
                          %(errors)s::jsonb[], %(outputs)s::jsonb[], %(retry_ats)s::timestamptz[], %(retries)s::int[],
@@ -80,23 +71,24 @@ again AS (
            COALESCE(settled.error, gone.last_error)
       FROM settled JOIN gone USING (run_id)
      WHERE settled.retry_at IS NOT NULL),
-told AS (
+announced AS (
     INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
     SELECT gone.workspace_id, %(now)s, 'run.' || CASE WHEN settled.retry_at IS NULL THEN settled.status ELSE 'retrying' END,
            gone.job_id, gone.run_id, gone.attempts
       FROM settled JOIN gone USING (run_id) JOIN watches ON watches.workspace_id = gone.workspace_id AND watches.until > %(now)s)
 SELECT count(*) AS settled FROM gone;
 
--- name: succeed
--- Successes of quiet jobs, whole: the lease goes, the end is written, the timer counts. What is returned was left alone: it was not this
--- worker's under this fence, or is none of the ordinary: its job is loud, caps are to be given back, or other runs of it may be live.
+-- name: settle_successes
+-- The fast path of settling: successes that change nothing but the run, its lease and the counters of its timer. `is_fast_path` is the
+-- one test of the job: active, with no run waiting, no pending end, no failures to clear, no dependents, and no fixed delay, which counts
+-- from the end of its run (`spec` is canonical text; inside a string its quotes would be escaped). The lease must be exclusive, so that no
+-- other run of the job is live, and its workspace without limits, so that no permit goes back. Returned are the runs that were left
+-- alone: not this worker's under this fence, or not on the fast path.
 --
--- First of all the timers of all that was reported are locked, with those of their dependents, as timers.lock_with_dependents would. All
--- that is read of most of them is whether a success changes nothing but counters and the ledger: that is a quiet job. A fixed delay
--- counts on from the end of its run; `spec` is canonical text, and inside a string of it the quotes would be escaped.
+-- The timers of all that was reported are locked first, with those of their dependents, as timers.lock_with_dependents does.
 --
--- Each lease is looked for by its key. The planner, who does not see how many dead rows a busy table holds, would rather read all of it;
--- sub-selects keep from it how many are reported. A lease that somebody else ended while we waited for its timer is not found.
+-- Each lease is found by its key. The planner does not see how many dead rows a busy table holds and would scan all of it; the
+-- sub-selects hide the number of reports from it. A lease that another transaction ended while we waited for its timer is not found.
 WITH RECURSIVE wanted (ids, ending) AS (
     SELECT %(job_ids)s::uuid[], %(job_ids)s::uuid[]
     UNION ALL
@@ -108,13 +100,13 @@ WITH RECURSIVE wanted (ids, ending) AS (
      WHERE behind.ids IS NOT NULL),
 locked AS MATERIALIZED (
     SELECT job_id, status = 'active' AND waiting = 0 AND ending IS NULL AND failures_in_a_row = 0 AND NOT has_dependents
-           AND position('"mode":"fixed_delay"' IN spec) = 0 AS is_quiet
+           AND position('"mode":"fixed_delay"' IN spec) = 0 AS is_fast_path
       FROM timers
      WHERE job_id = ANY (ARRAY(SELECT unnest(ids) FROM wanted))
      ORDER BY job_id
        FOR UPDATE),
-loud AS MATERIALIZED (
-    SELECT job_id FROM unnest(%(job_ids)s::uuid[]) AS reported (job_id) EXCEPT ALL SELECT job_id FROM locked WHERE is_quiet),
+excluded AS MATERIALIZED (
+    SELECT job_id FROM unnest(%(job_ids)s::uuid[]) AS reported (job_id) EXCEPT ALL SELECT job_id FROM locked WHERE is_fast_path),
 reported AS MATERIALIZED (
     SELECT * FROM unnest((SELECT %(run_ids)s::uuid[]), (SELECT %(fences)s::int[]), (SELECT %(worker_ids)s::uuid[]),
                          (SELECT %(outputs)s::jsonb[]))
@@ -123,7 +115,7 @@ gone AS (
     DELETE FROM leases USING reported
      WHERE leases.run_id = reported.run_id AND leases.fence = reported.fence AND leases.worker_id = reported.worker_id
        AND leases.exclusive AND NOT EXISTS (SELECT FROM limits WHERE limits.workspace_id = leases.workspace_id)
-       AND NOT EXISTS (SELECT FROM loud WHERE loud.job_id = leases.job_id)
+       AND NOT EXISTS (SELECT FROM excluded WHERE excluded.job_id = leases.job_id)
  RETURNING leases.workspace_id, leases.run_id, leases.job_id, leases.attempts, leases.worker_id, leases.fence, leases.leased_at,
            leases.started_at, leases.external_id, reported.output),
 ended AS (
@@ -135,7 +127,7 @@ tried AS (
     INSERT INTO attempts (workspace_id, run_id, number, status, worker_id, fence, leased_at, ended_at, external_id)
     SELECT workspace_id, run_id, attempts, 'succeeded', worker_id, fence, leased_at, %(now)s, external_id
       FROM gone WHERE attempts > 1 OR external_id IS NOT NULL),
-told AS (
+counted AS (
     UPDATE timers
        SET version = version + 1, live = live - 1, live_run_id = CASE WHEN live > 1 THEN live_run_id END,
            live_until = CASE WHEN live > 1 THEN live_until END, run_count = run_count + 1, success_count = success_count + 1,
@@ -147,3 +139,18 @@ announced AS (
     SELECT gone.workspace_id, %(now)s, 'run.succeeded', gone.job_id, gone.run_id, gone.attempts
       FROM gone JOIN watches ON watches.workspace_id = gone.workspace_id AND watches.until > %(now)s)
 SELECT run_id FROM reported EXCEPT ALL SELECT run_id FROM gone;
+
+-- name: end_unclaimed
+-- The ends of runs that no worker had; their queue rows are gone already.
+WITH gone AS (
+    UPDATE runs
+       SET status = ended.status, skip_reason = ended.skip_reason, note = COALESCE(ended.note, runs.note), error = ended.error,
+           started_at = ended.started_at, finished_at = %(now)s, attempt_count = ended.attempts, fence = ended.fence
+      FROM unnest(%(run_ids)s::uuid[], %(statuses)s::text[], %(skip_reasons)s::text[], %(notes)s::text[], %(errors)s::jsonb[],
+                  %(started_at)s::timestamptz[], %(attempts)s::int[], %(fences)s::int[])
+           AS ended (run_id, status, skip_reason, note, error, started_at, attempts, fence)
+     WHERE runs.id = ended.run_id
+ RETURNING runs.workspace_id, runs.job_id, runs.id, runs.status, runs.attempt_count)
+INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
+SELECT gone.workspace_id, %(now)s, 'run.' || gone.status, gone.job_id, gone.id, NULLIF(gone.attempt_count, 0)
+  FROM gone JOIN watches ON watches.workspace_id = gone.workspace_id AND watches.until > %(now)s;

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from foliot.domain.ids import HostId, RunId, WorkerId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, WorkspaceId
 from foliot.storage.queries import sql
-from foliot.storage.queue.leases import FIRST, Claimed, claimed_run
 from foliot.storage.tx import Row, Tx
 
-Name = tuple[WorkspaceId, str]
+LimitName = tuple[WorkspaceId, str]
 WHOLE = ""  # the key of a workspace as a whole
 MOST_COUNTED = 10_000  # runs in line; beyond that a number is no news
 
@@ -24,7 +23,7 @@ class Permit:
     is_off: bool = False  # the type of the run that asks for it is switched off
 
     @property
-    def names(self) -> tuple[Name, ...]:
+    def names(self) -> tuple[LimitName, ...]:
         whole = (self.workspace_id, WHOLE)
         return (
             (whole,) if self.concurrency_key is None else (whole, (self.workspace_id, self.concurrency_key))
@@ -40,11 +39,11 @@ class Limit:
     waiting: int = 0  # runs in line for it; counted where people ask
 
     @property
-    def name(self) -> Name:
+    def name(self) -> LimitName:
         return self.workspace_id, self.key
 
 
-async def lock(tx: Tx, permits: Iterable[Permit]) -> dict[Name, Limit]:
+async def lock(tx: Tx, permits: Iterable[Permit]) -> dict[LimitName, Limit]:
     names = {name for permit in permits for name in permit.names}
     params = {
         "workspace_ids": list({workspace_id for workspace_id, _ in names}),
@@ -53,14 +52,14 @@ async def lock(tx: Tx, permits: Iterable[Permit]) -> dict[Name, Limit]:
     return {limit.name: limit for limit in _limits(await tx.fetch(sql.limits.lock, params))}
 
 
-async def lock_from(tx: Tx, after: Name | None, limit: int) -> list[Limit]:
+async def lock_from(tx: Tx, after: LimitName | None, limit: int) -> list[Limit]:
     """The next limits after `after`, in their order."""
-    workspace_id, key = after or (FIRST, WHOLE)
+    workspace_id, key = after or (FIRST_ID, WHOLE)
     params = {"workspace_id": workspace_id, "key": key, "limit": limit}
     return _limits(await tx.fetch(sql.limits.lock_from, params))
 
 
-async def all_of(tx: Tx, workspace_id: WorkspaceId) -> list[Limit]:
+async def list_limits(tx: Tx, workspace_id: WorkspaceId) -> list[Limit]:
     return await _shown(tx, workspace_id, None)
 
 
@@ -68,45 +67,10 @@ async def get(tx: Tx, key: str) -> Limit | None:
     return next(iter(await _shown(tx, tx.workspace_id, key)), None)
 
 
-async def ask(
-    tx: Tx, queue: str, types: Sequence[str], workspaces: Sequence[WorkspaceId], share: int
-) -> dict[RunId, Permit]:
-    """Ready runs under our lock, in the order in which they should start."""
-    params = {
-        "queue": queue,
-        "types": list(types),
-        "workspace_ids": list(workspaces),
-        "share": share,
-        "now": tx.now,
-    }
-    rows = await tx.fetch(sql.limits.ask, params)
-    return {row["run_id"]: Permit(row["workspace_id"], row["concurrency_key"], row["is_off"]) for row in rows}
-
-
-async def take(
-    tx: Tx, worker_id: WorkerId, run_ids: Sequence[RunId], host_id: HostId | None = None
-) -> list[Claimed]:
-    if not run_ids:
-        return []
-    params = {"worker_id": worker_id, "run_ids": list(run_ids), "host_id": host_id, "now": tx.now}
-    return [claimed_run(*row) for row in await tx.fetch_tuples(sql.limits.take, params)]
-
-
-async def use(tx: Tx, counts: Mapping[Name, int]) -> None:
+async def use(tx: Tx, counts: Mapping[LimitName, int]) -> None:
     """Count up what was taken, or down what was given back. Needs the rows' locks."""
     if counts:
-        await tx.execute(sql.limits.use, {**_names(counts), "counts": list(counts.values())})
-
-
-async def promote(tx: Tx, most: Mapping[Name, int]) -> int:
-    """To `ready`, of those that wait under each limit, the most urgent and oldest: at most so many, and no more than have room."""
-    if not most:
-        return 0
-    return await tx.execute(sql.limits.promote, {**_names(most), "most": list(most.values())})
-
-
-async def promote_uncapped(tx: Tx, limit: int) -> int:
-    return await tx.execute(sql.limits.promote_uncapped, {"limit": limit})
+        await tx.execute(sql.limits.use, {**name_columns(counts), "counts": list(counts.values())})
 
 
 async def put(tx: Tx, workspace_id: WorkspaceId, key: str, cap: int) -> None:
@@ -117,14 +81,14 @@ async def remove(tx: Tx, workspace_id: WorkspaceId, key: str) -> bool:
     return await tx.execute(sql.limits.remove, {"workspace_id": workspace_id, "key": key}) == 1
 
 
-async def recount(tx: Tx, names: Sequence[Name]) -> int:
+async def recount(tx: Tx, names: Sequence[LimitName]) -> int:
     """Set `in_use` to the leases there are; answers with how many were wrong. Needs the rows' locks."""
-    return await tx.execute(sql.limits.recount, _names(names)) if names else 0
+    return await tx.execute(sql.limits.recount, name_columns(names)) if names else 0
 
 
-async def room(tx: Tx, names: Sequence[Name]) -> dict[Name, int]:
+async def count_free(tx: Tx, names: Sequence[LimitName]) -> dict[LimitName, int]:
     """How many more could start, where any could and some wait for it."""
-    rows = await tx.fetch(sql.limits.room, _names(names)) if names else []
+    rows = await tx.fetch(sql.limits.room, name_columns(names)) if names else []
     return {(row["workspace_id"], row["key"]): row["room"] for row in rows}
 
 
@@ -133,7 +97,7 @@ async def _shown(tx: Tx, workspace_id: WorkspaceId | None, key: str | None) -> l
     return [Limit(**row) for row in await tx.fetch(sql.limits.shown, params)]
 
 
-def _names(names: Iterable[Name]) -> dict[str, list[object]]:
+def name_columns(names: Iterable[LimitName]) -> dict[str, list[object]]:
     names = list(names)
     return {
         "workspace_ids": [workspace_id for workspace_id, _ in names],

@@ -1,4 +1,4 @@
-"""Runs that may not start yet, and the way from there to `ready`."""
+"""Find runs that wait, that expire, or that no worker has."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from foliot.domain.ids import JobId, RunId
+from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.domain.run import Trigger, WaitsFor
 from foliot.domain.run_end import Promotion
+from foliot.domain.target import Target, target_of
 from foliot.storage.queries import sql
+from foliot.storage.timers.timers import TimerRow, queue_address
 from foliot.storage.tx import Row, Tx
 
 
@@ -23,74 +25,88 @@ class WaitingRun:
     waits_for: WaitsFor = WaitsFor.TURN
 
 
-async def next_in_line(tx: Tx, promotions: Mapping[JobId, Promotion]) -> list[WaitingRun]:
+@dataclass(frozen=True, slots=True)
+class ExpiredRun:
+    """A run that no worker claimed before it expired."""
+
+    run_id: RunId
+    job_id: JobId
+    expires_at: datetime
+    trigger: Trigger
+    has_begun: bool  # this would be a further attempt
+    waits_for: WaitsFor | None
+    workspace_id: WorkspaceId
+    target: Target | None  # of a run in `ready`
+
+
+async def next_in_turn(tx: Tx, promotions: Mapping[JobId, Promotion]) -> list[WaitingRun]:
     if not promotions:
         return []
-    by_hand = [promotion is Promotion.MANUAL for promotion in promotions.values()]
-    rows = await tx.fetch(sql.waiting.next_in_line, {"job_ids": list(promotions), "by_hand": by_hand})
-    return [_waiting(row) for row in rows]
+    manual_only = [promotion is Promotion.MANUAL for promotion in promotions.values()]
+    params = {"job_ids": list(promotions), "manual_only": manual_only}
+    return [_waiting(row) for row in await tx.fetch(sql.waiting.next_in_turn, params)]
 
 
-async def in_line(tx: Tx, job_id: JobId) -> list[WaitingRun]:
-    """All that wait for their turn, oldest first."""
-    return [_waiting(row) for row in await tx.fetch(sql.standing.in_line, {"job_id": job_id})]
+async def in_turn(tx: Tx, job_id: JobId) -> list[WaitingRun]:
+    """Return all runs of a job that wait for their turn, oldest first."""
+    return [_waiting(row) for row in await tx.fetch(sql.waiting.in_turn, {"job_id": job_id})]
 
 
-async def at_the_gate(tx: Tx, job_ids: Sequence[JobId]) -> list[WaitingRun]:
-    rows = await tx.fetch(sql.waiting.at_the_gate, {"job_ids": list(job_ids)})
-    return [_waiting(row) for row in rows]
+async def at_gate(tx: Tx, job_id: JobId) -> list[WaitingRun]:
+    return [_waiting(row) for row in await tx.fetch(sql.waiting.at_gate, {"job_ids": [job_id]})]
 
 
-async def still(tx: Tx, run_ids: Sequence[RunId], waits_for: WaitsFor) -> list[WaitingRun]:
-    """Those of `run_ids` that wait for this, in their order. Under their timers' locks it stays so."""
+async def still_waiting(tx: Tx, run_ids: Sequence[RunId], waits_for: WaitsFor) -> list[WaitingRun]:
+    """Return those of `run_ids` that wait for this, oldest first. Under the locks of their timers it stays so."""
     params = {"run_ids": list(run_ids), "waits_for": waits_for.value}
-    return [_waiting(row) for row in await tx.fetch(sql.waiting.still, params)]
+    return [_waiting(row) for row in await tx.fetch(sql.waiting.still_waiting, params)]
 
 
-async def whose_window_opened(tx: Tx, limit: int) -> dict[RunId, JobId]:
-    rows = await tx.fetch(sql.waiting.waiting_until, {"now": tx.now, "limit": limit})
+async def with_open_window(tx: Tx, limit: int) -> dict[RunId, JobId]:
+    rows = await tx.fetch(sql.waiting.with_open_window, {"now": tx.now, "limit": limit})
     return {row["run_id"]: row["job_id"] for row in rows}
 
 
-async def at_open_gates(tx: Tx, limit: int) -> dict[RunId, JobId]:
-    rows = await tx.fetch(sql.waiting.at_open_gates, {"limit": limit})
+async def at_settled_gates(tx: Tx, limit: int) -> dict[RunId, JobId]:
+    """Return runs at gates whose upstreams have all ended."""
+    rows = await tx.fetch(sql.waiting.at_settled_gates, {"limit": limit})
     return {row["run_id"]: row["job_id"] for row in rows}
 
 
-async def promote(tx: Tx, runs: Sequence[WaitingRun]) -> None:
-    """To `ready`, startable from their `available_at` on."""
-    if not runs:
-        return
-    await tx.execute(
-        sql.waiting.promote,
-        {
-            "run_ids": [run.run_id for run in runs],
-            "available_at": [run.available_at for run in runs],
-            "expires_at": [run.expires_at for run in runs],
-        },
-    )
+async def unclaimed_of_job(tx: Tx, row: TimerRow) -> list[RunId]:
+    """Return the runs of a job that no worker has."""
+    if row.load.is_idle:
+        return []
+    rows = await tx.fetch(sql.waiting.unclaimed_of_job, queue_address(row))
+    return [found["run_id"] for found in rows]
 
 
-async def hold(tx: Tx, run_ids: Sequence[RunId], waits_for: WaitsFor) -> None:
-    if run_ids:
-        await tx.execute(sql.waiting.hold, {"run_ids": list(run_ids), "waits_for": waits_for.value})
+async def leased_of_job(tx: Tx, job_id: JobId) -> list[RunId]:
+    """Return the runs of a job that a worker has."""
+    return [found["run_id"] for found in await tx.fetch(sql.waiting.leased_of_job, {"job_id": job_id})]
 
 
-async def hold_until(tx: Tx, run_id: RunId, waits_for: WaitsFor, until: datetime | None) -> None:
-    params = {"run_id": run_id, "waits_for": waits_for.value, "until": until}
-    await tx.execute(sql.waiting.hold_until, params)
+async def expired(tx: Tx, limit: int) -> list[tuple[RunId, JobId]]:
+    rows = await tx.fetch(sql.waiting.expired, {"now": tx.now, "limit": limit})
+    return [(row["run_id"], row["job_id"]) for row in rows]
 
 
-async def put_off(tx: Tx, run_id: RunId, at: datetime, until: datetime | None) -> None:
-    """It waits for its window or calendar to open, at `at`."""
-    await tx.execute(sql.waiting.put_off, {"run_id": run_id, "at": at, "until": until})
-
-
-async def hold_ready(tx: Tx, run_ids: Sequence[RunId], waits_for: WaitsFor) -> int:
-    """Out of `ready` again; answers with how many no worker had taken meanwhile."""
-    if not run_ids:
-        return 0
-    return await tx.execute(sql.waiting.hold_ready, {"run_ids": list(run_ids), "waits_for": waits_for.value})
+async def still_expired(tx: Tx, run_ids: Sequence[RunId]) -> list[ExpiredRun]:
+    """Return those of `run_ids` that have expired and that no worker has. Needs the locks of their timers."""
+    rows = await tx.fetch(sql.waiting.still_expired, {"run_ids": list(run_ids), "now": tx.now})
+    return [
+        ExpiredRun(
+            row["run_id"],
+            row["job_id"],
+            row["expires_at"],
+            Trigger(row["trigger"]),
+            row["attempts"] > 0,
+            None if row["waits_for"] is None else WaitsFor(row["waits_for"]),
+            row["workspace_id"],
+            None if row["target"] is None else target_of(row["target"]),
+        )
+        for row in rows
+    ]
 
 
 def _waiting(row: Row) -> WaitingRun:

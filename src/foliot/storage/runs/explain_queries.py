@@ -11,7 +11,7 @@ from foliot.domain.ids import HostId, JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.run import WaitsFor
 from foliot.storage.jobs.definitions import definition_of
-from foliot.storage.jobs.freezes import Scoped, scoped
+from foliot.storage.jobs.freezes import ScopedFreeze, scoped
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 from foliot.storage.workers.workers import ANY_QUEUE
@@ -21,7 +21,7 @@ MOST_NAMED = 20  # workers in one sentence
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ExplainedJob:
     """A job that somebody asks about."""
 
     id: JobId
@@ -42,7 +42,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class InReady:
+class ReadyPosition:
     queue: str
     type: str
     target: str | None
@@ -53,7 +53,7 @@ class InReady:
 
 
 @dataclass(frozen=True, slots=True)
-class InWaiting:
+class WaitingPosition:
     waits_for: WaitsFor
     available_at: datetime
     expires_at: datetime | None
@@ -63,7 +63,7 @@ class InWaiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class LimitUsage:
     key: str
     cap: int
     in_use: int
@@ -89,11 +89,11 @@ class AliveWorker:
         )
 
 
-async def subject(tx: Tx, job_id: JobId) -> Subject | None:
-    row = await tx.fetch_one(sql.explaining.subject, {"job_id": job_id})
+async def load_job(tx: Tx, job_id: JobId) -> ExplainedJob | None:
+    row = await tx.fetch_one(sql.explain_queries.subject, {"job_id": job_id})
     if row is None:
         return None
-    return Subject(
+    return ExplainedJob(
         id=row["id"],
         workspace_id=row["workspace_id"],
         definition=definition_of(row["definition"]),
@@ -112,47 +112,47 @@ async def subject(tx: Tx, job_id: JobId) -> Subject | None:
     )
 
 
-async def is_there(tx: Tx, job_id: JobId, owner_id: PrincipalId | None = None) -> bool:
+async def job_exists(tx: Tx, job_id: JobId, owner_id: PrincipalId | None = None) -> bool:
     """In the workspace of the transaction; and of this owner, where one is named."""
-    return bool(await tx.fetch(sql.explaining.is_there, {"job_id": job_id, "owner_id": owner_id}))
+    return bool(await tx.fetch(sql.explain_queries.is_there, {"job_id": job_id, "owner_id": owner_id}))
 
 
-async def names(tx: Tx, job_ids: Sequence[JobId]) -> dict[JobId, str]:
+async def load_names(tx: Tx, job_ids: Sequence[JobId]) -> dict[JobId, str]:
     if not job_ids:
         return {}
-    rows = await tx.fetch(sql.explaining.names, {"job_ids": list(job_ids)})
+    rows = await tx.fetch(sql.explain_queries.names, {"job_ids": list(job_ids)})
     return {row["id"]: row["name"] for row in rows}
 
 
-async def freezes(tx: Tx, workspace_id: WorkspaceId, since: datetime) -> list[Scoped]:
-    rows = await tx.fetch(sql.explaining.freezes, {"workspace_id": workspace_id, "since": since})
+async def list_freezes(tx: Tx, workspace_id: WorkspaceId, since: datetime) -> list[ScopedFreeze]:
+    rows = await tx.fetch(sql.explain_queries.freezes, {"workspace_id": workspace_id, "since": since})
     return [scoped(row) for row in rows]
 
 
-async def in_ready(tx: Tx, run_id: RunId) -> InReady | None:
+async def load_ready_position(tx: Tx, run_id: RunId) -> ReadyPosition | None:
     row = await tx.fetch_one(
-        sql.explaining.ready_place, {"run_id": run_id, "now": tx.now, "most": MOST_COUNTED}
+        sql.explain_queries.ready_place, {"run_id": run_id, "now": tx.now, "most": MOST_COUNTED}
     )
-    return None if row is None else InReady(**row)
+    return None if row is None else ReadyPosition(**row)
 
 
-async def in_waiting(tx: Tx, run_id: RunId) -> InWaiting | None:
-    row = await tx.fetch_one(sql.explaining.waiting_place, {"run_id": run_id})
+async def load_waiting_position(tx: Tx, run_id: RunId) -> WaitingPosition | None:
+    row = await tx.fetch_one(sql.explain_queries.waiting_place, {"run_id": run_id})
     if row is None:
         return None
-    return InWaiting(**{**row, "waits_for": WaitsFor(row["waits_for"])})
+    return WaitingPosition(**{**row, "waits_for": WaitsFor(row["waits_for"])})
 
 
-async def limits(tx: Tx, workspace_id: WorkspaceId, concurrency_key: str | None) -> list[Limit]:
+async def list_limits(tx: Tx, workspace_id: WorkspaceId, concurrency_key: str | None) -> list[LimitUsage]:
     """Those that a run must pass: its workspace's (key empty) and its concurrency key's."""
     keys = ["", *filter(None, [concurrency_key])]
-    rows = await tx.fetch(sql.explaining.limits, {"workspace_id": workspace_id, "keys": keys})
-    return [Limit(**row) for row in rows]
+    rows = await tx.fetch(sql.explain_queries.limits, {"workspace_id": workspace_id, "keys": keys})
+    return [LimitUsage(**row) for row in rows]
 
 
-async def alive_workers(tx: Tx) -> list[AliveWorker]:
+async def list_alive_workers(tx: Tx) -> list[AliveWorker]:
     """Those that the workspace of the transaction may use: its own and the shared ones."""
-    rows = await tx.fetch(sql.explaining.workers, {"now": tx.now})
+    rows = await tx.fetch(sql.explain_queries.workers, {"now": tx.now})
     return [
         AliveWorker(
             row["name"],

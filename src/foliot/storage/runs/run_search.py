@@ -16,9 +16,9 @@ from foliot.domain.filters import Between, Query, Value
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.storage.filter_sql import Column, Conditions, Put, any_in, filled, holds_text, one_of, within
-from foliot.storage.queries import Query as Statement
+from foliot.storage.queries import SqlQuery as Statement
 from foliot.storage.queries import sql
-from foliot.storage.runs.ledger import RunRecord, first_id_at, record
+from foliot.storage.runs.run_history import RunRecord, first_id_at, record
 from foliot.storage.tx import Tx
 
 MOST_SCANNED = 5_000  # records that one page looks at, when a filter leaves most of them out
@@ -66,7 +66,7 @@ _OF_JOBS = frozenset(("tag", "type", "queue", "name"))
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RunFilter:
     """Which runs: those of a query, and of one owner's jobs where that is all the asker may see."""
 
     query: Query = Query()
@@ -101,7 +101,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Bookmark:
+class RunCursor:
     """Where a page ended: the next one begins right after it."""
 
     planned_for: datetime
@@ -109,23 +109,23 @@ class Bookmark:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RunPage:
     runs: tuple[RunRecord, ...]
-    next: Bookmark | None  # None at the end; a filtered page may be short and still have a next one
+    next: RunCursor | None  # None at the end; a filtered page may be short and still have a next one
 
 
-async def of_job(tx: Tx, job_id: JobId, wanted: Wanted, after: Bookmark | None, limit: int) -> Page:
+async def of_job(tx: Tx, job_id: JobId, wanted: RunFilter, after: RunCursor | None, limit: int) -> RunPage:
     """By planned time."""
-    return await _page(tx, walk_of_job(job_id, wanted, after), limit)
+    return await _page(tx, scan_of_job(job_id, wanted, after), limit)
 
 
-async def of_workspace(tx: Tx, wanted: Wanted, after: Bookmark | None, limit: int) -> Page:
+async def of_workspace(tx: Tx, wanted: RunFilter, after: RunCursor | None, limit: int) -> RunPage:
     """By when they were recorded, in the workspace of the transaction."""
-    return await _page(tx, walk_of_workspace(tx.workspace_id, wanted, after), limit)
+    return await _page(tx, scan_of_workspace(tx.workspace_id, wanted, after), limit)
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class RunScan:
     """Along an index, newest first: where it begins and how far it goes at most is in `source`, what it picks up in `conditions`."""
 
     source: str
@@ -137,7 +137,7 @@ class Walk:
 
     def page(self, limit: int) -> tuple[Statement, dict[str, Any]]:
         statement = filled(
-            sql.looking.runs,
+            sql.run_search.runs,
             source=self.source,
             join="JOIN jobs ON jobs.id = runs.job_id" if self.needs_job else "",
             conditions=self.conditions,
@@ -148,11 +148,11 @@ class Walk:
         return statement, {**self.params, "scan": scan, "limit": limit + 1}
 
     def floor(self) -> tuple[Statement, dict[str, Any]]:
-        statement = filled(sql.looking.floor, source=self.source, order=self.order)
+        statement = filled(sql.run_search.floor, source=self.source, order=self.order)
         return statement, {**self.params, "scan": MOST_SCANNED}
 
 
-def walk_of_job(job_id: JobId, wanted: Wanted, after: Bookmark | None) -> Walk:
+def scan_of_job(job_id: JobId, wanted: RunFilter, after: RunCursor | None) -> RunScan:
     stretch, found, bounds = wanted.planned, Conditions(), ["true"]
     if stretch.low is not None:
         bounds.append(f"planned_for >= {found.put(stretch.low)}")
@@ -160,49 +160,51 @@ def walk_of_job(job_id: JobId, wanted: Wanted, after: Bookmark | None) -> Walk:
         bounds.append(f"planned_for < {found.put(stretch.high)}")
     if after is not None:
         bounds.append(f"(planned_for, id) < ({found.put(after.planned_for)}, {found.put(after.id)})")
-    source = filled(sql.looking.of_job, bounds=" AND ".join(bounds))
+    source = filled(sql.run_search.of_job, bounds=" AND ".join(bounds))
     return _walk(wanted, source, "planned_for DESC, id DESC", found, {"job_id": job_id})
 
 
-def walk_of_workspace(workspace_id: WorkspaceId | None, wanted: Wanted, after: Bookmark | None) -> Walk:
+def scan_of_workspace(
+    workspace_id: WorkspaceId | None, wanted: RunFilter, after: RunCursor | None
+) -> RunScan:
     stretch, found, bounds = wanted.planned, Conditions(), ["true"]
     params: dict[str, Any] = {"workspace_id": workspace_id}
-    statement = sql.looking.of_workspace
+    statement = sql.run_search.of_workspace
     if isinstance(stretch.low, datetime):
         bounds.append(f"id >= {found.put(first_id_at(stretch.low - SLACK))}")
     if after is not None:
         bounds.append(f"id < {found.put(after.id)}")
     if tables := wanted.open:
-        pieces = [filled(sql.looking.open, table=table).text.decode() for table in dict.fromkeys(tables)]
-        statement = filled(sql.looking.of_workspace_open, open=" UNION ALL ".join(pieces))
+        pieces = [filled(sql.run_search.open, table=table).text.decode() for table in dict.fromkeys(tables)]
+        statement = filled(sql.run_search.of_workspace_open, open=" UNION ALL ".join(pieces))
     elif isinstance(stretch.high, datetime):
-        statement = sql.looking.of_workspace_until
+        statement = sql.run_search.of_workspace_until
         params |= {"until": stretch.high, "late_from": first_id_at(stretch.high + LATE)}
     source = filled(statement, bounds=" AND ".join(bounds))
     return _walk(wanted, source, "id DESC", found, params)
 
 
 def _walk(
-    wanted: Wanted, source: Statement, order: str, found: Conditions, params: Mapping[str, Any]
-) -> Walk:
+    wanted: RunFilter, source: Statement, order: str, found: Conditions, params: Mapping[str, Any]
+) -> RunScan:
     found.add_query(wanted.query, _COLUMNS)
     needs_job = any(term.field in _OF_JOBS for term in wanted.query.terms)
     if wanted.visible_owner is not None:
         found.add(f"jobs.owner_id = {found.put(wanted.visible_owner)}")
         needs_job = True
     is_sparse = bool(wanted.query) or needs_job
-    return Walk(source.text.decode(), order, str(found), needs_job, is_sparse, {**found.params, **params})
+    return RunScan(source.text.decode(), order, str(found), needs_job, is_sparse, {**found.params, **params})
 
 
-async def _page(tx: Tx, walk: Walk, limit: int) -> Page:
+async def _page(tx: Tx, walk: RunScan, limit: int) -> RunPage:
     rows = await tx.fetch(*walk.page(limit))
     runs = tuple(record(row) for row in rows[:limit])
     if len(rows) > limit:
-        return Page(runs, Bookmark(runs[-1].planned_for, runs[-1].id))
+        return RunPage(runs, RunCursor(runs[-1].planned_for, runs[-1].id))
     if not walk.is_sparse:
-        return Page(runs, None)
+        return RunPage(runs, None)
     last = await tx.fetch_one(*walk.floor())
-    return Page(runs, None if last is None else Bookmark(last["planned_for"], last["id"]))
+    return RunPage(runs, None if last is None else RunCursor(last["planned_for"], last["id"]))
 
 
 def _of(table: str, order: str) -> str:

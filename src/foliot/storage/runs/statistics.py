@@ -10,7 +10,7 @@ from foliot.domain.ids import JobId, PrincipalId
 from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.storage.jobs import agenda
 from foliot.storage.queries import sql
-from foliot.storage.runs.ledger import first_id_at
+from foliot.storage.runs.run_history import first_id_at
 from foliot.storage.tx import Params, Row, Tx
 
 MOST_SCANNED = 5_000  # records that percentiles look at to find their runs
@@ -18,7 +18,7 @@ MOST_COUNTED = 10_000  # open runs; beyond that a number is no news
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class DayTotals:
     """Sums over the records made on one UTC day. `runs` were attempted; `skips` counts planned times, `records` rows."""
 
     day: date
@@ -39,7 +39,7 @@ class Percentiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class RunTimings:
     """Over the newest runs: how many they are, how long they took, how late they started."""
 
     runs: int
@@ -48,7 +48,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class OpenRunCounts:
     """Counts stop at MOST_COUNTED."""
 
     ready: int
@@ -59,18 +59,18 @@ class Now:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class RolledUp:
     count: int
     last: UUID | None
 
 
-async def roll_up(tx: Tx, after: UUID, before: datetime, limit: int) -> Passed:
+async def roll_up(tx: Tx, after: UUID, before: datetime, limit: int) -> RolledUp:
     """Count the next records made before `before`."""
     row = await tx.fetch_one(
         sql.statistics.roll_up, {"after": after, "before": first_id_at(before), "limit": limit}
     )
     assert row is not None
-    return Passed(row["passed"], row["last"])
+    return RolledUp(row["passed"], row["last"])
 
 
 async def roll_up_uncounted(tx: Tx, limit: int) -> int:
@@ -80,31 +80,33 @@ async def roll_up_uncounted(tx: Tx, limit: int) -> int:
     return found
 
 
-async def days_of_job(tx: Tx, job_id: JobId, since: date) -> tuple[Day, ...]:
+async def days_of_job(tx: Tx, job_id: JobId, since: date) -> tuple[DayTotals, ...]:
     params = {"job_id": job_id, "since": since, "rolled_to": await _rolled_to(tx)}
-    return tuple(Day(**row) for row in await tx.fetch(sql.statistics.days_of_job, params))
+    return tuple(DayTotals(**row) for row in await tx.fetch(sql.statistics.days_of_job, params))
 
 
-async def days_of_workspace(tx: Tx, since: date, owner_id: PrincipalId | None = None) -> tuple[Day, ...]:
+async def days_of_workspace(
+    tx: Tx, since: date, owner_id: PrincipalId | None = None
+) -> tuple[DayTotals, ...]:
     """Of the workspace of the transaction; of one owner's jobs, where one is named."""
     params = {**_whose(tx, owner_id), "since": since, "rolled_to": await _rolled_to(tx)}
     query = sql.statistics.days_of_workspace if owner_id is None else sql.statistics.days_of_owner
-    return tuple(Day(**row) for row in await tx.fetch(query, params))
+    return tuple(DayTotals(**row) for row in await tx.fetch(query, params))
 
 
-async def spread(tx: Tx, job_id: JobId, most: int) -> Spread:
+async def load_timings(tx: Tx, job_id: JobId, most: int) -> RunTimings:
     row = await tx.fetch_one(
         sql.statistics.percentiles, {"job_id": job_id, "most": most, "scan": MOST_SCANNED}
     )
     assert row is not None
-    return Spread(row["runs"], _percentiles(row, "seconds"), _percentiles(row, "lag_seconds"))
+    return RunTimings(row["runs"], _percentiles(row, "seconds"), _percentiles(row, "lag_seconds"))
 
 
-async def spread_of_workspace(tx: Tx, most: int, owner_id: PrincipalId | None = None) -> Spread:
+async def load_workspace_timings(tx: Tx, most: int, owner_id: PrincipalId | None = None) -> RunTimings:
     params = {**_whose(tx, owner_id), "most": most, "scan": MOST_SCANNED}
     row = await tx.fetch_one(sql.statistics.spread_of_workspace, params)
     assert row is not None
-    return Spread(row["runs"], _percentiles(row, "seconds"), _percentiles(row, "lag_seconds"))
+    return RunTimings(row["runs"], _percentiles(row, "seconds"), _percentiles(row, "lag_seconds"))
 
 
 async def jobs_by_status(tx: Tx, owner_id: PrincipalId | None = None) -> dict[JobStatus, int]:
@@ -112,14 +114,14 @@ async def jobs_by_status(tx: Tx, owner_id: PrincipalId | None = None) -> dict[Jo
     return {JobStatus(row["status"]): row["jobs"] for row in rows}
 
 
-async def now(tx: Tx, late_by: datetime, owner_id: PrincipalId | None = None) -> Now:
+async def count_open(tx: Tx, late_by: datetime, owner_id: PrincipalId | None = None) -> OpenRunCounts:
     """What is open at this moment, and which timers should have gone off before `late_by`."""
     whose = _whose(tx, owner_id)
     counts = await tx.fetch_one(sql.statistics.open_runs, {**whose, "late_by": late_by, "most": MOST_COUNTED})
     assert counts is not None
     walks = owner_id is None and await agenda.is_large(tx)
-    next_at = await (agenda.soonest(tx) if walks else agenda.next_of(tx, owner_id))
-    return Now(counts["ready"], counts["waiting"], counts["running"], counts["late"], next_at)
+    next_at = await (agenda.find_next_run(tx) if walks else agenda.find_next_run_of(tx, owner_id))
+    return OpenRunCounts(counts["ready"], counts["waiting"], counts["running"], counts["late"], next_at)
 
 
 async def last_run(tx: Tx, job_id: JobId) -> tuple[datetime, RunStatus] | None:

@@ -64,7 +64,7 @@ held AS (
     SELECT workspace_id, id, job_id, waits_for, queue, type, priority, available_at, planned_for, exclusive, concurrency_key,
            timeout, expires_at, target, read_only, 'schedule'
       FROM made WHERE waits_for IS NOT NULL),
-told AS (
+announced AS (
     INSERT INTO events (workspace_id, at, kind, job_id, run_id)
     SELECT made.workspace_id, %(now)s, 'run.' || made.status, made.job_id, made.id
       FROM made JOIN recorded USING (id) JOIN watches ON watches.workspace_id = made.workspace_id AND watches.until > %(now)s

@@ -14,7 +14,7 @@ from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobEvent, JobStatus
 from foliot.domain.run import RunError
 from foliot.domain.schedule import PlannedTime
-from foliot.storage.jobs.definitions import Unreadable, definition_of, rules_of, spec_text
+from foliot.storage.jobs.definitions import UnreadableRules, definition_of, rules_of, spec_text
 from foliot.storage.queries import sql
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Row, Tx
@@ -24,7 +24,7 @@ RUN_LOST = RunError("run_lost", "This run was open, yet nobody had it: it was fo
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class TimerCheck:
     """A timer as it stood when it was looked at. `row` is None where its spec cannot be read."""
 
     job_id: JobId
@@ -34,7 +34,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class InLine:
+class QueuedRun:
     run_id: RunId
     job_id: JobId
     is_behind: bool  # another run of its job
@@ -49,15 +49,15 @@ class OpenRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Rescheduled:
+class RescheduledTimer:
     row: TimerRow
     before: datetime | None
     after: datetime | None
 
 
-async def timers_after(tx: Tx, after: UUID, limit: int) -> list[Seen]:
+async def timers_after(tx: Tx, after: UUID, limit: int) -> list[TimerCheck]:
     rows = await tx.fetch(sql.repair.timers_after, {"after": after, "limit": limit})
-    return [Seen(row["job_id"], _timer_row(row), row["finds_its_run"], row["behind"]) for row in rows]
+    return [TimerCheck(row["job_id"], _timer_row(row), row["finds_its_run"], row["behind"]) for row in rows]
 
 
 async def due(tx: Tx, late: datetime, limit: int) -> tuple[int, list[JobId]]:
@@ -68,9 +68,9 @@ async def due(tx: Tx, late: datetime, limit: int) -> tuple[int, list[JobId]]:
     ]
 
 
-async def standing(tx: Tx, job_ids: Collection[JobId]) -> list[InLine]:
+async def list_queued(tx: Tx, job_ids: Collection[JobId]) -> list[QueuedRun]:
     rows = await tx.fetch(sql.repair.standing, {"job_ids": list(job_ids)})
-    return [InLine(row["run_id"], row["job_id"], row["waits_for"] == "turn") for row in rows]
+    return [QueuedRun(row["run_id"], row["job_id"], row["waits_for"] == "turn") for row in rows]
 
 
 async def set_timers(tx: Tx, rows: Sequence[TimerRow]) -> None:
@@ -101,12 +101,6 @@ async def runs_after(tx: Tx, after: UUID, limit: int) -> list[OpenRun]:
     return [OpenRun(**row) for row in await tx.fetch(sql.repair.runs_after, {"after": after, "limit": limit})]
 
 
-async def discard(tx: Tx, run_ids: Collection[RunId]) -> list[RunId]:
-    """Answers with those that were in line though they are over."""
-    rows = await tx.fetch(sql.repair.discard, {"run_ids": list(run_ids)})
-    return [row["run_id"] for row in rows]
-
-
 async def rebuild_specs(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, bool]:
     """Write each timer's spec anew from its job's definition; False for a definition that cannot be read either.
 
@@ -123,7 +117,7 @@ async def rebuild_specs(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, bool]
     return told
 
 
-async def recorded(tx: Tx, asked: Iterable[tuple[TimerRow, PlannedTime]]) -> frozenset[JobId]:
+async def find_recorded(tx: Tx, asked: Iterable[tuple[TimerRow, PlannedTime]]) -> frozenset[JobId]:
     """The jobs whose planned time has its record already."""
     asked = list(asked)
     rows = await tx.fetch(
@@ -138,7 +132,7 @@ async def recorded(tx: Tx, asked: Iterable[tuple[TimerRow, PlannedTime]]) -> fro
     return frozenset(row["job_id"] for row in rows)
 
 
-async def note_rescheduled(tx: Tx, told: Sequence[Rescheduled], actor: str) -> None:
+async def note_rescheduled(tx: Tx, told: Sequence[RescheduledTimer], actor: str) -> None:
     """In each owner's audit."""
     if not told:
         return
@@ -157,7 +151,7 @@ async def note_rescheduled(tx: Tx, told: Sequence[Rescheduled], actor: str) -> N
 
 
 def is_readable(spec: str) -> bool:
-    return not isinstance(rules_of(spec), Unreadable)
+    return not isinstance(rules_of(spec), UnreadableRules)
 
 
 def _spec_of(row: Row) -> str | None:

@@ -76,14 +76,6 @@ SELECT standing.run_id, standing.job_id,
   LEFT JOIN timers ON timers.job_id = standing.job_id
  ORDER BY standing.run_id;
 
--- name: discard
--- Rows in line for runs that are over or gone: doing them would change a record that is final.
-WITH over AS (SELECT asked.id FROM unnest(%(run_ids)s::uuid[]) AS asked (id) LEFT JOIN runs ON runs.id = asked.id
-               WHERE runs.id IS NULL OR runs.status IS NOT NULL),
-readied AS (DELETE FROM ready USING over WHERE ready.run_id = over.id RETURNING ready.run_id),
-held AS (DELETE FROM waiting USING over WHERE waiting.run_id = over.id RETURNING waiting.run_id)
-SELECT run_id FROM readied UNION ALL SELECT run_id FROM held;
-
 -- name: definition
 SELECT id, definition FROM jobs WHERE id = ANY (%(job_ids)s);
 

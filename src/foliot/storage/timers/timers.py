@@ -21,9 +21,9 @@ from foliot.storage.arrays import (
     texts,
     uuids,
 )
-from foliot.storage.jobs.definitions import NO_SPEC, Unreadable, rules_of, spec_text
+from foliot.storage.jobs.definitions import NO_SPEC, UnreadableRules, rules_of, spec_text
 from foliot.storage.queries import sql
-from foliot.storage.tx import Tx
+from foliot.storage.tx import Params, Tx
 
 # How each column of a batch crosses to `sql/timers.sql`, in the order of `_delta_values`.
 _DELTA_COLUMNS: dict[str, Packer] = {
@@ -79,7 +79,7 @@ async def lock_unread(tx: Tx, job_id: JobId) -> TimerRow | None:
         workspace_id=row["workspace_id"],
         job_id=job_id,
         status=JobStatus(row["status"]),
-        rules=Unreadable(NO_SPEC, "nobody has looked"),
+        rules=UnreadableRules(NO_SPEC, "nobody has looked"),
         schedule_rev=row["schedule_rev"],
         version=row["version"],
         timer=Timer(row["cursor_at"], row["due_at"], None),
@@ -231,3 +231,14 @@ async def forgive(tx: Tx, job_id: JobId) -> None:
 async def set_skip_next(tx: Tx, job_id: JobId, reason: str | None, until: datetime | None = None) -> None:
     """Planned times up to `until` pass; without it, the next one alone."""
     await tx.execute(sql.timers.set_skip_next, {"job_id": job_id, "reason": reason, "until": until})
+
+
+def queue_address(row: TimerRow) -> Params:
+    """Return the columns by which `ready` is searched for the runs of a job: it has no index by job."""
+    spec = row.rules.spec
+    return {
+        "queue": spec.queue,
+        "target": spec.target and spec.target.text,
+        "workspace_id": row.workspace_id,
+        "job_id": row.job_id,
+    }

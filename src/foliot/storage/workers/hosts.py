@@ -10,7 +10,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from foliot.domain.hosts import Room, Sighting
+from foliot.domain.hosts import HostCapacity, Sighting
 from foliot.domain.ids import HostId, InstanceId, JobId, PrincipalId, RunId, WorkerId, WorkspaceId
 from foliot.domain.target import Target, TargetKind
 from foliot.storage.queries import sql
@@ -47,7 +47,7 @@ class InstanceRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Registering:
+class HostRegistration:
     """How a host introduces itself. Labels it does not speak of stay as they are."""
 
     name: str
@@ -57,7 +57,7 @@ class Registering:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class TargetHost:
     """The host that a target means at this moment."""
 
     id: HostId
@@ -66,7 +66,7 @@ class Resolved:
 
 
 async def register(
-    tx: Tx, workspace_id: WorkspaceId, host: Registering, alive_until: datetime
+    tx: Tx, workspace_id: WorkspaceId, host: HostRegistration, alive_until: datetime
 ) -> tuple[HostId, bool] | None:
     """Its id, and whether it is new; None where the name belongs to somebody else's host."""
     labels = None if host.labels is None else Jsonb(dict(host.labels))
@@ -85,41 +85,43 @@ async def register(
     return None if row is None else (row["id"], row["is_new"])
 
 
-async def seen(tx: Tx, worker_id: WorkerId, alive_until: datetime) -> None:
+async def record_heartbeat(tx: Tx, worker_id: WorkerId, alive_until: datetime) -> None:
     """Its host was heard of, if it is one's."""
     await tx.execute(sql.hosts.seen, {"worker_id": worker_id, "now": tx.now, "alive_until": alive_until})
 
 
-async def left(tx: Tx, host_id: HostId) -> None:
+async def record_sign_off(tx: Tx, host_id: HostId) -> None:
     await tx.execute(sql.hosts.left, {"id": host_id, "now": tx.now})
 
 
-async def room(tx: Tx, host_id: HostId) -> Room | None:
+async def load_free_capacity(tx: Tx, host_id: HostId) -> HostCapacity | None:
     """What it may take on now, which holds until the transaction ends; None where there is no such host."""
     caps = await tx.fetch_one(sql.hosts.lock, {"id": host_id})
     if caps is None:
         return None
-    taken = await leased(tx, host_id)
-    return Room(max(0, caps["max_mutations"] - taken.mutations), max(0, caps["max_reads"] - taken.reads))
+    taken = await load_used_capacity(tx, host_id)
+    return HostCapacity(
+        max(0, caps["max_mutations"] - taken.mutations), max(0, caps["max_reads"] - taken.reads)
+    )
 
 
-async def leased(tx: Tx, host_id: HostId) -> Room:
+async def load_used_capacity(tx: Tx, host_id: HostId) -> HostCapacity:
     """How much of its room is taken."""
     row = await tx.fetch_one(sql.hosts.leased, {"id": host_id})
     assert row is not None
-    return Room(row["mutations"], row["reads"])
+    return HostCapacity(row["mutations"], row["reads"])
 
 
-async def ask(
-    tx: Tx, host_id: HostId, workspace_id: WorkspaceId, types: Sequence[str], room: Room, permits: int
+async def lock_ready_runs(
+    tx: Tx, host_id: HostId, workspace_id: WorkspaceId, types: Sequence[str], free: HostCapacity, permits: int
 ) -> dict[RunId, Permit]:
     """Ready runs under our lock, in the order in which they should start."""
     params = {
         "id": host_id,
         "workspace_id": workspace_id,
         "types": list(types),
-        "mutations": min(room.mutations, permits),
-        "reads": min(room.reads, permits),
+        "mutations": min(free.mutations, permits),
+        "reads": min(free.reads, permits),
         "most": permits,
         "now": tx.now,
     }
@@ -220,12 +222,12 @@ async def delete_instance(tx: Tx, instance_id: InstanceId) -> None:
     await tx.execute(sql.hosts.delete_instance, {"id": instance_id})
 
 
-async def resolve(tx: Tx, workspace_id: WorkspaceId, target: Target) -> Resolved | None:
+async def resolve(tx: Tx, workspace_id: WorkspaceId, target: Target) -> TargetHost | None:
     params = {"workspace_id": workspace_id, "kind": target.kind.value, "name": target.name}
     row = await tx.fetch_one(sql.hosts.resolve, params)
     if row is None:
         return None
-    return Resolved(row["id"], row["name"], Sighting(row["last_seen_at"], row["alive_until"]))
+    return TargetHost(row["id"], row["name"], Sighting(row["last_seen_at"], row["alive_until"]))
 
 
 async def names(tx: Tx, workspace_id: WorkspaceId, kind: TargetKind) -> list[str]:

@@ -13,7 +13,7 @@ from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerSeen:
+class WorkerOverview:
     id: WorkerId
     name: str
     queues: Sequence[str]
@@ -29,7 +29,7 @@ class WorkerSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueSeen:
+class QueueOverview:
     name: str
     ready: int
     waiting: int
@@ -40,10 +40,10 @@ class QueueSeen:
 
 async def workers(
     tx: Tx, lost_since: datetime, limit: int, visible_owner: PrincipalId | None
-) -> list[WorkerSeen]:
+) -> list[WorkerOverview]:
     params = {"now": tx.now, "lost_since": lost_since, "limit": limit, "owner_id": visible_owner}
     return [
-        WorkerSeen(
+        WorkerOverview(
             row["id"],
             row["name"],
             row["queues"],
@@ -57,31 +57,35 @@ async def workers(
             row["is_draining"],
             row["host"],
         )
-        for row in await tx.fetch(sql.fleet.workers, params)
+        for row in await tx.fetch(sql.overview.workers, params)
     ]
 
 
-async def queues(tx: Tx, limit: int, visible_owner: PrincipalId | None) -> list[QueueSeen]:
+async def queues(tx: Tx, limit: int, visible_owner: PrincipalId | None) -> list[QueueOverview]:
     params = {"workspace_id": tx.workspace_id, "now": tx.now, "limit": limit, "owner_id": visible_owner}
     return [
-        QueueSeen(row["queue"], row["ready"], row["waiting"], row["running"], row["oldest"], row["workers"])
-        for row in await tx.fetch(sql.fleet.queues, params)
+        QueueOverview(
+            row["queue"], row["ready"], row["waiting"], row["running"], row["oldest"], row["workers"]
+        )
+        for row in await tx.fetch(sql.overview.queues, params)
     ]
 
 
 async def types(tx: Tx) -> dict[str, int]:
     """How many live workers know each type."""
-    return {row["type"]: row["workers"] for row in await tx.fetch(sql.fleet.types, {"now": tx.now})}
+    return {row["type"]: row["workers"] for row in await tx.fetch(sql.overview.types, {"now": tx.now})}
 
 
 async def forget_lost(tx: Tx, before: datetime) -> int:
-    return await tx.execute(sql.fleet.forget_lost, {"before": before})
+    return await tx.execute(sql.overview.forget_lost, {"before": before})
 
 
-async def groups(tx: Tx, by: datetime, limit: int) -> list[tuple[str, str, int, datetime, Target | None]]:
+async def list_unserved(
+    tx: Tx, by: datetime, limit: int
+) -> list[tuple[str, str, int, datetime, Target | None]]:
     """Queue, type, how many runs could have started by then, since when the oldest could, and where they must go."""
     params = {"workspace_id": tx.workspace_id, "by": by, "now": tx.now, "limit": limit}
-    rows = await tx.fetch(sql.ready.unserved, params)
+    rows = await tx.fetch(sql.claims.unserved, params)
     return [
         (row["queue"], row["type"], row["runs"], row["since"], row["target"] and target_of(row["target"]))
         for row in rows

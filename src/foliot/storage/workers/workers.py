@@ -8,7 +8,7 @@ from datetime import datetime
 
 from foliot.domain.ids import HostId, JobId, PrincipalId, RunId, WorkerId, WorkspaceId
 from foliot.storage.arrays import ints, uuids
-from foliot.storage.queries import Query, sql
+from foliot.storage.queries import SqlQuery, sql
 from foliot.storage.tx import Params, Tx
 
 ANY_QUEUE = "*"  # what a worker names that serves them all
@@ -27,13 +27,13 @@ class WorkerRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class WorkerName:
     name: str
     host: str | None  # that it worked for
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
+class RemoteWorker:
     """A worker that speaks HTTP. One of a host serves what is meant for the host, and no queue."""
 
     id: WorkerId
@@ -71,10 +71,10 @@ async def register(tx: Tx, worker_id: WorkerId, row: WorkerRow, alive_until: dat
     )
 
 
-async def names(tx: Tx, worker_ids: Collection[WorkerId]) -> dict[WorkerId, Called]:
+async def load_names(tx: Tx, worker_ids: Collection[WorkerId]) -> dict[WorkerId, WorkerName]:
     """Also of those that are gone."""
     rows = await tx.fetch(sql.workers.names, {"ids": list(worker_ids)}) if worker_ids else ()
-    return {row["id"]: Called(row["name"], row["host"]) for row in rows}
+    return {row["id"]: WorkerName(row["name"], row["host"]) for row in rows}
 
 
 async def forget_names(tx: Tx, before: datetime) -> int:
@@ -86,16 +86,16 @@ async def forget_names_beyond(tx: Tx, workspace_id: WorkspaceId, most: int) -> N
     await tx.execute(sql.workers.forget_names_beyond, {"workspace_id": workspace_id, "most": most})
 
 
-async def remote(
+async def load_remote(
     tx: Tx, worker_id: WorkerId, workspace_id: WorkspaceId, principal_id: PrincipalId
-) -> Remote | None:
+) -> RemoteWorker | None:
     """None for one that was given up for lost, or that somebody else registered."""
     params = {"id": worker_id, "workspace_id": workspace_id, "principal_id": principal_id, "now": tx.now}
     row = await tx.fetch_one(sql.workers.remote, params)
-    return None if row is None else Remote(**row)
+    return None if row is None else RemoteWorker(**row)
 
 
-async def beat(
+async def record_heartbeat(
     tx: Tx, worker_id: WorkerId, alive_until: datetime, *, is_draining: bool, running_count: int
 ) -> bool:
     """False where the worker has been given up for lost."""
@@ -113,12 +113,12 @@ async def leave(tx: Tx, worker_id: WorkerId) -> None:
     await tx.execute(sql.workers.leave, {"id": worker_id})
 
 
-async def cancels(tx: Tx, worker_id: WorkerId) -> list[tuple[RunId, int]]:
+async def list_cancel_requests(tx: Tx, worker_id: WorkerId) -> list[tuple[RunId, int]]:
     rows = await tx.fetch(sql.workers.cancels, {"id": worker_id})
     return [(row["run_id"], row["fence"]) for row in rows]
 
 
-async def gone(
+async def list_lost_leases(
     tx: Tx, worker_id: WorkerId, working_on: Collection[tuple[RunId, int]]
 ) -> list[tuple[RunId, int]]:
     """Which of these it does not hold any more."""
@@ -129,7 +129,7 @@ async def gone(
     return [(run_id, fence) for run_id, fence in await tx.fetch_tuples(sql.workers.gone, params)]
 
 
-async def unheard_of(
+async def list_unknown_leases(
     tx: Tx, worker_id: WorkerId, named: Collection[tuple[RunId, int]], by: datetime
 ) -> list[HeldLease]:
     """What it holds since before `by` without knowing."""
@@ -142,7 +142,7 @@ async def unheard_of(
     return await _leases(tx, sql.workers.unheard_of, params)
 
 
-async def strike_off(tx: Tx) -> list[tuple[WorkerId, str]]:
+async def remove_silent(tx: Tx) -> list[tuple[WorkerId, str]]:
     """The silent, by id and name; from here on their leases are abandoned."""
     rows = await tx.fetch(sql.workers.strike_off, {"now": tx.now})
     return [(row["id"], row["name"]) for row in rows]
@@ -153,15 +153,15 @@ async def count_alive(tx: Tx) -> int:
     return int(row["alive"]) if row else 0
 
 
-async def held(tx: Tx, worker_id: WorkerId) -> list[HeldLease]:
+async def list_leases(tx: Tx, worker_id: WorkerId) -> list[HeldLease]:
     return await _leases(tx, sql.workers.held, {"id": worker_id})
 
 
-async def abandoned(tx: Tx, limit: int) -> list[HeldLease]:
+async def list_abandoned_leases(tx: Tx, limit: int) -> list[HeldLease]:
     return await _leases(tx, sql.leases.abandoned, {"limit": limit})
 
 
-async def overdue(tx: Tx, by: datetime, limit: int) -> list[HeldLease]:
+async def list_overdue_leases(tx: Tx, by: datetime, limit: int) -> list[HeldLease]:
     return await _leases(tx, sql.leases.overdue, {"by": by, "limit": limit})
 
 
@@ -169,6 +169,6 @@ async def ignored_cancels(tx: Tx, by: datetime, limit: int) -> list[HeldLease]:
     return await _leases(tx, sql.workers.ignored_cancels, {"by": by, "limit": limit})
 
 
-async def _leases(tx: Tx, query: Query, params: Params) -> list[HeldLease]:
+async def _leases(tx: Tx, query: SqlQuery, params: Params) -> list[HeldLease]:
     rows = await tx.fetch(query, params)
     return [HeldLease(row["run_id"], row["job_id"], row["fence"], row["worker_id"]) for row in rows]

@@ -56,6 +56,6 @@ async def list_audit(
 ) -> Page[AuditOut]:
     """Newest first, with what was there before and after."""
     kind, _, object_id = (object or "").partition(":")
-    wanted = audit.TrailFilter(actor, action, kind or None, object_id or None, since, until)
+    wanted = audit.AuditFilter(actor, action, kind or None, object_id or None, since, until)
     page = await audit.listed(db, caller, wanted, of_installation=installation, cursor=cursor, limit=limit)
     return Page[AuditOut](items=[entry_out(each) for each in page.items], next_cursor=page.next_cursor)

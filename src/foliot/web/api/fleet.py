@@ -11,7 +11,7 @@ from foliot.handlers import registry
 from foliot.services.hints import Hint
 from foliot.services.jobs import job_types
 from foliot.services.workers import overview
-from foliot.services.workers.overview import Queue, WorkerSeen
+from foliot.services.workers.overview import Queue, WorkerOverview
 from foliot.web.api.params import Db, Tell
 from foliot.web.auth import Admin, Viewer
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
@@ -89,7 +89,7 @@ def _types(seen: job_types.Seen) -> list[JobTypeOut]:
     return found
 
 
-def _worker(seen: WorkerSeen) -> WorkerOut:
+def _worker(seen: WorkerOverview) -> WorkerOut:
     return WorkerOut(
         id=seen.id,
         name=seen.name,

@@ -8,7 +8,7 @@ from fastapi import Query
 
 from foliot.domain.ids import JobId
 from foliot.services.jobs import agenda
-from foliot.services.jobs.agenda import Wanted
+from foliot.services.jobs.agenda import AgendaFilter
 from foliot.services.runs import explain, statistics
 from foliot.web.api.params import Db, JobIdIn
 from foliot.web.auth import Viewer
@@ -73,5 +73,5 @@ async def list_agenda(
     """What is planned, in the order it starts, with what becomes of it as things stand and how long it should take. Times of one job that
     follow each other in less than an hour are one line.
     """
-    wanted = Wanted(None if job is None else JobId(job), queue, tag)
+    wanted = AgendaFilter(None if job is None else JobId(job), queue, tag)
     return agenda_out(await agenda.plans(db, caller.scope, wanted, start=start, end=end))

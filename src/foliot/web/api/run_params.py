@@ -11,7 +11,7 @@ from foliot.domain.filters.fields import RUNS
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import Trigger
 from foliot.domain.schedule import SkipReason, load_zone
-from foliot.services.runs.history import Wanted
+from foliot.services.runs.history import RunFilter
 from foliot.web.auth import Viewer
 
 _ANY = "Any of these."
@@ -34,7 +34,7 @@ async def _run_query(
     until: Annotated[
         list[str], Query(description=f"Planned until, that instant or day included: {_WHEN}")
     ] = [],  # noqa: B006
-) -> Wanted:
+) -> RunFilter:
     given = {
         "status": [each.value for each in status],
         "trigger": [each.value for each in trigger],
@@ -49,7 +49,7 @@ async def _run_query(
     }
     zone = load_zone(caller.workspace.default_timezone)
     query = read_query(q or "", RUNS, caller.at, zone) & read_parameters(given, RUNS, caller.at, zone)
-    return Wanted(query)
+    return RunFilter(query)
 
 
-RunQuery = Annotated[Wanted, Depends(_run_query)]
+RunQuery = Annotated[RunFilter, Depends(_run_query)]

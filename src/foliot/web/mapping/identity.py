@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from foliot.domain.access import Permission, Principal
-from foliot.services.identity.audit import Entry
+from foliot.services.identity.audit import AuditRecord
 from foliot.services.identity.authentication import Caller
 from foliot.services.identity.keys import MadeKey, Revoked, StoredKey
 from foliot.services.identity.members import Member
@@ -77,7 +77,7 @@ def workspace_out(workspace: Workspace) -> WorkspaceOut:
     )
 
 
-def entry_out(entry: Entry) -> AuditOut:
+def entry_out(entry: AuditRecord) -> AuditOut:
     return AuditOut(
         id=entry.id,
         at=entry.at,

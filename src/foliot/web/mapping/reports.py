@@ -10,7 +10,15 @@ from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, Schedule
 from foliot.services.jobs.agenda import Fate, Line, Planned, Plans
 from foliot.services.runs.explain import Answer
-from foliot.services.runs.statistics import Day, JobStats, Percentiles, Spread, Totals, WorkspaceStats, totals
+from foliot.services.runs.statistics import (
+    DayTotals,
+    JobStats,
+    Percentiles,
+    RunTimings,
+    Totals,
+    WorkspaceStats,
+    totals,
+)
 from foliot.web.mapping.jobs import local_of, milliseconds, notes_of, run_out, times_out
 from foliot.wire.agenda import AgendaItemOut, AgendaOut
 from foliot.wire.explain import ExplanationOut, NearestOut, PlaceOut
@@ -166,11 +174,11 @@ def _totals(sums: Totals) -> TotalsOut:
     )
 
 
-def _day(day: Day) -> DayOut:
+def _day(day: DayTotals) -> DayOut:
     return DayOut(day=day.day, **_totals(totals([day])).model_dump())
 
 
-def _newest(spread: Spread) -> NewestOut:
+def _newest(spread: RunTimings) -> NewestOut:
     return NewestOut(
         runs=spread.runs, duration_ms=_percentiles(spread.duration), lag_ms=_percentiles(spread.lag)
     )

@@ -31,12 +31,12 @@ from foliot.domain.outcomes import (
 from foliot.domain.run import RunError
 from foliot.domain.schedule import SkipReason
 from foliot.services.identity.authentication import Caller, Door
-from foliot.services.jobs.job_types import TypeTold
-from foliot.services.runs.artifacts import Given
+from foliot.services.jobs.job_types import JobTypeDescription
+from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk
 from foliot.services.runs.progress import Progress
 from foliot.services.workers import remote
-from foliot.services.workers.assignments import Work
+from foliot.services.workers.claim import Work
 from foliot.services.workers.remote import Told
 from foliot.services.workers.remote_register import Hello, HostHello, Speaker
 from foliot.services.workers.workers import Beat
@@ -117,7 +117,7 @@ def speaker_of(caller: Caller) -> Speaker:
 def hello_of(given: wire.RegisterIn) -> Hello:
     host = given.host
     told = None if host is None else HostHello(host.name, host.labels, host.instances)
-    types = [TypeTold(each.name, each.description, each.config_schema) for each in given.described]
+    types = [JobTypeDescription(each.name, each.description, each.config_schema) for each in given.described]
     return Hello(given.name, given.types, given.capacity, given.version, given.queues, told, types)
 
 
@@ -165,12 +165,12 @@ def progress_of(told: Sequence[wire.ProgressIn]) -> dict[tuple[RunId, int], Prog
     }
 
 
-def given_of(given: wire.ArtifactIn) -> Given:
+def given_of(given: wire.ArtifactIn) -> NewArtifact:
     try:
         data = b64decode(given.content, validate=True)
     except ValueError:
         raise Invalid("This is not base64.", pointer="/content") from None
-    return Given(
+    return NewArtifact(
         RunId(given.run_id),
         given.fence,
         WorkerId(given.worker_id),

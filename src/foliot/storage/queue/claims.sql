@@ -1,9 +1,10 @@
+-- Reads of a claim: where there is work, and what there is to do in claimed runs.
+
 -- name: workspaces_with_work
--- A loose scan: one index probe per workspace that has something ready, however much it has. Starts behind the workspace that was
--- served last, so that each gets its turn. A restored database that waits for its operator has no work for anybody, and nobody has
--- work for a worker that has left or was struck off: it has lost its runs and must come again under a new id. A workspace in which
--- a freeze has begun waits until the sweeper has put in line what may not start. In the order of turns, which the planner would not keep:
--- the last one tells where the next claim goes on.
+-- A loose index scan: one probe per workspace with ready runs, however many it has. It starts behind the workspace that was served last,
+-- so that each gets its turn. There is no work while a restored database waits for its operator, and none for a worker that has left or
+-- was removed: it has lost its runs and registers again under a new id. A workspace in which a freeze has begun waits until the sweeper
+-- has held its runs. Ordered by turn, which the planner would not keep: the last row says where the next claim continues.
 WITH RECURSIVE found AS (
     (SELECT workspace_id, 1 AS n FROM ready WHERE queue = %(queue)s AND workspace_id > %(after)s AND target IS NULL
         AND NOT EXISTS (SELECT FROM installation WHERE held_at IS NOT NULL)
@@ -22,7 +23,7 @@ SELECT workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = foun
  ORDER BY n;
 
 -- name: bound
--- The same for a worker that serves one workspace: whether there may be work for it now.
+-- The workspace of a worker that serves one alone, unless it may not claim there now.
 SELECT workers.workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_id = workers.workspace_id)
        OR EXISTS (SELECT FROM disabled_types WHERE disabled_types.workspace_id = workers.workspace_id) AS is_limited
   FROM workers
@@ -32,7 +33,7 @@ SELECT workers.workspace_id, EXISTS (SELECT FROM limits WHERE limits.workspace_i
                       AND start_at <= %(now)s AND (end_at IS NULL OR end_at > %(now)s));
 
 -- name: queues_of_workspace
--- Of its jobs, those queues that have work: a loose scan over the jobs, since `ready` is in the order of queues alone.
+-- A loose index scan over the jobs of the workspace: the index of `ready` begins with the queue.
 WITH RECURSIVE found AS (
     (SELECT queue FROM jobs WHERE workspace_id = %(workspace_id)s ORDER BY queue LIMIT 1)
     UNION ALL
@@ -45,7 +46,7 @@ SELECT queue FROM found
  LIMIT %(limit)s;
 
 -- name: queues_with_work
--- The same loose scan over queues, for workers that serve them all.
+-- A loose index scan over the queues, for workers that serve all of them.
 WITH RECURSIVE found AS (
     (SELECT queue, 1 AS n FROM ready WHERE queue > %(after)s AND target IS NULL ORDER BY queue LIMIT 1)
     UNION ALL
@@ -53,39 +54,28 @@ WITH RECURSIVE found AS (
       FROM found WHERE found.queue IS NOT NULL AND found.n < %(limit)s)
 SELECT queue FROM found WHERE queue IS NOT NULL ORDER BY n;
 
--- name: take
--- An equal share of each workspace. MATERIALIZED keeps the planner from running the LIMIT again and taking too many; SKIP LOCKED lets
--- rival workers pass each other. A row is deleted where it was found, without another look into an index; one that was moved in the
--- same moment is found by the next claim. A job that already has a lease of its own fails the statement: see `claim_and`.
-WITH taken AS MATERIALIZED (
-    SELECT mine.place
-      FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
-     CROSS JOIN LATERAL (
-           SELECT ctid AS place FROM ready
-            WHERE queue = %(queue)s AND workspace_id = served.id AND target IS NULL AND available_at <= %(now)s AND type = ANY (%(types)s)
-              AND (expires_at IS NULL OR expires_at > %(now)s)
-            ORDER BY priority, available_at, position
-            LIMIT %(share)s
-              FOR UPDATE SKIP LOCKED) AS mine
-     LIMIT %(most)s),
-gone AS (DELETE FROM ready USING taken WHERE ready.ctid = taken.place RETURNING ready.*),
-leased AS (
-    INSERT INTO leases (workspace_id, run_id, job_id, worker_id, fence, leased_at, deadline_at, queue, type, priority, available_at,
-                        planned_for, exclusive, concurrency_key, timeout, expires_at, trigger, attempts, retries, losses,
-                        started_at, last_error)
-    SELECT workspace_id, run_id, job_id, %(worker_id)s, fence + 1, %(now)s, %(now)s + timeout, queue, type, priority, available_at,
-           planned_for, exclusive, concurrency_key, timeout, expires_at, trigger, attempts + 1, retries, losses,
-           COALESCE(started_at, %(now)s), last_error
-      FROM gone
- RETURNING workspace_id, run_id, job_id, fence, type, planned_for, attempts, deadline_at, trigger),
-told AS (
-    INSERT INTO events (workspace_id, at, kind, job_id, run_id, attempt)
-    SELECT leased.workspace_id, %(now)s, 'run.started', leased.job_id, leased.run_id, leased.attempts
-      FROM leased JOIN watches ON watches.workspace_id = leased.workspace_id AND watches.until > %(now)s)
-SELECT * FROM leased;
+-- name: lock_ready
+-- The same runs as `run_queue.claim` would lease, locked only: limits and disabled types decide which of them may start.
+SELECT mine.run_id, mine.workspace_id, mine.concurrency_key,
+       EXISTS (SELECT FROM disabled_types WHERE disabled_types.workspace_id = mine.workspace_id AND disabled_types.type = mine.type) AS is_off
+  FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
+ CROSS JOIN LATERAL (
+       SELECT run_id, workspace_id, concurrency_key, type FROM ready
+        WHERE queue = %(queue)s AND workspace_id = served.id AND target IS NULL AND available_at <= %(now)s AND type = ANY (%(types)s)
+          AND (expires_at IS NULL OR expires_at > %(now)s)
+        ORDER BY priority, available_at, position
+        LIMIT %(share)s
+          FOR UPDATE SKIP LOCKED) AS mine;
+
+-- name: jobs_of_runs
+-- Definitions are rarely in the cache, so the claim itself does not join them.
+SELECT id, name, definition -> 'config', definition -> 'payload' FROM jobs WHERE id = ANY (%(job_ids)s::uuid[]);
+
+-- name: inputs_of_runs
+SELECT id, input FROM runs WHERE id = ANY (%(run_ids)s::uuid[]) AND input IS NOT NULL;
 
 -- name: unserved
--- What is meant for a host waits for that alone, whoever serves the queue.
+-- Runs with a target wait for its host alone, whichever workers serve the queue.
 SELECT groups.*
   FROM (SELECT queue, type, target, count(*) AS runs, min(available_at) AS since FROM ready
          WHERE workspace_id = %(workspace_id)s AND available_at <= %(by)s

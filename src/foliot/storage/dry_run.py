@@ -9,7 +9,7 @@ from foliot.domain.ids import WorkspaceId
 from foliot.storage.tx import Database, Role, Tx
 
 
-class Rehearsal(Database):
+class DryRunDatabase(Database):
     """What a verb is given in place of the database."""
 
     def __init__(self, tx: Tx, *, system: bool) -> None:
@@ -33,12 +33,12 @@ class Rehearsal(Database):
 
 
 @asynccontextmanager
-async def rehearsal(
+async def open_dry_run(
     database: Database, role: Role, workspace_id: WorkspaceId | None, *, system: bool = False
-) -> AsyncIterator[Rehearsal]:
+) -> AsyncIterator[DryRunDatabase]:
     with suppress(_OverError):
         async with database.tx(role, workspace_id, system=system) as tx:
-            yield Rehearsal(tx, system=system)
+            yield DryRunDatabase(tx, system=system)
             raise _OverError
 
 

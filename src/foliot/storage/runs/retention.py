@@ -14,7 +14,7 @@ from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class JobRetention:
     """A job, what it keeps, and the highest number any of its records has."""
 
     job_id: JobId
@@ -26,15 +26,15 @@ class Kept:
         return self.retention.mode is RetentionMode.ANY or self.number > self.retention.keep_last
 
 
-async def next_jobs(tx: Tx, after: UUID, limit: int) -> list[Kept]:
-    rows = await tx.fetch(sql.pruning.next_jobs, {"after": after, "limit": limit})
-    return [Kept(row["id"], decode(Retention, row["retention"] or {}), row["number"]) for row in rows]
+async def next_jobs(tx: Tx, after: UUID, limit: int) -> list[JobRetention]:
+    rows = await tx.fetch(sql.retention.next_jobs, {"after": after, "limit": limit})
+    return [JobRetention(row["id"], decode(Retention, row["retention"] or {}), row["number"]) for row in rows]
 
 
-async def prune(tx: Tx, jobs: Sequence[Kept], most: int) -> tuple[int, int]:
+async def prune(tx: Tx, jobs: Sequence[JobRetention], most: int) -> tuple[int, int]:
     """How many runs and attempts went: at most `most` runs."""
     row = await tx.fetch_one(
-        sql.pruning.prune,
+        sql.retention.prune,
         {
             "job_ids": [job.job_id for job in jobs],
             "horizons": [tx.now - job.retention.keep for job in jobs],

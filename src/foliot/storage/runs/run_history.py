@@ -16,7 +16,7 @@ from foliot.domain.run import RunError, Trigger
 from foliot.domain.schedule import SkipReason, load_zone
 from foliot.storage.queries import sql
 from foliot.storage.tx import Row, Tx
-from foliot.storage.workers.workers import Called
+from foliot.storage.workers.workers import WorkerName
 
 _MILLISECOND = timedelta(milliseconds=1)
 _NO_ENTROPY = bytes(10)
@@ -58,13 +58,13 @@ class RunRecord:
     attempts: tuple[AttemptRecord, ...] | None = None  # None where they were not looked up
     progress: Progress | None = None  # while it runs, where its work tells
     triggered_by_name: str | None = None
-    called: Called | None = None  # the worker that has it, or had it last
+    called: WorkerName | None = None  # the worker that has it, or had it last
     artifacts: tuple[Artifact, ...] | None = None  # None where they were not looked up
-    next_try: NextTry | None = None
+    next_try: NextAttempt | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RunWithRevision:
     """A record with what stands beside it, for explaining it."""
 
     run: RunRecord
@@ -73,7 +73,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class NextTry:
+class NextAttempt:
     """The next attempt at a run that has failed, or was lost or handed back."""
 
     number: int
@@ -91,7 +91,7 @@ class AttemptRecord:
     ended_at: datetime | None
     error: RunError | None
     external_id: str | None = None  # what the engine calls it that it was handed over to
-    called: Called | None = None  # its worker
+    called: WorkerName | None = None  # its worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +108,13 @@ class Payloads:
         return self.since[-1][1]
 
 
-async def one(tx: Tx, run_id: RunId) -> Entry | None:
-    row = await tx.fetch_one(sql.ledger.one, {"run_id": run_id})
+async def load_run(tx: Tx, run_id: RunId) -> RunWithRevision | None:
+    row = await tx.fetch_one(sql.run_history.one, {"run_id": run_id})
     return None if row is None else _entry(row)
 
 
-async def attempts(tx: Tx, run_id: RunId) -> tuple[AttemptRecord, ...]:
-    rows = await tx.fetch(sql.ledger.attempts, {"run_id": run_id})
+async def list_attempts(tx: Tx, run_id: RunId) -> tuple[AttemptRecord, ...]:
+    rows = await tx.fetch(sql.run_history.attempts, {"run_id": run_id})
     return tuple(
         AttemptRecord(
             row["number"],
@@ -132,28 +132,28 @@ async def attempts(tx: Tx, run_id: RunId) -> tuple[AttemptRecord, ...]:
 
 async def startable_at(tx: Tx, run_id: RunId) -> datetime | None:
     """Of a run that stands ready or waits: when it may start at the earliest."""
-    row = await tx.fetch_one(sql.ledger.startable_at, {"run_id": run_id})
+    row = await tx.fetch_one(sql.run_history.startable_at, {"run_id": run_id})
     return None if row is None else row["available_at"]
 
 
-async def payloads(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, Payloads]:
+async def load_payloads(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, Payloads]:
     found: dict[JobId, list[tuple[datetime, Mapping[str, Any]]]] = {}
     if job_ids:
-        for row in await tx.fetch(sql.ledger.payloads, {"job_ids": list(job_ids)}):
+        for row in await tx.fetch(sql.run_history.payloads, {"job_ids": list(job_ids)}):
             found.setdefault(row["job_id"], []).append((row["at"], row["payload"] or {}))
     return {job_id: Payloads(tuple(since)) for job_id, since in found.items()}
 
 
-async def newest(tx: Tx, job_id: JobId) -> Entry | None:
-    row = await tx.fetch_one(sql.ledger.newest, {"job_id": job_id})
+async def load_newest(tx: Tx, job_id: JobId) -> RunWithRevision | None:
+    row = await tx.fetch_one(sql.run_history.newest, {"job_id": job_id})
     return None if row is None else _entry(row)
 
 
-async def near(tx: Tx, job_id: JobId, at: datetime, within: timedelta) -> Entry | None:
+async def find_near(tx: Tx, job_id: JobId, at: datetime, within: timedelta) -> RunWithRevision | None:
     """The record of the planned time that `at` means, or the gap record that covers it."""
-    row = await tx.fetch_one(sql.ledger.near, {"job_id": job_id, "at": at, "before": at + within})
+    row = await tx.fetch_one(sql.run_history.near, {"job_id": job_id, "at": at, "before": at + within})
     if row is None or row["planned_for"] > at:
-        gap = await tx.fetch_one(sql.ledger.gap_over, {"job_id": job_id, "at": at})
+        gap = await tx.fetch_one(sql.run_history.gap_over, {"job_id": job_id, "at": at})
         # Of a job that beats often, the next record within the minute may lie behind the gap, and is not what was asked for.
         if gap is not None and (row is None or row["planned_for"] > gap["planned_until"]):
             row = gap
@@ -209,8 +209,8 @@ def record(row: Row) -> RunRecord:
     )
 
 
-def _entry(row: Row) -> Entry:
-    return Entry(record(row), row["note"], row["schedule_rev"])
+def _entry(row: Row) -> RunWithRevision:
+    return RunWithRevision(record(row), row["note"], row["schedule_rev"])
 
 
 def _milliseconds(start: datetime | None, end: datetime | None) -> int | None:
