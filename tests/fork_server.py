@@ -142,9 +142,8 @@ class _Server:
         self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         assert self._process.stdout.readline(), "the fork server did not start"
-        atexit.register(self._end)
 
-    def _end(self) -> None:
+    def end(self) -> None:
         self._process.kill()
         self._process.communicate()
         self._folder.cleanup()
@@ -162,6 +161,13 @@ class _Server:
 @functools.cache
 def _server() -> _Server:
     return _Server()
+
+
+def end_server() -> None:
+    """End the fork server, if one was started."""
+    if _server.cache_info().currsize:
+        _server().end()
+        _server.cache_clear()
 
 
 def main(address: str) -> None:
