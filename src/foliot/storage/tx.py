@@ -28,7 +28,7 @@ from foliot.domain.ids import WorkspaceId, raw_uuid7s, uuid7, uuid7s
 from foliot.storage import arrays
 from foliot.storage.errors import is_lost, is_retryable, may_retry, unavailable
 from foliot.storage.queries import SqlQuery
-from foliot.storage.rows import row_reader
+from foliot.storage.rows import column_reader, row_reader
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -131,8 +131,8 @@ class Tx:
     ) -> list[tuple[K, T]]:
         """Return the rows of a query with two columns."""
         cursor = await self._open(query).cursor(row_factory=tuple_row).execute(query.text, params)
-        read_first, read_second = row_reader(first, ("first",)), row_reader(second, ("second",))
-        return [(read_first((a,)), read_second((b,))) for a, b in await cursor.fetchall()]
+        read_first, read_second = column_reader(first, 0), column_reader(second, 1)
+        return [(read_first(row), read_second(row)) for row in await cursor.fetchall()]
 
     async def execute(self, query: SqlQuery, params: Params | None = None) -> int:
         """Run a statement and return the number of rows that it changed."""
