@@ -62,7 +62,7 @@ async def forget_lost(tx: Tx, before: datetime) -> int:
 async def list_unserved(
     tx: Tx, by: datetime, limit: int
 ) -> list[tuple[str, str, int, datetime, Target | None]]:
-    """Queue, type, how many runs could have started by then, since when the oldest could, and where they must go."""
+    """List groups of ready runs that no live worker serves: queue, type, number, earliest start, target."""
     params = {"workspace_id": tx.workspace_id, "by": by, "now": tx.now, "limit": limit}
     rows = await tx.fetch(sql.claims.unserved, params)
     return [
