@@ -157,7 +157,7 @@ def shapes(schema: Json) -> dict[str, Json]:
     return {
         neat(name): shape
         for name, shape in schema["components"]["schemas"].items()
-        if "properties" in shape and not name.startswith(("Page_", "CountedPage_"))
+        if ("properties" in shape or "enum" in shape) and not name.startswith(("Page_", "CountedPage_"))
     }
 
 
@@ -165,6 +165,9 @@ def shape_lines(name: str, shape: Json) -> Iterator[str]:
     yield f"### {name}"
     if said := shape.get("description"):
         yield said
+    if "enum" in shape:
+        yield from ("", f"One of {value(shape)}.")
+        return
     yield from ("", "| field | value | default | about |", "|---|---|---|---|")
     for field, kind in shape["properties"].items():
         default = "" if field in shape.get("required", ()) else f"`{json.dumps(kind.get('default'))}`"

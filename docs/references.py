@@ -15,7 +15,7 @@ from foliot.cli.exit_codes import CODES, MEANINGS, Exit
 from foliot.cli.main import app
 from foliot.domain.errors import FoliotError
 from foliot.settings import FILE_SUFFIX, TABLE, Setting, SettingsError
-from foliot.settings.kinds import Folder, Text
+from foliot.settings.value_types import PATH, TEXT
 from foliot.web.errors import REFUSALS, status_of
 
 FOLDER = Path(__file__).resolve().parent / "reference"
@@ -53,7 +53,7 @@ def settings() -> str:
     ]
     for row in TABLE:
         unit = f" In {row.unit}." if row.unit else ""
-        rule = "" if isinstance(row.kind, Text | Folder) else f" It must be {row.kind.must_be}."
+        rule = "" if row.type in (TEXT, PATH) else f" It must be {row.type.must_be}."
         lines += [f"## {row.env}", f"{row.about}{unit}{rule}", ""]
     return "\n".join(lines)
 
@@ -61,21 +61,8 @@ def settings() -> str:
 def setting_row(row: Setting) -> str:
     toml = f"`{row.name}`" if row.in_toml else "-"
     flag = f"`{row.flag}`" if row.flag and f"{row.flag} " in cli() else "-"
-    kind = type(row.kind).__name__
-    words = {
-        "WholeNumber": "whole number",
-        "OneOf": "word",
-        "Url": "address",
-        "PostgresUrl": "address",
-        "Folder": "path",
-        "Networks": "networks",
-        "Queues": "names",
-        "SomeOf": "words",
-        "Variables": "names",
-        "YesOrNo": "yes or no",
-    }
     default = "-" if row.default in (None, ()) else f"`{shown(row.default)}`"
-    return f"| [`{row.env}`](#{row.env.lower()}) | {toml} | {flag} | {words.get(kind, 'text')} | {default} |"
+    return f"| [`{row.env}`](#{row.env.lower()}) | {toml} | {flag} | {row.type.word} | {default} |"
 
 
 def shown(default: object) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foliot.settings import BY_NAME, TABLE, Settings, SettingsError, load, shown, without_password
+from foliot.settings import BY_NAME, TABLE, Settings, SettingsError, format_value, load, without_password
 
 
 def messages(environ: dict[str, str], cwd: Path, **flags: str) -> list[str]:
@@ -132,9 +132,9 @@ def test_what_is_shown_holds_no_key_and_no_password(tmp_path: Path) -> None:
         {},
         tmp_path,
     )
-    assert shown(BY_NAME["api_key"], settings) == "********"
-    assert shown(BY_NAME["database_url"], settings) == "postgresql://me:********@here/db"
-    assert shown(BY_NAME["migrate_url"], settings) == ""
+    assert format_value(BY_NAME["api_key"], settings) == "********"
+    assert format_value(BY_NAME["database_url"], settings) == "postgresql://me:********@here/db"
+    assert format_value(BY_NAME["migrate_url"], settings) == ""
     assert {"p%40ss%2Fw", "p@ss/w"} < set(settings.secrets())
     for url, as_seen in (
         ("postgresql://me:p@ss/w@here/db", "postgresql://me:********@here/db"),
@@ -143,7 +143,7 @@ def test_what_is_shown_holds_no_key_and_no_password(tmp_path: Path) -> None:
     ):
         assert without_password(url) == as_seen
     in_query = load({"FOLIOT_DATABASE_URL": "postgresql://h/d?user=u&password=HID%26DEN"}, {}, tmp_path)
-    assert shown(BY_NAME["database_url"], in_query) == "postgresql://h/d?user=u&password=********"
+    assert format_value(BY_NAME["database_url"], in_query) == "postgresql://h/d?user=u&password=********"
     assert {"HID%26DEN", "HID&DEN"} < set(in_query.secrets())
 
 
@@ -175,4 +175,22 @@ def test_every_address_that_libpq_reads_is_taken(rest: str, tmp_path: Path) -> N
 def test_secrets_have_no_flag_and_every_setting_says_what_it_is() -> None:
     assert {row.name for row in TABLE if row.flag is None} == {row.name for row in TABLE if row.secret}
     assert all(row.about.endswith(".") for row in TABLE)
-    assert all(getattr(Settings, row.name) == row.default for row in TABLE)
+    assert all(getattr(Settings(), row.name) == row.default for row in TABLE)
+
+
+def test_settings_reach_another_process_unchanged(tmp_path: Path) -> None:
+    given = {
+        "FOLIOT_DATABASE_URL": "postgresql://me:p%40ss@here/db",
+        "FOLIOT_COMMAND_UMASK": "077",
+        "FOLIOT_BRIDGE_TASKS": "none",
+        "FOLIOT_EGRESS_ALLOW": "10.0.0.0/8",
+        "FOLIOT_ALLOW_COMMANDS": "yes",
+        "FOLIOT_CA_FILE": "ca.pem",
+    }
+    settings = load(given, {"port": "0"}, tmp_path)
+    line = settings.to_json()
+    assert line.count(b"\n") == 1
+    handed = Settings.from_json(line)
+    assert handed.model_dump() == settings.model_dump()
+    assert (handed.command_umask, handed.bridge_tasks, handed.ca_file) == (0o77, (), tmp_path / "ca.pem")
+    assert "p%40ss" not in repr(handed)

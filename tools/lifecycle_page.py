@@ -1,4 +1,4 @@
-"""The page that draws the lifecycles, made from their tables so that it cannot fall behind them."""
+"""Generate docs/explanation/lifecycles.md from the transition tables, so that the page cannot fall behind them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ E = TypeVar("E", bound=StrEnum)
 _HEAD = """\
 # Lifecycles
 
-Jobs, runs and attempts change their status through one door, `advance` in `foliot.domain.lifecycle`.
-This page is drawn from the tables there. To draw it again after a change:
+One function, `advance` in `foliot.domain.lifecycle`, changes the status of jobs, runs and attempts.
+This page is generated from its tables. To generate it again after a change:
 
 ```sh
 .venv/bin/python -c "from tools.lifecycle_page import page; print(page(), end='')" > docs/explanation/lifecycles.md
 ```
 
-A status without a way out is final: a finished run never changes, and "retry" makes a new run.
-Asking for a move that the table does not hold is refused (409) with a sentence that names the moves that are possible.
+A status without an outgoing move is final: a finished run never changes, and "retry" makes a new run.
+A move that is not in the table is refused (409); the refusal names the possible moves.
 """
 
 

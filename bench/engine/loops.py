@@ -22,7 +22,6 @@ from foliot.services.hints import Announcer, Hint
 from foliot.storage.tx import Database, PoolSize
 from foliot.wiring.process import tune_garbage_collector
 from foliot.worker.link import LocalLink
-from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 
 PERMITS = 1_000
@@ -108,12 +107,12 @@ async def _working(
     settled, ended = 0, plan.start
     async with Database(url, clock=plan.clock, size=PoolSize(1, 4)) as database:
         link = _Counting(database, "bench", LEASE)
-        reporter = Reporter(link)
-        worker = Worker(link, {TYPE: handler}, reporter, permits)
+        worker = Worker(link, {TYPE: handler}, permits)
+        reporter = worker.reporter
         claims, reports = Loop("claim", worker.step), Loop("report", reporter.step)
         listening = HintListener(database, url, {Hint.READY: claims.wake})
         worker.wake, reporter.wake = claims.wake, reports.wake
-        reporter.when_accepted = claims.wake
+        reporter.on_accepted = claims.wake
         began = signal.wait()
         async with _running(claims, reports, Loop("hints", listening.step, within=None)):
             while not plan.is_over(settled):

@@ -14,8 +14,6 @@ from foliot.handlers import registry
 from foliot.handlers.dependencies import EgressPolicy, HandlerDeps, QueueEngineUrls
 from foliot.storage.tx import Database
 from foliot.worker.link import LocalLink
-from foliot.worker.log_buffer import LogBuffer
-from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 
 ALL = Handing(EVERYTHING, EVERYTHING)
@@ -26,17 +24,16 @@ class Station:
         self, database: Database, kind: str, engines: QueueEngineUrls, lease: timedelta, handing: Handing
     ) -> None:
         self.link = LocalLink(database, "station", lease)
-        reporter, logbook = Reporter(self.link), LogBuffer(self.link)
-        means = HandlerDeps(database, engines=engines, reach=EgressPolicy(handing=handing))
-        handlers: Mapping[str, Any] = {kind: registry.load_handlers(means)[kind]}
-        self.worker = Worker(self.link, handlers, reporter, permits=1, logbook=logbook)
-        self._reporter = reporter
+        deps = HandlerDeps(database, queue_engines=engines, egress_policy=EgressPolicy(handing=handing))
+        handlers: Mapping[str, Any] = {kind: registry.load_handlers(deps)[kind]}
+        self.worker = Worker(self.link, handlers, permits=1)
+        reporter, logs = self.worker.reporter, self.worker.logs
         self._loops = [
             Loop("claim", self.worker.step),
             Loop("report", reporter.step),
-            Loop("logs", logbook.step),
+            Loop("logs", logs.step),
         ]
-        self.worker.wake, reporter.wake, logbook.wake = (each.wake for each in self._loops)
+        self.worker.wake, reporter.wake, logs.wake = (each.wake for each in self._loops)
         self.tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -44,12 +41,12 @@ class Station:
 
     async def beat(self) -> None:
         assert self.worker.id is not None
-        self.worker.heard(await self.link.beat(self.worker.id, self.worker.working_on(), draining=False))
+        self.worker.on_beat(await self.link.beat(self.worker.id, self.worker.working_on(), draining=False))
 
     async def close(self) -> None:
         self._loops[0].stop()
         await self.worker.drain(0)
-        await self._reporter.all_sent(5)
+        await self.worker.reporter.wait_until_sent(5)
         for task in self.tasks:
             task.cancel()
         await asyncio.wait(self.tasks)

@@ -65,7 +65,7 @@ def kind(request: pytest.FixtureRequest, broker: str, folder: Path) -> Iterator[
 @pytest.fixture(autouse=True)
 def in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """No hints come here, so the worker looks often."""
-    monkeypatch.setattr(worker, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(worker, "CHECK_EVERY", 0.05)
 
 
 @pytest.fixture

@@ -76,10 +76,10 @@ def test_nothing_of_the_engines_is_loaded_before_a_broker_is_configured() -> Non
     probe = """
 import sys
 from foliot.handlers import registry
-from foliot.handlers.dependencies import Means
+from foliot.handlers.dependencies import HandlerDeps
 import foliot.wiring.node
-assert {"celery", "rq", "bullmq"} <= set(registry.described())
-assert not {"celery", "rq", "bullmq"} & set(registry.load(Means()))
+assert {"celery", "rq", "bullmq"} <= set(registry.describe_types())
+assert not {"celery", "rq", "bullmq"} & set(registry.load_handlers(HandlerDeps()))
 print({"redis", "celery", "rq", "bullmq", "kombu"} & set(sys.modules))
 """
     told = subprocess.run(
@@ -101,7 +101,7 @@ async def test_a_missing_extra_is_told_with_what_installs_it(
     }[extra]
     with caplog.at_level(logging.WARNING):
         assert (
-            handler.made_with(HandlerDeps(database, engines=QueueEngineUrls(NOWHERE, NOWHERE, NOWHERE)))
+            handler.from_deps(HandlerDeps(database, queue_engines=QueueEngineUrls(NOWHERE, NOWHERE, NOWHERE)))
             is None
         )
     [record] = caplog.records
@@ -113,8 +113,8 @@ async def test_celery_is_not_served_without_results(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         assert (
-            bridge_handlers.CeleryHandler.made_with(
-                HandlerDeps(database, engines=QueueEngineUrls(celery_broker_url=NOWHERE))
+            bridge_handlers.CeleryHandler.from_deps(
+                HandlerDeps(database, queue_engines=QueueEngineUrls(celery_broker_url=NOWHERE))
             )
             is None
         )

@@ -16,7 +16,7 @@ from foliot.domain.errors import (
     NotFound,
     ScheduleInvalid,
 )
-from foliot.settings import Problem, SettingsError
+from foliot.settings import SettingProblem, SettingsError
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from foliot.settings import Problem, SettingsError
         (Denied("x"), Exit.REFUSED),
         (DatabaseUnavailable("x"), Exit.UNREACHABLE),
         (FoliotError("x"), Exit.FAILURE),
-        (SettingsError((Problem("x"),)), Exit.USAGE),
+        (SettingsError((SettingProblem("x"),)), Exit.USAGE),
     ],
 )
 def test_each_kind_of_error_has_its_exit_code(error: FoliotError | SettingsError, code: Exit) -> None:
@@ -46,7 +46,7 @@ def test_an_error_says_what_where_and_what_next() -> None:
 
 
 def test_every_problem_with_settings_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    report_error(SettingsError((Problem("One."), Problem("Two.", "Do this."))))
+    report_error(SettingsError((SettingProblem("One."), SettingProblem("Two.", "Do this."))))
     assert (
         capsys.readouterr().err == "error[setting.invalid]: One.\nerror[setting.invalid]: Two.\n  Do this.\n"
     )

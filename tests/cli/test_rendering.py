@@ -11,7 +11,6 @@ import pytest
 from rich.text import Text
 
 from foliot.cli.choices import JobStatusChoice as JobStatusWord
-from foliot.cli.choices import MisfireChoice, OnLostChoice, OverlapChoice
 from foliot.cli.choices import RunStatusChoice as RunStatusWord
 from foliot.cli.event_rendering import event_line
 from foliot.cli.jobs.change_rendering import change_list
@@ -23,7 +22,7 @@ from foliot.cli.times import format_duration, local_time, parse_time, relative_s
 from foliot.domain.errors import Invalid
 from foliot.sdk.sync.plan import Change
 from foliot.wire.events import EventOut
-from foliot.wire.jobs import JobFields, JobOut, JobStatus
+from foliot.wire.jobs import JobOut, JobStatus
 from foliot.wire.runs import RunOut, RunStatus
 from foliot.wire.schedules import PlannedOut
 
@@ -236,6 +235,3 @@ def test_distances_are_short_in_lists_and_have_two_units_elsewhere() -> None:
 def test_the_words_of_flags_are_those_of_the_wire() -> None:
     assert [each.value for each in JobStatusWord] == list(typing.get_args(JobStatus))
     assert [each.value for each in RunStatusWord] == list(typing.get_args(RunStatus))
-    fields = JobFields.model_fields
-    for name, words in (("overlap", OverlapChoice), ("misfire", MisfireChoice), ("on_lost", OnLostChoice)):
-        assert [each.value for each in words] == list(typing.get_args(fields[name].annotation))

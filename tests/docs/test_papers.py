@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -81,15 +82,26 @@ def dev(*args: str) -> str:
     ).stdout
 
 
-def test_every_link_between_papers_leads_somewhere() -> None:
+def test_every_link_between_papers_leads_to_a_file_and_a_heading() -> None:
     broken = [
-        f"{paper.relative_to(ROOT)} -> {target}"
+        f"{paper.relative_to(ROOT)} -> {target}#{heading}"
         for paper in own_files()
         if paper.suffix == ".md"
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", paper.read_text())
-        if "://" not in target and not (paper.parent / target).exists()
+        for target, heading in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", paper.read_text())
+        if "://" not in target and not leads_somewhere(paper.parent / target if target else paper, heading)
     ]
     assert broken == []
+
+
+def leads_somewhere(target: Path, heading: str) -> bool:
+    return target.exists() and (not heading or heading in anchors(target))
+
+
+@functools.cache
+def anchors(paper: Path) -> frozenset[str]:
+    """Return the anchors that a Markdown viewer makes from the headings of a paper."""
+    headings = re.findall(r"^#+ (.+)$", paper.read_text(), flags=re.MULTILINE)
+    return frozenset(re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings)
 
 
 def test_no_file_points_at_one_machine_or_index() -> None:

@@ -118,6 +118,16 @@ def test_a_timed_out_attempt_retries_like_any_failure() -> None:
     assert settle(a_run(), TimedOut(), facts(), NOW, 0.0).retry_at == NOW + 5 * MINUTE
 
 
+def test_a_job_may_end_a_run_whose_attempt_timed_out_and_still_retry_failures() -> None:
+    state = facts(a_job(retry_timeouts=False))
+    settled = settle(a_run(), TimedOut(), state, NOW, 0.0)
+    assert (settled.status, settled.note) == (
+        RunStatus.TIMED_OUT,
+        "This job does not retry attempts that timed out.",
+    )
+    assert settle(a_run(), Failed(ERROR), state, NOW, 0.0).retry_at == NOW + 5 * MINUTE
+
+
 def test_a_permanent_failure_is_not_retried() -> None:
     assert settle(a_run(), Failed(ERROR, permanent=True), facts(), NOW, 0.0).status is RunStatus.FAILED
 

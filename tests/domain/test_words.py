@@ -456,13 +456,13 @@ def rows(heading: str) -> list[tuple[str, str]]:
     return re.findall(r"^\| `(.+?)` \| (.+?) \|$", section, re.MULTILINE)
 
 
-@pytest.mark.parametrize("text, sentence", rows("What is understood"))
+@pytest.mark.parametrize("text, sentence", rows("Accepted words"))
 def test_the_page_says_what_is_understood(text: str, sentence: str) -> None:
     schedule = read(text)
     assert say(schedule, load_zone(schedule.timezone)) == sentence
 
 
-@pytest.mark.parametrize("text, reason", rows("What is refused, and why"))
+@pytest.mark.parametrize("text, reason", rows("Refused words, and why"))
 def test_the_page_says_what_is_refused(text: str, reason: str) -> None:
     error = refusal(text)
     assert f"{error.message} {error.hint}" == reason

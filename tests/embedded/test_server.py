@@ -126,10 +126,10 @@ def test_an_unexpected_end_is_told_and_an_asked_one_is_not(run: Run) -> None:
         heard.set()
 
     asked = run()
-    asked.when_lost(tell)
+    asked.on_lost(tell)
     asked.stop()
     killed = run()
-    killed.when_lost(tell)
+    killed.on_lost(tell)
     os.kill(killed.pid, signal.SIGKILL)
     assert heard.wait(20)
     assert told == [-signal.SIGKILL]

@@ -11,7 +11,7 @@ from foliot.domain.delivery import Answered, Came, Unanswered
 from foliot.domain.ids import RoomId
 from foliot.domain.rooms import Hook
 from foliot.services.identity.authentication import Caller
-from foliot.services.messaging import courier, rooms, webhooks
+from foliot.services.messaging import courier, room_steps, rooms
 from foliot.services.messaging.courier import CourierCapacity as Free
 from foliot.services.messaging.courier import Parcel
 from foliot.services.messaging.rooms import Changes, NewRoom
@@ -79,7 +79,7 @@ async def test_a_webhook_removed_while_its_answer_is_written_ends_what_waits(
     await ending
     await removing
     told = owner.execute("SELECT position, delivered, error FROM foliot.outbox ORDER BY position").fetchall()
-    assert told == [(1, True, None), (2, False, webhooks.REMOVED)]
+    assert told == [(1, True, None), (2, False, room_steps.REMOVED)]
 
 
 async def test_a_message_that_waited_for_a_webhook_to_be_set_is_sent_on(shop: Shop, hands: Hands) -> None:

@@ -290,7 +290,7 @@ async def test_of_two_edits_of_one_revision_the_second_is_refused(hands: Hands, 
                 definition(name="theirs"),
             )
         )
-    assert (await first).revision == 2
+    assert (await first).job.revision == 2
     with pytest.raises(StaleRevision, match="revision 2, not 1"):
         await second
     assert shop.sql("SELECT name, revision FROM foliot.jobs") == [("mine", 2)]
@@ -305,7 +305,7 @@ async def test_two_edits_that_ask_for_no_revision_both_count_and_the_last_stays(
         second = await hands.behind(
             edit(hands.right, Scope(shop.workspace, BEN), job_id, definition(name="theirs"))
         )
-    assert ((await first).revision, (await second).revision) == (2, 3)
+    assert ((await first).job.revision, (await second).job.revision) == (2, 3)
     assert shop.sql("SELECT name, revision FROM foliot.jobs") == [("theirs", 3)]
 
 

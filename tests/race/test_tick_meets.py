@@ -50,7 +50,9 @@ async def test_an_edit_waits_for_a_tick_and_takes_over_after_it(hands: Hands, sh
             edit(hands.right, Scope(shop.workspace, BEN), job_id, definition(Cron("0 0 * * *"), queue="slow"))
         )
     assert await first == ONE
-    assert (await second).next_at == shop.clock.now().replace(hour=0, minute=0, second=0) + timedelta(days=1)
+    assert (await second).job.next_at == shop.clock.now().replace(hour=0, minute=0, second=0) + timedelta(
+        days=1
+    )
     assert shop.sql("SELECT schedule_rev FROM foliot.runs") == [(1,)]
     assert shop.sql("SELECT queue FROM foliot.ready") == [("slow",)]
 

@@ -1,13 +1,20 @@
-"""The synchronous client is the asynchronous one, word by word."""
+"""Generated files are those that the generators make now."""
 
 from __future__ import annotations
 
+from tools import job_fields_generator
 from tools.client_generator import TWIN, twins
 
 
 def test_the_synchronous_client_is_fresh() -> None:
     written = {path.name: path.read_text(encoding="utf-8") for path in TWIN.glob("*.py")}
+    assert written
     assert written == twins(), "run ./dev format"
+
+
+def test_the_keywords_and_flags_of_a_job_are_fresh() -> None:
+    target = job_fields_generator.TARGET
+    assert target.read_text(encoding="utf-8") == job_fields_generator.generate(), "run ./dev format"
 
 
 def test_nothing_asynchronous_is_left_in_it() -> None:

@@ -12,7 +12,7 @@ from foliot.domain.ids import HostId, PrincipalId, RunId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import Outcome, Succeeded
 from foliot.domain.target import Target, TargetKind
 from foliot.services.workers import remote, remote_register
-from foliot.services.workers.assignments import Work
+from foliot.services.workers.claim import Work
 from foliot.services.workers.remote import Told
 from foliot.services.workers.remote_register import Hello, HostHello, Speaker
 from foliot.storage.tx import Database

@@ -15,7 +15,7 @@ from foliot.domain.outcomes import AskedRetry, AskedSkip, Cancelled, Succeeded
 from foliot.domain.policy import Overlap, OverlapRule, Retry
 from foliot.domain.schedule import Cron, Interval, SkipReason
 from foliot.services.jobs.context_steps import load_job_context
-from foliot.services.jobs.dependency_steps import release_upstream, set_edges
+from foliot.services.jobs.dependency_steps import release_upstream
 from foliot.services.settlement.dependent_steps import wake_dependents
 from foliot.services.settlement.expiry import expire_runs, judge_gates
 from foliot.services.settlement.report import Report, report
@@ -23,6 +23,7 @@ from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.timers import timers
 from foliot.storage.tx import Role
 from foliot.testing.fixtures import TEST
+from tests.services.edges import set_edges
 from tests.services.staging import BROKE_FOR_GOOD, MANUAL, Stage
 
 pytestmark = pytest.mark.anyio
@@ -81,10 +82,10 @@ async def test_runs_cancelled_before_they_began_are_ends_of_which_each_triggers(
     runs = [await stage.by_hand(sync), await stage.by_hand(sync)]
     async with stage.database.tx(Role.ENGINE) as tx:  # together, so that only one of them can be the newest
         rows = await timers.lock_with_dependents(tx, [sync])
-        settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
-        assert await settling.end_standing(runs, Cancelled()) == set(runs)
-        await settling.write()
-        await wake_dependents(settling)
+        writer = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
+        assert await writer.end_unclaimed(runs, Cancelled()) == set(runs)
+        await writer.write()
+        await wake_dependents(writer)
     assert stage.runs(sync, "status, attempt_count") == [("cancelled", 0)] * 2
     assert sorted(stage.runs(after, "upstream_run_id")) == sorted((run_id,) for run_id in runs)
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from foliot.domain.access import Scope
+from foliot.domain.definition import Definition, Spec
 from foliot.domain.errors import Conflict, Invalid, WorkerGone
 from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import JobId, RunId
@@ -24,7 +25,7 @@ from foliot.services.workers import hosts, remote, remote_register
 from foliot.services.workers.limits import set_limit
 from foliot.services.workers.remote import Told
 from foliot.services.workers.remote_register import Hello
-from foliot.services.workers.unserved import hindrance, unserved
+from foliot.services.workers.unserved import unserved
 from foliot.testing.fixtures import TEST
 from tests.services.hosting import H1, PVP, Machine, ids, machine, somebody
 from tests.services.staging import Stage
@@ -277,7 +278,10 @@ async def test_who_writes_a_job_for_a_host_is_warned_by_what_that_host_does_and_
     stage: Stage, h1: Machine
 ) -> None:
     async def warning(kind: str, target: Target | None) -> str | None:
-        return await hindrance(stage.database, stage.workspace, "default", kind, target)
+        definition = Definition("job", Spec(Manual(), kind, target=target))
+        scope = Scope(stage.workspace, TEST)
+        made = await jobs.create(stage.database, scope, definition, with_warnings=True)
+        return next(iter(made.warnings), None)
 
     await machine(stage.database, h1.speaker, "h2", "pve", types=("http", "command"))
     h2 = Target(TargetKind.HOST, "h2")

@@ -33,6 +33,7 @@ from foliot.domain.schedule import (
     Window,
 )
 from foliot.services.jobs import calendars, job_edits, job_search, job_status, job_status_steps, jobs
+from foliot.services.jobs.job_search import StoredJob
 from foliot.services.runs import history, run_control
 from foliot.testing.fixtures import ANA, BEN, EVE
 from tests.services.shop import MINUTE, Shop, definition
@@ -42,12 +43,9 @@ HOUR = timedelta(hours=1)
 BOOM = Failed(RunError("boom", "It broke."))
 
 
-async def edit(
-    shop: Shop, job_id: JobId, wanted: Definition, expected: int | None = None
-) -> job_edits.Edited:
-    return await job_edits.edit(
-        shop.database, Scope(shop.workspace, BEN, expected_revision=expected), job_id, wanted
-    )
+async def edit(shop: Shop, job_id: JobId, wanted: Definition, expected: int | None = None) -> StoredJob:
+    scope = Scope(shop.workspace, BEN, expected_revision=expected)
+    return (await job_edits.edit(shop.database, scope, job_id, wanted)).job
 
 
 async def pause(shop: Shop, job_id: JobId, **options: Any) -> job_status.Moved:
@@ -93,9 +91,10 @@ async def test_a_job_whose_end_has_passed_is_expired_from_the_start(shop: Shop) 
 async def test_an_unchanged_definition_makes_no_revision(shop: Shop) -> None:
     job_id = await shop.job()
     shop.clock.advance(MINUTE / 2)
-    assert await edit(shop, job_id, definition()) == job_edits.Edited(
-        1, JobStatus.ACTIVE, shop.clock.now() + MINUTE / 2, has_changed=False
-    )
+    edited = await job_edits.edit(shop.database, Scope(shop.workspace, BEN), job_id, definition())
+    assert not edited.has_changed
+    assert (edited.job.revision, edited.job.status) == (1, JobStatus.ACTIVE)
+    assert edited.job.next_at == shop.clock.now() + MINUTE / 2
     assert shop.audited() == ["job.created"]
 
 

@@ -14,11 +14,11 @@ from foliot.domain.errors import Conflict, Invalid, NotFound, StaleRevision
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, CalendarKind, Cron, Manual, Weekly
 from foliot.services.jobs import calendars, jobs, revisions
-from foliot.services.jobs.dependency_steps import set_edges
 from foliot.services.jobs.job_edits import edit
 from foliot.services.jobs.job_status import archive, purge
 from foliot.services.runs.explain import explain_instant
 from foliot.testing.fixtures import ANA, BEN, EVE
+from tests.services.edges import set_edges
 from tests.services.shop import Shop, definition
 
 pytestmark = pytest.mark.anyio
@@ -70,7 +70,7 @@ async def test_going_back_adds_a_revision_that_says_so(shop: Shop) -> None:
         shop.database, Scope(shop.workspace, EVE), job_id, 1, note="Half past was wrong."
     )
     stored = await jobs.get(shop.database, shop.workspace, job_id)
-    assert (back.revision, stored.definition, stored.schedule_rev) == (3, first, 3)
+    assert (back.job.revision, stored.definition, stored.schedule_rev) == (3, first, 3)
     assert (await kept(shop, job_id))[0] == (3, "eve", "Back to revision 1. Half past was wrong.")
     assert shop.audited() == ["job.created", "job.edited", "job.edited"]
 

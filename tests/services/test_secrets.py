@@ -20,8 +20,7 @@ from foliot.services.identity import workspaces
 from foliot.services.jobs import job_edits, jobs
 from foliot.services.secrets import secrets
 from foliot.services.secrets.vault import Vault
-from foliot.services.workers.assignments import Work, claim_work
-from foliot.services.workers.claim import Claimer, Turns
+from foliot.services.workers.claim import Claimer, Turns, Work, claim_work
 from foliot.storage.identity import members
 from foliot.storage.tx import Database, Role
 from foliot.testing.clock import ManualClock

@@ -64,3 +64,18 @@ def test_no_query_reads_the_time() -> None:
         rb"\b(now\s*\(|\w+_timestamp\b|current_(time|date)\b|localtime|timeofday)", re.IGNORECASE
     )
     assert [query.name for query in sql if clock.search(query.text)] == []
+
+
+QUEUE_WRITERS = {"run_queue", "fires", "leases"}  # the queue module, firing, settling
+
+
+def queue_writers(queries: Queries) -> set[str]:
+    """The files with a statement that writes ready, waiting or leases."""
+    writes = re.compile(rb"\b(?:INSERT INTO|UPDATE|DELETE FROM) (?:ready|waiting|leases)\b")
+    return {query.name.partition(".")[0] for query in queries if writes.search(query.text)}
+
+
+def test_one_module_writes_the_queue_beside_firing_and_settling() -> None:
+    assert queue_writers(sql) == QUEUE_WRITERS
+    planted = Queries({"jobs": "-- name: purge\nWITH gone AS (DELETE FROM ready RETURNING run_id) SELECT 1;"})
+    assert queue_writers(planted) == {"jobs"}

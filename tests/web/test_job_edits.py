@@ -256,7 +256,7 @@ async def test_an_agent_gets_no_upstream_of_others_by_going_back_and_keeps_one_i
     assert (kept.status_code, kept.json()["depends_on"][0]["job"]) == (200, upstream["id"])
     assert (await patch(town, mine, {"depends_on": []}, role="agent")).status_code == 200
     back = await town.ask("POST", f"/jobs/{mine['id']}/revert", role="agent", json={"revision": 2})
-    assert problems(back) == {"/depends_on": "There is no such job."}
+    assert problems(back) == {"/depends_on/0/job": "There is no such job."}
     back = await town.ask("POST", f"/jobs/{mine['id']}/revert", json={"revision": 2})
     assert back.status_code == 200, "whoever sees that job may"
 

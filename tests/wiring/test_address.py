@@ -37,8 +37,8 @@ def test_a_client_of_this_folder_finds_the_server_that_lives(data_dir: Path) -> 
 def test_what_a_killed_server_left_is_not_believed(data_dir: Path) -> None:
     """Its port may be anybody's by now, and the key of this folder would be sent there."""
     script = (
-        "import os, sys; from pathlib import Path; from foliot.wiring.listener import kept_address\n"
-        "with kept_address(Path(sys.argv[1]), sys.argv[2]): print('kept', flush=True); os.kill(os.getpid(), 9)"
+        "import os, sys; from pathlib import Path; from foliot.wiring.listener import publish_address\n"
+        "with publish_address(Path(sys.argv[1]), sys.argv[2]): print('kept', flush=True); os.kill(os.getpid(), 9)"
     )
     died = subprocess.run(
         (sys.executable, "-c", script, data_dir, URL), capture_output=True, text=True, check=False

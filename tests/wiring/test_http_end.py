@@ -39,7 +39,7 @@ async def end_with_a_stream_open(*, polite: bool, grace: int) -> bytes:
 
     app.add_api_route("/stream", lambda: StreamingResponse(ticks(), media_type="text/event-stream"))
     http = HttpServer(uvicorn.Config(app, lifespan="off", log_config=None, timeout_graceful_shutdown=grace))
-    http.when_started = started.set
+    http.on_started = started.set
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         serving = asyncio.create_task(http.serve([listening]))

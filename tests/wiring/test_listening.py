@@ -11,7 +11,7 @@ import pytest
 
 from foliot.domain.errors import Conflict, Invalid
 from foliot.wiring.database import write_admin_key
-from foliot.wiring.node import cannot_listen, listener, url_of
+from foliot.wiring.listener import cannot_listen, listener, url_of
 from foliot.wiring.policies import is_loopback
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from foliot.domain.bridge_policy import EVERYTHING, Handing
-from foliot.settings import SettingsError, load
-from foliot.wiring.policies import LOOPBACK, bridge_policy_of, egress_allow_of
-from foliot.wiring.worker_main import orders_of
+from foliot.settings import Settings, SettingsError, load
+from foliot.wiring.policies import LOOPBACK, bridge_policy_of, egress_allow_of, egress_policy_of
 
 OWN = {"FOLIOT_DATABASE_URL": "postgresql://me@example.test/foliot"}
 
@@ -31,9 +30,8 @@ def test_loopback_is_open_only_where_nobody_else_can_reach_the_server(
 ) -> None:
     settings = load(environ, {}, tmp_path)
     assert egress_allow_of(settings) == allowed
-    orders = orders_of(settings, "postgresql://me@example.test/foliot")
-    assert orders is not None
-    assert orders.egress_allow == allowed
+    in_the_worker = Settings.from_json(settings.to_json())
+    assert egress_policy_of(in_the_worker).egress_allow == allowed
 
 
 @pytest.mark.parametrize(
@@ -51,9 +49,8 @@ def test_a_server_for_others_hands_over_no_task_that_its_operator_did_not_name(
 ) -> None:
     settings = load(environ, {}, tmp_path)
     assert bridge_policy_of(settings) == handing
-    orders = orders_of(settings, "postgresql://me@example.test/foliot")
-    assert orders is not None
-    assert orders.reach.handing == handing
+    in_the_worker = Settings.from_json(settings.to_json())
+    assert egress_policy_of(in_the_worker).handing == handing
 
 
 def test_a_pattern_with_blanks_is_no_pattern(tmp_path: Path) -> None:

@@ -14,10 +14,9 @@ from foliot.sdk.context import Context
 from foliot.services.runs import artifacts, logs
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from foliot.worker.artifact_upload import TOO_LATE, ArtifactUpload
+from foliot.worker.artifact_upload import TOO_LATE
 from foliot.worker.link import LocalLink
 from foliot.worker.log_buffer import LogBuffer
-from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 from tests.waiting import until
 from tests.worker.test_worker import make_ready
@@ -49,19 +48,18 @@ async def test_what_is_written_and_kept_after_the_end_is_dropped_and_forgotten(
 ) -> None:
     await make_ready(database, clock, workspace)
     link = LocalLink(database, "test")
-    reporter, logbook, keeping = Reporter(link), LogBuffer(link, clock), ArtifactUpload(link)
     handler = Outlived(writes=writes)
-    worker = Worker(link, {"python": handler}, reporter, 10, logbook=logbook, keeping=keeping)
+    worker = Worker(link, {"python": handler}, 10, logs=LogBuffer(link, clock))
     await worker.step()
-    await until(lambda: reporter.owed == 1)
-    await reporter.step()
+    await until(lambda: worker.reporter.unsent == 1)
+    await worker.reporter.step()
     [ctx] = handler.contexts
     ctx.log("too late")
     sent = ctx.keep("too-late", b"2", "text/plain")
     assert isinstance(sent, Future)
     assert sent.result(timeout=0) == TOO_LATE
-    await logbook.step()
-    assert (logbook._pages, keeping._under_way) == ({}, {})
+    await worker.logs.step()
+    assert (worker.logs._logs, worker.artifacts._uploads) == ({}, {})
     [(run_id, status)] = owner.execute("SELECT id, status FROM foliot.runs").fetchall()
     assert status == "succeeded"
     lines = (await logs.read(database, Scope(workspace), run_id)).lines

@@ -251,5 +251,5 @@ async def test_one_that_takes_too_much_memory_fails_by_itself() -> None:
 
 
 async def test_a_worker_offers_commands_only_where_it_is_allowed() -> None:
-    assert CommandHandler.made_with(HandlerDeps()) is None
-    assert CommandHandler.made_with(HandlerDeps(allow_commands=True)) is not None
+    assert CommandHandler.from_deps(HandlerDeps()) is None
+    assert CommandHandler.from_deps(HandlerDeps(allow_commands=True)) is not None

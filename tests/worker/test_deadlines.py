@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foliot.clock import monotonic
-from foliot.worker.deadlines import MOMENTS, Deadlines
+from foliot.worker.deadlines import SLOTS, Deadlines
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ async def test_whoever_is_still_here_is_struck_when_its_time_has_come_and_not_be
 async def test_all_of_one_moment_are_struck() -> None:
     struck: list[int] = []
     deadlines: Deadlines[int] = Deadlines(struck.append)
-    moment = (int(monotonic() * MOMENTS) + 2) / MOMENTS
+    moment = (int(monotonic() * SLOTS) + 2) / SLOTS
     for one in range(1_000):
         deadlines.add(moment, one)
     await until(lambda: len(struck) == 1_000)

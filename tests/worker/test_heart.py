@@ -44,7 +44,7 @@ class Body:
     told: list[Any] = field(default_factory=list)
     is_draining: bool = False
 
-    def heard(self, beat: Beat) -> None:
+    def on_beat(self, beat: Beat) -> None:
         self.told.append(beat)
 
     def stop_all(self, why: str) -> None:

@@ -19,7 +19,7 @@ from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk
 from foliot.services.runs.progress import Progress
 from foliot.services.settlement.report import Report
-from foliot.services.workers.assignments import Work
+from foliot.services.workers.claim import Work
 from foliot.wire.worker import HostIn
 from foliot.worker import http_link
 from foliot.worker.http_link import HttpLink, WorkerIntroduction

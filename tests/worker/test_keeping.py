@@ -30,7 +30,6 @@ from foliot.worker import artifact_upload as rules
 from foliot.worker.artifact_upload import ArtifactUpload
 from foliot.worker.link import LocalLink
 from foliot.worker.progress import ProgressBuffer
-from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 from tests.waiting import until
 
@@ -60,19 +59,19 @@ async def test_what_cannot_be_stored_now_is_stored_a_little_later(monkeypatch: p
     monkeypatch.setattr(rules, "PAUSE", 0)
     line = Line(failures=2)
     keeping = ArtifactUpload(line)
-    keep = keeping.keeper(*KEY, 1, WorkerId(uuid4()))
+    keep = keeping.keeper(KEY, 1, WorkerId(uuid4()))
     keep("a", b"1", "text/plain")
     await asyncio.to_thread(keep, "b", b"2", "text/plain")
-    assert keeping.has_some_of(KEY)
+    assert keeping.has_any(KEY)
     assert await keeping.finish(KEY) is None
     assert sorted(each.name for each in line.kept) == ["a", "b"]
-    assert not keeping.has_some_of(KEY)
+    assert not keeping.has_any(KEY)
 
 
 async def test_what_cannot_be_stored_at_all_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rules, "PAUSE", 0)
     keeping = ArtifactUpload(Line(failures=99))
-    keeping.keeper(*KEY, 1, WorkerId(uuid4()))("a", b"1", "text/plain")
+    keeping.keeper(KEY, 1, WorkerId(uuid4()))("a", b"1", "text/plain")
     assert await keeping.finish(KEY) == "PostgreSQL does not answer."
 
 
@@ -82,14 +81,14 @@ async def test_trouble_that_nobody_foresaw_is_the_artifacts_and_not_the_workers(
             raise ValueError("this does not fit")
 
     keeping = ArtifactUpload(Breaks())
-    keeping.keeper(*KEY, 1, WorkerId(uuid4()))("a", b"1", "text/plain")
+    keeping.keeper(KEY, 1, WorkerId(uuid4()))("a", b"1", "text/plain")
     assert await keeping.finish(KEY) == "ValueError: this does not fit"
 
 
 async def test_a_file_that_cannot_be_masked_is_refused_and_keeps_nobody_waiting() -> None:
     line = Line()
     keeping = ArtifactUpload(line)
-    keep = keeping.keeper(*KEY, 1, WorkerId(uuid4()), Masks(["tok-12345678"]))
+    keep = keeping.keeper(KEY, 1, WorkerId(uuid4()), Masks(["tok-12345678"]))
     keep("a", b"tok-12345678", "text/plain; charset=utf-16\0")
     assert await keeping.finish(KEY) == "ValueError: embedded null character"
     assert line.kept == []
@@ -98,7 +97,7 @@ async def test_a_file_that_cannot_be_masked_is_refused_and_keeps_nobody_waiting(
 async def test_only_the_last_word_of_a_second_is_sent() -> None:
     line = Line()
     meter = ProgressBuffer(line, ManualClock(datetime(2027, 1, 15, tzinfo=UTC)))
-    tell = meter.teller(*KEY)
+    tell = meter.teller(KEY)
     assert await meter.step() > timedelta(seconds=5)
     for done in range(1000):
         tell(done, 1000, "rows")
@@ -107,7 +106,7 @@ async def test_only_the_last_word_of_a_second_is_sent() -> None:
     [told] = line.told
     assert (told[KEY].done, told[KEY].share, told[KEY].note) == (999, 0.999, "rows")
     tell(1000, 1000, "")
-    meter.forget(*KEY)
+    meter.forget(KEY)
     await meter.step()
     assert len(line.told) == 1
 
@@ -184,15 +183,14 @@ async def worked(
     definition = Definition("job", spec, config={"call": call}, payload=given)
     await jobs.create(database, Scope(workspace, Actor("test")), definition)
     clock.advance(timedelta(seconds=2))
-    link = LocalLink(database, "test", most_artifact_bytes=most_bytes, artifact_room=room)
-    reporter = Reporter(link)
+    link = LocalLink(database, "test", most_artifact_bytes=most_bytes, artifact_quota=room)
     handler = PythonHandler()
-    worker = Worker(link, {"python": handler}, reporter, 1, keeping=ArtifactUpload(link))
+    worker = Worker(link, {"python": handler}, 1)
     async with asyncio.timeout(30):
         await tick(database)
         await worker.step()
-        await until(lambda: reporter.owed)
-        await reporter.step()
+        await until(lambda: worker.reporter.unsent)
+        await worker.reporter.step()
     await handler.close()
     [(status, code)] = owner.execute("SELECT status, error ->> 'code' FROM foliot.runs").fetchall()
     return status, code
@@ -201,7 +199,7 @@ async def worked(
 async def test_a_file_that_says_it_is_text_leaves_the_worker_without_secrets() -> None:
     line = Line()
     keeping = ArtifactUpload(line)
-    keep = keeping.keeper(*KEY, 1, WorkerId(uuid4()), Masks(["tok-12345678"]))
+    keep = keeping.keeper(KEY, 1, WorkerId(uuid4()), Masks(["tok-12345678"]))
     keep("env.txt", b"TOKEN=tok-12345678", "text/plain")
     keep("env.bin", b"TOKEN=tok-12345678", "application/octet-stream")
     assert await keeping.finish(KEY) is None

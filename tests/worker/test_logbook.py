@@ -19,7 +19,6 @@ from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.worker.link import LocalLink
 from foliot.worker.log_buffer import IDLE, SOON, LogBuffer
-from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 from tests.waiting import until
 from tests.worker.test_worker import make_ready
@@ -55,11 +54,10 @@ class Flaky(LocalLink):
 
 
 async def worked(link: LocalLink, handler: Talker, logbook: LogBuffer) -> None:
-    reporter = Reporter(link)
-    worker = Worker(link, {"python": handler}, reporter, 10, logbook=logbook)
+    worker = Worker(link, {"python": handler}, 10, logs=logbook)
     await worker.step()
-    await until(lambda: reporter.owed == 1)
-    await reporter.step()
+    await until(lambda: worker.reporter.unsent == 1)
+    await worker.reporter.step()
 
 
 def run_of(owner: Any) -> Any:
@@ -111,7 +109,7 @@ async def test_a_database_that_is_away_loses_no_line(
     assert [
         each.line.text for each in (await logs.read(database, Scope(workspace), run_of(owner)[0])).lines
     ] == ["one"]
-    assert logbook._pages == {}
+    assert logbook._logs == {}
 
 
 async def test_a_delivery_whose_answer_was_lost_is_kept_once_and_what_follows_it_too(
@@ -131,13 +129,13 @@ async def test_a_delivery_whose_answer_was_lost_is_kept_once_and_what_follows_it
     await make_ready(database, clock, workspace)
     link = Deaf(database, "test")
     logbook = LogBuffer(link, clock)
-    write = logbook.writer(run_of(owner)[0], 1, 1)
+    write = logbook.writer((run_of(owner)[0], 1), 1)
     write("log", "one")
     with pytest.raises(DatabaseUnavailable):
         await logbook.step()
     write("log", "two")
     await logbook.step()
-    logbook.writer(run_of(owner)[0], 2, 1)("log", "of the next holder")
+    logbook.writer((run_of(owner)[0], 2), 1)("log", "of the next holder")
     await logbook.step()
     page = await logs.read(database, Scope(workspace), run_of(owner)[0])
     assert [(each.seq, each.line.text) for each in page.lines] == [
@@ -154,6 +152,6 @@ async def test_a_line_from_a_thread_wakes_the_delivery(database: Database, clock
     await logbook.step()
     await asyncio.to_thread(logbook.writer, None, 1, 1)  # type: ignore[arg-type]
     assert not woken.is_set()
-    await asyncio.to_thread(logbook.writer(None, 1, 1), "log", "hello")  # type: ignore[arg-type]
+    await asyncio.to_thread(logbook.writer((None, 1), 1), "log", "hello")  # type: ignore[arg-type]
     async with asyncio.timeout(20):
         await woken.wait()

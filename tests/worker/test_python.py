@@ -234,7 +234,7 @@ async def test_endless_printing_is_bounded_and_ends_with_its_attempt(python: Pyt
         "os:system",
         "builtins:exec",
         "anyio:run_process",
-        "foliot.settings.load:load",
+        "foliot.settings.sources:load",
         "functions:os.environ.copy",
         "functions:asyncio.create_subprocess_shell",
     ],

@@ -27,7 +27,6 @@ from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST, a_vault
 from foliot.worker.link import LocalLink
 from foliot.worker.log_buffer import LogBuffer
-from foliot.worker.reporter import Reporter
 from foliot.worker.worker import Worker
 from tests.waiting import until
 
@@ -69,11 +68,10 @@ def vault() -> Vault:
 
 async def worked(database: Database, vault: Vault, clock: ManualClock, handler: Leaky) -> None:
     link = LocalLink(database, "test", vault=vault)
-    reporter = Reporter(link)
-    worker = Worker(link, {"leaky": handler}, reporter, 10, logbook=LogBuffer(link, clock))
+    worker = Worker(link, {"leaky": handler}, 10, logs=LogBuffer(link, clock))
     await worker.step()
-    await until(lambda: reporter.owed == 1)
-    await reporter.step()
+    await until(lambda: worker.reporter.unsent == 1)
+    await worker.reporter.step()
 
 
 @pytest.mark.parametrize("fails", [False, True])

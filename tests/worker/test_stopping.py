@@ -11,7 +11,7 @@ import pytest
 from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
 from foliot.services.workers.workers import Beat
-from foliot.worker.heartbeat import AT_ONCE, BREATH, IDLE, CancelPoll, Key
+from foliot.worker.heartbeat import AT_ONCE, IDLE, POLL_PAUSE, CancelPoll, Key
 from foliot.worker.worker import Worker
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ class Body:
     def under_way(self) -> tuple[list[Key], list[Key]]:
         return self.going, [OTHER]
 
-    def heard(self, beat: Beat) -> None:
+    def on_beat(self, beat: Beat) -> None:
         self.told.append(beat)
 
 
@@ -71,7 +71,7 @@ async def test_a_cancel_is_told_to_the_worker_and_the_next_is_asked_for_at_once(
 @pytest.mark.parametrize("answer", [Beat(is_alive=True), Beat(is_alive=True, cancels=[OTHER])])
 async def test_an_answer_that_changes_nothing_is_followed_by_a_breath(answer: Beat) -> None:
     """A server that stops answers at once; of a run whose claim was lost on the way it tells again and again."""
-    assert await stopping(Line(answer), Body(RUN)).step() == BREATH
+    assert await stopping(Line(answer), Body(RUN)).step() == POLL_PAUSE
 
 
 async def test_a_worker_that_is_gone_leaves_it_to_its_heart() -> None:

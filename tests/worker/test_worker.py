@@ -25,13 +25,12 @@ from foliot.services.jobs import jobs
 from foliot.services.runs.run_control import cancel_run
 from foliot.services.scheduling.tick import tick
 from foliot.services.workers import workers
-from foliot.services.workers.assignments import Work
+from foliot.services.workers.claim import Work
 from foliot.services.workers.workers import Beat
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST
 from foliot.worker.link import LocalLink
-from foliot.worker.reporter import Reporter
 from foliot.worker.worker import AT_ONCE, Worker
 from tests.waiting import until
 
@@ -62,11 +61,11 @@ class Desk:
     def __init__(self, database: Database, permits: int = 10) -> None:
         self.gate = Gate()
         self.link = LocalLink(database, "test")
-        self.reporter = Reporter(self.link)
-        self.worker = Worker(self.link, {"python": self.gate}, self.reporter, permits)
+        self.worker = Worker(self.link, {"python": self.gate}, permits)
+        self.reporter = self.worker.reporter
 
     async def work_off(self, reports: int) -> None:
-        await until(lambda: self.reporter.owed == reports)
+        await until(lambda: self.reporter.unsent == reports)
         await self.reporter.step()
 
 
@@ -130,7 +129,8 @@ async def test_runs_that_wait_for_others_take_no_permits_and_are_counted_by_them
         takes_permit: ClassVar = False
 
     waits, desk = Waits(), Desk(database, permits=1)
-    desk.worker = Worker(desk.link, {"python": desk.gate, "celery": waits}, desk.reporter, 1, beside=2)
+    desk.worker = Worker(desk.link, {"python": desk.gate, "celery": waits}, 1, external_runs=2)
+    desk.reporter = desk.worker.reporter
     await make_ready(database, clock, workspace, 5)
     owner.execute(
         "UPDATE foliot.ready SET type = 'celery' WHERE position > (SELECT min(position) + 1 FROM foliot.ready)"
@@ -217,7 +217,7 @@ async def test_an_attempt_that_is_ended_before_its_first_step_is_reported_and_gi
     await make_ready(database, clock, workspace)
     await desk.worker.step()
     [key] = desk.worker.working_on()
-    desk.worker.heard(Beat(is_alive=True, cancels=[key]))
+    desk.worker.on_beat(Beat(is_alive=True, cancels=[key]))
     assert desk.gate.begun == [], "nothing has run since the claim"
     await desk.work_off(1)
     assert (desk.gate.begun, desk.worker.working_on(), statuses(owner)) == ([], [], ["cancelled"])
@@ -231,7 +231,7 @@ async def test_a_cancel_heard_with_a_beat_ends_the_attempt(
     owner.execute("UPDATE foliot.leases SET cancel_requested_at = %s", [clock.now()])
     assert desk.worker.id is not None
     await until(lambda: desk.gate.begun)
-    desk.worker.heard(await desk.link.beat(desk.worker.id, [], draining=False))
+    desk.worker.on_beat(await desk.link.beat(desk.worker.id, [], draining=False))
     await desk.work_off(1)
     assert statuses(owner) == ["cancelled"]
 
@@ -247,7 +247,7 @@ async def test_an_attempt_whose_lease_was_taken_away_ends_with_the_next_beat_and
     assert desk.worker.id is not None
     beat = await desk.link.beat(desk.worker.id, desk.worker.working_on(), draining=False)
     assert beat.gone == [(taken, 1)]
-    desk.worker.heard(beat)
+    desk.worker.on_beat(beat)
     await desk.work_off(1)
     assert [run_id for run_id, _ in desk.worker.working_on()] == [
         RunId(UUID(desk.gate.begun[1].ctx.run_id))
@@ -280,7 +280,7 @@ async def test_a_worker_given_up_for_lost_stops_and_comes_again_under_a_new_id(
     first = desk.worker.id
     assert first is not None
     clock.advance(workers.LEASE + MINUTE)
-    desk.worker.heard(await desk.link.beat(first, [], draining=False))
+    desk.worker.on_beat(await desk.link.beat(first, [], draining=False))
     await desk.work_off(1)
     await desk.worker.step()
     assert desk.worker.id not in (None, first)
@@ -326,7 +326,7 @@ async def test_reports_are_kept_while_the_database_is_away(
     await make_ready(database, clock, workspace)
     await desk.worker.step()
     desk.gate.opened.set()
-    await until(lambda: desk.reporter.owed == 1)
+    await until(lambda: desk.reporter.unsent == 1)
     good = desk.reporter._link
 
     class Away(LocalLink):
@@ -347,9 +347,11 @@ async def test_one_report_that_cannot_be_stored_spoils_no_other(
     await make_ready(database, clock, workspace, 3)
     await desk.worker.step()
     desk.gate.opened.set()
-    await until(lambda: desk.reporter.owed == 3)
-    bad = desk.reporter._owed[1]
-    desk.reporter._owed[1] = type(bad)(bad.run_id, bad.job_id, bad.fence, bad.worker_id, bad.outcome, "a\0b")
+    await until(lambda: desk.reporter.unsent == 3)
+    bad = desk.reporter._unsent[1]
+    desk.reporter._unsent[1] = type(bad)(
+        bad.run_id, bad.job_id, bad.fence, bad.worker_id, bad.outcome, "a\0b"
+    )
     await desk.reporter.step()
     assert sorted(statuses(owner), key=str) == [None, "succeeded", "succeeded"]
     assert owner.execute("SELECT last_error->>'code' FROM foliot.ready").fetchall() == [("report_refused",)]
@@ -392,10 +394,11 @@ async def test_an_attempt_whose_end_cannot_be_told_fails_and_gives_its_permit_ba
     end: Callable[[], HandlerResult],
 ) -> None:
     await make_ready(database, clock, workspace, 2)
-    worker = Worker(desk.link, {"python": Mumbling(end)}, desk.reporter, 1)
+    worker = Worker(desk.link, {"python": Mumbling(end)}, 1)
+    desk.reporter = worker.reporter
     for _ in range(2):
         await worker.step()
         await desk.work_off(1)
     assert worker.working_on() == []
     told = owner.execute("SELECT last_error ->> 'code' FROM foliot.ready").fetchall()
-    assert told == [("untold",), ("untold",)]
+    assert told == [("invalid_result",), ("invalid_result",)]

@@ -26,22 +26,3 @@ class RunStatusChoice(StrEnum):
     INTERRUPTED = "interrupted"
     CANCELLED = "cancelled"
     SKIPPED = "skipped"
-
-
-class OverlapChoice(StrEnum):
-    SKIP = "skip"
-    QUEUE = "queue"
-    QUEUE_ONE = "queue_one"
-    CANCEL_RUNNING = "cancel_running"
-    CONCURRENT = "concurrent"
-
-
-class MisfireChoice(StrEnum):
-    LATEST = "latest"
-    ALL = "all"
-    SKIP = "skip"
-
-
-class OnLostChoice(StrEnum):
-    REPEAT = "repeat"
-    FAIL = "fail"

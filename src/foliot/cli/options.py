@@ -5,21 +5,25 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.settings import BY_NAME, Settings, load
+from foliot.settings import FLAGS, flag_name
+
+if TYPE_CHECKING:
+    from foliot.settings import Settings
 
 
 def flag(name: str) -> Any:
     """The flag of a setting. It takes text as typed: `settings.load` judges it, as it does the environment."""
-    row = BY_NAME[name]
-    assert row.flag, f"{name} is a secret and has no flag"
+    row = FLAGS[name]
     usual = ",".join(row.default) if isinstance(row.default, tuple) else row.default
     default = "" if usual in (None, "") else f" [default: {usual}]"
     unit = f" In {row.unit}." if row.unit else ""
-    return typer.Option(row.flag, help=row.about + unit + default, metavar=name.upper(), show_default=False)
+    return typer.Option(
+        flag_name(name), help=row.about + unit + default, metavar=name.upper(), show_default=False
+    )
 
 
 Config = Annotated[str | None, flag("config")]
@@ -43,4 +47,6 @@ Output = Annotated[TextFormat, typer.Option("-o", "--output", help="How to print
 
 
 def settings(**flags: str | None) -> Settings:
+    from foliot.settings import load  # pydantic, which `foliot --help` does not load
+
     return load(os.environ, flags, Path.cwd())

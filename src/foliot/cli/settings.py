@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from foliot.cli import options
 from foliot.cli.output import print_out, table
-from foliot.settings import TABLE, Settings, shown
+
+if TYPE_CHECKING:
+    from foliot.settings import Settings
 
 
 def settings(
@@ -15,6 +18,8 @@ def settings(
     output: options.Output = options.TextFormat.TEXT,
 ) -> None:
     """Show every setting, its value and its origin. Keys and passwords stay hidden."""
+    from foliot.settings import TABLE, format_value  # pydantic, which `foliot --help` does not load
+
     found = options.settings(config=config, data_dir=data_dir)
     if output is options.TextFormat.JSON:
         print_out(json.dumps(as_objects(found), indent=2))
@@ -22,13 +27,20 @@ def settings(
     print_out(
         table(
             ("SETTING", "VALUE", "FROM"),
-            [(row.env, shown(row, found) or "-", found.origins[row.name]) for row in TABLE],
+            [(row.env, format_value(row, found) or "-", found.origins[row.name]) for row in TABLE],
         )
     )
 
 
 def as_objects(found: Settings) -> list[dict[str, str]]:
+    from foliot.settings import TABLE, format_value
+
     return [
-        {"name": row.name, "env": row.env, "value": shown(row, found), "origin": found.origins[row.name]}
+        {
+            "name": row.name,
+            "env": row.env,
+            "value": format_value(row, found),
+            "origin": found.origins[row.name],
+        }
         for row in TABLE
     ]

@@ -42,4 +42,4 @@ def worker(
     )
     from foliot.wiring import worker_main
 
-    worker_main.work(settings)
+    worker_main.run_standalone(settings)

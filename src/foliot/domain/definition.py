@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from foliot.domain.dependencies import Edge, JoinRule
@@ -42,14 +43,14 @@ class Spec:
     depends_when: JoinRule = JoinRule.ALL
     target: Target | None = None  # None: whichever worker serves its queue
     read_only: bool = False  # on a host, several that only look go at once
+    retry_timeouts: bool = True  # False: a timed-out attempt ends the run
 
     def on(self, schedule: Schedule) -> Spec:
-        """The same on another schedule. `replace` looks every field up by its name and takes three times as long."""
-        return Spec(
-            schedule, self.type, self.queue, self.priority, self.concurrency_key, self.tags, self.start_at, self.end_at,
-            self.max_runs, self.window, self.calendars, self.retry, self.overlap, self.misfire, self.breaker, self.limits,
-            self.depends_when, self.target, self.read_only,
-        )  # fmt: skip
+        """Return this spec with another schedule, three times as fast as `dataclasses.replace`."""
+        return Spec(schedule, *_other_fields(self))
+
+
+_other_fields = attrgetter(*(each.name for each in fields(Spec) if each.name != "schedule"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,4 +152,5 @@ class Rules:
             breaker=spec.breaker,
             limits=spec.limits,
             max_runs=spec.max_runs,
+            retry_timeouts=spec.retry_timeouts,
         )

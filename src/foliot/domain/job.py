@@ -29,6 +29,7 @@ class Job:
     limits: Limits = Limits()
     retention: Retention = Retention()
     max_runs: int | None = None
+    retry_timeouts: bool = True
 
     def __post_init__(self) -> None:
         if self.max_runs is not None and self.max_runs < 1:

@@ -105,13 +105,13 @@ class EmbeddedServer:
         """The exit code once it has ended (negative: by that signal), None when it outlives `timeout`."""
         return self._process.returncode if self.exited.wait(timeout) else None
 
-    def when_lost(self, tell: Callable[[int], None]) -> None:
-        """Call `tell` with the exit code, from a thread of its own, if the server ends without `stop`."""
+    def on_lost(self, callback: Callable[[int], None]) -> None:
+        """Call `callback` with the exit code, from a thread of its own, if the server ends without `stop`."""
 
         def watch() -> None:
             self.exited.wait()
             if not self._wanted_dead:
-                tell(self._process.returncode)
+                callback(self._process.returncode)
 
         threading.Thread(target=watch, name="postgres-watch", daemon=True).start()
 

@@ -39,24 +39,24 @@ class _Bridged:
         await self._bridge.close()
 
     @classmethod
-    def _over(cls, extra: str, make: Callable[[], QueueEngine], means: HandlerDeps) -> Self | None:
+    def _over(cls, extra: str, make: Callable[[], QueueEngine], deps: HandlerDeps) -> Self | None:
         """None, and a word about it, where the engine's library is not installed."""
-        assert means.database is not None
+        assert deps.database is not None
         try:
             from foliot.handlers.bridge.bridge import Bridge  # noqa: PLC0415  # what it needs comes with the extras
 
-            return cls(Bridge(make(), means.database, means.reach.handing))
+            return cls(Bridge(make(), deps.database, deps.egress_policy.handing))
         except ModuleNotFoundError as missing:
             hint = f"pip install 'foliot[{extra}]'"
             log.warning("bridge.not_installed", extra={"type": extra, "missing": missing.name, "hint": hint})
             return None
 
     @classmethod
-    def _over_redis(cls, extra: str, make: Callable[[str], QueueEngine], means: HandlerDeps) -> Self | None:
-        url = means.engines.redis_url
-        if means.database is None or url is None:
+    def _over_redis(cls, extra: str, make: Callable[[str], QueueEngine], deps: HandlerDeps) -> Self | None:
+        url = deps.queue_engines.redis_url
+        if deps.database is None or url is None:
             return None
-        return cls._over(extra, lambda: make(url), means)
+        return cls._over(extra, lambda: make(url), deps)
 
 
 class CeleryHandler(_Bridged):
@@ -64,9 +64,9 @@ class CeleryHandler(_Bridged):
     config_shape: ClassVar = CeleryConfig
 
     @classmethod
-    def made_with(cls, means: HandlerDeps) -> Self | None:
-        broker, results = means.engines.celery_broker_url, means.engines.celery_result_url
-        if means.database is None or broker is None:
+    def from_deps(cls, deps: HandlerDeps) -> Self | None:
+        broker, results = deps.queue_engines.celery_broker_url, deps.queue_engines.celery_result_url
+        if deps.database is None or broker is None:
             return None
         if results is None:
             log.warning(
@@ -80,7 +80,7 @@ class CeleryHandler(_Bridged):
 
             return CeleryEngine(broker, results)
 
-        return cls._over("celery", make, means)
+        return cls._over("celery", make, deps)
 
 
 class RqHandler(_Bridged):
@@ -88,13 +88,13 @@ class RqHandler(_Bridged):
     config_shape: ClassVar = RqConfig
 
     @classmethod
-    def made_with(cls, means: HandlerDeps) -> Self | None:
+    def from_deps(cls, deps: HandlerDeps) -> Self | None:
         def make(url: str) -> QueueEngine:
             from foliot.handlers.bridge.rq import RqEngine  # noqa: PLC0415
 
             return RqEngine(url)
 
-        return cls._over_redis("rq", make, means)
+        return cls._over_redis("rq", make, deps)
 
 
 class BullmqHandler(_Bridged):
@@ -102,10 +102,10 @@ class BullmqHandler(_Bridged):
     config_shape: ClassVar = BullmqConfig
 
     @classmethod
-    def made_with(cls, means: HandlerDeps) -> Self | None:
+    def from_deps(cls, deps: HandlerDeps) -> Self | None:
         def make(url: str) -> QueueEngine:
             from foliot.handlers.bridge.bullmq import BullmqEngine  # noqa: PLC0415
 
             return BullmqEngine(url)
 
-        return cls._over_redis("bullmq", make, means)
+        return cls._over_redis("bullmq", make, deps)

@@ -56,14 +56,14 @@ class CommandHandler:
         self._cwd = None if user is None else user.home
 
     @classmethod
-    def made_with(cls, means: HandlerDeps) -> CommandHandler | None:
-        if not means.allow_commands:
+    def from_deps(cls, deps: HandlerDeps) -> CommandHandler | None:
+        if not deps.allow_commands:
             return None
-        if os.geteuid() == 0 and means.confines.user is None:
+        if os.geteuid() == 0 and deps.sandbox.user is None:
             log.warning(
                 "commands.as_root", extra={"hint": "Set FOLIOT_COMMAND_USER to run them as somebody else."}
             )
-        return cls(means.command_env, means.bounds, means.confines)
+        return cls(deps.command_env, deps.process_limits, deps.sandbox)
 
     async def run(self, assignment: Assignment) -> HandlerResult:
         config, ctx = assignment.config, assignment.ctx

@@ -32,15 +32,15 @@ class QueueEngineUrls:
 
 @dataclass(frozen=True, slots=True)
 class HandlerDeps:
-    """A handler's class takes what it needs in `made_with`; one that needs nothing is made without."""
+    """A handler's class takes what it needs in `from_deps`; one that needs nothing is made without."""
 
     database: Database | None = None  # None on a host, which speaks HTTP alone
-    reach: EgressPolicy = DEFAULT_EGRESS_POLICY  # of jobs, beside the public internet
+    egress_policy: EgressPolicy = DEFAULT_EGRESS_POLICY  # of jobs, beside the public internet
     allow_commands: bool = False
     command_env: tuple[str, ...] = ()  # names of our variables that commands may see
     python_packages: tuple[str, ...] = ()  # installed ones whose plain functions jobs may name
-    bounds: ProcessLimits = ProcessLimits()  # of each process that is started for a run
-    confines: Sandbox = Sandbox()  # of commands besides
-    engines: QueueEngineUrls = QueueEngineUrls()
+    process_limits: ProcessLimits = ProcessLimits()  # of each process that is started for a run
+    sandbox: Sandbox = Sandbox()  # of commands besides
+    queue_engines: QueueEngineUrls = QueueEngineUrls()
     quotas: Quotas = UNLIMITED  # of a workspace that has none of its own
     announce: Announce = lambda hint: None

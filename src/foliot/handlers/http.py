@@ -150,8 +150,8 @@ class HttpHandler:
         self._clock = clock or SystemClock()
 
     @classmethod
-    def made_with(cls, means: HandlerDeps) -> HttpHandler:
-        return cls(Egress(networks(means.reach.egress_allow)))
+    def from_deps(cls, deps: HandlerDeps) -> HttpHandler:
+        return cls(Egress(networks(deps.egress_policy.egress_allow)))
 
     async def run(self, assignment: Assignment) -> HandlerResult:
         done = await self._exchange(assignment)

@@ -68,8 +68,8 @@ class MessageHandler:
         self._announce = announce or (lambda hint: None)
 
     @classmethod
-    def made_with(cls, means: HandlerDeps) -> MessageHandler | None:
-        return None if means.database is None else cls(means.database, means.quotas, means.announce)
+    def from_deps(cls, deps: HandlerDeps) -> MessageHandler | None:
+        return None if deps.database is None else cls(deps.database, deps.quotas, deps.announce)
 
     async def run(self, assignment: Assignment) -> HandlerResult:
         config, ctx = assignment.config, assignment.ctx

@@ -35,8 +35,8 @@ class PythonHandler:
         self._idle: list[PythonChild] = []
 
     @classmethod
-    def made_with(cls, means: HandlerDeps) -> PythonHandler:
-        return cls(means.bounds, means.python_packages)
+    def from_deps(cls, deps: HandlerDeps) -> PythonHandler:
+        return cls(deps.process_limits, deps.python_packages)
 
     async def run(self, assignment: Assignment) -> HandlerResult:
         return await self.call(assignment.config.get("call"), assignment)

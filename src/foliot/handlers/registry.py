@@ -65,7 +65,7 @@ class TypeRefusal:
 class Handler(Protocol):
     """A class may say what it does in `description`, and what its configuration looks like in `config_shape`, a shape of the wire.
 
-    Where it needs something of its process it has `made_with(means)`, which answers None where this process cannot serve it.
+    Where it needs something of its process it has `from_deps(deps)`, which answers None where this process cannot serve it.
     One whose attempts only wait for work done elsewhere says `takes_permit = False`: they take no room from those that work here.
     """
 
@@ -106,12 +106,12 @@ def takes_permit(handler: Handler) -> bool:
     return bool(getattr(handler, "takes_permit", True))
 
 
-def load_handlers(means: HandlerDeps) -> dict[str, Handler]:
+def load_handlers(deps: HandlerDeps) -> dict[str, Handler]:
     """Every handler by its type. One that cannot be loaded is told and left out: its jobs wait for a worker that can."""
     found: dict[str, Handler] = {}
     for entry in entry_points(group=GROUP):
         try:
-            handler = _made(entry.load(), means)
+            handler = _made(entry.load(), deps)
         except Exception:
             log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
         else:
@@ -147,7 +147,7 @@ def type_refusal(kind: str) -> TypeRefusal | None:
     return _refused.get(kind)
 
 
-def _made(kind: Any, means: HandlerDeps) -> Handler | None:
-    make = getattr(kind, "made_with", None)
-    handler: Handler | None = kind() if make is None else make(means)
+def _made(kind: Any, deps: HandlerDeps) -> Handler | None:
+    make = getattr(kind, "from_deps", None)
+    handler: Handler | None = kind() if make is None else make(deps)
     return handler

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Any, Literal, Required, TypedDict
+from typing import Any, Required, TypedDict
 from uuid import UUID
 
 from foliot.sdk.errors import Invalid
+from foliot.sdk.job_fields import JobFieldKeywords
 from foliot.wire.jobs import (
     Breaker,
     Dependency,
@@ -22,44 +22,25 @@ from foliot.wire.jobs import (
 from foliot.wire.runs import RunStatus, Trigger
 from foliot.wire.schedules import CronIn, IntervalIn, ManualIn, OnceIn, WordsIn
 
-DurationLike = timedelta | str
-InstantLike = datetime | str
 Object = Mapping[str, Any]
 ScheduleLike = str | CronIn | IntervalIn | OnceIn | ManualIn | WordsIn | Object
 
 
-class JobKeywords(TypedDict, total=False):
+class JobKeywords(JobFieldKeywords, total=False):
     """The fields of JobIn. Durations may be text or timedelta, instants text or datetime, shapes may be plain dicts."""
 
     name: Required[str]
     type: Required[str]
     schedule: Required[ScheduleLike]
     enabled: bool
-    description: str
     config: Object
     payload: Object
-    start_at: InstantLike | None
-    end_at: InstantLike | None
-    max_runs: int | None
     window: Window | Object | None
     calendars: Sequence[UUID | str]
     depends_on: Sequence[Dependency | Object]
-    depends_when: Literal["all", "any"]
     retry: Retry | Object
-    overlap: Literal["skip", "queue", "queue_one", "cancel_running", "concurrent"]
-    max_queued: int
-    misfire: Literal["latest", "all", "skip"]
-    grace: DurationLike
-    max_catch_up: int
     breaker: Breaker | Object
-    timeout: DurationLike
-    start_deadline: DurationLike | None
-    on_lost: Literal["repeat", "fail"]
-    priority: int
-    queue: str
-    concurrency_key: str | None
     target: HostTarget | ServerTarget | Object | None
-    read_only: bool
     retention: Retention | Object
     tags: Sequence[str]
     external_ref: Object | None

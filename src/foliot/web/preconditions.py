@@ -9,8 +9,8 @@ from fastapi import Depends, Header, Request
 
 from foliot.domain.errors import Invalid, StaleRevision
 from foliot.domain.ids import JobId
-from foliot.services.jobs.job_edits import check_seen
-from foliot.services.jobs.job_search import StoredJob, job
+from foliot.services.jobs.job_edits import require_revision
+from foliot.services.jobs.job_search import StoredJob
 from foliot.web.mapping.jobs import etag
 from foliot.wire.instants import read_id
 
@@ -66,9 +66,9 @@ async def check_if_match(request: Request) -> None:
     if if_match is None or found is None:
         return
     db, caller, job_id = request.app.state.database, request.state.caller, JobId(found)
-    record = await job(db, caller.scope, job_id)
-    request.state.seen_revision = seen = seen_revision(if_match, record.revision)
-    await check_seen(db, caller.workspace_id, job_id, seen)
+    request.state.seen_revision = await require_revision(
+        db, caller.scope, job_id, lambda current: seen_revision(if_match, current)
+    )
 
 
 def _no_tag(part: str, current: int) -> Invalid:

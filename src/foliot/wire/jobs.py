@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Discriminator, Field, StringConstraints, Tag
 
@@ -92,37 +92,72 @@ Target = Annotated[
 ]
 
 
+class CliFlag(NamedTuple):
+    """The flag of a field where it is not the field's name."""
+
+    name: str
+
+
 class JobFields(Shape):
+    """The one declaration of what a person may set.
+
+    `./dev format` makes the keywords of the client and the flags of the command line from the scalar fields; the mapping to the
+    domain follows the names. A new field needs its twin in `domain.definition`, and nothing else here.
+    """
+
     name: Name
-    description: str = Field(default="", max_length=10_000)
-    type: TypeName = Field(description="Which handler does the work.", examples=["http", "python"])
+    description: str = Field(default="", max_length=10_000, description="The purpose of the job.")
+    type: TypeName = Field(description="The handler that does the work.", examples=["http", "python"])
     config: JsonObject = Field(default={}, examples=[{"url": "https://example.test/hook"}])
     payload: JsonObject = Field(default={}, description="The input of every run.")
-    start_at: Instant | None = None
-    end_at: Instant | None = None
-    max_runs: int | None = Field(default=None, ge=1, le=2_000_000_000)
+    start_at: Instant | None = Field(default=None, description="No planned time lies before this instant.")
+    end_at: Instant | None = Field(default=None, description="No planned time lies after this instant.")
+    max_runs: int | None = Field(
+        default=None, ge=1, le=2_000_000_000, description="The job is completed after so many runs."
+    )
     window: Window | None = None
     calendars: list[Id] = Field(default=[], max_length=100)
     depends_on: list[Dependency] = Field(default=[], max_length=100)
-    depends_when: Literal["all", "any"] = "all"
-    retry: Retry = Retry()
-    overlap: Literal["skip", "queue", "queue_one", "cancel_running", "concurrent"] = "skip"
-    max_queued: int = Field(default=100, ge=1, le=100_000)
-    misfire: Literal["latest", "all", "skip"] = "latest"
-    grace: Duration = Field(default=timedelta(seconds=60), description="Older planned times are late.")
-    max_catch_up: int = Field(default=10, ge=1, le=1000)
-    breaker: Breaker = Breaker()
-    timeout: Duration = timedelta(minutes=10)
-    start_deadline: Duration | None = None
-    on_lost: Literal["repeat", "fail"] = "repeat"
-    priority: int = Field(default=0, ge=-1000, le=1000, description="Smaller goes first.")
-    queue: Word = "default"
-    concurrency_key: str | None = Field(default=None, min_length=1, max_length=200)
-    target: Target | None = Field(
-        default=None, description="Where it must run; without one, whichever worker serves its queue."
+    depends_when: Literal["all", "any"] = Field(
+        default="all", description="Whether all upstream jobs must have run, or any of them."
     )
-    read_only: bool = Field(
-        default=False, description="It changes nothing: on a host, several such runs go at once."
+    retry: Retry = Retry()
+    overlap: Literal["skip", "queue", "queue_one", "cancel_running", "concurrent"] = Field(
+        default="skip", description="What happens at a planned time while another run is live."
+    )
+    max_queued: int = Field(
+        default=100, ge=1, le=100_000, description="With overlap queue: the most runs that may wait."
+    )
+    misfire: Literal["latest", "all", "skip"] = Field(
+        default="latest", description="Which late planned times still run."
+    )
+    grace: Duration = Field(default=timedelta(seconds=60), description="Older planned times are late.")
+    max_catch_up: int = Field(
+        default=10, ge=1, le=1000, description="With misfire all: the most late times that run."
+    )
+    breaker: Breaker = Breaker()
+    timeout: Duration = Field(
+        default=timedelta(minutes=10), description="How long an attempt may take, such as 10m."
+    )
+    retry_timeouts: bool = Field(
+        default=True, description="Whether an attempt that timed out is retried like another failure."
+    )
+    start_deadline: Duration | None = Field(
+        default=None, description="How long after its due time a run may still start."
+    )
+    on_lost: Literal["repeat", "fail"] = Field(
+        default="repeat", description="What happens to a run whose worker is gone."
+    )
+    priority: int = Field(default=0, ge=-1000, le=1000, description="Smaller goes first.")
+    queue: Word = Field(default="default", description="The queue whose workers take the runs.")
+    concurrency_key: str | None = Field(
+        default=None, min_length=1, max_length=200, description="Runs with the same key share a limit."
+    )
+    target: Target | None = Field(
+        default=None, description="Where it must run; without one, any worker that serves its queue."
+    )
+    read_only: Annotated[bool, CliFlag("--read-only/--mutating")] = Field(
+        default=False, description="Whether runs change nothing: a host runs several such runs at once."
     )
     retention: Retention = Retention()
     tags: list[TagText] = Field(default=[], max_length=50)

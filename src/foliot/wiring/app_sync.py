@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from foliot.clock import SystemClock
 from foliot.domain.access import Actor, Scope
+from foliot.domain.definition import Definition
 from foliot.domain.errors import Conflict, FoliotError, Invalid, Unavailable
 from foliot.domain.ids import JobId
 from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
@@ -28,8 +29,9 @@ from foliot.services.identity import workspaces
 from foliot.services.identity.installation import DEFAULT_WORKSPACE
 from foliot.services.identity.workspaces import Workspace
 from foliot.services.jobs import calendars, job_edits, job_search, jobs
-from foliot.web.mapping.definitions import Ground, definition_of, schedule_of
-from foliot.web.mapping.handler_config import told_schema
+from foliot.services.jobs.jobs import JobDraft
+from foliot.web.mapping.definitions import DefinitionContext, definition_of, schedule_of
+from foliot.web.mapping.handler_config import config_schema
 from foliot.web.mapping.job_patch import replaced
 from foliot.web.mapping.jobs import job_out, schedule_out
 from foliot.wire.jobs import JobIn, JobOut
@@ -80,58 +82,55 @@ class JobSync:
     async def create(self, job: Mapping[str, Any]) -> JobOut:
         try:
             wanted = JobIn.model_validate(dict(job))
-            ground = Ground(
-                SystemClock().now(),
-                self.workspace.default_timezone,
-                None,
-                schema=await self._schema(wanted.type),
-                reach=self.reach,
-                workspace=self.workspace.slug,
-            )
-            made = await jobs.create(
-                self.database,
-                Scope(self.workspace.id, self.by),
-                definition_of(wanted, ground),
-                enabled=wanted.enabled,
-            )
-            return job_out(await job_search.job(self.database, Scope(self.workspace.id), made.id))
+
+            async def define(draft: JobDraft) -> Definition:
+                ground = DefinitionContext(
+                    SystemClock().now(),
+                    self.workspace.default_timezone,
+                    None,
+                    schema=await self._schema(draft, wanted.type),
+                    reach=self.reach,
+                    workspace=self.workspace.slug,
+                )
+                return definition_of(wanted, ground)
+
+            scope = Scope(self.workspace.id, self.by)
+            made = await jobs.create(self.database, scope, define, enabled=wanted.enabled)
+            return job_out(made.job)
         except ValidationError as error:
             raise _unfit(error.errors(include_url=False)) from error
         except FoliotError as error:
             raise _answered(error) from error
 
     async def replace(self, job: JobOut, wanted: Mapping[str, Any], note: str) -> JobOut:
-        job_id = JobId(job.id)
-        try:
-            record = await job_search.job(self.database, Scope(self.workspace.id), job_id)
-            written, was = replaced(job_out(record), wanted), record.definition
-            ground = Ground(
+
+        async def define(draft: JobDraft) -> Definition:
+            assert draft.before is not None
+            was = draft.before.definition
+            written = replaced(job_out(draft.before), wanted)
+            ground = DefinitionContext(
                 SystemClock().now(),
                 self.workspace.default_timezone,
                 was.owner_id,
                 was,
                 written.keeps_schedule,
-                await self._schema(written.job.type),
+                await self._schema(draft, written.job.type),
                 self.reach,
                 self.workspace.slug,
             )
-            definition = definition_of(written.job, ground)
-            await job_edits.edit(
-                self.database,
-                Scope(self.workspace.id, self.by, expected_revision=job.revision),
-                job_id,
-                definition,
-                note=note,
-                force=True,
-            )
-            return job_out(await job_search.job(self.database, Scope(self.workspace.id), job_id))
+            return definition_of(written.job, ground)
+
+        scope = Scope(self.workspace.id, self.by, expected_revision=job.revision)
+        try:
+            edited = await job_edits.edit(self.database, scope, JobId(job.id), define, note=note, force=True)
+            return job_out(edited.job)
         except RequestValidationError as error:
             raise _unfit(error.errors()) from error
         except FoliotError as error:
             raise _answered(error) from error
 
-    async def _schema(self, kind: str) -> Mapping[str, Any] | None:
-        return self.schemas.get(kind) or await told_schema(self.database, self.workspace.id, kind)
+    async def _schema(self, draft: JobDraft, kind: str) -> Mapping[str, Any] | None:
+        return self.schemas.get(kind) or await config_schema(draft, kind)
 
 
 def _answered(error: FoliotError) -> sdk.FoliotApiError:

@@ -1,9 +1,9 @@
-"""The moving parts of a node: the loops that tick, sweep and send, the ear for hints, and the worker child."""
+"""The moving parts of a node: the loops that tick, sweep and send, the listener for hints, and the worker process."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from foliot.engine.courier import Courier
 from foliot.engine.hints import HintListener
@@ -13,10 +13,9 @@ from foliot.engine.scheduler import Scheduler
 from foliot.engine.sweeper import Sweeper
 from foliot.services.hints import Announcer, Hint
 from foliot.storage.tx import Database
-from foliot.wiring.worker_main import Orders
 from foliot.wiring.worker_process import WorkerProcess
 
-STEP_ENDS_WITHIN = 1.0  # seconds for a step under way when we stop
+STEP_ENDS_WITHIN = 1.0  # seconds for a step under way at a stop
 
 
 class Engine:
@@ -24,44 +23,35 @@ class Engine:
         self,
         database: Database,
         listen_url: str,
-        orders: Orders | None,
-        chores: Sequence[JanitorTask] = (),
+        worker: WorkerProcess | None = None,
         *,
+        janitor_tasks: Sequence[JanitorTask] = (),
         courier: Courier | None = None,
         is_scheduling: bool = True,
-        who_may_enter_changed: Callable[[], None] | None = None,
-        there_may_be_work: Callable[[], None] | None = None,
-        work_may_be_cancelled: Callable[[], None] | None = None,
+        on_hint: Mapping[Hint, Callable[[], None]] | None = None,
     ) -> None:
-        """Without orders this node has no worker of its own; one that is not scheduling leaves it to others to fire, sweep and send."""
+        """A node that is not scheduling leaves firing, sweeping and sending to other nodes."""
         self._announcer = Announcer(database)
         announce = self.announce = self._announcer.announce
         self._scheduler = Loop("scheduler", Scheduler(database, announce).step)
         self._is_scheduling = is_scheduling
         self._loops: list[Loop] = []
-        wakes: dict[Hint, Callable[[], None]] = {}
+        wakes = dict(on_hint or {})
         if is_scheduling:
             self._loops += [self._scheduler, Loop("sweeper", Sweeper(database, announce).step)]
             wakes[Hint.TIMERS] = self._scheduler.wake
-        if is_scheduling and chores:
-            self._loops.append(Loop("janitor", Janitor(chores).step))
+        if is_scheduling and janitor_tasks:
+            self._loops.append(Loop("janitor", Janitor(janitor_tasks).step))
         self._courier = courier if is_scheduling else None
         if self._courier is not None:
             sending = Loop("courier", self._courier.step)
             self._courier.wake = wakes[Hint.OUTBOX] = sending.wake
             self._loops.append(sending)
-        others = {
-            Hint.KEYS: who_may_enter_changed,
-            Hint.READY: there_may_be_work,
-            Hint.CANCELS: work_may_be_cancelled,
-        }
-        wakes |= {hint: wake for hint, wake in others.items() if wake is not None}
-        listening = HintListener(database, listen_url, wakes)
-        self._hints = Loop("hints", listening.step, within=None)
-        self._worker = WorkerProcess(orders) if orders else None
-        self._worker_loop = Loop("worker", self._worker.step, within=None) if self._worker else None
+        self._hints = Loop("hints", HintListener(database, listen_url, wakes).step, within=None)
+        self._worker = worker
+        self._worker_loop = Loop("worker", worker.step, within=None) if worker else None
         self._tasks: list[asyncio.Task[None]] = []
-        self._lasting: list[asyncio.Task[None]] = []  # their steps have no end of their own
+        self._endless: list[asyncio.Task[None]] = []  # their steps do not end by themselves
 
     @property
     def missing(self) -> list[str]:
@@ -69,12 +59,12 @@ class Engine:
 
     def start(self) -> None:
         self._tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in self._loops]
-        self._lasting = [asyncio.create_task(self._hints.run(), name="hints")]
+        self._endless = [asyncio.create_task(self._hints.run(), name="hints")]
         if self._worker_loop is not None:
-            self._lasting.append(asyncio.create_task(self._worker_loop.run(), name="worker"))
+            self._endless.append(asyncio.create_task(self._worker_loop.run(), name="worker"))
 
     def drain(self, *, at_once: bool = False) -> None:
-        """The worker stops claiming now; the loops go on until `stop`."""
+        """Make the worker stop claiming; the loops go on until `stop`."""
         if self._worker is not None and self._worker_loop is not None:
             self._worker_loop.stop()
             self._worker.terminate(at_once=at_once)
@@ -82,12 +72,12 @@ class Engine:
     async def stop(self) -> None:
         self.drain()
         if self._worker is not None:
-            await self._worker.ended()
+            await self._worker.wait()
         for loop in self._loops:
             loop.stop()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STEP_ENDS_WITHIN)
-        if left := [*self._tasks, *self._lasting]:
+        if left := [*self._tasks, *self._endless]:
             for task in left:
                 task.cancel()
             await asyncio.wait(left)

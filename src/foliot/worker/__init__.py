@@ -1,1 +1,1 @@
-"""Doing the work: claim, execute, heartbeat, report, over a Link. What to do next is decided where the reports arrive."""
+"""The worker: claim runs, execute them with their handlers, send heartbeats, report results."""

@@ -1,4 +1,4 @@
-"""Artifacts on their way in: handed over from any thread, stored before the end of their attempt is reported."""
+"""Upload artifacts: added from any thread, stored before their attempt is reported."""
 
 from __future__ import annotations
 
@@ -13,59 +13,56 @@ from functools import partial
 from foliot.domain.errors import FoliotError, Unavailable
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.masking import NO_MASKS, Masks
-from foliot.sdk.context import Keep
+from foliot.sdk.context import Keep, never
 from foliot.services.runs.artifacts import NewArtifact
 from foliot.worker.link import Link
-from foliot.worker.log_buffer import not_yet
 from foliot.worker.output_masking import masked_file
 
 log = logging.getLogger(__name__)
 
-TRIES, PAUSE = 5, 1.0  # seconds between two, where the database does not answer
-AT_ONCE = 2  # how many are sent at the same time
+TRIES, PAUSE = 5, 1.0  # seconds between tries, while the database does not answer
+AT_ONCE = 2  # uploads
 TOO_LATE = "The attempt that it belongs to is over."
-Key = tuple[RunId, int]  # a run under its fence
+Key = tuple[RunId, int]  # a run and its fence
 
 
 class ArtifactUpload:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._sending = asyncio.Semaphore(AT_ONCE)
-        self._under_way: dict[Key, list[Future[str | None]]] = {}
-        self._adding = threading.Lock()
-
-    @property
-    def most_bytes(self) -> int:
-        return self._link.most_artifact_bytes
+        self._uploads: dict[Key, list[Future[str | None]]] = {}
+        self._lock = threading.Lock()
 
     def keeper(
         self,
-        run_id: RunId,
-        fence: int,
+        key: Key,
         attempt: int,
         worker_id: WorkerId,
         masks: Masks = NO_MASKS,
-        is_over: Callable[[], bool] = not_yet,
+        is_over: Callable[[], bool] = never,
     ) -> Keep:
-        """Called on the loop that stores; what it answers with may be called from any thread, and keeps nothing once `is_over`."""
-        mine = NewArtifact(run_id, fence, worker_id, attempt, "", "", b"")
+        """Return a function that any thread may call to keep an artifact; it keeps nothing once `is_over`.
+
+        Call this on the event loop that uploads.
+        """
+        mine = NewArtifact(*key, worker_id, attempt, "", "", b"")
         return partial(self._keep, asyncio.get_running_loop(), mine, masks, is_over)
 
-    def has_some_of(self, key: Key) -> bool:
-        """Asked after the attempt is over, the answer stays true."""
-        with self._adding:
-            return key in self._under_way
+    def has_any(self, key: Key) -> bool:
+        """Return whether the attempt has uploads. Once it is over, the answer does not change."""
+        with self._lock:
+            return key in self._uploads
 
     def drop(self, key: Key) -> None:
-        """The attempt was ended: what is not stored yet need not be."""
-        with self._adding:
-            for each in self._under_way.pop(key, ()):
+        """Cancel the uploads of an attempt that was ended."""
+        with self._lock:
+            for each in self._uploads.pop(key, ()):
                 each.cancel()
 
     async def finish(self, key: Key) -> str | None:
-        """Once all of an attempt's are stored, or what was wrong with the first that could not be."""
-        with self._adding:
-            sent = self._under_way.pop(key)
+        """Wait for the attempt's uploads; return the problem of the first that failed, if any."""
+        with self._lock:
+            sent = self._uploads.pop(key)
         problems = await asyncio.gather(*map(asyncio.wrap_future, sent))
         return next((each for each in problems if each is not None), None)
 
@@ -80,17 +77,17 @@ class ArtifactUpload:
         media_type: str,
     ) -> Future[str | None]:
         given = replace(mine, name=name, media_type=media_type, data=data)
-        with self._adding:
+        with self._lock:
             if is_over():
                 sent: Future[str | None] = Future()
                 sent.set_result(TOO_LATE)
                 return sent
             sent = asyncio.run_coroutine_threadsafe(self._store(given, masks), loop)
-            self._under_way.setdefault((given.run_id, given.fence), []).append(sent)
+            self._uploads.setdefault((given.run_id, given.fence), []).append(sent)
         return sent
 
     async def _store(self, given: NewArtifact, masks: Masks) -> str | None:
-        """What was wrong with it. One bad file must not keep its run from being reported."""
+        """Store an artifact and return the problem, if any: one bad file must not keep its run from being reported."""
         async with self._sending:
             try:
                 if masks:
@@ -100,16 +97,16 @@ class ArtifactUpload:
             except FoliotError as error:
                 return error.message
             except Exception as error:
-                log.exception("artifact.not_kept", extra={"run": str(given.run_id)})
+                log.exception("artifact.upload_failed", extra={"run": str(given.run_id)})
                 return f"{type(error).__name__}: {error}"
         return None
 
     async def _send(self, given: NewArtifact) -> None:
-        for left in reversed(range(TRIES)):
+        for tries_left in reversed(range(TRIES)):
             try:
                 await self._link.artifact(given)
             except Unavailable:
-                if not left:
+                if not tries_left:
                     raise
                 await asyncio.sleep(PAUSE)
             else:

@@ -1,105 +1,70 @@
-"""One attempt: a handler, and what came of it as a value that can be stored."""
+"""Run a handler for one attempt and make its result fit to be stored."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from foliot import telemetry
 from foliot.domain.masking import MASK, NO_MASKS, Masks
-from foliot.domain.outcomes import AskedSkip, Failed, Outcome, Succeeded
+from foliot.domain.outcomes import AskedSkip, Failed, Succeeded
 from foliot.domain.run import RunError
 from foliot.handlers.registry import Assignment, Handler, HandlerResult, failed
-from foliot.sdk.context import Context, Keep, Tell, Write
-from foliot.services.workers.assignments import Work
 
 MOST_OUTPUT = 1024 * 1024  # bytes of JSON
 MOST_MESSAGE = 4_000  # characters
-# PostgreSQL keeps neither of these in JSON or text.
+# PostgreSQL stores neither of these in JSON or text.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-class AttemptCallbacks(NamedTuple):
-    """What an attempt may do beside its work, and how it learns that it is to end."""
-
-    write: Write
-    tell: Tell
-    keep: Keep
-    most_artifact_bytes: int
-    is_ended: Callable[[], bool]
-    ended_by: Callable[[], Outcome | None]
-
-
-async def run_handler(
-    handler: Handler, work: Work, ways: AttemptCallbacks, masks: Masks = NO_MASKS
-) -> HandlerResult:
-    """Raises nothing but CancelledError, when somebody ended it: its deadline, a person, a shutdown."""
+async def run_handler(handler: Handler, assignment: Assignment, masks: Masks = NO_MASKS) -> HandlerResult:
+    """Return the handler's result, ready to be stored. Raise only CancelledError: a deadline, a cancel or a shutdown."""
     try:
         if masks:
-            # What libraries tell in the log of this process is none of the run's, but may hold its secrets.
+            # Libraries may log the run's secrets in the log of this process.
             with telemetry.hide_secrets(masks):
-                done = await handler.run(assignment_of(work, ways))
+                result = await handler.run(assignment)
         else:
-            done = await handler.run(assignment_of(work, ways))
+            result = await handler.run(assignment)
     except asyncio.CancelledError:
         if _is_cancelled():
             raise
-        done = failed("CancelledError", "It waited for something that was cancelled.")
-    except GeneratorExit:  # the loop is gone, and we with it
+        result = failed("CancelledError", "It waited for something that was cancelled.")
+    except GeneratorExit:  # the event loop is gone, and the worker with it
         raise
-    except BaseException as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
-        done = _raised(error)
-    return storable(done, masks)
+    except BaseException as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not the worker's
+        result = failed(type(error).__name__, str(error) or repr(error))
+    return storable(result, masks)
 
 
-def assignment_of(work: Work, ways: AttemptCallbacks) -> Assignment:
-    claimed = work.claimed
-    ctx = Context(
-        str(claimed.workspace_id),
-        str(claimed.job_id),
-        work.job,
-        str(claimed.run_id),
-        claimed.attempt,
-        claimed.fence,
-        claimed.trigger.value,
-        claimed.planned_for,
-        ways.write,
-        ways.is_ended,
-        ways.keep,
-        ways.tell,
-        ways.most_artifact_bytes,
-    )
-    return Assignment(ctx, work.config, work.input, work.left, ways.ended_by)
-
-
-def storable(done: HandlerResult, masks: Masks = NO_MASKS) -> HandlerResult:
-    """Without secrets. An output that is no JSON, or too much of it, is a failure that no retry would mend."""
-    if done.output is None and isinstance(done.outcome, Succeeded):
-        return done
-    if isinstance(done.outcome, Failed):
-        error = done.outcome.error
-        # What is cut off last may be the middle of a secret, so those go first.
+def storable(result: HandlerResult, masks: Masks = NO_MASKS) -> HandlerResult:
+    """Remove secrets. Turn an output that is no JSON, or too large, into a failure that no retry would mend."""
+    if result.output is None and isinstance(result.outcome, Succeeded):
+        return result
+    if isinstance(result.outcome, Failed):
+        error = result.outcome.error
+        # Mask before cutting: the cut could leave half a secret, which no mask finds.
         clean = RunError(
             _clean(masks.text(error.code))[:100], _clean(masks.text(error.message))[:MOST_MESSAGE]
         )
-        done = HandlerResult(replace(done.outcome, error=clean), done.output)
-    if isinstance(done.outcome, AskedSkip):
-        note = _clean(masks.text(done.outcome.note))[:MOST_MESSAGE]
-        done = HandlerResult(AskedSkip(done.outcome.reason, note), done.output)
-    if done.output is None or (problem := _problem(done.output)) is None:
-        return HandlerResult(done.outcome, _masked(done.output, masks)) if masks else done
-    if isinstance(done.outcome, Failed):
-        return HandlerResult(done.outcome)
+        result = HandlerResult(replace(result.outcome, error=clean), result.output)
+    if isinstance(result.outcome, AskedSkip):
+        note = _clean(masks.text(result.outcome.note))[:MOST_MESSAGE]
+        result = HandlerResult(AskedSkip(result.outcome.reason, note), result.output)
+    if result.output is None or (problem := _problem(result.output)) is None:
+        return HandlerResult(result.outcome, _masked(result.output, masks)) if masks else result
+    if isinstance(result.outcome, Failed):
+        return HandlerResult(result.outcome)
     return failed("output_invalid", problem, permanent=True)
 
 
 def _is_cancelled() -> bool:
-    """Whether somebody ended this attempt. Code that waits for a task which it has cancelled itself raises the same error, and would
-    otherwise be taken for handed back, to be done again at once and for ever.
+    """Return whether the worker cancelled this attempt.
+
+    Code that awaits a task which it has cancelled itself raises the same error. Taken for a hand-back, it would be repeated for ever.
     """
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
@@ -108,7 +73,7 @@ def _is_cancelled() -> bool:
 def _masked(output: Any, masks: Masks) -> Any:
     try:
         return masks.json(output)
-    except RecursionError:  # too deep to look through, though not too deep to be stored
+    except RecursionError:  # too deep to search, though not too deep to be stored
         return MASK
 
 
@@ -122,10 +87,6 @@ def _problem(output: Any) -> str | None:
     if _UNSTORABLE.search(text) or "\\u0000" in text:
         return "The work was done, but the text it returned has characters that cannot be stored."
     return None
-
-
-def _raised(error: BaseException) -> HandlerResult:
-    return failed(type(error).__name__, str(error) or repr(error))
 
 
 def _clean(text: str) -> str:

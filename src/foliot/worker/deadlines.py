@@ -1,4 +1,4 @@
-"""Deadlines of attempts: one timer for all that are due in the same moment, since nearly all of them end long before."""
+"""Deadlines of attempts: one timer for all that fall into the same twentieth of a second, since nearly all end long before."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from typing import Generic, TypeVar
 from foliot.clock import monotonic
 
 T = TypeVar("T", bound=Hashable)
-MOMENTS = 20  # a second
+SLOTS = 20  # a second
 
 
 class Deadlines(Generic[T]):
-    """`strike` is called with whatever is still here when its time has come, a twentieth of a second late at most."""
+    """`on_due` is called with each item that is still here at its deadline, a twentieth of a second late at most."""
 
-    def __init__(self, strike: Callable[[T], None]) -> None:
-        self._strike = strike
-        self._due: dict[int, set[T]] = {}
+    def __init__(self, on_due: Callable[[T], None]) -> None:
+        self._on_due = on_due
+        self._slots: dict[int, set[T]] = {}
 
-    def add(self, due_by: float, one: T) -> None:
-        """On the monotonic clock."""
-        moment = ceil(due_by * MOMENTS)
-        here = self._due.get(moment)
-        if here is None:
-            here = self._due[moment] = set()
-            wait = moment / MOMENTS - monotonic()
-            asyncio.get_running_loop().call_later(wait, self._come, moment)
-        here.add(one)
+    def add(self, due_by: float, item: T) -> None:
+        """`due_by` is on the monotonic clock."""
+        slot = ceil(due_by * SLOTS)
+        items = self._slots.get(slot)
+        if items is None:
+            items = self._slots[slot] = set()
+            wait = slot / SLOTS - monotonic()
+            asyncio.get_running_loop().call_later(wait, self._expire, slot)
+        items.add(item)
 
-    def drop(self, due_by: float, one: T) -> None:
-        """It ended by itself."""
-        if (here := self._due.get(ceil(due_by * MOMENTS))) is not None:
-            here.discard(one)
+    def drop(self, due_by: float, item: T) -> None:
+        """Forget an item that ended in time."""
+        if (items := self._slots.get(ceil(due_by * SLOTS))) is not None:
+            items.discard(item)
 
-    def _come(self, moment: int) -> None:
-        for one in self._due.pop(moment):
-            self._strike(one)
+    def _expire(self, slot: int) -> None:
+        for item in self._slots.pop(slot):
+            self._on_due(item)

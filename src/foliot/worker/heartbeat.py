@@ -1,7 +1,7 @@
-"""The heart: renews the worker's lease from a thread of its own, so that blocking code cannot delay it.
+"""The heartbeat renews the worker's lease from a thread of its own, so that blocking code cannot delay it.
 
-It also watches the thread that works. A worker that cannot renew stops its work at two thirds of the lease; one whose loop is
-stuck, so that it cannot be told to stop, ends as a process before anybody else may begin the same run.
+It also watches the worker's thread. A worker that cannot renew stops its work at two thirds of the lease. One whose event loop is
+stuck, and so cannot stop, ends as a process before another worker may start the same run.
 """
 
 from __future__ import annotations
@@ -26,24 +26,29 @@ log = logging.getLogger(__name__)
 STUCK = 70  # exit code (EX_SOFTWARE)
 BEAT_WITHIN = 10.0  # seconds
 SLACK = 5.0  # seconds an attempt may outlast its deadline on a stuck loop; the sweeper waits longer
+AT_ONCE, IDLE = timedelta(0), timedelta(seconds=30)
+POLL_PAUSE = timedelta(seconds=0.25)  # after an empty answer: a server that stops answers all polls at once
+Key = tuple[RunId, int]  # a run and its fence
 
 
 class Heartbeat:
-    """Lives in the heart's thread, apart from `follow` and `beat_soon`, which others call. Its step is run by a loop there."""
+    """A loop in the heartbeat's thread runs its step. Other threads call `follow` and `beat_soon` only."""
 
-    def __init__(self, link: Link, worker: Worker, body: asyncio.AbstractEventLoop, lease: timedelta) -> None:
+    def __init__(
+        self, link: Link, worker: Worker, worker_loop: asyncio.AbstractEventLoop, lease: timedelta
+    ) -> None:
         self._link = link
         self._worker = worker
-        self._body = body  # the loop of the thread that works
+        self._worker_loop = worker_loop
         self._lease = lease.total_seconds()
         self._worker_id: WorkerId | None = None
         self._renewed_at = 0.0
         self._beat_at = 0.0
         self._is_hurried = False
-        self._asked_at: float | None = None  # since when the body owes us a sign of life
+        self._pinged_at: float | None = None  # since when the worker's loop owes an answer
 
     def follow(self, worker_id: WorkerId, registered_at: float, lease: timedelta | None = None) -> None:
-        """`lease` where it is known only now: a server elsewhere has told it."""
+        """Renew this worker's lease from now on. `lease` is given where a remote server names it at registration."""
         if lease is not None:
             self._lease = lease.total_seconds()
         self._renewed_at = registered_at
@@ -51,7 +56,7 @@ class Heartbeat:
         self._worker_id = worker_id
 
     def beat_soon(self) -> None:
-        """Some worker's run was cancelled or taken away; it may be one of ours."""
+        """Beat at the next step: some worker's run was cancelled or taken away, maybe one of this worker's."""
         self._is_hurried = True
 
     async def step(self) -> timedelta:
@@ -60,7 +65,7 @@ class Heartbeat:
                 self._is_hurried = False
                 await self._beat(worker_id)
             if monotonic() - self._renewed_at > self._lease * 2 / 3 and self._worker_id == worker_id:
-                self._tell(lambda: self._worker.stop_all("cannot renew"))
+                self._call_worker(lambda: self._worker.stop_all("cannot renew"))
                 self._worker_id = None
         self._watch()
         return timedelta(seconds=min(1.0, self._lease / 20))
@@ -81,20 +86,20 @@ class Heartbeat:
         if not beat.is_alive:
             self._worker_id = None
         if beat.cancels or beat.gone or not beat.is_alive:
-            self._tell(lambda: self._worker.heard(beat))
+            self._call_worker(lambda: self._worker.on_beat(beat))
 
-    def _tell(self, what: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is over: the worker has gone
-            self._body.call_soon_threadsafe(what)
+    def _call_worker(self, callback: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the worker has stopped
+            self._worker_loop.call_soon_threadsafe(callback)
 
     def _watch(self) -> None:
-        """Ask the body for a sign of life, and end the process where it gives none and work may not go on."""
+        """Ping the worker's loop, and end the process where it does not answer and its work may not go on."""
         now = monotonic()
-        if self._asked_at is None:
-            self._asked_at = now
-            self._tell(self._answer)
+        if self._pinged_at is None:
+            self._pinged_at = now
+            self._call_worker(self._on_answer)
             return
-        silent, first_due = now - self._asked_at, self._worker.first_due()
+        silent, first_due = now - self._pinged_at, self._worker.first_due()
         if first_due is None or silent < 1:
             return
         is_overdue = silent > SLACK and now > first_due + SLACK
@@ -102,13 +107,8 @@ class Heartbeat:
             log.critical("worker.stuck", extra={"seconds": round(silent, 1)})
             os._exit(STUCK)
 
-    def _answer(self) -> None:
-        self._asked_at = None
-
-
-AT_ONCE, IDLE = timedelta(0), timedelta(seconds=30)
-BREATH = timedelta(seconds=0.25)  # after nothing new: a server that stops answers all who wait at once
-Key = tuple[RunId, int]  # a run under its fence
+    def _on_answer(self) -> None:
+        self._pinged_at = None
 
 
 class CancelSource(Protocol):
@@ -118,10 +118,13 @@ class CancelSource(Protocol):
 
 
 class CancelPoll:
-    """Its step is run by a loop, which is woken when work begins."""
+    """Let a request of a busy host wait at the server for cancels: the heartbeat alone would bring them up to a third of the lease later.
 
-    def __init__(self, line: CancelSource, worker: Worker) -> None:
-        self._line = line
+    A loop runs its step and is woken when a run starts.
+    """
+
+    def __init__(self, source: CancelSource, worker: Worker) -> None:
+        self._source = source
         self._worker = worker
 
     async def step(self) -> timedelta:
@@ -130,9 +133,9 @@ class CancelPoll:
         if worker_id is None or not going:
             return IDLE
         try:
-            found = await self._line.stops(worker_id, going, stopping)
-        except WorkerGone:  # the heart hears of it too, and ends what there is to end
+            found = await self._source.stops(worker_id, going, stopping)
+        except WorkerGone:  # the heartbeat learns it too, and stops the runs
             return IDLE
         if self._worker.id == worker_id:
-            self._worker.heard(found)
-        return AT_ONCE if {*found.cancels, *found.gone} & set(going) else BREATH
+            self._worker.on_beat(found)
+        return AT_ONCE if {*found.cancels, *found.gone} & set(going) else POLL_PAUSE

@@ -1,4 +1,4 @@
-"""The line of a host: the same protocol as the link to the services, spoken over HTTPS through the client."""
+"""The link of a remote host: the protocol of `link.py` over HTTPS, through the client."""
 
 from __future__ import annotations
 
@@ -33,39 +33,39 @@ from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk
 from foliot.services.runs.progress import Progress
 from foliot.services.settlement.report import Report
-from foliot.services.workers.assignments import Claimed, Work
+from foliot.services.workers.claim import Claimed, Work
 from foliot.services.workers.workers import LEASE, Beat
 from foliot.wire import worker as wire
 
-WAIT = timedelta(seconds=20)  # for work, with one request
-PATIENCE = 30.0  # seconds for an answer; longer than the wait
-LARGEST = 3 << 20  # bytes of one request, about; the server takes more
-Key = tuple[RunId, int]  # a run under its fence
+WAIT = timedelta(seconds=20)  # for work, in one request
+ANSWER_WITHIN = 30.0  # seconds; longer than the wait
+LARGEST = 3 << 20  # bytes of one request, about; the server accepts more
+Key = tuple[RunId, int]  # a run and its fence
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerIntroduction:
-    """Who it says it is. Without a host it is a worker that serves queues of the workspace."""
+    """A worker's registration. Without a host it serves queues of the workspace."""
 
     name: str
     host: wire.HostIn | None = None
     queues: Sequence[str] = ("*",)
-    described: Sequence[JobTypeDescription] = ()  # what configs of its types look like
+    described: Sequence[JobTypeDescription] = ()  # its job types and the schemas of their configs
 
 
 class HttpLink:
-    """A client belongs to one loop: the heart, in its own thread, has a link of its own."""
+    """A client belongs to one event loop: the heartbeat, in its own thread, has a link of its own."""
 
     def __init__(self, client: AsyncClient, introduction: WorkerIntroduction) -> None:
-        self.lease = LEASE  # until the server has named another
-        self.most_artifact_bytes = MOST_BYTES  # likewise
+        self.lease = LEASE  # until the server names another
+        self.most_artifact_bytes = MOST_BYTES  # until the server names another
         self._worker_id: WorkerId | None = None
         self._client = client
-        self._self = introduction
+        self._introduction = introduction
 
     async def register(self, types: Sequence[str], capacity: int) -> WorkerId:
-        me = self._self
+        me = self._introduction
         queues = None if me.host else list(me.queues)
         described = [
             wire.TypeTold(
@@ -73,7 +73,7 @@ class HttpLink:
             )
             for each in me.described
         ]
-        with _refusals_told():
+        with _translate_refusals():
             answer = await self._client.worker.register(
                 me.name,
                 types,
@@ -89,26 +89,26 @@ class HttpLink:
         return self._worker_id
 
     async def beat(self, worker_id: WorkerId, working_on: Collection[Key], *, draining: bool) -> Beat:
-        with _troubles_told():
+        with _translate_errors():
             answer = await self._client.worker.heartbeat(worker_id, _held(working_on), draining=draining)
         return Beat(answer.alive, _keys(answer.cancels), _keys(answer.gone))
 
     async def stops(
         self, worker_id: WorkerId, working_on: Collection[Key], stopping: Collection[Key]
     ) -> Beat:
-        """Waits until there is something to stop."""
-        with _troubles_told():
+        """Wait until there is a run to stop, or the time is up."""
+        with _translate_errors():
             answer = await self._client.worker.stops(
                 worker_id, _held(working_on), stopping=_held(stopping), wait=WAIT
             )
         return Beat(is_alive=True, cancels=_keys(answer.cancels), gone=_keys(answer.gone))
 
     async def leave(self, worker_id: WorkerId) -> None:
-        with _troubles_told():
+        with _translate_errors():
             await self._client.worker.leave(worker_id)
 
     async def claim(self, worker_id: WorkerId, types: Sequence[str], permits: int) -> list[Work]:
-        with _troubles_told():
+        with _translate_errors():
             answer = await self._client.worker.claim(worker_id, types, permits, wait=WAIT)
         return [_work(each) for each in answer.items]
 
@@ -116,22 +116,22 @@ class HttpLink:
         accepted: set[RunId] = set()
         for worker_id, items in _by_worker(reports):
             for piece in _pieces(items, wire.MOST_REPORTS):
-                with _troubles_told():
+                with _translate_errors():
                     answer = await self._client.worker.report(worker_id, piece)
                 accepted.update(RunId(each.run_id) for each in answer.items if each.status == 200)
         return frozenset(accepted)
 
     async def log(self, chunks: Sequence[LogChunk]) -> None:
-        """In the name of the worker that registered last; lines of runs that it does not have are dropped over there."""
+        """Send lines as the worker that registered last; the server drops lines of runs that it does not hold."""
         worker_id = self._worker_id
         if worker_id is None:
             return
         for piece in _pieces([_chunk(each) for each in chunks], 100):
-            with _troubles_told():
+            with _translate_errors():
                 await self._client.worker.log(worker_id, piece)
 
     async def artifact(self, given: NewArtifact) -> None:
-        # Here as over there, and in the same words: what would be refused is not sent.
+        # The server's own check: what it would refuse is not sent.
         most = min(self.most_artifact_bytes, wire.MOST_CONTENT // 4 * 3)
         check_artifact(given.name, given.media_type, len(given.data), most)
         sent = wire.ArtifactIn(
@@ -143,30 +143,30 @@ class HttpLink:
             media_type=given.media_type,
             content=b64encode(given.data).decode(),
         )
-        with _troubles_told():
+        with _translate_errors():
             await self._client.worker.keep(sent)
 
-    async def progress(self, told: Mapping[tuple[RunId, int], Progress]) -> None:
+    async def progress(self, latest: Mapping[tuple[RunId, int], Progress]) -> None:
         if (worker_id := self._worker_id) is None:
             return
-        said = [
+        items = [
             wire.ProgressIn(
                 run_id=run_id, fence=fence, done=each.done, total=each.total, note=each.note, at=each.at
             )
-            for (run_id, fence), each in told.items()
+            for (run_id, fence), each in latest.items()
         ]
-        for piece in _pieces(said, wire.MOST_REPORTS):
-            with _troubles_told():
+        for piece in _pieces(items, wire.MOST_REPORTS):
+            with _translate_errors():
                 await self._client.worker.log(worker_id, progress=piece)
 
     async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
-        """None to be told of from here: what a heartbeat does not name goes to others, once its claim's answer must have come."""
+        """Return none: the server itself gives runs that no heartbeat names to other workers."""
         return []
 
 
 @contextmanager
-def _troubles_told() -> Iterator[None]:
-    """A key that is refused may be valid again tomorrow, and what is owed is kept until then; only a wrong request is given up."""
+def _translate_errors() -> Iterator[None]:
+    """Translate errors of the client. A refused key may become valid again, so it is Unavailable: reports are kept until then."""
     try:
         yield
     except (errors.Unauthorized, errors.Denied) as error:
@@ -176,8 +176,8 @@ def _troubles_told() -> Iterator[None]:
 
 
 @contextmanager
-def _refusals_told() -> Iterator[None]:
-    """Who introduces itself hears why it is not let in."""
+def _translate_refusals() -> Iterator[None]:
+    """Translate errors of a registration: the operator must see why the server refuses this host."""
     try:
         yield
     except (errors.Unauthorized, errors.Denied) as error:
@@ -202,9 +202,9 @@ def _translated(error: errors.FoliotApiError) -> FoliotError:
 
 
 def _by_worker(reports: Sequence[Report]) -> Iterator[tuple[WorkerId, list[wire.ReportItem]]]:
-    """What was begun under an id that is no longer ours is reported under that one, and refused."""
+    """Group reports by worker id. A run started under an earlier id is reported under that one, and refused."""
     for worker_id in dict.fromkeys(each.worker_id for each in reports):
-        yield worker_id, [_item(each) for each in reports if each.worker_id == worker_id]
+        yield worker_id, [_report_item(each) for each in reports if each.worker_id == worker_id]
 
 
 def _pieces(items: Sequence[T], most: int) -> Iterator[list[T]]:
@@ -221,7 +221,7 @@ def _pieces(items: Sequence[T], most: int) -> Iterator[list[T]]:
         yield piece
 
 
-def _item(report: Report) -> wire.ReportItem:
+def _report_item(report: Report) -> wire.ReportItem:
     fields: dict[str, Any] = {"run_id": report.run_id, "fence": report.fence}
     if report.output is not None:
         fields["output"] = report.output
@@ -233,8 +233,8 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         case Succeeded():
             return {"outcome": "succeeded"}
         case Failed(error=error, permanent=permanent, not_before=least):
-            told = wire.ReportError(code=error.code or "failed", message=error.message)
-            return {"outcome": "failed", "error": told, "permanent": permanent, "after": least}
+            reported = wire.ReportError(code=error.code or "failed", message=error.message)
+            return {"outcome": "failed", "error": reported, "permanent": permanent, "after": least}
         case TimedOut():
             return {"outcome": "timed_out"}
         case Cancelled():
@@ -243,7 +243,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
             return {"outcome": "retry", "after": after}
         case AskedSkip(note=note):
             return {"outcome": "skipped", "note": note}
-        case HandedBack() | Lost() | Expired():  # the last two are not a worker's to say
+        case HandedBack() | Lost() | Expired():  # a worker never reports the last two
             return {"outcome": "handed_back"}
         case _:
             assert_never(outcome)
@@ -256,19 +256,19 @@ def _chunk(chunk: LogChunk) -> wire.ChunkIn:
     )
 
 
-def _work(told: wire.WorkOut) -> Work:
+def _work(item: wire.WorkOut) -> Work:
     claimed = Claimed(
-        WorkspaceId(told.workspace_id),
-        RunId(told.run_id),
-        JobId(told.job_id),
-        told.fence,
-        told.type,
-        told.planned_for,
-        told.attempt,
-        told.deadline_at,
-        Trigger(told.trigger),
+        WorkspaceId(item.workspace_id),
+        RunId(item.run_id),
+        JobId(item.job_id),
+        item.fence,
+        item.type,
+        item.planned_for,
+        item.attempt,
+        item.deadline_at,
+        Trigger(item.trigger),
     )
-    return Work(claimed, told.job, told.config, told.input, told.left, tuple(told.masks))
+    return Work(claimed, item.job, item.config, item.input, item.left, tuple(item.masks))
 
 
 def _held(keys: Iterable[Key]) -> list[wire.RunHeld]:

@@ -1,4 +1,4 @@
-"""The worker's line to Foliot: here straight to the services; `http_link.py` speaks HTTP through the same protocol."""
+"""The worker's link to Foliot: directly to the services here; `http_link.py` implements the same protocol over HTTP."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from foliot.services.runs.progress import Progress
 from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers import workers
-from foliot.services.workers.assignments import Work, claim_work
-from foliot.services.workers.claim import Claimer, Turns
+from foliot.services.workers.claim import Claimer, Turns, Work, claim_work
 from foliot.services.workers.workers import Beat
 
 log = logging.getLogger(__name__)
 
 
 class Link(Protocol):
-    most_artifact_bytes: int  # what is larger is not sent
+    most_artifact_bytes: int  # larger artifacts are not sent
 
     async def register(self, types: Sequence[str], capacity: int) -> WorkerId: ...
 
@@ -45,13 +44,13 @@ class Link(Protocol):
     async def log(self, chunks: Sequence[LogChunk]) -> None: ...
 
     async def artifact(self, given: NewArtifact) -> None:
-        """Store it, or raise what is wrong with it."""
+        """Store an artifact, or raise the error that refuses it."""
         ...
 
-    async def progress(self, told: Mapping[tuple[RunId, int], Progress]) -> None: ...
+    async def progress(self, latest: Mapping[tuple[RunId, int], Progress]) -> None: ...
 
     async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
-        """Hand-backs of what this worker holds by the books and does not know of: a claim's answer was lost on the way."""
+        """Return hand-backs of the runs that the database leases to this worker and that it does not know: a claim's answer was lost."""
         ...
 
 
@@ -63,11 +62,9 @@ class LocalLink:
     queues: Sequence[str] = ("*",)
     vault: Vault | None = None  # without one, runs that need secrets fail
     most_artifact_bytes: int = MOST_BYTES
-    described: Sequence[
-        JobTypeDescription
-    ] = ()  # what is told of the types it knows, where the server may not
-    artifact_room: int | None = None  # bytes that a workspace may have, where it has no quota of its own
-    _turns: dict[tuple[str, ...], Turns] = field(default_factory=dict)  # of each claim for other types
+    described: Sequence[JobTypeDescription] = ()  # its job types, for servers that do not have them
+    artifact_quota: int | None = None  # bytes, for workspaces without a quota of their own
+    _turns: dict[tuple[str, ...], Turns] = field(default_factory=dict)  # by the types of a claim
 
     async def register(self, types: Sequence[str], capacity: int) -> WorkerId:
         return await workers.register(
@@ -92,7 +89,7 @@ class LocalLink:
                 claimer = Claimer(worker_id, queue, types, permits - len(found), turns)
                 loaded, orphans = await claim_work(self.database, claimer, self.vault)
                 found += loaded
-                for each in orphans:  # its lease is swept at its deadline
+                for each in orphans:  # the sweeper ends its lease at its deadline
                     log.error("run.orphaned", extra={"run": str(each.run_id), "job": str(each.job_id)})
         return found
 
@@ -104,11 +101,11 @@ class LocalLink:
 
     async def artifact(self, given: NewArtifact) -> None:
         await artifacts.keep(
-            self.database, given, most_bytes=self.most_artifact_bytes, room=self.artifact_room
+            self.database, given, most_bytes=self.most_artifact_bytes, room=self.artifact_quota
         )
 
-    async def progress(self, told: Mapping[tuple[RunId, int], Progress]) -> None:
-        await progress.tell(self.database, told)
+    async def progress(self, latest: Mapping[tuple[RunId, int], Progress]) -> None:
+        await progress.tell(self.database, latest)
 
     async def unknown(self, worker_id: WorkerId, known: frozenset[tuple[RunId, int]]) -> list[Report]:
         return [

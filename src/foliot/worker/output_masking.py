@@ -1,4 +1,4 @@
-"""Secrets out of what runs write and keep, piece after piece: a value may begin in one and end in another."""
+"""Mask secrets in log lines and artifacts, piece by piece: a secret may begin in one piece and end in another."""
 
 from __future__ import annotations
 
@@ -9,69 +9,65 @@ from foliot.domain.artifacts import charset_of
 from foliot.domain.logs import LogLine
 from foliot.domain.masking import Masks, joined_lines, masked, merged, without_ends
 
-PIECE = 256 * 1024  # characters of a file looked through at once
-_WIDE = (
-    "utf-16",
-    "utf-32",
-)  # charsets in which letters take several bytes; all others are looked through as UTF-8
+PIECE = 256 * 1024  # characters of a file searched at once
+# Charsets in which ASCII letters take several bytes; all others are searched as UTF-8.
+_WIDE = ("utf-16", "utf-32")
 
 
 class MaskedLines:
-    """Of one stream of one attempt. A line that ends with the beginning of a secret waits for the one behind it."""
+    """Mask the lines of one stream. A line that ends with the beginning of a secret is held until the next one."""
 
     def __init__(self, masks: Masks) -> None:
         self._masks = masks
-        self._before = (
-            ""  # of what has been let go, the end that may be the beginning of a secret, as it was written
-        )
+        self._before = ""  # the unmasked end of the lines released so far, which may begin a secret
         self._held: list[LogLine] = []
 
     def take(self, lines: list[LogLine]) -> list[LogLine]:
-        """These, or those held until now, as far as no secret can begin in them that goes on later."""
+        """Add lines and return those in which no secret can begin that goes on later."""
         self._held += lines
         joined = self._joined()
-        return self._let_go(joined, len(joined) - self._masks.begun(joined), self._masks.spans(joined))
+        return self._release(joined, len(joined) - self._masks.begun(joined), self._masks.spans(joined))
 
     def rest(self) -> list[LogLine]:
-        """Nothing follows."""
+        """Return the lines still held: nothing follows."""
         joined = self._joined()
         cut = self._masks.cut_off(joined)
         spans = merged([*self._masks.spans(joined), *([(len(joined) - cut, len(joined))] if cut else ())])
-        return self._let_go(joined, len(joined), spans)
+        return self._release(joined, len(joined), spans)
 
     def _joined(self) -> str:
         return self._before + "".join(line.text for line in self._held)
 
-    def _let_go(self, joined: str, until: int, spans: list[tuple[int, int]]) -> list[LogLine]:
-        free: list[LogLine] = []
+    def _release(self, joined: str, until: int, spans: list[tuple[int, int]]) -> list[LogLine]:
+        released: list[LogLine] = []
         at = len(self._before)
         for line in self._held:
             end = at + len(line.text)
             if end > until:
                 break
             inside = [(max(a, at) - at, min(b, end) - at) for a, b in spans if a < end and b > at]
-            free.append(replace(line, text=masked(line.text, inside)) if inside else line)
+            released.append(replace(line, text=masked(line.text, inside)) if inside else line)
             at = end
-        self._held = self._held[len(free) :]
+        self._held = self._held[len(released) :]
         self._before = joined[at - self._masks.begun(joined[:at], least=1) : at]
-        return free
+        return released
 
 
 def masked_file(masks: Masks, data: bytes, media_type: str) -> bytes:
-    """Of a file that says that it is text. Bytes that are none stay as they are."""
+    """Mask the secrets in a file whose media type is text. Bytes that are no text stay unchanged."""
     charset = charset_of(media_type)
     if charset is None:
         return data
     charset = charset.lower().replace("_", "-")
     if charset.startswith(_WIDE):
         data = _masked_as(masks, data, charset, "strict")
-    return _masked_as(masks, data, "utf-8", "surrogateescape")  # it need not be what it says
+    return _masked_as(masks, data, "utf-8", "surrogateescape")  # its media type may be wrong
 
 
 def _masked_as(masks: Masks, data: bytes, charset: str, errors: str) -> bytes:
     try:
         text = data.decode(charset, errors)
-    except (LookupError, UnicodeError):  # it is not what it says
+    except (LookupError, UnicodeError):  # its media type is wrong
         return data
     clean = "".join(_masked_pieces(masks, text))
     return data if clean == text else clean.encode(charset, errors)
@@ -80,7 +76,7 @@ def _masked_as(masks: Masks, data: bytes, charset: str, errors: str) -> bytes:
 def _masked_pieces(masks: Masks, text: str) -> Iterator[str]:
     held, at = "", 0
     while True:
-        # As much again as could not be let go: what repeats a secret without end is then not read again for each piece of it.
+        # As much again as is held: a text that repeats a secret without end is then not searched again for each piece.
         until = at + max(PIECE, len(held))
         held, at = held + text[at:until], until
         if at >= len(text):

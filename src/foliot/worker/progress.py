@@ -1,4 +1,4 @@
-"""How far the runs of this worker are: the last word of each, delivered together once a second at most."""
+"""Buffer the progress of runs: the last value of each, delivered together once a second at most."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from foliot.worker.link import Link
 log = logging.getLogger(__name__)
 
 SOON, IDLE = timedelta(seconds=1), timedelta(seconds=30)
-Key = tuple[RunId, int]  # a run under its fence
+Key = tuple[RunId, int]  # a run and its fence
 
 
 class ProgressBuffer:
-    """Its step is run by a loop; `wake` is set by whoever puts the parts together. Words may come from any thread."""
+    """A loop runs its step and sets `wake`. Any thread may report progress."""
 
     def __init__(self, link: Link, clock: Clock | None = None) -> None:
         self.wake: Callable[[], None] = lambda: None
@@ -35,33 +35,36 @@ class ProgressBuffer:
         self._new: dict[Key, Progress] = {}
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._is_warm = False  # the next delivery comes soon, without being asked for
+        self._is_warm = False  # the next delivery comes soon, without a wake
 
-    def teller(self, run_id: RunId, fence: int, masks: Masks = NO_MASKS) -> Tell:
-        return partial(self._tell, (run_id, fence), masks)
+    def teller(self, key: Key, masks: Masks = NO_MASKS) -> Tell:
+        """Return a function that records progress of this attempt."""
+        return partial(self._record, key, masks)
 
-    def forget(self, run_id: RunId, fence: int) -> None:
-        """It is over. Most never tell anything."""
+    def forget(self, key: Key) -> None:
+        """Drop the undelivered progress of an attempt that is over. Most never report any."""
         if self._new:
             with self._lock:
-                self._new.pop((run_id, fence), None)
+                self._new.pop(key, None)
 
     async def step(self) -> timedelta:
         self._loop = asyncio.get_running_loop()
         with self._lock:
-            told, self._new = self._new, {}
-        self._is_warm = bool(told)
-        if told:
+            latest, self._new = self._new, {}
+        self._is_warm = bool(latest)
+        if latest:
             try:
-                await self._link.progress(told)
-            except FoliotError as error:  # the next word will do
-                log.warning("progress.dropped", extra={"runs": len(told), "reason": error.message})
-        return SOON if told else IDLE
+                await self._link.progress(latest)
+            except FoliotError as error:  # the next one will do
+                log.warning("progress.dropped", extra={"runs": len(latest), "reason": error.message})
+        return SOON if latest else IDLE
 
-    def _tell(self, key: Key, masks: Masks, done: float, total: float, note: str) -> None:
+    def _record(self, key: Key, masks: Masks, done: float, total: float, note: str) -> None:
         if math.isfinite(done) and math.isfinite(total):
-            said = Progress(done, total, storable(masks.text(str(note)))[:LONGEST_NOTE], self._clock.now())
+            progress = Progress(
+                done, total, storable(masks.text(str(note)))[:LONGEST_NOTE], self._clock.now()
+            )
             with self._lock:
-                self._new[key] = said
+                self._new[key] = progress
             if not self._is_warm and self._loop is not None:
                 self._loop.call_soon_threadsafe(self.wake)

@@ -1,4 +1,4 @@
-"""Reports: gathered while the one before is being committed, sent together, kept until they are acknowledged."""
+"""Reports: gathered while the batch before is being committed, sent together, kept until they are acknowledged."""
 
 from __future__ import annotations
 
@@ -21,48 +21,48 @@ log = logging.getLogger(__name__)
 
 BATCH = 500
 AT_ONCE, IDLE = timedelta(0), timedelta(seconds=30)
-NOT_TAKEN = RunError("report_refused", "What this attempt reported could not be stored.")
+REPORT_REFUSED = RunError("report_refused", "What this attempt reported could not be stored.")
 
 
 class Reporter:
-    """Its step is run by a loop; `wake` and `when_accepted` are set by whoever puts the parts together."""
+    """A loop runs its step and sets `wake`. `on_accepted` is called after a batch that ended some run."""
 
     def __init__(self, link: Link) -> None:
         self.wake: Callable[[], None] = lambda: None
-        self.when_accepted: Callable[[], None] = lambda: None
+        self.on_accepted: Callable[[], None] = lambda: None
         self._link = link
-        self._owed: deque[Report] = deque()
+        self._unsent: deque[Report] = deque()
         self._all_sent = asyncio.Event()
         self._all_sent.set()
 
     @property
-    def owed(self) -> int:
-        return len(self._owed)
+    def unsent(self) -> int:
+        return len(self._unsent)
 
     def keys(self) -> set[tuple[RunId, int]]:
-        return {(report.run_id, report.fence) for report in list(self._owed)}
+        return {(report.run_id, report.fence) for report in list(self._unsent)}
 
     def put(self, report: Report) -> None:
-        if not self._owed:  # else a step is under way, or about to be, and will find it
+        if not self._unsent:  # else a step is under way, or about to be, and finds it
             self._all_sent.clear()
             self.wake()
-        self._owed.append(report)
+        self._unsent.append(report)
 
-    async def all_sent(self, within: float) -> None:
-        """Wait until nothing is owed, or the time is up."""
+    async def wait_until_sent(self, within: float) -> None:
+        """Wait until every report is sent, or the time is up."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._all_sent.wait(), within)
 
     async def step(self) -> timedelta:
-        """Nothing waits for a batch to fill: the next one grows while this one is on its way."""
-        batch = list(islice(self._owed, BATCH))
+        """Send one batch. None waits to be filled: the next one grows while this one is sent."""
+        batch = list(islice(self._unsent, BATCH))
         if batch:
             accepted = await self._send(batch)
             for _ in batch:
-                self._owed.popleft()
+                self._unsent.popleft()
             if accepted:
-                self.when_accepted()
-        if self._owed:
+                self.on_accepted()
+        if self._unsent:
             return AT_ONCE
         self._all_sent.set()
         return IDLE
@@ -71,23 +71,22 @@ class Reporter:
         try:
             return await self._link.report(batch)
         except Unavailable:
-            raise  # all of it is kept and sent again; what was stored after all is refused then, and that is well
+            raise  # the batch is kept and sent again; reports that were stored after all are refused then, harmlessly
         except Exception:
-            log.exception("reports.not_taken", extra={"reports": len(batch)})
-        if len(batch) > 1:  # find the bad one; the others must not suffer for it
+            log.exception("reports.rejected", extra={"reports": len(batch)})
+        if len(batch) > 1:  # find the bad report; the others must be stored
             accepted: frozenset[RunId] = frozenset()
             for report in batch:
                 accepted |= await self._send([report])
             return accepted
-        return await self._give_up(batch[0])
+        return await self._send_failure(batch[0])
 
-    async def _give_up(self, report: Report) -> frozenset[RunId]:
+    async def _send_failure(self, report: Report) -> frozenset[RunId]:
         try:
-            return await self._link.report([report._replace(outcome=Failed(NOT_TAKEN), output=None)])
+            return await self._link.report([report._replace(outcome=Failed(REPORT_REFUSED), output=None)])
         except Unavailable:
             raise
         except Exception:
-            log.exception(
-                "report.dropped", extra={"run": str(report.run_id)}
-            )  # the sweeper ends it at its deadline
+            # The sweeper ends the run at its deadline.
+            log.exception("report.dropped", extra={"run": str(report.run_id)})
             return frozenset()

@@ -1,4 +1,4 @@
-"""The worker: as many runs at once as it has permits, claimed in batches, each with a deadline, all of them reported."""
+"""The worker claims runs in batches, as many at once as it has permits, executes each under a deadline and reports them all."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from foliot.domain.errors import WorkerGone
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.masking import NO_MASKS, Masks
 from foliot.domain.outcomes import Cancelled, HandedBack, Outcome, Succeeded, TimedOut
-from foliot.handlers.registry import UNKNOWN_TYPE, Handler, HandlerResult, failed, takes_permit
+from foliot.handlers.registry import UNKNOWN_TYPE, Assignment, Handler, HandlerResult, failed, takes_permit
+from foliot.sdk.context import Context
 from foliot.services.settlement.report import Report
-from foliot.services.workers.assignments import Work
+from foliot.services.workers.claim import Work
 from foliot.services.workers.workers import Beat
 from foliot.worker.artifact_upload import ArtifactUpload
-from foliot.worker.attempt import AttemptCallbacks, run_handler
+from foliot.worker.attempt import run_handler
 from foliot.worker.deadlines import Deadlines
 from foliot.worker.link import Link
 from foliot.worker.log_buffer import LogBuffer
@@ -30,14 +31,13 @@ from foliot.worker.task_lanes import TaskLanes
 
 log = logging.getLogger(__name__)
 
-Key = tuple[
-    RunId, int
-]  # a run under its fence: the same run may come again while the last word on it is still owed
+# A run and its fence: the same run may be claimed again while its last report is unsent.
+Key = tuple[RunId, int]
 AT_ONCE = timedelta(0)
-LOOK_EVERY = 1.0  # seconds between looks for work when no hint comes
-ENDS_WITHIN = 1.5  # seconds for work that was told to stop
-MOST_AT_ONCE = 500  # runs in one claim: the next is on its way while these are begun
-BESIDE = 1_000  # runs at once that take no permit
+CHECK_EVERY = 1.0  # seconds between claims when no hint comes
+ENDS_WITHIN = 1.5  # seconds for attempts to end once they must stop
+LARGEST_CLAIM = 500  # runs: the next claim is under way while these start
+EXTERNAL_RUNS = 1_000  # runs at once that take no permit
 
 
 @dataclass(slots=True, eq=False)
@@ -47,120 +47,120 @@ class Attempt:
     worker_id: WorkerId
     due_by: float  # on the monotonic clock
     takes_permit: bool
-    why: Outcome | None = None  # what to report when it is ended from outside
-    task: asyncio.Task[None] | None = None  # once it waits for something, and can be ended from outside
+    end: Outcome | None = None  # the outcome to report when the attempt is ended from outside
+    task: asyncio.Task[None] | None = None  # set once the attempt waits, and can be cancelled
     over: bool = False
 
     def is_ended(self) -> bool:
-        return self.why is not None
+        return self.end is not None
 
     def ended_by(self) -> Outcome | None:
-        return self.why
+        return self.end
 
     def is_over(self) -> bool:
-        """What its code still writes or keeps, from a thread of its own, goes nowhere."""
+        """Return whether the attempt is over: later output of a thread it left behind is dropped."""
         return self.over
 
 
 class Worker:
-    """Its step is run by a loop; `wake` is set by whoever puts the parts together."""
+    """A loop runs its step and sets `wake`. The reporter, the logs and the progress have loops of their own."""
 
     def __init__(
         self,
         link: Link,
         handlers: Mapping[str, Handler],
-        reporter: Reporter,
         permits: int,
+        *,
+        external_runs: int = EXTERNAL_RUNS,
+        logs: LogBuffer | None = None,
         chance: Random | None = None,
-        logbook: LogBuffer | None = None,
-        meter: ProgressBuffer | None = None,
-        keeping: ArtifactUpload | None = None,
-        beside: int = BESIDE,
     ) -> None:
+        """`external_runs` bounds the runs that only wait for another engine, and take no permit."""
         self.wake: Callable[[], None] = lambda: None
-        self.when_begun: Callable[[], None] = lambda: None
+        self.on_started: Callable[[], None] = lambda: None
         self.beat_soon: Callable[[], None] = lambda: None
-        self.when_registered: Callable[[WorkerId, float], None] = lambda worker_id, at: None
+        self.on_registered: Callable[[WorkerId, float], None] = lambda worker_id, at: None
         self.id: WorkerId | None = None
         self.is_draining = False
+        self.reporter = Reporter(link)
+        self.logs = logs or LogBuffer(link)
+        self.progress = ProgressBuffer(link)
+        self.artifacts = ArtifactUpload(link)
         self._link = link
         self._handlers = handlers
         self._types = sorted(each for each, handler in handlers.items() if takes_permit(handler))
-        self._types_beside = sorted(
-            handlers.keys() - set(self._types)
-        )  # which only wait for work done elsewhere
-        self._reporter = reporter
+        self._external_types = sorted(handlers.keys() - set(self._types))
         self._permits = permits
-        self._beside = beside if self._types_beside else 0
-        self._running_beside = 0
-        self._logbook = logbook or LogBuffer(link)
-        self._meter = meter or ProgressBuffer(link)
-        self._keeping = keeping or ArtifactUpload(link)
+        self._external_runs = external_runs if self._external_types else 0
+        self._running_external = 0
         self._chance = chance or SystemRandom()
         self._attempts: dict[Key, Attempt] = {}
         self._deadlines = Deadlines(self._time_out)
-        self._lanes = TaskLanes(self._attempt, self._waits)
+        self._lanes = TaskLanes(self._run, self._on_wait)
         self._all_over = asyncio.Event()
-        self._is_unsure = False  # whether a claim's answer was lost
+        self._claim_lost = False  # whether a claim's answer did not arrive
 
     async def step(self) -> timedelta:
         if self.is_draining:
             return self._nap()
         worker_id = self.id or await self.register()
-        if self._is_unsure:
+        if self._claim_lost:
             await self._hand_back_unknown(worker_id)
-        if self._reporter.owed > 2 * BATCH:
-            return self._nap()  # the next attempt to end wakes us
-        free = self._permits + self._running_beside - len(self._attempts)
+        if self.reporter.unsent > 2 * BATCH:
+            return self._nap()  # the next attempt to end wakes this loop
+        free = self._permits + self._running_external - len(self._attempts)
         try:
             found = await self._claim(worker_id, self._types, free)
-            if self._types_beside:
-                room = self._beside - self._running_beside
-                found = await self._claim(worker_id, self._types_beside, room) or found
+            if self._external_types:
+                free = self._external_runs - self._running_external
+                found = await self._claim(worker_id, self._external_types, free) or found
         except WorkerGone:
             if self.id == worker_id:
                 self.stop_all("given up for lost")
             return AT_ONCE
         return AT_ONCE if found else self._nap()
 
-    def heard(self, beat: Beat) -> None:
-        """What the heartbeat learned."""
+    def on_beat(self, beat: Beat) -> None:
+        """Act on the answer to a heartbeat: stop cancelled runs, or all of them."""
         if not beat.is_alive:
             self.stop_all("given up for lost")
             return
-        for key in (*beat.cancels, *beat.gone):  # what is reported of those that are gone is refused
+        for key in (*beat.cancels, *beat.gone):  # a report of a run that is gone is refused
             if attempt := self._attempts.get(key):
                 self._end(attempt, Cancelled())
 
-    def stop_all(self, why: str) -> None:
-        """This worker's lease is over or soon will be: stop everything, and come again under a new id."""
+    def stop_all(self, reason: str) -> None:
+        """Stop every attempt, because the lease is over or soon will be, and register again under a new id."""
         if self.id is None:
             return
-        log.warning("worker.fenced", extra={"worker": str(self.id), "why": why, "runs": len(self._attempts)})
+        log.warning(
+            "worker.fenced", extra={"worker": str(self.id), "reason": reason, "runs": len(self._attempts)}
+        )
         self.id = None
         for attempt in list(self._attempts.values()):
             self._end(attempt, HandedBack())
         self.wake()
 
     def working_on(self) -> list[Key]:
-        """What it has still to report included. Called from the heart's thread; making a list is one step that no other can interrupt."""
-        return [*list(self._attempts), *self._reporter.keys()]
+        """Return the runs held, unsent reports included. The heartbeat's thread calls it: copying to a list is atomic."""
+        return [*list(self._attempts), *self.reporter.keys()]
 
     def under_way(self) -> tuple[list[Key], list[Key]]:
-        """What runs on, and what was told to stop."""
+        """Return the runs that go on, and those that must stop."""
         going: list[Key] = []
         stopping: list[Key] = []
         for key, attempt in self._attempts.items():
-            (going if attempt.why is None else stopping).append(key)
+            (going if attempt.end is None else stopping).append(key)
         return going, stopping
 
     def first_due(self) -> float | None:
-        """The earliest moment by which some attempt should have ended. Called from the heart's thread."""
+        """Return the earliest deadline of all attempts. The heartbeat's thread calls it."""
         return min((attempt.due_by for attempt in list(self._attempts.values())), default=None)
 
     async def drain(self, grace: float) -> None:
-        """Claim no more, let what runs finish, hand back what does not. What is done elsewhere goes on without us, and is handed back
-        at once, so that another worker waits for it.
+        """Claim no more, let runs finish within the grace and hand back the others.
+
+        Runs in other engines are handed back at once: they go on, and another worker waits for them.
         """
         self.is_draining = True
         for attempt in list(self._attempts.values()):
@@ -174,120 +174,136 @@ class Worker:
             await handler.close()
 
     async def register(self) -> WorkerId:
-        """Under a new id; the step does it where there is none."""
+        """Register under a new id. The step does so when there is none."""
         began = monotonic()
         types = sorted(self._handlers)
-        self.id = await self._link.register(types, self._permits + self._beside)
-        self.when_registered(self.id, began)
+        self.id = await self._link.register(types, self._permits + self._external_runs)
+        self.on_registered(self.id, began)
         log.info("worker.registered", extra={"worker": str(self.id), "types": types})
         return self.id
 
     async def _hand_back_unknown(self, worker_id: WorkerId) -> None:
-        known = frozenset(self._attempts) | self._reporter.keys()
+        known = frozenset(self._attempts) | self.reporter.keys()
         for report in await self._link.unknown(worker_id, known):
-            self._reporter.put(report)
-        self._is_unsure = False
+            self.reporter.put(report)
+        self._claim_lost = False
 
     async def _claim(self, worker_id: WorkerId, types: list[str], free: int) -> bool:
-        """Whether there was anything."""
+        """Claim runs and start them. Return whether there were any."""
         if free <= 0 or not types:
-            return False  # the next attempt to end wakes us
+            return False  # the next attempt to end wakes this loop
         try:
-            found = await self._link.claim(worker_id, types, min(free, MOST_AT_ONCE))
+            found = await self._link.claim(worker_id, types, min(free, LARGEST_CLAIM))
         except WorkerGone:
             raise
         except BaseException:
-            self._is_unsure = True
+            self._claim_lost = True
             raise
-        now = monotonic()
-        attempts = [self._attempt_at(work, worker_id, now) for work in found]
-        if self.is_draining or self.id != worker_id:  # the end came while this was under way
+        now, takes_permit = monotonic(), types is self._types
+        attempts = [
+            Attempt(
+                (work.claimed.run_id, work.claimed.fence),
+                work,
+                worker_id,
+                now + work.left.total_seconds(),
+                takes_permit,
+            )
+            for work in found
+        ]
+        if self.is_draining or self.id != worker_id:  # the worker had to stop while this claim was under way
             for attempt in attempts:
                 self._report(attempt, HandlerResult(HandedBack()))
-        else:
-            self._begin(attempts)
-            if attempts:
-                self.when_begun()
+        elif attempts:
+            self._attempts |= {attempt.key: attempt for attempt in attempts}
+            if not takes_permit:
+                self._running_external += len(attempts)
+            self._lanes.add(attempts)
+            self.on_started()
         return bool(found)
 
-    def _attempt_at(self, work: Work, worker_id: WorkerId, now: float) -> Attempt:
-        claimed = work.claimed
-        key, due_by = (claimed.run_id, claimed.fence), now + work.left.total_seconds()
-        return Attempt(key, work, worker_id, due_by, claimed.type not in self._types_beside)
-
-    def _begin(self, attempts: list[Attempt]) -> None:
-        for attempt in attempts:
-            self._attempts[attempt.key] = attempt
-            self._running_beside += not attempt.takes_permit
-        self._lanes.add(attempts)
-
-    def _waits(self, attempt: Attempt, task: asyncio.Task[None]) -> None:
+    def _on_wait(self, attempt: Attempt, task: asyncio.Task[None]) -> None:
         attempt.task = task
         self._deadlines.add(attempt.due_by, attempt)
 
-    async def _attempt(self, attempt: Attempt) -> None:
+    async def _run(self, attempt: Attempt) -> None:
+        """Execute one attempt, from its start to its report."""
         key = attempt.key
-        done = await self._perform(attempt) if attempt.why is None else HandlerResult(attempt.why)
-        attempt.why = attempt.why or done.outcome  # it is over: nobody need end it any more
+        result = await self._execute(attempt) if attempt.end is None else HandlerResult(attempt.end)
+        attempt.end = attempt.end or result.outcome  # it is over: nothing need end it any more
         attempt.over = True
-        self._meter.forget(*key)
-        if self._keeping.has_some_of(key):  # after the last was waited for
-            self._keeping.drop(key)
-        if self._logbook.has_lines_of(key):
-            await self._logbook.finish(*key)
+        self.progress.forget(key)
+        if self.artifacts.has_any(key):  # kept by a thread after the last upload was waited for
+            self.artifacts.drop(key)
+        if self.logs.has_lines(key):
+            await self.logs.finish(key)
         if attempt.task is not None:
             self._deadlines.drop(attempt.due_by, attempt)
-        self._report(attempt, done)  # first, so that at every moment it is known of
+        self._report(attempt, result)  # before it leaves `_attempts`, so that heartbeats always name it
         del self._attempts[key]
-        self._running_beside -= not attempt.takes_permit
+        self._running_external -= not attempt.takes_permit
         self.wake()
         if not self._attempts:
             self._all_over.set()
 
-    async def _perform(self, attempt: Attempt) -> HandlerResult:
-        work, key, number = attempt.work, attempt.key, attempt.work.claimed.attempt
+    async def _execute(self, attempt: Attempt) -> HandlerResult:
+        key, work = attempt.key, attempt.work
         try:
             masks = Masks(work.masks) if work.masks else NO_MASKS
-            ways = AttemptCallbacks(
-                self._logbook.writer(*key, number, masks, attempt.is_over),
-                self._meter.teller(*key, masks),
-                self._keeping.keeper(*key, number, attempt.worker_id, masks, attempt.is_over),
-                self._keeping.most_bytes,
-                attempt.is_ended,
-                attempt.ended_by,
-            )
             handler = self._handlers.get(work.claimed.type, UNKNOWN_TYPE)
-            done = await run_handler(handler, work, ways, masks)
-            if self._keeping.has_some_of(key):
-                done = await self._with_artifacts(key, done, masks)
+            result = await run_handler(handler, self._assignment(attempt, masks), masks)
+            if self.artifacts.has_any(key):
+                problem = await self.artifacts.finish(key)
+                if problem is not None and isinstance(result.outcome, Succeeded):
+                    message = f"The work was done, but an artifact was not kept: {masks.text(problem)}"
+                    return failed("artifact_refused", message, result.output)
         except asyncio.CancelledError:
-            self._keeping.drop(key)
-            return HandlerResult(attempt.why or HandedBack())
-        except Exception as error:  # noqa: BLE001  # what code says of its end may be anything; its permit must come back
+            self.artifacts.drop(key)
+            return HandlerResult(attempt.end or HandedBack())
+        except Exception as error:  # noqa: BLE001  # a handler may return anything; the permit must come back
             kind = type(error).__name__
-            log.warning("attempt.untold", extra={"run": str(key[0]), "error": kind})
-            return failed("untold", f"It ended, but what it says of its end cannot be stored ({kind}).")
-        return done
+            log.warning("result.rejected", extra={"run": str(key[0]), "error": kind})
+            return failed("invalid_result", f"The handler's result could not be stored ({kind}).")
+        return result
 
-    async def _with_artifacts(self, key: Key, done: HandlerResult, masks: Masks) -> HandlerResult:
-        problem = await self._keeping.finish(key)
-        if problem is None or not isinstance(done.outcome, Succeeded):
-            return done
-        sentence = f"The work was done, but an artifact was not kept: {masks.text(problem)}"
-        return failed("artifact_refused", sentence, done.output)
+    def _assignment(self, attempt: Attempt, masks: Masks) -> Assignment:
+        work, claimed = attempt.work, attempt.work.claimed
+        ctx = Context(
+            str(claimed.workspace_id),
+            str(claimed.job_id),
+            work.job,
+            str(claimed.run_id),
+            claimed.attempt,
+            claimed.fence,
+            claimed.trigger.value,
+            claimed.planned_for,
+            self.logs.writer(attempt.key, claimed.attempt, masks, attempt.is_over),
+            attempt.is_ended,
+            self.artifacts.keeper(attempt.key, claimed.attempt, attempt.worker_id, masks, attempt.is_over),
+            self.progress.teller(attempt.key, masks),
+            self._link.most_artifact_bytes,
+        )
+        return Assignment(ctx, work.config, work.input, work.left, attempt.ended_by)
 
-    def _report(self, attempt: Attempt, done: HandlerResult) -> None:
+    def _report(self, attempt: Attempt, result: HandlerResult) -> None:
         claimed = attempt.work.claimed
-        self._reporter.put(
+        self.reporter.put(
             Report(
-                claimed.run_id, claimed.job_id, claimed.fence, attempt.worker_id, done.outcome, done.output
+                claimed.run_id,
+                claimed.job_id,
+                claimed.fence,
+                attempt.worker_id,
+                result.outcome,
+                result.output,
             )
         )
 
-    def _end(self, attempt: Attempt, why: Outcome) -> None:
-        if attempt.why is None:
-            attempt.why = why
-            if attempt.task is not None:  # else it has not begun, and never will
+    def _time_out(self, attempt: Attempt) -> None:
+        self._end(attempt, TimedOut())
+
+    def _end(self, attempt: Attempt, outcome: Outcome) -> None:
+        if attempt.end is None:
+            attempt.end = outcome
+            if attempt.task is not None:  # else it has not started, and never will
                 attempt.task.cancel()
 
     async def _wait_for_all(self, within: float) -> None:
@@ -296,8 +312,5 @@ class Worker:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._all_over.wait(), within)
 
-    def _time_out(self, attempt: Attempt) -> None:
-        self._end(attempt, TimedOut())
-
     def _nap(self) -> timedelta:
-        return timedelta(seconds=LOOK_EVERY * self._chance.uniform(0.5, 1))
+        return timedelta(seconds=CHECK_EVERY * self._chance.uniform(0.5, 1))

@@ -11,13 +11,15 @@ import pytest
 from psycopg import AsyncConnection
 
 from foliot.domain.access import Scope
+from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
 from foliot.domain.errors import Conflict, Invalid
+from foliot.domain.ids import JobId
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.policy import Overlap, OverlapRule
 from foliot.domain.schedule import Cron, Weekly
 from foliot.services.jobs import calendars
-from foliot.services.jobs.dependency_steps import set_edges, write_edges
+from foliot.services.jobs.dependency_steps import write_edges
 from foliot.services.settlement.report import Report, report, settle_reports
 from foliot.storage.jobs.calendars import link, lock_shared
 from foliot.storage.queue import run_queue
@@ -25,11 +27,17 @@ from foliot.storage.queue.run_queue import Claimed, ClaimOrder
 from foliot.storage.tx import Role
 from foliot.testing.fixtures import ADA, TEST
 from tests.race.holding.meeting import blocked
+from tests.services.edges import set_edges
+from tests.services.given import defined
 from tests.services.staging import MANUAL, Stage
 from tests.services.test_calendars import LUNCH
 
 pytestmark = pytest.mark.anyio
 MINUTE = timedelta(minutes=1)
+
+
+def depending(upstream: JobId) -> Definition:
+    return replace(defined(MANUAL), depends_on=(Edge(upstream),))
 
 
 def done(stage: Stage, claimed: Claimed) -> Report:
@@ -41,7 +49,7 @@ async def test_of_two_edits_that_would_close_a_circle_the_second_is_refused(
 ) -> None:
     left, right = await stage.job("left", MANUAL), await stage.job("right", MANUAL)
     async with stage.database.tx(Role.APP, stage.workspace) as tx:
-        await write_edges(tx, left, MANUAL, [Edge(right)])
+        await write_edges(tx, left, Scope(stage.workspace), depending(right))
         second = asyncio.create_task(set_edges(stage.database, stage.workspace, right, [Edge(left)], TEST))
         async with blocked(second, watcher):
             pass
@@ -87,7 +95,7 @@ async def test_an_edge_made_while_its_upstream_ends_counts(
     await stage.by_hand(sync)
     [upstream] = await stage.claim()
     async with stage.database.tx(Role.APP, stage.workspace) as tx:
-        await write_edges(tx, after, MANUAL, [Edge(sync)])
+        await write_edges(tx, after, Scope(stage.workspace), depending(sync))
         ending = asyncio.create_task(report(stage.database, [done(stage, upstream)]))
         async with blocked(ending, watcher):
             pass

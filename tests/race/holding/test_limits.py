@@ -13,14 +13,22 @@ from foliot.domain.access import Scope
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.schedule import Interval
 from foliot.services.settlement.report import Report, settle_reports
-from foliot.services.workers.limits import list_limits, recount, set_limit, take_within_limits
-from foliot.storage.tx import Role
+from foliot.services.workers.limit_steps import claim_permitted
+from foliot.services.workers.limits import list_limits, recount, set_limit
+from foliot.storage.queue import claims
+from foliot.storage.queue.run_queue import Claimed, ClaimOrder
+from foliot.storage.tx import Role, Tx
 from foliot.testing.fixtures import TEST
 from tests.race.holding.meeting import blocked
 from tests.services.staging import Stage
 
 pytestmark = pytest.mark.anyio
 HOUR = timedelta(hours=1)
+
+
+async def claim_limited(tx: Tx, stage: Stage, share: int) -> tuple[list[Claimed], int]:
+    order = ClaimOrder(stage.worker, "default", ["python"], share)
+    return await claim_permitted(tx, stage.worker, await claims.lock_ready(tx, order, [stage.workspace]))
 
 
 async def fill(stage: Stage, runs: int, **spec: Any) -> None:
@@ -43,9 +51,7 @@ async def test_a_claim_waits_for_the_one_before_it_and_takes_only_what_that_left
     await set_limit(stage.database, Scope(stage.workspace, TEST), "", 3)
     await fill(stage, 6)
     async with stage.database.tx(Role.ENGINE) as tx:
-        first, _ = await take_within_limits(
-            tx, stage.worker, "default", ["python"], [stage.workspace], share=2
-        )
+        first, _ = await claim_limited(tx, stage, share=2)
         second = asyncio.create_task(stage.claim())
         async with blocked(second, watcher):
             assert len(first) == 2
@@ -111,7 +117,7 @@ async def test_a_recount_waits_for_who_is_counting(stage: Stage, watcher: AsyncC
     await set_limit(stage.database, Scope(stage.workspace, TEST), "", 3)
     await fill(stage, 3)
     async with stage.database.tx(Role.ENGINE) as tx:
-        await take_within_limits(tx, stage.worker, "default", ["python"], [stage.workspace], share=3)
+        await claim_limited(tx, stage, share=3)
         counting = asyncio.create_task(recount(stage.database))
         async with blocked(counting, watcher):
             pass

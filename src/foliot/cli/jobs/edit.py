@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.jobs import flags
-from foliot.cli.jobs.flags import Rules, Timing, Work, patch
+from foliot.cli.jobs.flags import JobFlags, job_flags
 from foliot.cli.lookup import JobRef, find_job, principal_names
 from foliot.cli.paging import All, Cursor, Limit, fetch_pages
 from foliot.cli.session import DryRun, Session, Yes, api_command, confirm
@@ -23,39 +22,12 @@ Force = Annotated[
 
 
 @api_command
+@job_flags
 def edit(
     session: Session,
     job: JobRef,
-    name: flags.Name = None,
-    schedule: flags.Cron = None,
-    seconds: flags.Seconds = False,
-    every: flags.Every = None,
-    at: flags.At = None,
-    when: flags.When = None,
-    manual: flags.Manual = False,
-    timezone: flags.Timezone = None,
-    http: flags.Http = None,
-    method: flags.Method = None,
-    python: flags.Python = None,
-    type: flags.Type = None,  # noqa: A002  # the name of the field
-    config: flags.Config = None,
-    payload: flags.Payload = None,
-    description: flags.Description = None,
-    timeout: flags.Timeout = None,
-    retries: flags.Retries = None,
-    retry_delays: flags.RetryDelays = None,
-    overlap: flags.OverlapFlag = None,
-    misfire: flags.MisfireFlag = None,
-    on_lost: flags.OnLostFlag = None,
-    queue: flags.Queue = None,
-    server: flags.Server = None,
-    host: flags.HostFlag = None,
-    read_only: flags.ReadOnly = None,
-    priority: flags.Priority = None,
-    max_runs: flags.MaxRuns = None,
-    start_at: flags.StartAt = None,
-    end_at: flags.EndAt = None,
-    tag: flags.Tags = None,
+    *,
+    flags: JobFlags,
     note: Note = None,
     force: Force = False,
     dry_run: DryRun = False,
@@ -67,32 +39,7 @@ def edit(
     from foliot.cli.jobs.change_rendering import changed, would_change
 
     found = find_job(session.client, job)
-    changes = patch(
-        Timing(schedule, every, at, when, manual, timezone, seconds),
-        Work(type, config, http, method, python),
-        Rules(
-            name,
-            description,
-            payload,
-            timeout,
-            overlap,
-            misfire,
-            on_lost,
-            queue,
-            priority,
-            max_runs,
-            start_at,
-            end_at,
-            retries,
-            retry_delays,
-            None if tag is None else tuple(tag),
-            server,
-            host,
-            read_only,
-        ),
-        session.now,
-        local_zone(),
-    )
+    changes = flags.patch(session.now, local_zone())
     if not changes:
         _in_editor(session, found, note, force=force)
         return

@@ -1,37 +1,58 @@
-"""From flags to the JSON of a job. What the flags cannot say, `foliot jobs edit` and `foliot apply` can. The server judges."""
+"""The flags that `foliot jobs create` and `edit` share, and the JSON of a job made from them. The server validates it.
+
+Flags of scalar fields come from the declaration of the job (`sdk.job_fields`). Only flags that say a field in another way stand here.
+`foliot jobs edit` in an editor and `foliot apply` reach the fields that have no flag.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime
-from typing import Annotated, Any
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
 
-from foliot.cli.choices import MisfireChoice, OnLostChoice, OverlapChoice
 from foliot.cli.input_files import parse_json_object
 from foliot.cli.times import parse_time
 from foliot.domain.errors import Invalid
+from foliot.sdk.job_fields import JOB_FIELDS, JobField
 
 ONE_SCHEDULE = "--schedule CRON, --every 30s, --at TIME, --when WORDS or --manual"
 _BARE_SECONDS = re.compile(r"\d+", re.ASCII)
+Group = TypeVar("Group", "ScheduleFlags", "HandlerFlags", "PolicyFlags")
+_METAVARS = {str: "TEXT", int: "N", timedelta: "DURATION", datetime: "TIME"}
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
-    """The flags that say when."""
-
-    schedule: str | None = None
-    every: str | None = None
-    at: str | None = None
-    when: str | None = None
-    manual: bool = False
-    timezone: str | None = None
-    seconds: bool = False
+class ScheduleFlags:
+    schedule: Annotated[str | None, typer.Option(help='Cron, in quotes: "*/30 * * * *".', metavar="CRON")] = (
+        None
+    )
+    seconds: Annotated[
+        bool, typer.Option("--seconds", help="With --schedule: six cron fields; the first is seconds.")
+    ] = False
+    every: Annotated[str | None, typer.Option(help="A pace: 30s, 10m, 1h30m.", metavar="DURATION")] = None
+    at: Annotated[
+        str | None,
+        typer.Option(help="Once: 2027-01-02T18:00:00-03:00, 18:00, 2h, tomorrow at 9am.", metavar="TIME"),
+    ] = None
+    when: Annotated[str | None, typer.Option(help='Words: "every weekday at 9am".', metavar="WORDS")] = None
+    manual: Annotated[
+        bool, typer.Option("--manual", help="No schedule: runs start on request, or after other jobs.")
+    ] = False
+    timezone: Annotated[
+        str | None,
+        typer.Option(
+            "--timezone", "--tz", help="IANA zone of the schedule. Default: the workspace's.", metavar="ZONE"
+        ),
+    ] = None
 
     @property
-    def said(self) -> list[str]:
+    def given(self) -> list[str]:
         return [
             f"--{each.name}"
             for each in fields(self)
@@ -39,105 +60,89 @@ class Timing:
         ]
 
     def body(self, now: datetime, zone: str) -> dict[str, Any]:
-        """Exactly one of them; `zone` is what a wall-clock --at is read in where --timezone is not given."""
-        if len(self.said) != 1:
-            wrong = f"Not both: {', '.join(self.said)}." if self.said else "When does it run?"
+        """Return the schedule. `zone` is that of a wall-clock --at where --timezone is not given."""
+        if len(self.given) != 1:
+            wrong = f"Not both: {', '.join(self.given)}." if self.given else "When does it run?"
             raise Invalid(wrong, hint=f"Give exactly one of {ONE_SCHEDULE}.")
         if self.seconds and self.schedule is None:
             raise Invalid(
                 "--seconds is for cron alone.", hint='Such as --schedule "*/10 * * * * *" --seconds.'
             )
-        named = {} if self.timezone is None else {"timezone": self.timezone}
+        zoned = {} if self.timezone is None else {"timezone": self.timezone}
         if self.schedule is not None:
-            fine = {"seconds": True} if self.seconds else {}
-            return {"kind": "cron", "expr": self.schedule, **fine, **named}
+            seconds = {"seconds": True} if self.seconds else {}
+            return {"kind": "cron", "expr": self.schedule, **seconds, **zoned}
         if self.every is not None:
-            return {"kind": "interval", "every": _duration(self.every), **named}
+            return {"kind": "interval", "every": _duration(self.every), **zoned}
         if self.at is not None:
             at = parse_time(self.at, now, self.timezone or zone, flag="--at")
-            return {"kind": "once", "at": at, **named}
+            return {"kind": "once", "at": at, **zoned}
         if self.when is not None:
-            return {"words": self.when, **named}
-        return {"kind": "manual", **named}
+            return {"words": self.when, **zoned}
+        return {"kind": "manual", **zoned}
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """The flags that say what it does."""
-
-    type: str | None = None
-    config: str | None = None
-    http: str | None = None
-    method: str | None = None
-    python: str | None = None
+class HandlerFlags:
+    http: Annotated[str | None, typer.Option(help="Call this address: --type http.", metavar="URL")] = None
+    method: Annotated[str | None, typer.Option(help="With --http; POST by default.", metavar="METHOD")] = None
+    python: Annotated[
+        str | None,
+        typer.Option(help="Call this function of the worker: --type python.", metavar="MODULE:FUNCTION"),
+    ] = None
+    type: Annotated[str | None, typer.Option(help="The handler that does the work.", metavar="TYPE")] = None
+    config: Annotated[
+        str | None, typer.Option(help="JSON object for the handler, or @FILE.", metavar="JSON")
+    ] = None
+    payload: Annotated[
+        str | None,
+        typer.Option(
+            help='Input of every run: a JSON object, @FILE, or text, which becomes {"text": …}.',
+            metavar="JSON",
+        ),
+    ] = None
 
     def body(self) -> dict[str, Any]:
-        """`type` and `config`, as far as the flags speak of them."""
-        ways = [f"--{name}" for name in ("type", "http", "python") if getattr(self, name) is not None]
-        if len(ways) > 1 and set(ways) != {"--type"}:
+        """Return `type`, `config` and `payload`, as far as they are given."""
+        types = [f"--{name}" for name in ("type", "http", "python") if getattr(self, name) is not None]
+        if len(types) > 1 and set(types) != {"--type"}:
             raise Invalid(
-                f"Not both: {', '.join(ways)}.",
-                hint="--http and --python say the type by themselves; --config adds to either.",
+                f"Not both: {', '.join(types)}.",
+                hint="--http and --python set the type; --config adds to either.",
             )
         if self.method is not None and self.http is None:
             raise Invalid("--method goes with --http.", hint="Or put it into --config.")
         config = {} if self.config is None else parse_json_object(self.config, "--config")
+        payload = None
+        if self.payload is not None:
+            payload = parse_json_object(self.payload, "--payload", or_text=True)
         if self.http is not None:
-            return {"type": "http", "config": {**config, "url": self.http} | _given(method=self.method)}
-        if self.python is not None:
-            return {"type": "python", "config": {**config, "call": self.python}}
-        return _given(type=self.type, config=config or None)
+            handler = {"type": "http", "config": {**config, "url": self.http} | _given(method=self.method)}
+        elif self.python is not None:
+            handler = {"type": "python", "config": {**config, "call": self.python}}
+        else:
+            handler = _given(type=self.type, config=config or None)
+        return handler | _given(payload=payload)
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """The flags that are fields of a job by themselves; None is not said."""
+class PolicyFlags:
+    name: Annotated[str | None, typer.Option("--name", help="The name of the job.", metavar="NAME")] = None
+    retries: Annotated[
+        int | None,
+        typer.Option(min=0, max=1000, help="Attempts after the first; 0 is none.", metavar="N"),
+    ] = None
+    retry_delays: Annotated[
+        str | None, typer.Option(help="Waits before them: 1m,5m,30m.", metavar="DURATIONS")
+    ] = None
+    server: Annotated[
+        str | None, typer.Option(help="Run it on whichever host has this server instance.", metavar="NAME")
+    ] = None
+    host: Annotated[str | None, typer.Option(help="Run it on this host.", metavar="NAME")] = None
+    tag: Annotated[list[str] | None, typer.Option(help="May be given several times.", metavar="TAG")] = None
 
-    name: str | None = None
-    description: str | None = None
-    payload: str | None = None
-    timeout: str | None = None
-    overlap: OverlapChoice | None = None
-    misfire: MisfireChoice | None = None
-    on_lost: OnLostChoice | None = None
-    queue: str | None = None
-    priority: int | None = None
-    max_runs: int | None = None
-    start_at: str | None = None
-    end_at: str | None = None
-    retries: int | None = None
-    retry_delays: str | None = None
-    tags: tuple[str, ...] | None = None
-    server: str | None = None
-    host: str | None = None
-    read_only: bool | None = None
-
-    def body(self, now: datetime, zone: str) -> dict[str, Any]:
-        alone = (
-            "name",
-            "description",
-            "timeout",
-            "overlap",
-            "misfire",
-            "on_lost",
-            "queue",
-            "priority",
-            "max_runs",
-            "read_only",
-        )
-        body = _given(**{name: getattr(self, name) for name in alone})
-        if self.payload is not None:
-            body["payload"] = parse_json_object(self.payload, "--payload", or_text=True)
-        for name in ("start_at", "end_at"):
-            if (text := getattr(self, name)) is not None:
-                body[name] = parse_time(text, now, zone, flag=f"--{name.replace('_', '-')}")
-        if self.tags is not None:
-            body["tags"] = list(self.tags)
-        if (retry := self._retry()) is not None:
-            body["retry"] = retry
-        if (target := self._target()) is not None:
-            body["target"] = target
-        return body
+    def body(self) -> dict[str, Any]:
+        return _given(name=self.name, tags=self.tag, retry=self._retry(), target=self._target())
 
     def _target(self) -> dict[str, str] | None:
         if self.server is not None and self.host is not None:
@@ -156,21 +161,108 @@ class Rules:
         return _given(max=most, strategy="list" if delays else None, delays=delays)
 
 
-def draft(timing: Timing, work: Work, rules: Rules, now: datetime, zone: str) -> dict[str, Any]:
-    """A new job. Name, work and schedule must be there; the rest is the server's to fill in."""
-    if not rules.name:
-        raise Invalid("A job needs a name.", hint='Such as foliot jobs create "Email check", or --name.')
-    what = work.body()
-    if "type" not in what:
-        raise Invalid(
-            "What shall it do?",
-            hint="Add --http URL, --python module:function, or --type TYPE with --config JSON.",
+@dataclass(frozen=True, slots=True)
+class JobFlags:
+    schedule: ScheduleFlags
+    handler: HandlerFlags
+    policies: PolicyFlags
+    scalars: Mapping[str, Any]  # by the name of the field; None where it is not given
+
+    def new_job(self, name: str | None, now: datetime, zone: str) -> dict[str, Any]:
+        """Return a new job. Name, handler and schedule are required; the server fills in the rest."""
+        name = _one_name(name, self.policies.name)
+        if not name:
+            raise Invalid("A job needs a name.", hint='Such as foliot jobs create "Email check", or --name.')
+        handler = self.handler.body()
+        if "type" not in handler:
+            raise Invalid(
+                "What shall it do?",
+                hint="Add --http URL, --python module:function, or --type TYPE with --config JSON.",
+            )
+        fields = {**handler, **self._fields(now, zone), "name": name}
+        return {**fields, "schedule": self.schedule.body(now, zone)}
+
+    def patch(self, now: datetime, zone: str) -> dict[str, Any]:
+        """Return the fields that are given, and no others."""
+        body = {**self.handler.body(), **self._fields(now, zone)}
+        if self.schedule.given or self.schedule.seconds:
+            body["schedule"] = self.schedule.body(now, zone)
+        elif self.schedule.timezone is not None:
+            body["schedule"] = {"timezone": self.schedule.timezone}
+        return body
+
+    def _fields(self, now: datetime, zone: str) -> dict[str, Any]:
+        body = _given(**self.scalars)
+        for field in JOB_FIELDS:
+            if field.type is datetime and field.name in body:
+                body[field.name] = parse_time(body[field.name], now, zone, flag=_flag(field))
+        return {**self.policies.body(), **body}
+
+
+def job_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace the parameter `flags` of a command by the flags of a job, and call it with their values."""
+    expanded = [
+        *(each for group in (ScheduleFlags, HandlerFlags, PolicyFlags) for each in _parameters(group)),
+        *(_parameter(each) for each in JOB_FIELDS),
+    ]
+    own = inspect.signature(command, eval_str=True)
+
+    @functools.wraps(command)
+    def called(*args: Any, **given: Any) -> None:
+        flags = JobFlags(
+            _taken(ScheduleFlags, given),
+            _taken(HandlerFlags, given),
+            _taken(PolicyFlags, given),
+            {each.name: given.pop(each.name) for each in JOB_FIELDS},
         )
-    return {**what, **rules.body(now, zone), "schedule": timing.body(now, zone)}
+        command(*args, flags=flags, **given)
+
+    parameters = [
+        each
+        for parameter in own.parameters.values()
+        for each in (expanded if parameter.name == "flags" else [parameter])
+    ]
+    called.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {each.name: each.annotation for each in parameters}
+    return called
 
 
-def one_name(first: str | None, flag: str | None) -> str | None:
-    """The name, said before the flags or by one."""
+def _taken(group: type[Group], given: dict[str, Any]) -> Group:
+    return group(**{each.name: given.pop(each.name) for each in _parameters(group)})
+
+
+def _parameters(group: type) -> list[inspect.Parameter]:
+    kinds = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            each.name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=each.default,
+            annotation=kinds[each.name],
+        )
+        for each in fields(group)
+    ]
+
+
+def _parameter(field: JobField) -> inspect.Parameter:
+    kind: Any = Literal[field.choices] if field.choices else field.type if field.type in (bool, int) else str
+    metavar = None if field.choices else _METAVARS.get(field.type)
+    option = typer.Option(_flag(field), help=field.help, metavar=metavar)
+    return inspect.Parameter(
+        field.name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=None,
+        annotation=Annotated[kind | None, option],
+    )
+
+
+def _flag(field: JobField) -> str:
+    name = field.name.replace("_", "-")
+    return field.flag or (f"--{name}/--no-{name}" if field.type is bool else f"--{name}")
+
+
+def _one_name(first: str | None, flag: str | None) -> str | None:
+    """Return the name, from the argument or from --name."""
     if first is not None and flag is not None and first != flag:
         raise Invalid(
             f'Two names: "{first}" and "{flag}".',
@@ -179,86 +271,10 @@ def one_name(first: str | None, flag: str | None) -> str | None:
     return flag if first is None else first
 
 
-def patch(timing: Timing, work: Work, rules: Rules, now: datetime, zone: str) -> dict[str, Any]:
-    """Only what the flags speak of."""
-    body = {**work.body(), **rules.body(now, zone)}
-    if timing.said or timing.seconds:
-        body["schedule"] = timing.body(now, zone)
-    elif timing.timezone is not None:
-        body["schedule"] = {"timezone": timing.timezone}
-    return body
-
-
 def _duration(text: str) -> str:
-    """30 alone is seconds to most people and nothing to the API."""
+    """Read a bare number as seconds, which the API refuses."""
     return f"{text}s" if _BARE_SECONDS.fullmatch(text) else text
 
 
-def _given(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-Cron = Annotated[str | None, typer.Option(help='Cron, in quotes: "*/30 * * * *".', metavar="CRON")]
-Seconds = Annotated[
-    bool, typer.Option("--seconds", help="With --schedule: six cron fields; the first is seconds.")
-]
-Every = Annotated[str | None, typer.Option(help="A pace: 30s, 10m, 1h30m.", metavar="DURATION")]
-At = Annotated[
-    str | None,
-    typer.Option(help="Once: 2027-01-02T18:00:00-03:00, 18:00, 2h, tomorrow at 9am.", metavar="TIME"),
-]
-When = Annotated[str | None, typer.Option(help='Words: "every weekday at 9am".', metavar="WORDS")]
-Manual = Annotated[bool, typer.Option("--manual", help="Never by itself: by hand, or after other jobs.")]
-Timezone = Annotated[
-    str | None,
-    typer.Option(
-        "--timezone", "--tz", help="IANA zone of the schedule. Default: the workspace's.", metavar="ZONE"
-    ),
-]
-Name = Annotated[str | None, typer.Option("--name", help="What people call it.", metavar="NAME")]
-NameFirst = Annotated[
-    str | None,
-    typer.Argument(metavar="[NAME]", help="What people call it; --name says the same.", show_default=False),
-]
-Description = Annotated[str | None, typer.Option(help="What it is for.", metavar="TEXT")]
-Type = Annotated[str | None, typer.Option(help="Which handler does the work.", metavar="TYPE")]
-Config = Annotated[str | None, typer.Option(help="JSON object for the handler, or @FILE.", metavar="JSON")]
-Http = Annotated[str | None, typer.Option(help="Call this address: --type http.", metavar="URL")]
-Method = Annotated[str | None, typer.Option(help="With --http; POST by default.", metavar="METHOD")]
-Python = Annotated[
-    str | None,
-    typer.Option(help="Call this function of the worker: --type python.", metavar="MODULE:FUNCTION"),
-]
-Payload = Annotated[
-    str | None,
-    typer.Option(
-        help='Input of every run: a JSON object, @FILE, or text, which becomes {"text": …}.', metavar="JSON"
-    ),
-]
-Timeout = Annotated[str | None, typer.Option(help="How long an attempt may take: 10m.", metavar="DURATION")]
-Retries = Annotated[
-    int | None, typer.Option(min=0, max=1000, help="More tries after the first; 0 is none.", metavar="N")
-]
-RetryDelays = Annotated[str | None, typer.Option(help="Waits before them: 1m,5m,30m.", metavar="DURATIONS")]
-OverlapFlag = Annotated[
-    OverlapChoice | None, typer.Option("--overlap", help="When the run before still runs.")
-]
-MisfireFlag = Annotated[MisfireChoice | None, typer.Option("--misfire", help="When its time has gone by.")]
-OnLostFlag = Annotated[OnLostChoice | None, typer.Option("--on-lost", help="When its worker is gone.")]
-Queue = Annotated[str | None, typer.Option(help="Which workers take it.", metavar="QUEUE")]
-Server = Annotated[
-    str | None, typer.Option(help="Run it on whichever host has this server instance.", metavar="NAME")
-]
-HostFlag = Annotated[str | None, typer.Option("--host", help="Run it on this host.", metavar="NAME")]
-ReadOnly = Annotated[
-    bool | None,
-    typer.Option(
-        "--read-only/--mutating",
-        help="Whether it changes anything: of those that do, a host runs one at a time.",
-    ),
-]
-Priority = Annotated[int | None, typer.Option(help="Smaller goes first.", metavar="N")]
-MaxRuns = Annotated[int | None, typer.Option(min=1, help="Complete after so many runs.", metavar="N")]
-StartAt = Annotated[str | None, typer.Option(help="Not before.", metavar="TIME")]
-EndAt = Annotated[str | None, typer.Option(help="Not after.", metavar="TIME")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="May be given several times.", metavar="TAG")]
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class SkipReason(StrEnum):
-    """Why a planned time ended without running; each has its sentence in `explaining.py`."""
+    """The reason why a planned time did not run. `quota` is reserved: no path records it."""
 
     OVERLAP = "overlap"
     BLACKOUT = "blackout"

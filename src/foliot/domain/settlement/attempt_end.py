@@ -76,9 +76,9 @@ def decide_attempt_end(
             answer = GiveUp(NoRetry.PERMANENT) if permanent else _retry(run, facts, now, jitter, least=least)
             return _failed(RunEvent.FAIL, AttemptEvent.FAIL, error, answer)
         case TimedOut():
-            return _failed(
-                RunEvent.TIME_OUT, AttemptEvent.TIME_OUT, TIMED_OUT, _retry(run, facts, now, jitter)
-            )
+            may_retry = facts.job.retry_timeouts
+            answer = _retry(run, facts, now, jitter) if may_retry else GiveUp(NoRetry.TIMED_OUT)
+            return _failed(RunEvent.TIME_OUT, AttemptEvent.TIME_OUT, TIMED_OUT, answer)
         case AskedRetry(after=after):
             return _failed(
                 RunEvent.FAIL, AttemptEvent.FAIL, ASKED_RETRY, _retry(run, facts, now, jitter, after)

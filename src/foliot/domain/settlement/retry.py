@@ -24,6 +24,7 @@ class NoRetry(StrEnum):
     EXHAUSTED = "exhausted"
     PAST_NEXT = "past_next"
     PERMANENT = "permanent"
+    TIMED_OUT = "timed_out"
     CLOSED = "closed"
     ARCHIVED = "archived"
 
@@ -42,6 +43,7 @@ _SENTENCES = {
     NoRetry.EXHAUSTED: "All retries are used up.",
     NoRetry.PAST_NEXT: "The next retry would not start before the next planned time, which goes on instead.",
     NoRetry.PERMANENT: "The failure was reported as permanent, so retrying would not help.",
+    NoRetry.TIMED_OUT: "This job does not retry attempts that timed out.",
     NoRetry.CLOSED: "Window or calendars leave no time for the next attempt.",
     NoRetry.ARCHIVED: "The job was archived, so nothing of it starts any more.",
 }

@@ -7,12 +7,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from foliot.sdk.app.errors import Misdefined
+from foliot.sdk.job_fields import DurationLike, InstantLike, JobFieldKeywords
 
 if TYPE_CHECKING:
     from foliot.sdk.app.job import Job
 
-DurationLike = timedelta | str
-InstantLike = datetime | str
 Json = Mapping[str, Any]
 SCHEDULES = ("cron", "every", "at", "when", "schedule")
 NOT_OF_THE_API = frozenset({*SCHEDULES, "timezone", "depends_on", "secrets"})
@@ -54,7 +53,7 @@ class DependencyOptions(TypedDict, total=False):
     max_age: DurationLike | None
 
 
-class JobOptions(TypedDict, total=False):
+class JobOptions(JobFieldKeywords, total=False):
     """At most one of cron, every, at, when and schedule; with none the job runs when it is asked to.
 
     `schedule` is for what the others cannot say, as the API takes it. `depends_on` and `calendars` go by name.
@@ -62,7 +61,6 @@ class JobOptions(TypedDict, total=False):
     """
 
     name: str
-    description: str
     cron: str
     every: DurationLike
     at: InstantLike
@@ -71,28 +69,12 @@ class JobOptions(TypedDict, total=False):
     timezone: str
     payload: Json
     retry: RetryOptions | int
-    overlap: Literal["skip", "queue", "queue_one", "cancel_running", "concurrent"]
-    max_queued: int
-    timeout: DurationLike
     tags: Sequence[str]
-    queue: str
-    priority: int
-    concurrency_key: str
     target: Mapping[Literal["host", "server"], str]
-    read_only: bool
-    misfire: Literal["latest", "all", "skip"]
-    grace: DurationLike
-    max_catch_up: int
-    start_at: InstantLike
-    end_at: InstantLike
-    max_runs: int
     window: WindowOptions
     calendars: Sequence[str]
     depends_on: Sequence[Job[..., Any] | str | DependencyOptions]
-    depends_when: Literal["all", "any"]
     breaker: BreakerOptions
-    start_deadline: DurationLike
-    on_lost: Literal["repeat", "fail"]
     retention: RetentionOptions
     secrets: Mapping[str, str]
 

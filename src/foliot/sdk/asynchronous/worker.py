@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foliot.sdk.asynchronous.http import AsyncHttp
-from foliot.sdk.keywords import DurationLike
+from foliot.sdk.job_fields import DurationLike
 from foliot.sdk.request import Ask, Ref, given
 from foliot.wire.worker import (
     ArtifactIn,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foliot.sdk.keywords import DurationLike
+from foliot.sdk.job_fields import DurationLike
 from foliot.sdk.request import Ask, Ref, given
 from foliot.sdk.synchronous.http import Http
 from foliot.wire.worker import (

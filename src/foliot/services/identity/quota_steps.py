@@ -8,11 +8,9 @@ from weakref import WeakKeyDictionary
 
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import WorkspaceId
-from foliot.domain.quotas import Quotas, check_jobs, check_messages, check_rooms
-from foliot.domain.rooms import Message
-from foliot.storage.content import rooms
+from foliot.domain.quotas import Quotas, check_jobs
 from foliot.storage.identity import workspaces
-from foliot.storage.tx import Database, Role, Tx
+from foliot.storage.tx import Database, Tx
 
 NEAR = (
     1_000  # jobs below the limit; fewer transactions than that make jobs of one workspace at the same moment
@@ -33,7 +31,7 @@ class _Count:
 _counts: WeakKeyDictionary[Database, dict[WorkspaceId, _Count]] = WeakKeyDictionary()
 
 
-async def check_room(database: Database, tx: Tx, quotas: Quotas) -> None:
+async def check_job_quota(database: Database, tx: Tx, quotas: Quotas) -> None:
     """After the job is inserted and counts. Near the limit those who make jobs go one after the other, so that two cannot share
     the last place; far from it they do not wait for each other's commits.
     """
@@ -46,21 +44,6 @@ async def check_room(database: Database, tx: Tx, quotas: Quotas) -> None:
     found = await workspaces.load_usage(tx, quotas.jobs + 1)
     if found.jobs > quotas.jobs:
         check_jobs(quotas, (await workspaces.load_usage(tx, COUNTED)).jobs)
-
-
-async def check_room_for_rooms(tx: Tx, quotas: Quotas) -> None:
-    """After the room is inserted and counts; near the limit one after the other, as with jobs."""
-    if quotas.rooms is None or await rooms.count(tx, quotas.rooms + 1) <= quotas.rooms - NEAR:
-        return
-    await workspaces.lock_quota(tx)
-    check_rooms(quotas, await rooms.count(tx, quotas.rooms + 1))
-
-
-async def check_room_for_messages(tx: Tx, quotas: Quotas, sent: Message) -> None:
-    """After it is written, under the lock of its room. Places from the oldest on are counted, so those that are missing count too."""
-    if quotas.room_messages is not None and sent.seq > quotas.room_messages:
-        oldest = await rooms.oldest_seq(tx, sent.room_id)
-        check_messages(quotas, 0 if oldest is None else sent.seq - oldest + 1)
 
 
 async def _at_most(database: Database, tx: Tx, limit: int) -> int:
@@ -81,9 +64,3 @@ async def _at_most(database: Database, tx: Tx, limit: int) -> int:
             known.clear()
         known[tx.workspace_id] = _Count(tx.now, counted)
     return counted
-
-
-async def used(database: Database, workspace_id: WorkspaceId) -> int:
-    """Jobs that are not archived."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return (await workspaces.load_usage(tx, COUNTED)).jobs

@@ -30,6 +30,7 @@ __all__ = [
     "Workspace",
     "archive",
     "change",
+    "count_jobs",
     "create",
     "get",
     "listed",
@@ -92,6 +93,12 @@ async def get(database: Database, named: WorkspaceId | str) -> Workspace:
     if found is None:
         raise no_such_workspace()
     return found
+
+
+async def count_jobs(database: Database, workspace_id: WorkspaceId) -> int:
+    """Count the jobs that are not archived."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        return (await workspaces.load_usage(tx, COUNTED)).jobs
 
 
 async def change(database: Database, by: Actor, workspace_id: WorkspaceId, wanted: Changes) -> Workspace:

@@ -12,25 +12,27 @@ from typing import assert_never
 
 from foliot.domain.access import Scope
 from foliot.domain.bulk import Action, Outcome, check_move, is_done, tags_after
-from foliot.domain.errors import FoliotError, IllegalMove, Invalid, NotFound, StaleRevision, Unavailable
+from foliot.domain.definition import Definition
+from foliot.domain.errors import FoliotError, IllegalMove, Invalid, NotFound, Unavailable
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobEvent
 from foliot.services.jobs import job_status_steps
 from foliot.services.jobs.job_edits import edit
 from foliot.services.jobs.job_status_steps import Stop
-from foliot.services.jobs.lock_steps import check_owner, not_found
+from foliot.services.jobs.jobs import JobDraft
+from foliot.services.jobs.lock_steps import not_found
+from foliot.services.jobs.visibility_steps import require_visible_job
 from foliot.services.runs import run_control
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.timers import timers
 from foliot.storage.timers.timers import TimerRow
-from foliot.storage.tx import Database, Role, Tx
+from foliot.storage.tx import Database, Tx
 
 MOST_TAGS = 50
 EDITING = frozenset((Action.TAG, Action.UNTAG))  # each an edit, and so a transaction of its own
 STOPS = {Action.PAUSE: JobEvent.PAUSE, Action.DISABLE: JobEvent.DISABLE}
 _IN_THE_GRAPH = frozenset((Action.ARCHIVE, Action.PURGE))
-_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def _judged(row: TimerRow | None, job_id: JobId, order: Order) -> Told:
 
 
 async def _one(tx: Tx, job_id: JobId, order: Order, scope: Scope) -> Told:
-    if _has_it(await _seen(tx, job_id, scope), order):
+    if _has_it(await require_visible_job(tx, job_id, scope), order):
         return Told(job_id, Outcome.ALREADY)
     match order.action:
         case Action.RESUME | Action.ENABLE:
@@ -126,38 +128,32 @@ async def _one(tx: Tx, job_id: JobId, order: Order, scope: Scope) -> Told:
     return Told(job_id, Outcome.DONE)
 
 
+class _AlreadyError(Exception):
+    """The job has the tags already."""
+
+
 async def retag(database: Database, scope: Scope, job_id: JobId, order: Order) -> Told:
-    """An edit like any other, repeated where somebody else's came between."""
+    """Edit the tags of one job."""
+
+    async def retagged(draft: JobDraft) -> Definition:
+        assert draft.before is not None
+        if _has_it(draft.before, order):
+            raise _AlreadyError
+        definition = draft.before.definition
+        tags = tags_after(order.action, definition.spec.tags, order.tags)
+        if len(tags) > MOST_TAGS:
+            raise Invalid(f"A job has at most {MOST_TAGS} tags.", pointer="/args/tags")
+        return replace(definition, spec=replace(definition.spec, tags=tags))
+
     try:
-        for is_last in (False,) * (_TRIES - 1) + (True,):
-            async with database.tx(Role.APP, scope.workspace_id) as tx:
-                job = await _seen(tx, job_id, scope)
-            if _has_it(job, order):
-                return Told(job_id, Outcome.ALREADY)
-            spec = job.definition.spec
-            tags = tags_after(order.action, spec.tags, order.tags)
-            if len(tags) > MOST_TAGS:
-                raise Invalid(f"A job has at most {MOST_TAGS} tags.", pointer="/args/tags")
-            changed = replace(job.definition, spec=replace(spec, tags=tags))
-            try:
-                await edit(database, scope.expecting(job.revision), job_id, changed)
-                break
-            except StaleRevision:
-                if is_last:
-                    raise
+        await edit(database, scope, job_id, retagged)
+    except _AlreadyError:
+        return Told(job_id, Outcome.ALREADY)
     except Unavailable:
         raise
     except FoliotError as error:
         return refused(job_id, error)
     return Told(job_id, Outcome.DONE)
-
-
-async def _seen(tx: Tx, job_id: JobId, scope: Scope) -> StoredJob:
-    await check_owner(tx, job_id, scope)
-    job = await jobs.get(tx, job_id)
-    if job is None:
-        raise not_found("job")
-    return job
 
 
 def _has_it(job: StoredJob, order: Order) -> bool:

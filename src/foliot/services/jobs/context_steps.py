@@ -51,7 +51,7 @@ class JobContext:
     def is_off(self, row: TimerRow) -> bool:
         return bool(self.off) and (row.workspace_id, row.rules.spec.type) in self.off
 
-    def facts(self, row: TimerRow) -> JobState:
+    def state(self, row: TimerRow) -> JobState:
         return JobState(
             job=self.job(row),
             status=row.status,

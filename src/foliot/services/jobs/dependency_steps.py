@@ -5,77 +5,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from foliot.domain.access import Actor, Scope
-from foliot.domain.dependencies import Edge, JoinRule, check_edges, find_cycle
-from foliot.domain.errors import Conflict, Invalid, NotFound
-from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.access import Scope
+from foliot.domain.definition import Definition
+from foliot.domain.dependencies import Edge, check_edges, find_cycle
+from foliot.domain.errors import Conflict, Invalid
+from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus
-from foliot.domain.schedule import Schedule
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.lock_steps import check_owner
 from foliot.services.settlement.dependent_steps import judge_gates_of
 from foliot.services.settlement.settle_steps import SettlementWriter
-from foliot.storage.identity import audit
-from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.jobs import RevisionAuthor
 from foliot.storage.timers import timers
-from foliot.storage.tx import Database, Role, Tx
+from foliot.storage.tx import Tx
 
 MOST_EDGES = 100
 NAMED = 5  # dependents told in a refusal
 
 
-async def set_edges(
-    database: Database,
-    workspace_id: WorkspaceId,
-    job_id: JobId,
-    edges: Sequence[Edge],
-    by: Actor,
-    *,
-    when: JoinRule | None = None,
+async def write_edges(
+    tx: Tx, job_id: JobId, scope: Scope, definition: Definition, before: Sequence[Edge] = ()
 ) -> None:
-    """Replace all that a job depends on, and `depends_when` where given."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        await dependencies.lock_graph(tx)
-        definition = await jobs.definition(tx, job_id)
-        if definition is None:
-            raise NotFound("There is no such job.")
-        spec = definition.spec if when is None else replace(definition.spec, depends_when=when)
-        await write_edges(tx, job_id, spec.schedule, edges)
-        await jobs.redefine(
-            tx, job_id, replace(definition, spec=spec, depends_on=tuple(edges)), RevisionAuthor(by.name)
-        )
-        await _ask_again(tx, job_id)
-        entry = AuditEntry(
-            "job.dependencies_set",
-            "job",
-            str(job_id),
-            by,
-            before={"depends_on": [str(edge.upstream) for edge in definition.depends_on]},
-            after={"depends_on": [str(edge.upstream) for edge in edges]},
-        )
-        await audit.append(tx, tx.new_id(), entry)
+    """Check and write the edges of a job that is created or edited. Call this before any timer is locked.
 
-
-async def write_edges(tx: Tx, job_id: JobId, schedule: Schedule, edges: Sequence[Edge]) -> None:
-    """The edges of a job that is being made or edited, checked and written. To be called before any timer is locked.
-
-    Locks the job's timer and those of its upstreams, old and new, and of its dependents, in the order of ids.
+    Locks the timers of the job, its upstreams (old and new) and its dependents, in the order of ids. An agent may depend
+    on its own jobs only, except where `before` already has the edge.
     """
+    schedule, edges = definition.spec.schedule, definition.depends_on
     check_edges(job_id, schedule, edges)
     if len(edges) > MOST_EDGES:
         raise Invalid(f"A job depends on at most {MOST_EDGES} others.", pointer="/depends_on")
     await dependencies.lock_graph(tx)
-    before, wanted = await dependencies.upstreams(tx, job_id), {edge.upstream for edge in edges}
-    if not before and not wanted:
+    old, wanted = await dependencies.upstreams(tx, job_id), {edge.upstream for edge in edges}
+    if not old and not wanted:
         return
-    touched = {job_id, *before, *wanted}
+    touched = {job_id, *old, *wanted}
     await timers.lock(tx, touched | (await dependencies.dependents(tx, job_id)).keys())
     known = await dependencies.names(tx, wanted)
+    visible = set(wanted)
+    if scope.visible_owner is not None:
+        owned = await jobs.owned(tx, list(wanted), scope.visible_owner)
+        visible = {*owned, *(edge.upstream for edge in before)}
     for place, edge in enumerate(edges):
         _, status = known.get(edge.upstream, (None, JobStatus.ARCHIVED))
-        if status is JobStatus.ARCHIVED:
+        if status is JobStatus.ARCHIVED or edge.upstream not in visible:
             raise Invalid("There is no such job.", pointer=f"/depends_on/{place}/job")
     graph = await dependencies.graph(tx)
     graph[job_id] = [edge.upstream for edge in edges]
@@ -115,9 +89,9 @@ async def release_upstream(tx: Tx, job_id: JobId, scope: Scope, *, detach: bool)
 
 async def _ask_again(tx: Tx, job_id: JobId) -> None:
     rows = await timers.lock(tx, [job_id])
-    settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
-    await judge_gates_of(settling, [job_id])
-    await settling.write()
+    writer = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
+    await judge_gates_of(writer, [job_id])
+    await writer.write()
 
 
 async def _circular(tx: Tx, cycle: Sequence[JobId]) -> Invalid:

@@ -12,12 +12,13 @@ from foliot.domain.planning.upcoming_changes import Difference, Upcoming, differ
 from foliot.domain.schedule import PlannedTime, is_chained
 from foliot.domain.schedule.warnings import cautions
 from foliot.services.jobs.job_search import FIRING
+from foliot.services.jobs.written_steps import WrittenJob, find_warnings
 from foliot.storage.dry_run import open_dry_run
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.tx import Database, Role, Tx
 
-Act = Callable[[Database], Awaitable[JobId]]
+Act = Callable[[Database], Awaitable[JobId | WrittenJob]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,13 @@ async def tried(
     async with open_dry_run(database, Role.APP, workspace_id) as stage:
         async with stage.tx(Role.APP, workspace_id) as tx:
             before = nothing_ahead(tx.now) if job_id is None else (await _look(tx, job_id))[1]
-        job_id = await act(stage)
+        acted = await act(stage)
+        job_id = acted.id if isinstance(acted, WrittenJob) else acted
         async with stage.tx(Role.APP, workspace_id) as tx:
             job, after = await _look(tx, job_id)
-    warnings = () if job is None else cautions(job.definition.spec.schedule)
+            warnings: tuple[str, ...] = ()
+            if job is not None:
+                warnings = (*cautions(job.definition.spec.schedule), *await find_warnings(tx, job))
     return Tried(job, after.times, difference(before, after), warnings)
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Rules
 from foliot.domain.dependencies import Edge
-from foliot.domain.errors import ManagedByCode
+from foliot.domain.errors import Conflict, ManagedByCode
 from foliot.domain.freeze import FreezePolicy
-from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.ids import JobId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import STOPPED, JobEvent, JobStatus
 from foliot.domain.planning.due_job import DueJob
@@ -22,19 +23,19 @@ from foliot.domain.schedule import Manual
 from foliot.domain.schedule.parse import check_schedule
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.dependency_steps import write_edges
-from foliot.services.jobs.jobs import first_cursor
+from foliot.services.jobs.jobs import Define, JobDraft, first_cursor
 from foliot.services.jobs.lock_steps import (
     LockedJob,
     append_audit,
-    check_owner,
     check_revision,
     lock_job,
-    not_found,
     require_not_archived,
 )
+from foliot.services.jobs.visibility_steps import require_visible_job
+from foliot.services.jobs.written_steps import WrittenJob, load_written
 from foliot.services.scheduling.fire_steps import move_reason, status_after, write_plan
 from foliot.services.secrets.reference_steps import write_references
-from foliot.services.settlement.dependent_steps import judge_gates_of, wake_dependents
+from foliot.services.settlement.dependent_steps import finish_settlement, judge_gates_of
 from foliot.services.workers.target_steps import check_target
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.definitions import definition_json
@@ -47,108 +48,105 @@ from foliot.storage.tx import Database, Role, Tx
 
 log = logging.getLogger(__name__)
 
+MOST_TRIES = 5
 _OVER = frozenset((JobStatus.COMPLETED, JobStatus.EXPIRED))
 _ENDS = frozenset((JobEvent.COMPLETE, JobEvent.EXPIRE))
-
-
-@dataclass(frozen=True, slots=True)
-class Edited:
-    revision: int
-    status: JobStatus
-    next_at: datetime | None
-    has_changed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
     definition: Definition
     scope: Scope
-    note: str | None = None
-    force: bool = False
+    note: str | None
+
+
+class _JobChangedError(RuntimeError):
+    """Another transaction changed the job between the first read and the lock."""
 
 
 async def edit(
     database: Database,
     scope: Scope,
     job_id: JobId,
-    definition: Definition,
+    definition: Definition | Define,
     *,
     note: str | None = None,
     force: bool = False,
-) -> Edited:
-    """Put a whole new definition in place. One that changes nothing makes no revision. `note` says why, for whoever looks back.
+    with_warnings: bool = False,
+) -> WrittenJob:
+    """Replace the definition. An equal one makes no revision. `note` is kept with the revision.
 
-    A job that is managed by code is edited only by `force`, which is how the code itself does it.
+    A `definition` that is a function is called in the transaction with the job as it is; when another transaction changes
+    the job before this one locks it, the edit starts again. A job that is managed by code needs `force`.
     """
-    check_schedule(definition.spec.schedule)
-    change = _Change(definition, scope, note, force)
-    try:
-        return await _edit(database, job_id, change)
-    except _EdgesMovedError:
-        return await _edit(database, job_id, change, with_edges=True)
+    for is_last in (*(False,) * (MOST_TRIES - 1), True):
+        try:
+            async with database.tx(Role.APP, scope.workspace_id) as tx:
+                edited = await _edit(tx, scope, job_id, definition, note, force=force)
+                return await load_written(tx, job_id, with_warnings=with_warnings, has_changed=edited)
+        except _JobChangedError:
+            if is_last:
+                raise Conflict(
+                    "Others keep changing this job.", hint="Read it again and repeat the change."
+                ) from None
+    raise AssertionError("the last try returns or raises")
 
 
-async def check_seen(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, expected: int | None
-) -> None:
-    """Before anything else is said about a change: does its author know the job as it is?"""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        stored = await jobs.get(tx, job_id)
-        if stored is None:
-            raise not_found("job")
+async def require_revision(
+    database: Database, scope: Scope, job_id: JobId, expected_of: Callable[[int], int | None]
+) -> int | None:
+    """Return the revision that the caller expects, given the current one. Refuse when the job is at another."""
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        stored = await require_visible_job(tx, job_id, scope)
+        expected = expected_of(stored.revision)
         await check_revision(tx, stored, expected)
-
-
-class _EdgesMovedError(RuntimeError):
-    """Somebody changed what this job depends on between our first look and our lock."""
+        return expected
 
 
 async def _edit(
-    database: Database,
-    job_id: JobId,
-    change: _Change,
-    *,
-    with_edges: bool = False,
-) -> Edited:
-    definition, scope = change.definition, change.scope
-    async with database.tx(Role.APP, scope.workspace_id) as tx:
-        # Edges have one editor in a workspace and are locked before any timer; most edits do not touch them.
-        await check_owner(tx, job_id, scope)
-        seen = await jobs.get(tx, job_id)
-        if seen is None:
-            raise not_found("job")
-        if with_edges or _edges(seen.definition) != _edges(definition):
-            await write_edges(tx, job_id, definition.spec.schedule, definition.depends_on)
-            with_edges = True
-        hand = await lock_job(tx, job_id, scope.expecting(None), dependents=True)
-        before = await jobs.get(tx, job_id)
-        assert before is not None, "a timer has its job"
-        await check_revision(tx, before, scope.expected_revision)
-        require_not_archived(hand.row, "be edited")
-        if not with_edges and _edges(before.definition) != _edges(definition):
-            raise _EdgesMovedError
-        schedule = edited_schedule(before.definition.spec.schedule, definition.spec.schedule, tx.now)
-        definition = replace(definition, spec=replace(definition.spec, schedule=schedule))
-        check_definition(scope.actor.quotas, definition, tx.now, before.definition)
-        if definition.spec.target != before.definition.spec.target:
-            await check_target(tx, scope.workspace_id, definition.spec.target)
-        old, new = definition_json(before.definition), definition_json(definition)
-        if old == new:
-            return Edited(before.revision, before.status, before.next_at, has_changed=False)
-        if before.definition.managed_by is not None and not change.force:
-            raise _managed(before.definition.managed_by)
-        edited = await _Edit(tx, hand, before, replace(change, definition=definition)).write()
-        if with_edges:
-            settling = (await lock_job(tx, job_id, dependents=True)).settling(tx)
-            await judge_gates_of(settling, [job_id])
-            await settling.write()
-            await wake_dependents(settling)
-        shown = (
-            {"revision": before.revision, "definition": old},
-            {"revision": edited.revision, "definition": new},
-        )
-        await append_audit(tx, "job.edited", ("job", job_id), scope.actor, before=shown[0], after=shown[1])
-        return edited
+    tx: Tx, scope: Scope, job_id: JobId, source: Definition | Define, note: str | None, *, force: bool
+) -> bool:
+    """Return whether anything changed."""
+    seen = await require_visible_job(tx, job_id, scope)
+    definition = await source(JobDraft(tx, seen)) if callable(source) else source
+    check_schedule(definition.spec.schedule)
+    # The edges of a workspace have one editor, and are locked before any timer; most edits do not touch them.
+    with_edges = _edges(seen.definition) != _edges(definition)
+    if with_edges:
+        await write_edges(tx, job_id, scope, definition, seen.definition.depends_on)
+    locked = await lock_job(tx, job_id, scope.expecting(None), dependents=True)
+    before = await jobs.get(tx, job_id)
+    assert before is not None, "a timer has its job"
+    await check_revision(tx, before, scope.expected_revision)
+    require_not_archived(locked.row, "be edited")
+    if before.revision != seen.revision and (
+        callable(source) or _edges(before.definition) != _edges(seen.definition)
+    ):
+        raise _JobChangedError
+    schedule = edited_schedule(before.definition.spec.schedule, definition.spec.schedule, tx.now)
+    definition = replace(definition, spec=replace(definition.spec, schedule=schedule))
+    check_definition(scope.actor.quotas, definition, tx.now, before.definition)
+    if definition.spec.target != before.definition.spec.target:
+        await check_target(tx, scope.workspace_id, definition.spec.target)
+    old, new = definition_json(before.definition), definition_json(definition)
+    if old == new:
+        return False
+    if before.definition.managed_by is not None and not force:
+        raise _managed(before.definition.managed_by)
+    await _Edit(tx, locked, before, _Change(definition, scope, note)).write()
+    if with_edges:
+        writer = (await lock_job(tx, job_id, dependents=True)).writer(tx)
+        await judge_gates_of(writer, [job_id])
+        await finish_settlement(writer)
+    await append_audit(
+        tx,
+        "job.edited",
+        ("job", job_id),
+        scope.actor,
+        before={"revision": before.revision, "definition": old},
+        after={"revision": before.revision + 1, "definition": new},
+    )
+    return True
 
 
 def _managed(app: str) -> ManagedByCode:
@@ -166,20 +164,20 @@ def _edges(definition: Definition) -> tuple[tuple[Edge, ...], bool]:
 
 
 class _Edit:
-    def __init__(self, tx: Tx, hand: LockedJob, before: StoredJob, change: _Change) -> None:
+    def __init__(self, tx: Tx, locked: LockedJob, before: StoredJob, change: _Change) -> None:
         self.tx = tx
-        self.hand = hand
+        self.locked = locked
         self.before = before
         self.definition = change.definition
         self.scope = change.scope
         self.author = RevisionAuthor(change.scope.actor.name, change.note)
         self.is_rescheduled = change.definition.spec.schedule != before.definition.spec.schedule
 
-    async def write(self) -> Edited:
+    async def write(self) -> None:
         tx, job_id, definition = self.tx, self.before.id, self.definition
         if self.is_rescheduled:
             await self._close_the_books()
-        old = self.hand.row
+        old = self.locked.row
         rules, schedule_rev = Rules(definition.spec), old.schedule_rev + self.is_rescheduled
         row = old._replace(rules=rules, schedule_rev=schedule_rev, timer=self._from())
         events, timer = await self._replan(row)
@@ -190,21 +188,19 @@ class _Edit:
         await write_references(tx, job_id, definition, self.scope, self.before.definition)
         await run_queue.redirect(tx, old, definition.spec)
         if old.waiting and not rules.is_exclusive and old.status not in STOPPED:
-            settling = self.hand.settling(tx, row)
-            await settling.release_line(job_id)
-            await settling.write()
-            await wake_dependents(settling)
+            writer = self.locked.writer(tx, row)
+            await writer.release_all(job_id)
+            await finish_settlement(writer)
         status = status_after(old.status, events)
         if events:
             await jobs.change_status(
                 tx, [StatusChange(job_id, status, move_reason(events))], self.author.name
             )
-        return Edited(self.before.revision + 1, status, timer.next_at)
 
     async def _close_the_books(self) -> None:
         """What the old schedule has planned up to now is recorded under its own revision before the new one takes over."""
-        row, now = self.hand.row, self.tx.now
-        due = _unheld(self.hand.around.due(row), now)
+        row, now = self.locked.row, self.tx.now
+        due = _unheld(self.locked.context.due(row), now)
         try:
             done = plan_closing(due, now)
         except Exception:  # an edit is how a job that cannot be planned is mended
@@ -214,13 +210,13 @@ class _Edit:
             return
         if done.records or done.events:
             await write_plan(
-                self.tx, self.hand.around, PlannedTimer(row, done), self.author.name, self.hand.rows
+                self.tx, self.locked.context, PlannedTimer(row, done), self.author.name, self.locked.rows
             )
-            self.hand = await lock_job(self.tx, row.job_id, dependents=True)
+            self.locked = await lock_job(self.tx, row.job_id, dependents=True)
 
     def _from(self) -> Timer:
         """Where the new rules begin to count."""
-        row, now = self.hand.row, self.tx.now
+        row, now = self.locked.row, self.tx.now
         if self.is_rescheduled:
             # A tick that we waited for may have consumed a time that our `now` lies before: it has had its record.
             return Timer(max(first_cursor(self.definition, now), row.timer.cursor), None, None)
@@ -229,10 +225,10 @@ class _Edit:
     async def _replan(self, row: TimerRow) -> tuple[tuple[JobEvent, ...], Timer]:
         """The moves of the job and where its timer goes, under the new rules."""
         now, was = self.tx.now, row.status
-        around = await load_job_context(self.tx, [row])
+        context = await load_job_context(self.tx, [row])
         events = moves_of_edit(was, self.definition.spec.start_at, now)
         status = JobStatus.ACTIVE if was in STOPPED else status_after(was, events)
-        planned = plan_start(around.due(row._replace(status=status)), now, events)
+        planned = plan_start(context.due(row._replace(status=status)), now, events)
         if was in STOPPED:  # resume will name its next time
             return (), replace(planned.timer, due_at=None, next_at=None)
         if was in _OVER and not _ENDS.isdisjoint(planned.events):  # nothing lies ahead of it still

@@ -9,19 +9,19 @@ from foliot.domain.access import Scope
 from foliot.domain.definition import Rules
 from foliot.domain.filters import Query
 from foliot.domain.filters.order import NEWEST_FIRST, JobOrder, JobSort, Place
-from foliot.domain.ids import JobId, PrincipalId
+from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.schedule import PlannedTime, is_chained, preview
 from foliot.services.cursors import instant, read_cursor, refuse_cursor, text, write_cursor
-from foliot.services.jobs.lock_steps import not_found
 from foliot.services.jobs.search_steps import wanted
+from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_job
+from foliot.services.jobs.written_steps import WrittenJob, load_written
 from foliot.storage.jobs import calendars, job_search
-from foliot.storage.jobs import jobs as stored
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.runs.run_history import RunRecord
-from foliot.storage.tx import Database, Role, Tx
+from foliot.storage.tx import Database, Role
 
-__all__ = ["Ahead", "Jobs", "RunRecord", "StoredJob", "ahead", "job", "jobs"]
+__all__ = ["Ahead", "Jobs", "RunRecord", "StoredJob", "ahead", "job", "jobs", "with_warnings"]
 
 COUNTED_TO = 10_000
 EVERYTHING = Query()
@@ -49,7 +49,14 @@ class Ahead:
 
 async def job(database: Database, scope: Scope, job_id: JobId) -> StoredJob:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        return await _visible(tx, job_id, scope.visible_owner)
+        return await require_visible_job(tx, job_id, scope)
+
+
+async def with_warnings(database: Database, scope: Scope, job_id: JobId) -> WrittenJob:
+    """Return the job with warnings for whoever has just changed it."""
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        await check_job_visible(tx, job_id, scope)
+        return await load_written(tx, job_id, with_warnings=True)
 
 
 async def jobs(
@@ -81,7 +88,7 @@ async def ahead(
 ) -> Ahead:
     """Empty while the job is stopped. After a fixed delay only the time already set is known."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await _visible(tx, job_id, scope.visible_owner)
+        found = await require_visible_job(tx, job_id, scope)
         spec = found.definition.spec
         named = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
     if found.status not in FIRING or (is_chained(spec.schedule) and found.next_at is None):
@@ -92,13 +99,6 @@ async def ahead(
     )
     after = found.cursor_at if is_chained(spec.schedule) else tx.now
     return Ahead(found, preview(timetable, after, most))
-
-
-async def _visible(tx: Tx, job_id: JobId, visible_owner: PrincipalId | None) -> StoredJob:
-    found = await stored.get(tx, job_id)
-    if found is None or visible_owner not in (None, found.definition.owner_id):
-        raise not_found("job")
-    return found
 
 
 def _read_position(cursor: str | None, order: JobOrder) -> Place | None:

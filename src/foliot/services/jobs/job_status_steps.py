@@ -63,8 +63,8 @@ async def pause_in(
     reason: str | None = None,
     until: datetime | None = None,
 ) -> Moved:
-    hand = await lock_job(tx, job_id, scope)
-    await stop(tx, [hand.row], Stop(JobEvent.PAUSE, reason, until), scope.actor)
+    locked = await lock_job(tx, job_id, scope)
+    await stop(tx, [locked.row], Stop(JobEvent.PAUSE, reason, until), scope.actor)
     return Moved(JobStatus.PAUSED)
 
 
@@ -75,8 +75,8 @@ async def disable_in(
     *,
     reason: str | None = None,
 ) -> Moved:
-    hand = await lock_job(tx, job_id, scope)
-    await stop(tx, [hand.row], Stop(JobEvent.DISABLE, reason), scope.actor)
+    locked = await lock_job(tx, job_id, scope)
+    await stop(tx, [locked.row], Stop(JobEvent.DISABLE, reason), scope.actor)
     return Moved(JobStatus.DISABLED)
 
 
@@ -111,10 +111,10 @@ async def _let_pass(tx: Tx, rows: Sequence[TimerRow], held: Mapping[JobId, int])
         row.job_id: row.with_load(row.load.requeue(held[row.job_id]))._replace(status=JobStatus.PAUSED)
         for row in rows
     }
-    settling = SettlementWriter(tx, after, await load_job_context(tx, rows))
+    writer = SettlementWriter(tx, after, await load_job_context(tx, rows))
     for job_id in after:
-        settling.job(job_id).promote_manual()
-    await settling.write()
+        writer.job(job_id).promote_manual()
+    await writer.write()
 
 
 async def resume_in(
@@ -124,8 +124,8 @@ async def resume_in(
     *,
     catch_up: bool = False,
 ) -> Moved:
-    hand = await lock_job(tx, job_id, scope, dependents=True)
-    return await resume_hand(tx, hand, scope.actor, catch_up=catch_up)
+    locked = await lock_job(tx, job_id, scope, dependents=True)
+    return await resume_locked(tx, locked, scope.actor, catch_up=catch_up)
 
 
 async def archive_in(
@@ -136,20 +136,20 @@ async def archive_in(
     detach: bool = False,
 ) -> Moved:
     await release_upstream(tx, job_id, scope, detach=detach)
-    hand = await lock_job(tx, job_id, scope)
-    row = hand.row
+    locked = await lock_job(tx, job_id, scope)
+    row = locked.row
     status = advance(row.status, JobEvent.ARCHIVE)
     await timers.halt(tx, job_id)
     await jobs.change_status(tx, [StatusChange(job_id, status)], scope.actor.name)
     # Archived first: the ends of its runs then neither promote nor complete anything.
     gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
-    settling = hand.settling(tx, gone)
+    writer = locked.writer(tx, gone)
     cancelled = 0
     for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
         if not (found := await waiting.unclaimed_of_job(tx, row)):
             break
-        cancelled += len(await settling.end_standing(found, Cancelled()))
-    await settling.write()
+        cancelled += len(await writer.end_unclaimed(found, Cancelled()))
+    await writer.write()
     after = {"cancelled_runs": cancelled, "detached": detach}
     await append_audit(
         tx, "job.archived", ("job", job_id), scope.actor, before={"status": row.status.value}, after=after
@@ -166,7 +166,7 @@ async def purge_in(
     detach: bool = False,
 ) -> int:
     await release_upstream(tx, job_id, scope, detach=detach)
-    hand = await lock_job(tx, job_id, scope)
+    locked = await lock_job(tx, job_id, scope)
     leased = await waiting.leased_of_job(tx, job_id)
     if leased and not force:
         raise Conflict(
@@ -174,7 +174,7 @@ async def purge_in(
             hint="Cancel them first, or purge with force: their results are then refused.",
         )
     stored = await jobs.get(tx, job_id)
-    await run_queue.purge_job(tx, job_id, hand.row.rules.spec)
+    await run_queue.purge_job(tx, job_id, locked.row.rules.spec)
     await jobs.mark_purged(tx, job_id)
     gone = await jobs.purge(tx, job_id, PURGED_AT_ONCE)
     before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
@@ -182,11 +182,11 @@ async def purge_in(
     return gone
 
 
-async def resume_hand(tx: Tx, hand: LockedJob, by: Actor, *, catch_up: bool) -> Moved:
-    row = hand.row
+async def resume_locked(tx: Tx, locked: LockedJob, by: Actor, *, catch_up: bool) -> Moved:
+    row = locked.row
     advance(row.status, JobEvent.RESUME)  # refused here, with what can be done instead
-    plan = plan_resume(hand.around.due(row), tx.now, catch_up=catch_up)
-    await write_plan(tx, hand.around, PlannedTimer(row, plan), by.name, hand.rows)
+    plan = plan_resume(locked.context.due(row), tx.now, catch_up=catch_up)
+    await write_plan(tx, locked.context, PlannedTimer(row, plan), by.name, locked.rows)
     await timers.forgive(tx, row.job_id)
     before = {"status": row.status.value}
     await append_audit(

@@ -7,18 +7,16 @@ from dataclasses import dataclass, field
 from foliot.domain.access import Scope
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.run import WaitsFor
-from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.lock_steps import append_audit
-from foliot.services.settlement.dependent_steps import wake_dependents
-from foliot.services.settlement.settle_steps import SettlementWriter
+from foliot.services.settlement.dependent_steps import finish_settlement
+from foliot.services.settlement.settle_steps import lock_for_settlement
 from foliot.storage.jobs import job_types
 from foliot.storage.jobs.job_types import DisabledType, JobTypeDescription
 from foliot.storage.queue import waiting
-from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
 
-__all__ = ["DisabledType", "JobTypeDescription", "Seen", "let_go", "look", "switch", "told"]
+__all__ = ["DisabledType", "JobTypeDescription", "Seen", "let_go", "look", "switch"]
 
 BATCH = 200
 MOST_BATCHES = 50  # a caller waits for; the sweeper does the rest
@@ -38,12 +36,6 @@ async def look(database: Database, workspace_id: WorkspaceId) -> Seen:
         return Seen(
             await job_types.list_known(tx), await overview.types(tx), await job_types.list_disabled(tx)
         )
-
-
-async def told(database: Database, workspace_id: WorkspaceId, name: str) -> JobTypeDescription | None:
-    """What a worker has said of this type, also one that is not alive now."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        return (await job_types.list_known(tx, name)).get(name)
 
 
 async def switch(database: Database, scope: Scope, name: str, *, enabled: bool, reason: str = "") -> None:
@@ -76,9 +68,7 @@ async def _let_go(database: Database, role: Role, workspace_id: WorkspaceId | No
     async with database.tx(role, workspace_id) as tx:
         found = await job_types.list_released_runs(tx, limit)
         if found:
-            rows = await timers.lock_with_dependents(tx, set(found.values()))
-            settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
-            await settling.release(await waiting.still_waiting(tx, list(found), WaitsFor.TYPE))
-            await settling.write()
-            await wake_dependents(settling)
+            writer = await lock_for_settlement(tx, found.values())
+            await writer.release(await waiting.still_waiting(tx, list(found), WaitsFor.TYPE))
+            await finish_settlement(writer)
     return len(found)

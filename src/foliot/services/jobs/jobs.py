@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Rules
@@ -17,30 +19,54 @@ from foliot.domain.planning.plan import plan_start
 from foliot.domain.quotas import check_definition
 from foliot.domain.schedule import Once
 from foliot.domain.schedule.parse import anchored, check_schedule
-from foliot.services.identity.quota_steps import check_room
+from foliot.services.identity.quota_steps import check_job_quota
 from foliot.services.jobs.dependency_steps import write_edges
-from foliot.services.jobs.lock_steps import append_audit, not_found
+from foliot.services.jobs.lock_steps import append_audit, check_revision, not_found
+from foliot.services.jobs.written_steps import WrittenJob, load_written
 from foliot.services.scheduling.fire_steps import status_after
 from foliot.services.secrets.reference_steps import write_references
 from foliot.services.workers.target_steps import check_target
-from foliot.storage.jobs import calendars, jobs
+from foliot.storage.jobs import calendars, job_types, jobs
 from foliot.storage.jobs.definitions import definition_json
 from foliot.storage.jobs.jobs import StoredJob
-from foliot.storage.tx import Database, Role
+from foliot.storage.tx import Database, Role, Tx
+
+__all__ = ["Define", "JobDraft", "WrittenJob", "create", "first_cursor", "get"]
 
 
 @dataclass(frozen=True, slots=True)
-class Created:
-    id: JobId
-    status: JobStatus
-    next_at: datetime | None
+class JobDraft:
+    """The view of the database for code that builds a definition: the transaction that will store it."""
+
+    tx: Tx
+    before: StoredJob | None = None  # None: a new job
+
+    async def config_schema(self, job_type: str) -> Mapping[str, Any] | None:
+        """Return the schema of this type's config, when a worker has described it."""
+        found = (await job_types.list_known(self.tx, job_type)).get(job_type)
+        return None if found is None else found.config_schema
+
+    async def require_revision(self, expected: int | None) -> None:
+        if self.before is not None:
+            await check_revision(self.tx, self.before, expected)
+
+
+Define = Callable[[JobDraft], Awaitable[Definition]]
 
 
 async def create(
-    database: Database, scope: Scope, definition: Definition, *, enabled: bool = True
-) -> Created:
-    check_schedule(definition.spec.schedule)
+    database: Database,
+    scope: Scope,
+    definition: Definition | Define,
+    *,
+    enabled: bool = True,
+    with_warnings: bool = False,
+) -> WrittenJob:
+    """Store a new job with its first planned time. A `definition` that is a function is called in the transaction."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
+        if callable(definition):
+            definition = await definition(JobDraft(tx))
+        check_schedule(definition.spec.schedule)
         spec = replace(definition.spec, schedule=anchored(definition.spec.schedule, tx.now))
         definition = replace(definition, spec=spec)
         check_definition(scope.actor.quotas, definition, tx.now)
@@ -63,13 +89,13 @@ async def create(
         if spec.calendars:
             await calendars.link(tx, job_id, spec.calendars)
         if definition.depends_on:
-            await write_edges(tx, job_id, spec.schedule, definition.depends_on)
+            await write_edges(tx, job_id, scope, definition)
         await write_references(tx, job_id, definition, scope)
-        await check_room(database, tx, scope.actor.quotas)
+        await check_job_quota(database, tx, scope.actor.quotas)
         await append_audit(
             tx, "job.created", ("job", job_id), scope.actor, after={"definition": definition_json(definition)}
         )
-        return Created(job_id, status, timer.next_at)
+        return await load_written(tx, job_id, with_warnings=with_warnings)
 
 
 async def get(database: Database, workspace_id: WorkspaceId, job_id: JobId) -> StoredJob:

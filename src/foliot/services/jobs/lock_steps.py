@@ -28,15 +28,15 @@ class LockedJob:
 
     row: TimerRow
     rows: Mapping[JobId, TimerRow]
-    around: JobContext
+    context: JobContext
 
     @property
     def job(self) -> Job:
-        return self.around.job(self.row)
+        return self.context.job(self.row)
 
-    def settling(self, tx: Tx, row: TimerRow | None = None) -> SettlementWriter:
+    def writer(self, tx: Tx, row: TimerRow | None = None) -> SettlementWriter:
         """For ending its runs; `row` where the job has moved on in this transaction."""
-        return SettlementWriter(tx, {**self.rows, self.row.job_id: row or self.row}, self.around)
+        return SettlementWriter(tx, {**self.rows, self.row.job_id: row or self.row}, self.context)
 
 
 async def lock_job(
@@ -91,10 +91,10 @@ def require_not_archived(row: TimerRow, what: str) -> None:
         )
 
 
-def require_type_on(hand: LockedJob) -> None:
-    if hand.around.is_off(hand.row):
+def require_type_on(locked: LockedJob) -> None:
+    if locked.context.is_off(locked.row):
         raise Conflict(
-            f"Jobs of type {hand.row.rules.spec.type} are switched off in this workspace.",
+            f"Jobs of type {locked.row.rules.spec.type} are switched off in this workspace.",
             hint="An administrator can switch the type on again: PUT /job-types/{type}.",
         )
 

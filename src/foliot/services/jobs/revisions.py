@@ -1,4 +1,4 @@
-"""What a job was: its revisions, and going back to one of them."""
+"""The revisions of a job: list them, and go back to one."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from dataclasses import dataclass
 from foliot.domain.access import Scope
 from foliot.domain.definition import Definition
 from foliot.domain.errors import Invalid
-from foliot.domain.ids import JobId, PrincipalId
+from foliot.domain.ids import JobId
 from foliot.services.cursors import ListPage, cut_page, number, read_cursor
-from foliot.services.jobs.job_edits import Edited, edit
-from foliot.services.jobs.lock_steps import not_found
-from foliot.storage.jobs import jobs, revisions
+from foliot.services.jobs.job_edits import edit
+from foliot.services.jobs.jobs import JobDraft
+from foliot.services.jobs.visibility_steps import check_job_visible
+from foliot.services.jobs.written_steps import WrittenJob
+from foliot.storage.jobs import revisions
 from foliot.storage.jobs.revisions import Revision
-from foliot.storage.tx import Database, Role, Tx
+from foliot.storage.tx import Database, Role
 
 __all__ = ["Change", "Revision", "page", "revert"]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A revision, and what it was made from; None where that is not known: for the first, and before revisions were kept."""
+    """A revision and the definition before it. None: it is the first, or older than the records."""
 
     revision: Revision
     before: Definition | None
@@ -34,12 +36,10 @@ async def page(
     cursor: str | None = None,
     limit: int = 50,
 ) -> ListPage[Change]:
-    """Newest first."""
+    """List revisions, newest first."""
     [before] = read_cursor(cursor, number) or [None]
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await jobs.get(tx, job_id)
-        if found is None or scope.visible_owner not in (None, found.definition.owner_id):
-            raise not_found("job")
+        await check_job_visible(tx, job_id, scope)
         kept = await revisions.page(tx, job_id, before, limit + 1)
     older = [*(each.definition for each in kept[1:]), None]
     changes = [Change(each, was) for each, was in zip(kept, older, strict=True)]
@@ -54,33 +54,22 @@ async def revert(
     *,
     note: str | None = None,
     force: bool = False,
-) -> Edited:
-    """An edit that puts an old definition in force again: history is added to and never rewritten."""
-    async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await jobs.get(tx, job_id)
-        if found is None or scope.visible_owner not in (None, found.definition.owner_id):
-            raise not_found("job")
-        old = await revisions.get(tx, job_id, revision)
-        if old is not None and scope.visible_owner is not None:
-            await _must_own_upstreams(tx, found.definition, old.definition, scope.visible_owner)
-    if old is None:
-        raise Invalid(
-            f"This job has no revision {revision}.",
-            pointer="/revision",
-            hint="Its list of revisions names them.",
-        )
-    said = f"Back to revision {revision}."
-    return await edit(
-        database, scope, job_id, old.definition, note=f"{said} {note}" if note else said, force=force
-    )
+    with_warnings: bool = False,
+) -> WrittenJob:
+    """Put an old definition in force again, as a new revision."""
 
-
-async def _must_own_upstreams(tx: Tx, now: Definition, old: Definition, owner: PrincipalId) -> None:
-    """What an agent may not write, it does not get back by an old revision: edges to jobs of others."""
-    given = {each.upstream for each in now.depends_on}
-    for edge in old.depends_on:
-        upstream = None if edge.upstream in given else await jobs.get(tx, edge.upstream)
-        if edge.upstream not in given and (upstream is None or upstream.definition.owner_id != owner):
+    async def old_definition(draft: JobDraft) -> Definition:
+        old = await revisions.get(draft.tx, job_id, revision)
+        if old is None:
             raise Invalid(
-                "There is no such job.", pointer="/depends_on", hint="Others own it, or it is gone."
+                f"This job has no revision {revision}.",
+                pointer="/revision",
+                hint="Its list of revisions names them.",
             )
+        return old.definition
+
+    said = f"Back to revision {revision}."
+    said = f"{said} {note}" if note else said
+    return await edit(
+        database, scope, job_id, old_definition, note=said, force=force, with_warnings=with_warnings
+    )

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from foliot.domain.errors import NotFound
-from foliot.domain.ids import JobId, PrincipalId, RoomId, RunId, WorkspaceId
+from foliot.domain.ids import JobId, RoomId, RunId, WorkspaceId
 from foliot.domain.quotas import UNLIMITED, Quotas
 from foliot.domain.rooms import Message, MessageKind, Room, key_of_job, key_of_run, sender_of_job
-from foliot.services.identity.quota_steps import check_room_for_messages, check_room_for_rooms
-from foliot.services.messaging.webhooks import send_on
+from foliot.services.messaging.room_steps import (
+    agent_of_job,
+    check_message_quota,
+    check_room_quota,
+    find_room,
+    queue_delivery,
+    room_not_found,
+)
 from foliot.storage.content import rooms
 from foliot.storage.content.rooms import NewMessage, NewRoom
-from foliot.storage.identity import members, workspaces
-from foliot.storage.jobs import jobs
+from foliot.storage.identity import workspaces
 from foliot.storage.tx import Database, Role, Tx
 
 
@@ -58,52 +62,26 @@ async def deliver(
         if sent is None:
             found = await rooms.message_of_run(tx, letter.run_id)
             if found is None:
-                raise _no_room(letter.room or room.id)
+                raise room_not_found(letter.room or room.id)
             return Left(found, is_sent_on=False)
-        await check_room_for_messages(tx, quotas, sent)
-        return Left(sent, is_sent_on=await send_on(tx, sent))
+        await check_message_quota(tx, quotas, sent)
+        return Left(sent, is_sent_on=await queue_delivery(tx, sent))
 
 
 async def _room(tx: Tx, letter: Letter, quotas: Quotas) -> Room:
     """What an agent's job writes goes where the agent may go."""
-    agent = await _agent(tx, letter.job_id)
+    agent = await agent_of_job(tx, letter.job_id)
     if letter.room is None:
         key = key_of_run(letter.run_id) if letter.new_room else key_of_job(letter.job_id)
         wanted = NewRoom(letter.job_name, key, () if agent is None else (agent,), letter.job_id)
         found = await rooms.by_key(tx, key)
         if found is None:
             if await rooms.insert(tx, wanted) is not None:
-                await check_room_for_rooms(tx, quotas)
+                await check_room_quota(tx, quotas)
             found = await rooms.by_key(tx, key)
         assert found is not None, "the key is there, by us or by another attempt"
         return found
-    found = await _named(tx, letter.room, agent)
+    found = await find_room(tx, letter.room, agent)
     if found is None:
-        raise _no_room(letter.room)
+        raise room_not_found(letter.room)
     return found
-
-
-async def _named(tx: Tx, room: RoomId | str, agent: PrincipalId | None) -> Room | None:
-    return await (rooms.by_key(tx, room, agent) if isinstance(room, str) else rooms.get(tx, room, agent))
-
-
-async def hindrance(
-    database: Database, workspace_id: WorkspaceId, job_id: JobId, room: RoomId | str
-) -> str | None:
-    """Why the messages of a job would not arrive as things stand, for who has just written it."""
-    async with database.tx(Role.APP, workspace_id) as tx:
-        found = await _named(tx, room, await _agent(tx, job_id))
-    return None if found is not None else f"{_no_room(room).message} Its runs fail until there is one."
-
-
-async def _agent(tx: Tx, job_id: JobId) -> PrincipalId | None:
-    owner = await jobs.owner(tx, job_id)
-    found = None if owner is None else await members.get(tx, owner)
-    return owner if found is not None and found.principal.is_agent else None
-
-
-def _no_room(room: RoomId | str) -> NotFound:
-    return NotFound(
-        f"There is no room {room}, or this job may not write in it.",
-        hint="Name a room by its id or key; without one, the job gets a room of its own.",
-    )

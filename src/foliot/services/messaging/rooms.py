@@ -15,9 +15,14 @@ from foliot.domain.ids import LAST_ID, PrincipalId, RoomId
 from foliot.domain.rooms import Hook, Message, MessageKind, Room, sender_of
 from foliot.services.cursors import ListPage, cut_page, read_cursor
 from foliot.services.identity.authentication import Caller
-from foliot.services.identity.quota_steps import check_room_for_messages, check_room_for_rooms
 from foliot.services.jobs.lock_steps import append_audit, not_found
-from foliot.services.messaging import webhooks
+from foliot.services.messaging.room_steps import (
+    check_message_quota,
+    check_room_quota,
+    queue_delivery,
+    remove_webhook,
+    set_webhook,
+)
 from foliot.storage.content import rooms
 from foliot.storage.content.rooms import NewMessage, NewRoom
 from foliot.storage.outbox import outbox
@@ -92,9 +97,9 @@ async def create(database: Database, caller: Caller, wanted: NewRoom, hook: Hook
             raise Conflict(
                 f'There is a room with the key "{wanted.key}" already.', hint="Choose another key."
             )
-        await check_room_for_rooms(tx, caller.quotas)
+        await check_room_quota(tx, caller.quotas)
         if hook is not None:
-            await webhooks.set_hook(tx, caller, room_id, hook, None)
+            await set_webhook(tx, caller.scope, room_id, hook, None)
         room = await rooms.get(tx, room_id)
         assert room is not None
         await append_audit(tx, "room.created", ("room", room_id), caller.actor, after=_told(room))
@@ -157,8 +162,8 @@ async def post(
         sent = await rooms.append(tx, new)
         if sent is None:
             raise not_found("room")
-        await check_room_for_messages(tx, caller.quotas, sent)
-        is_sent_on = await webhooks.send_on(tx, sent)
+        await check_message_quota(tx, caller.quotas, sent)
+        is_sent_on = await queue_delivery(tx, sent)
         told = {"room_id": str(room_id), "seq": sent.seq, "kind": kind.value}
         await append_audit(tx, "message.posted", ("message", sent.id), caller.actor, after=told)
         return Posted(sent, is_sent_on)
@@ -185,10 +190,10 @@ async def prune(database: Database, keep: timedelta, limit: int = PRUNED) -> int
 
 async def _change_webhook(tx: Tx, caller: Caller, before: Room, wanted: Changes) -> None:
     if wanted.webhook is None:
-        await webhooks.remove(tx, before.id)
+        await remove_webhook(tx, before.id)
     elif not isinstance(wanted.webhook, Keep):
         old = None if before.webhook is None else before.webhook.hook
-        await webhooks.set_hook(tx, caller, before.id, wanted.webhook(old), before.webhook)
+        await set_webhook(tx, caller.scope, before.id, wanted.webhook(old), before.webhook)
 
 
 async def _found(tx: Tx, caller: Caller, room_id: RoomId) -> Room:
@@ -222,4 +227,6 @@ def _no_agent(place: int) -> Invalid:
 
 def _told(room: Room) -> Mapping[str, Any]:
     agents = [str(each) for each in room.agents]
-    return {"name": room.name, "key": room.key, "agents": agents, "webhook": webhooks.told(room.webhook)}
+    hook = None if room.webhook is None else room.webhook.hook
+    webhook = None if hook is None else {"url": hook.url, "secret": hook.secret}
+    return {"name": room.name, "key": room.key, "agents": agents, "webhook": webhook}

@@ -8,7 +8,7 @@ from foliot.domain.access import Scope
 from foliot.domain.artifacts import MOST_BYTES, Artifact, check_artifact, check_count, check_room
 from foliot.domain.errors import LeaseLost, NotFound
 from foliot.domain.ids import RunId, WorkspaceId
-from foliot.services.jobs.visibility_steps import see_run
+from foliot.services.jobs.visibility_steps import require_visible_run
 from foliot.storage.content import artifacts
 from foliot.storage.content.artifacts import NewArtifact, StoredArtifact
 from foliot.storage.tx import Database, Role
@@ -34,7 +34,7 @@ async def keep(
 
 async def of_run(database: Database, scope: Scope, run_id: RunId) -> list[Artifact]:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        await see_run(tx, run_id, scope)
+        await require_visible_run(tx, run_id, scope)
         return await artifacts.list_of_run(tx, run_id)
 
 
@@ -45,7 +45,7 @@ async def find(
     name: str,
 ) -> StoredArtifact:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        await see_run(tx, run_id, scope)
+        await require_visible_run(tx, run_id, scope)
         found = await artifacts.get(tx, run_id, name)
     if found is None:
         raise NotFound("This run has no artifact of that name.")

@@ -11,7 +11,7 @@ from foliot.domain.explain.instants import CLOSE_ENOUGH, Question, explain, near
 from foliot.domain.explain.records import Recorded, explain_record
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import RunStatus
-from foliot.services.jobs.visibility_steps import see_job, see_run
+from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_run
 from foliot.services.runs.explain_steps import Answer, Asked, ask_about
 from foliot.services.runs.open_run_steps import explain_open, recorded
 from foliot.storage.runs import run_history
@@ -34,7 +34,7 @@ async def explain_instant(
     if at is not None and at.tzinfo is None:
         raise Invalid("An instant needs its offset from UTC, such as 2027-01-02T18:00:00Z.", pointer="/at")
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        await see_job(tx, job_id, scope)
+        await check_job_visible(tx, job_id, scope)
         if at is None:
             asked = await ask_about(tx, job_id)
             at = asked.last_planned()
@@ -74,7 +74,7 @@ async def explain_instant(
 async def explain_run(database: Database, scope: Scope, run_id: RunId) -> Answer:
     """What became of this run, or what it waits for and where it stands."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        entry = await see_run(tx, run_id, scope)
+        entry = await require_visible_run(tx, run_id, scope)
         return await _answer_about(tx, await ask_about(tx, entry.run.job_id), entry)
 
 

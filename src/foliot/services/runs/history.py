@@ -13,7 +13,7 @@ from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import RunStatus
 from foliot.domain.run import effective_input
 from foliot.services.cursors import ListPage, instant, read_cursor, write_cursor
-from foliot.services.jobs.visibility_steps import see_job, see_run
+from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_run
 from foliot.storage.content import artifacts, logs
 from foliot.storage.identity import members
 from foliot.storage.runs import run_history, run_search
@@ -43,7 +43,7 @@ __all__ = [
 async def run(database: Database, scope: Scope, run_id: RunId) -> RunRecord:
     """With its newest attempts, what it has kept, when it is tried again, and the names of all who have to do with it."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = (await see_run(tx, run_id, scope)).run
+        found = (await require_visible_run(tx, run_id, scope)).run
         tried = await run_history.list_attempts(tx, run_id) if found.attempt_count else ()
         [shown] = await with_inputs(tx, await with_progress(tx, [found]))
         tried = await _with_names(tx, tried[-MOST_ATTEMPTS:])
@@ -60,7 +60,7 @@ async def run(database: Database, scope: Scope, run_id: RunId) -> RunRecord:
 
 async def attempts_of(database: Database, scope: Scope, run_id: RunId) -> tuple[AttemptRecord, ...]:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        await see_run(tx, run_id, scope)
+        await require_visible_run(tx, run_id, scope)
         return await _with_names(tx, await run_history.list_attempts(tx, run_id))
 
 
@@ -76,7 +76,7 @@ async def of_job(
     """By planned time, newest first."""
     after = _read_position(cursor)
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        await see_job(tx, job_id, scope)
+        await check_job_visible(tx, job_id, scope)
         # The caller may see this job, so the query needs no filter by owner.
         return await _history(tx, await run_search.of_job(tx, job_id, wanted, after, _fitting(limit)))
 

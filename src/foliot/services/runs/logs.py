@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from foliot.domain.access import Scope
 from foliot.domain.ids import RunId
 from foliot.domain.lifecycle import TERMINAL, RunStatus
-from foliot.services.jobs.lock_steps import not_found
+from foliot.services.jobs.visibility_steps import require_visible_run
 from foliot.storage.content import logs
 from foliot.storage.content.logs import LogChunk, NumberedLine
-from foliot.storage.jobs import jobs
-from foliot.storage.runs import run_history
 from foliot.storage.tx import Database, Role
 
 __all__ = ["LogChunk", "LogPage", "NumberedLine", "append", "read"]
@@ -47,13 +45,7 @@ async def read(
 ) -> LogPage:
     """The lines behind `after`. Workers deliver a run's lines before they report its end, so the status is looked at first."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await run_history.load_run(tx, run_id)
-        if found is None:
-            raise not_found("run")
-        if scope.visible_owner is not None:
-            job = await jobs.get(tx, found.run.job_id)
-            if job is None or job.definition.owner_id != scope.visible_owner:
-                raise not_found("run")
+        found = await require_visible_run(tx, run_id, scope)
         lines = await logs.page(tx, run_id, after, limit + 1)
         head = await logs.head(tx, run_id)
     return LogPage(lines[:limit], len(lines) > limit, head.truncated, found.run.status)

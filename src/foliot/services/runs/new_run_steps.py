@@ -36,25 +36,25 @@ class RunRequest:
     override: bool = False  # start under a freeze
 
 
-async def create_runs(tx: Tx, hand: LockedJob, asked: list[RunRequest]) -> list[RunId]:
+async def create_runs(tx: Tx, locked: LockedJob, asked: list[RunRequest]) -> list[RunId]:
     """Make the runs in the order given. The first may start at once if no run is live; the others wait behind it."""
-    settling = hand.settling(tx)
-    job = settling.job(hand.row.job_id)
+    writer = locked.writer(tx)
+    job = writer.job(locked.row.job_id)
     made = []
     for each in asked:
-        run = _made(tx, hand, each, job)
+        run = _made(tx, locked, each, job)
         made.append(run)
         if run.skip is not None:
             job.add_skip()
         else:
             job.add_run(run.id, run.waits_for)
     await run_queue.insert_runs(tx, made)
-    await settling.write()
+    await writer.write()
     return [run.id for run in made]
 
 
-def _made(tx: Tx, hand: LockedJob, asked: RunRequest, job: JobSettlement) -> UnscheduledRun:
-    row, now, load = hand.row, tx.now, job.state.load
+def _made(tx: Tx, locked: LockedJob, asked: RunRequest, job: JobSettlement) -> UnscheduledRun:
+    row, now, load = locked.row, tx.now, job.state.load
     if load.live == 0 and row.status not in _GOING:  # waiting runs wait for the resume; this one need not
         load = JobLoad()
     request = StartRequest(
@@ -64,7 +64,7 @@ def _made(tx: Tx, hand: LockedJob, asked: RunRequest, job: JobSettlement) -> Uns
         not_before=now,
         load=load,
         is_patient=True,
-        is_frozen=not asked.override and freeze_at(hand.around.freezes_of(row), now) is not None,
+        is_frozen=not asked.override and freeze_at(locked.context.freezes_of(row), now) is not None,
     )
     return UnscheduledRun(
         id=RunId(tx.new_id()),

@@ -10,7 +10,7 @@ from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus, RunStatus
-from foliot.services.jobs.visibility_steps import see_job
+from foliot.services.jobs.visibility_steps import check_job_visible
 from foliot.storage import scans
 from foliot.storage.runs import statistics
 from foliot.storage.runs.statistics import DayTotals, OpenRunCounts, Percentiles, RunTimings
@@ -91,7 +91,7 @@ async def job_stats(
 ) -> JobStats:
     """The last `days` UTC days, today included."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        await see_job(tx, job_id, scope)
+        await check_job_visible(tx, job_id, scope)
         found = await statistics.days_of_job(tx, job_id, _since(tx.now, days))
         last = await statistics.last_run(tx, job_id)
         newest = await statistics.load_timings(tx, job_id, NEWEST)

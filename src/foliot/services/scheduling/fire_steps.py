@@ -11,7 +11,7 @@ from foliot.domain.outcomes import AskedSkip
 from foliot.domain.run import WaitsFor
 from foliot.domain.run_plan import EndGateWait, NewRun, Plan
 from foliot.services.jobs.context_steps import JobContext
-from foliot.services.settlement.dependent_steps import cancel_live, wake_dependents
+from foliot.services.settlement.dependent_steps import cancel_live, finish_settlement
 from foliot.services.settlement.settle_steps import ENGINE_ACTOR, SettlementWriter
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.definitions import UnreadableRules
@@ -29,16 +29,16 @@ _REASONS = {
 }
 
 
-async def write_plans(tx: Tx, around: JobContext, planned: Sequence[PlannedTimer]) -> int:
+async def write_plans(tx: Tx, context: JobContext, planned: Sequence[PlannedTimer]) -> int:
     """Records and timers in one statement, then whatever else the plans ask for. Answers with how many records were made."""
     recorded = await fires.fire(tx, planned)
-    await _follow(tx, around, [each for each in planned if _has_more(each.plan)], {}, ENGINE_ACTOR)
+    await _follow(tx, context, [each for each in planned if _has_more(each.plan)], {}, ENGINE_ACTOR)
     return recorded
 
 
 async def write_plan(
     tx: Tx,
-    around: JobContext,
+    context: JobContext,
     one: PlannedTimer,
     by: str = ENGINE_ACTOR,
     dependents: Mapping[JobId, TimerRow] = NOBODY,
@@ -49,7 +49,7 @@ async def write_plan(
     """
     planned = await fires.without_recorded(tx, [one])
     recorded = await fires.fire(tx, planned)
-    await _follow(tx, around, [each for each in planned if _has_more(each.plan)], dependents, by)
+    await _follow(tx, context, [each for each in planned if _has_more(each.plan)], dependents, by)
     return recorded
 
 
@@ -85,34 +85,33 @@ def _has_more(plan: Plan) -> bool:
 
 
 async def _follow(
-    tx: Tx, around: JobContext, planned: Sequence[PlannedTimer], others: Mapping[JobId, TimerRow], by: str
+    tx: Tx, context: JobContext, planned: Sequence[PlannedTimer], others: Mapping[JobId, TimerRow], by: str
 ) -> None:
     """What a plan asks for beside new records: cancels, ends, promotions, moves of the job itself."""
     if not planned:
         return
     rows = {**others, **{each.row.job_id: _after(each) for each in planned}}
-    settling = SettlementWriter(tx, rows, around)
+    writer = SettlementWriter(tx, rows, context)
     consumed = []
     for each in planned:
         row = each.row
         for record in each.plan.records:
             if isinstance(record, EndGateWait) and row.live_run_id is not None:
-                await settling.end_standing([row.live_run_id], AskedSkip(record.reason, record.note))
+                await writer.end_unclaimed([row.live_run_id], AskedSkip(record.reason, record.note))
             elif isinstance(record, NewRun):
                 consumed += [(row.job_id, mark) for mark in record.consumes]
                 if record.cancels_live and row.live_run_id is not None:
-                    await cancel_live(settling, row.live_run_id)
+                    await cancel_live(writer, row.live_run_id)
         if each.plan.promotes and row.rules.is_exclusive:
-            settling.job(row.job_id).promote_oldest()
+            writer.job(row.job_id).promote_oldest()
         elif each.plan.promotes:
-            await settling.release_line(row.job_id)
+            await writer.release_all(row.job_id)
         if status_after(row.status, each.plan.events) in STOPPED and not isinstance(
             row.rules, UnreadableRules
         ):
-            settling.hold_back(row.job_id)  # of the others nobody knows the queue
+            writer.requeue_scheduled(row.job_id)  # of the others nobody knows the queue
     await dependencies.consume(tx, consumed)
-    await settling.write()
-    await wake_dependents(settling)
+    await finish_settlement(writer)
     await jobs.change_status(tx, [_move(each) for each in planned if each.plan.events], by)
 
 

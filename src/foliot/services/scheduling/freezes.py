@@ -20,8 +20,8 @@ from foliot.domain.schedule import MOST_TIMES, count_between
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.lock_steps import not_found
 from foliot.services.scheduling.replan_steps import replan_timers
-from foliot.services.settlement.dependent_steps import wake_dependents
-from foliot.services.settlement.settle_steps import SettlementWriter
+from foliot.services.settlement.dependent_steps import finish_settlement
+from foliot.services.settlement.settle_steps import lock_for_settlement
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.jobs import freezes
@@ -140,12 +140,12 @@ async def preview(database: Database, workspace_id: WorkspaceId, new: NewFreeze)
         until = frozen.freeze.end_at or start + A_DAY
         job_ids, total = await freezes.count_covered_jobs(tx, frozen, MOST_JOBS)
         rows = await timers.read(tx, job_ids)
-        around = await load_job_context(tx, rows)
+        context = await load_job_context(tx, rows)
         ready, running = await freezes.count_affected_runs(tx, frozen)
     planned, is_exact = 0, len(job_ids) == total
     for row in rows:
         room = MOST_TIMES - planned
-        found = count_between(around.job(row).timetable, start - TICK, until - TICK, room)
+        found = count_between(context.job(row).timetable, start - TICK, until - TICK, room)
         if found is None:
             planned, is_exact = MOST_TIMES, False
             break
@@ -173,13 +173,13 @@ async def _hold(tx: Tx, job_ids: Sequence[JobId]) -> int:
     if not job_ids:
         return 0
     rows = await timers.lock(tx, job_ids)
-    around = await load_job_context(tx, rows.values())
+    context = await load_job_context(tx, rows.values())
     moved = 0
     for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
         frozen = [
             run
             for run in await freezes.startable_of(tx, rows)
-            if around.is_frozen(rows[run.job_id], run.run_id, run.trigger, tx.now)
+            if context.is_frozen(rows[run.job_id], run.run_id, run.trigger, tx.now)
         ]
         if not frozen:
             break
@@ -204,12 +204,10 @@ async def _thaw(database: Database, role: Role, workspace_id: WorkspaceId | None
 
 
 async def _release(tx: Tx, found: Sequence[ReleasedRun]) -> int:
-    rows = await timers.lock_with_dependents(tx, {run.job_id for run in found})
-    settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
+    writer = await lock_for_settlement(tx, (run.job_id for run in found))
     still = await waiting.still_waiting(tx, [run.run_id for run in found], WaitsFor.FREEZE)
-    count = await settling.release(await _paced(tx, still, found))
-    await settling.write()
-    await wake_dependents(settling)
+    count = await writer.release(await _paced(tx, still, found))
+    await finish_settlement(writer)
     return count
 
 

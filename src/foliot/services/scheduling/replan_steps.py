@@ -22,11 +22,11 @@ async def replan_timers(tx: Tx, rows: Iterable[TimerRow]) -> int:
     A time that has come already is due at once, and the tick decides what it becomes.
     """
     rows = [row for row in rows if row.status in _PLANNED and row.timer.ending is None]
-    around = await load_job_context(tx, rows)
+    context = await load_job_context(tx, rows)
     changed = {}
     for row in rows:
         due = DueJob(
-            job=around.job(row),
+            job=context.job(row),
             status=row.status,
             timer=row.timer,
             runs_created=row.runs_created,

@@ -51,9 +51,9 @@ async def fire_job(database: Database, job_id: JobId, decide: PlanFunction) -> i
         row = rows.get(job_id)
         if row is None or row.timer.due_at is None or row.timer.due_at > tx.now:
             return 0  # another node was here
-        around = await load_job_context(tx, rows.values(), gates=True)
-        planned = PlannedTimer(row, decide(around.due(row), tx.now))
-        return await write_plan(tx, around, planned, dependents=rows)
+        context = await load_job_context(tx, rows.values(), gates=True)
+        planned = PlannedTimer(row, decide(context.due(row), tx.now))
+        return await write_plan(tx, context, planned, dependents=rows)
 
 
 async def _try_to_set_aside(database: Database, job_id: JobId) -> int:

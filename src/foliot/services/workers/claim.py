@@ -1,46 +1,55 @@
-"""Claim: ready runs -> leases, in batches, with an equal share for every workspace that has work."""
+"""Claim ready runs for a worker, in batches, with an equal share for every workspace that has work; load what there is to do in them."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from datetime import timedelta
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from foliot.domain.ids import FIRST_ID, HostId, WorkerId, WorkspaceId
-from foliot.services.workers.limits import take_asked, take_within_limits
+from foliot.domain.outcomes import Failed
+from foliot.domain.run import RunError, effective_input
+from foliot.domain.secret_references import may_refer, names
+from foliot.services.secrets.reference_steps import resolve
+from foliot.services.secrets.vault import Vault
+from foliot.services.settlement.report import Report, report
+from foliot.services.workers.limit_steps import claim_permitted
 from foliot.storage.queue import claims, run_queue
 from foliot.storage.queue.claims import ServedWorkspace
 from foliot.storage.queue.run_queue import Claimed, ClaimOrder, OverlapFoundError
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts
+from foliot.storage.workers.workers import ANY_QUEUE
+
+__all__ = ["ClaimResult", "Claimed", "Claimer", "Turns", "Work", "claim", "claim_work"]
 
 log = logging.getLogger(__name__)
 
-MOST_QUEUES = 20  # served by one claim of a worker that serves them all
-TRUSTED = 10  # claims in a row that find all they ask for, and so need not ask which queues there are
-MOST_WORKSPACES = 50  # served at once
-MOST_LOOKED_AT = (
-    5_000  # by one claim, while none of them has anything to do now; the next one goes on behind them
+MAX_QUEUES = 20  # served by one claim of a worker that serves all queues
+TRUSTED_CLAIMS = 10  # full claims in a row that reuse the known queues
+MAX_WORKSPACES = 50  # served at once
+MAX_SCANNED = (
+    5_000  # workspaces without startable runs that one claim passes; the next claim continues behind them
 )
-MOST_ROUNDS = 10  # in a row in which caps held back all that was found
+MAX_ROUNDS = 10  # in a row in which limits held all runs that were found
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Turns:
-    """Whose turn it is, by queue: the workspace served last. Kept by each claimer; losing it costs nobody anything."""
+    """The workspace served last, by queue. Each claimer keeps its own; losing it costs nothing."""
 
     last: dict[str, UUID] = field(default_factory=dict)
-    queue: str = ""  # the one served last, of a worker that serves them all
-    _known: list[str] = field(default_factory=list)  # queues that had work when they were last asked for
-    _trusted: int = 0  # claims for which these will do
+    queue: str = ""  # the queue served last, of a worker that serves all
+    _known: list[str] = field(default_factory=list)  # queues that had work when they were last read
+    _trusted: int = 0  # claims that may still use them
 
     def known(self) -> list[str]:
-        """The queues as they were found lately, in turn; none where they are to be asked for."""
+        """Return the queues read last, in turn; none where they must be read again."""
         if self._trusted <= 0:
             return []
         self._trusted -= 1
@@ -48,22 +57,15 @@ class Turns:
         return behind + [queue for queue in self._known if queue <= self.queue]
 
     def remember(self, queues: Sequence[str]) -> None:
-        self._known, self._trusted = list(queues), TRUSTED
+        self._known, self._trusted = list(queues), TRUSTED_CLAIMS
 
     def forget(self) -> None:
         self._trusted = 0
 
 
-async def claim(
-    database: Database, worker_id: WorkerId, queue: str, types: Sequence[str], permits: int, turns: Turns
-) -> list[Claimed]:
-    """At most `permits` runs that this worker can do, leased to it. One that is no longer registered gets none."""
-    return await claim_and(_as_claimed, database, Claimer(worker_id, queue, types, permits, turns)) or []
-
-
 @dataclass(frozen=True, slots=True)
 class Claimer:
-    """Who claims, what it can do, and how much of it at once."""
+    """A worker that claims: the types it can execute, and how many runs at once."""
 
     worker_id: WorkerId
     queue: str
@@ -71,28 +73,105 @@ class Claimer:
     permits: int
     turns: Turns
     workspace_id: WorkspaceId | None = None  # of a worker that serves one alone
-    host_id: HostId | None = None  # of a worker that takes what is meant for its host, from whatever queue
-    is_careful: bool = False  # passes by runs of jobs that have a lease already, at a price
+    host_id: HostId | None = None  # of a worker that takes runs targeted at its host, from all queues
+    is_careful: bool = False  # leaves out runs of jobs that have a lease already, at a price
 
 
-async def claim_and(
+class Work(NamedTuple):
+    """A claimed run and what to execute. `left` is the time until its deadline by the database's clock, at the moment of loading.
+
+    `config` holds the values of secrets where the job names them; `masks` are these values, to be removed from everything shown.
+    """
+
+    claimed: Claimed
+    job: str
+    config: dict[str, Any]
+    input: dict[str, Any]
+    left: timedelta
+    masks: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Work({self.claimed!r})"  # a log line must not show secrets
+
+
+class ClaimResult(NamedTuple):
+    """The work, and the claimed runs whose job was removed in the meantime."""
+
+    work: list[Work]
+    orphans: list[Claimed]
+
+
+async def claim(
+    database: Database, worker_id: WorkerId, queue: str, types: Sequence[str], permits: int, turns: Turns
+) -> list[Claimed]:
+    """Lease at most `permits` runs that this worker can execute to it. A worker that is no longer registered gets none."""
+    return await _claim_and(_return_claimed, database, Claimer(worker_id, queue, types, permits, turns)) or []
+
+
+async def claim_work(database: Database, claimer: Claimer, vault: Vault | None = None) -> ClaimResult:
+    """Claim runs and load what to execute. Runs whose secrets cannot be read end here as failed attempts."""
+    if claimer.queue != ANY_QUEUE:
+        found = await _claim_and(_load, database, claimer) or ClaimResult([], [])
+        if any(may_refer(each.config) for each in found.work):
+            return ClaimResult(await _with_secrets(database, claimer, vault, found.work), found.orphans)
+        return found
+    turns, found = claimer.turns, ClaimResult([], [])
+    if known := turns.known():
+        found = await _claim_from_queues(database, known, claimer, vault)
+    if not found.work:
+        turns.remember(await _queues_in_turn(database, turns, claimer.workspace_id))
+        found = await _claim_from_queues(database, turns.known(), claimer, vault)
+    if len(found.work) < claimer.permits:
+        turns.forget()
+    return found
+
+
+async def _claim_from_queues(
+    database: Database, queues: Sequence[str], claimer: Claimer, vault: Vault | None
+) -> ClaimResult:
+    found = ClaimResult([], [])
+    for queue in queues:
+        left = claimer.permits - len(found.work) - len(found.orphans)
+        if left > 0:
+            more = await claim_work(database, replace(claimer, queue=queue, permits=left), vault)
+            found = ClaimResult(found.work + more.work, found.orphans + more.orphans)
+            claimer.turns.queue = queue
+    return found
+
+
+async def _queues_in_turn(database: Database, turns: Turns, workspace_id: WorkspaceId | None) -> list[str]:
+    """Return the queues that have work, beginning behind the one served last."""
+    if workspace_id is not None:
+        async with database.tx(Role.APP, workspace_id) as tx:
+            return await claims.queues_of_workspace(tx, workspace_id, MAX_QUEUES)
+    async with database.tx(Role.ENGINE) as tx:
+        queues = await claims.queues_with_work(tx, turns.queue, MAX_QUEUES)
+        if len(queues) < MAX_QUEUES and turns.queue:
+            before = await claims.queues_with_work(tx, "", MAX_QUEUES - len(queues))
+            queues += [queue for queue in before if queue <= turns.queue]
+    return queues
+
+
+async def _claim_and(
     then: Callable[[Tx, list[Claimed]], Awaitable[T]], database: Database, claimer: Claimer
 ) -> T | None:
-    """Claim, and do something with what was claimed before it is committed. None when there is nothing to claim.
+    """Claim, and call `then` before the commit. Return None when there is nothing to claim.
 
-    That a job has one run too many is found by the index that forbids it, and is the fault of our bookkeeping. Asking before each
-    lease would cost every claim more than all claims lose by beginning again, one by one, where it happens.
+    The index on leases detects a second run of an exclusive job, which is an error of our own counts. Checking before each lease would
+    cost every claim more than all claims lose by starting again, carefully, where it happens.
     """
-    for _ in range(MOST_ROUNDS):
+    # A worker that serves one workspace sees nothing of the others, whatever a statement forgets to filter.
+    role = Role.ENGINE if claimer.workspace_id is None else Role.APP
+    for _ in range(MAX_ROUNDS):
         turn = claimer.turns.last.get(claimer.queue, FIRST_ID)
         try:
-            async with _acting_for(database, claimer.workspace_id) as tx:
+            async with database.tx(role, claimer.workspace_id) as tx:
                 claimed, held = await _claim(tx, claimer)
                 if claimed:
                     return await then(tx, claimed)
         except OverlapFoundError:
             log.warning("claim.overlap_found", extra={"queue": claimer.queue})
-            # Whose turn it was, it is still: neighbours of such a job would otherwise be passed by for as long as it has one too many.
+            # The turn stays where it was: otherwise the neighbours of such a job would be passed over as long as it has one run too many.
             claimer.turns.last[claimer.queue] = turn
             claimer = replace(claimer, is_careful=True)
             continue
@@ -101,42 +180,23 @@ async def claim_and(
     return None
 
 
-async def queues_in_turn(
-    database: Database, turns: Turns, workspace_id: WorkspaceId | None = None
-) -> list[str]:
-    """For a worker that serves them all: those that have work, beginning behind the one that was served last."""
-    async with _acting_for(database, workspace_id) as tx:
-        if workspace_id is not None:
-            return await claims.queues_of_workspace(tx, workspace_id, MOST_QUEUES)
-        queues = await claims.queues_with_work(tx, turns.queue, MOST_QUEUES)
-        if len(queues) < MOST_QUEUES and turns.queue:
-            around = await claims.queues_with_work(tx, "", MOST_QUEUES - len(queues))
-            queues += [queue for queue in around if queue <= turns.queue]
-    return queues
-
-
-def _acting_for(database: Database, workspace_id: WorkspaceId | None) -> AbstractAsyncContextManager[Tx]:
-    """Who serves one workspace alone sees nothing of the others, whatever a statement forgets to ask for."""
-    return database.tx(Role.ENGINE) if workspace_id is None else database.tx(Role.APP, workspace_id)
-
-
 async def _claim(tx: Tx, claimer: Claimer) -> tuple[list[Claimed], int]:
-    """Also tells how many runs were found and put in line: behind a cap, or since their type is switched off."""
+    """Return the claimed runs, and how many were found but held: behind a limit, or because their type is disabled."""
     if claimer.workspace_id is not None:
         return await _claim_bound(tx, claimer, claimer.workspace_id)
     turns, queue = claimer.turns, claimer.queue
-    looked_at: set[UUID] = set()
-    while len(looked_at) < MOST_LOOKED_AT:
-        # Where the first few have only what may start later, more of them are asked at once.
-        most = MOST_WORKSPACES if looked_at else min(claimer.permits, MOST_WORKSPACES)
+    scanned: set[UUID] = set()
+    while len(scanned) < MAX_SCANNED:
+        # Where the first few have nothing that may start now, more are read at once.
+        most = MAX_WORKSPACES if scanned else min(claimer.permits, MAX_WORKSPACES)
         found, behind = await _next_in_turn(tx, claimer, turns.last.get(queue, FIRST_ID), most)
-        found = [each for each in found if each.workspace_id not in looked_at]
+        found = [each for each in found if each.workspace_id not in scanned]
         if not found:
             break
-        looked_at.update(each.workspace_id for each in found)
+        scanned.update(each.workspace_id for each in found)
         turns.last[queue] = behind
         served = [each for each in found if not each.is_frozen]
-        claimed, held = await _take(tx, claimer, served) if served else ([], 0)
+        claimed, held = await _claim_from(tx, claimer, served) if served else ([], 0)
         if len(claimed) >= claimer.permits and claimed[-1].workspace_id != found[-1].workspace_id:
             turns.last[queue] = claimed[-1].workspace_id
         if claimed or held:
@@ -149,21 +209,22 @@ async def _claim_bound(tx: Tx, claimer: Claimer, workspace_id: WorkspaceId) -> t
     if served is None:
         return [], 0
     if claimer.host_id is None:
-        return await _take(tx, claimer, [served])
-    room = await hosts.load_free_capacity(tx, claimer.host_id)
-    if not room:
+        return await _claim_from(tx, claimer, [served])
+    capacity = await hosts.load_free_capacity(tx, claimer.host_id)
+    if not capacity:
         return [], 0
     asked = await hosts.lock_ready_runs(
-        tx, claimer.host_id, workspace_id, claimer.types, room, claimer.permits
+        tx, claimer.host_id, workspace_id, claimer.types, capacity, claimer.permits
     )
-    return await take_asked(tx, claimer.worker_id, asked, claimer.host_id)
+    return await claim_permitted(tx, claimer.worker_id, asked, claimer.host_id)
 
 
 async def _next_in_turn(
     tx: Tx, claimer: Claimer, after: UUID, most: int
 ) -> tuple[list[ServedWorkspace], UUID]:
-    """And behind whom the next turn begins. One more is asked for: where there is none, it begins with the first, and need not look
-    in vain behind the last.
+    """Return the next workspaces with work, and the one behind which the next turn begins.
+
+    One more is read than needed: where there is none, the next turn begins with the first and does not look behind the last in vain.
     """
     worker_id, queue = claimer.worker_id, claimer.queue
     found = await claims.workspaces_with_work(tx, worker_id, queue, after, most + 1)
@@ -171,26 +232,65 @@ async def _next_in_turn(
         return found[:most], found[most - 1].workspace_id
     if len(found) == most or after == FIRST_ID:
         return found, FIRST_ID
-    around = await claims.workspaces_with_work(tx, worker_id, queue, FIRST_ID, most - len(found))
-    found += [each for each in around if each.workspace_id <= after]
+    before = await claims.workspaces_with_work(tx, worker_id, queue, FIRST_ID, most - len(found))
+    found += [each for each in before if each.workspace_id <= after]
     return found, found[-1].workspace_id if found else FIRST_ID
 
 
-async def _take(tx: Tx, claimer: Claimer, served: Sequence[ServedWorkspace]) -> tuple[list[Claimed], int]:
-    """An equal share of each workspace, those without caps and with all types on first."""
-    worker_id, queue, types, permits = claimer.worker_id, claimer.queue, claimer.types, claimer.permits
-    share = max(1, permits // len(served))
+async def _claim_from(
+    tx: Tx, claimer: Claimer, served: Sequence[ServedWorkspace]
+) -> tuple[list[Claimed], int]:
+    """Claim an equal share of each workspace, first of those without limits and disabled types."""
+    share = max(1, claimer.permits // len(served))
+    order = ClaimOrder(claimer.worker_id, claimer.queue, claimer.types, share, claimer.permits)
+    careful, held = claimer.is_careful, 0
     claimed: list[Claimed] = []
-    held = 0
-    careful = claimer.is_careful
     if free := [each.workspace_id for each in served if not (careful or each.is_limited)]:
-        claimed = await run_queue.claim(tx, ClaimOrder(worker_id, queue, types, share, permits), free)
-    left = (permits - len(claimed)) // share
+        claimed = await run_queue.claim(tx, order, free)
+    left = (claimer.permits - len(claimed)) // share
     if limited := [each.workspace_id for each in served if careful or each.is_limited][:left]:
-        capped, held = await take_within_limits(tx, worker_id, queue, types, limited, share)
-        claimed += capped
+        more, held = await claim_permitted(tx, order.worker_id, await claims.lock_ready(tx, order, limited))
+        claimed += more
     return claimed, held
 
 
-async def _as_claimed(_: Tx, claimed: list[Claimed]) -> list[Claimed]:
+async def _return_claimed(_: Tx, claimed: list[Claimed]) -> list[Claimed]:
     return claimed
+
+
+async def _load(tx: Tx, claimed: Sequence[Claimed]) -> ClaimResult:
+    jobs, inputs = await claims.load(tx, claimed)
+    found = ClaimResult([], [])
+    for each in claimed:
+        if (job := jobs.get(each.job_id)) is None:
+            found.orphans.append(each)
+            continue
+        given = effective_input(job.payload or {}, inputs.get(each.run_id) if inputs else None)
+        found.work.append(Work(each, job.name, job.config or {}, given, each.deadline_at - tx.now))
+    return found
+
+
+async def _with_secrets(
+    database: Database, claimer: Claimer, vault: Vault | None, found: list[Work]
+) -> list[Work]:
+    """Resolve secrets after the claim, which serves all workspaces and may not read them: one transaction per workspace."""
+    naming: dict[WorkspaceId, list[int]] = {}
+    for index, each in enumerate(found):
+        if names(each.config):
+            naming.setdefault(each.claimed.workspace_id, []).append(index)
+    refused: dict[int, RunError] = {}
+    for workspace_id, indexes in naming.items():
+        answers = await resolve(database, vault, workspace_id, [found[index].config for index in indexes])
+        for index, answer in zip(indexes, answers, strict=True):
+            if isinstance(answer, RunError):
+                refused[index] = answer
+            else:
+                found[index] = found[index]._replace(config=answer.config, masks=answer.masks)
+    if refused:
+        await report(database, [_failed(claimer, found[index], why) for index, why in refused.items()])
+    return [each for index, each in enumerate(found) if index not in refused]
+
+
+def _failed(claimer: Claimer, each: Work, why: RunError) -> Report:
+    claimed = each.claimed
+    return Report(claimed.run_id, claimed.job_id, claimed.fence, claimer.worker_id, Failed(why))

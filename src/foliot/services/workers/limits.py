@@ -7,21 +7,18 @@ door, whatever made their runs ready.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from foliot.domain.access import Scope
 from foliot.domain.errors import Invalid, NotFound
-from foliot.domain.ids import HostId, RunId, WorkerId, WorkspaceId
-from foliot.domain.run import WaitsFor
+from foliot.domain.ids import WorkspaceId
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.queue import limits, run_queue
 from foliot.storage.queue.limits import WHOLE, Limit, LimitName, Permit
-from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database, Role, Tx
 
-__all__ = ["WHOLE", "Limit", "get", "give_back", "list_limits", "recount", "set_limit", "take_away"]
+__all__ = ["WHOLE", "Limit", "get", "list_limits", "recount", "set_limit", "take_away"]
 
 BATCH = 500
 MOST = 1_000_000
@@ -92,49 +89,6 @@ async def recount(database: Database, limit: int = BATCH) -> int:
             after = found[-1].name
 
 
-async def take_within_limits(
-    tx: Tx,
-    worker_id: WorkerId,
-    queue: str,
-    types: Sequence[str],
-    workspaces: Sequence[WorkspaceId],
-    share: int,
-) -> tuple[list[Claimed], int]:
-    """What the caps allow is leased; what they do not stands in line from now on, as does what is of a type that is switched off.
-
-    Answers with the leases and the length of that line.
-    """
-    return await take_asked(tx, worker_id, await limits.lock_ready_runs(tx, queue, types, workspaces, share))
-
-
-async def take_asked(
-    tx: Tx, worker_id: WorkerId, asked: Mapping[RunId, Permit], host_id: HostId | None = None
-) -> tuple[list[Claimed], int]:
-    """The same of runs that are in hand already, for a host where one is named."""
-    if not asked:
-        return [], 0
-    off = [run_id for run_id, permit in asked.items() if permit.is_off]
-    await run_queue.hold_ready(tx, off, WaitsFor.TYPE)
-    asked = {run_id: permit for run_id, permit in asked.items() if not permit.is_off} if off else asked
-    caps = await limits.lock(tx, asked.values())
-    taken, held = _admit(asked, caps)
-    claimed = await run_queue.claim_locked(tx, worker_id, taken, host_id)
-    used = Counter(name for run in claimed for name in asked[run.run_id].names if name in caps)
-    await limits.use(tx, used)
-    await run_queue.hold_ready(tx, held, WaitsFor.LIMIT)
-    return claimed, len(held) + len(off)
-
-
-async def give_back(tx: Tx, permits: Sequence[Permit]) -> None:
-    """The leases of these are gone: count down, and let as many of those in line move up."""
-    if not permits:
-        return
-    caps = await limits.lock(tx, permits)
-    freed = Counter(name for permit in permits for name in permit.names if name in caps)
-    await limits.use(tx, {name: -count for name, count in freed.items()})
-    await run_queue.promote_freed(tx, freed)
-
-
 async def _recount(tx: Tx, found: Sequence[Limit]) -> int:
     names = [limit.name for limit in found]
     wrong = await limits.recount(tx, names)
@@ -144,19 +98,3 @@ async def _recount(tx: Tx, found: Sequence[Limit]) -> int:
 
 def _no_such() -> NotFound:
     return NotFound("There is no such limit.", hint="GET /limits lists them.")
-
-
-def _admit(asked: Mapping[RunId, Permit], caps: Mapping[LimitName, Limit]) -> tuple[list[RunId], list[RunId]]:
-    """In the order asked: a run takes a permit of every cap above it, or none."""
-    room = {name: limit.cap - limit.in_use for name, limit in caps.items()}
-    taken: list[RunId] = []
-    held: list[RunId] = []
-    for run_id, permit in asked.items():
-        needed = [name for name in permit.names if name in room]
-        if all(room[name] > 0 for name in needed):
-            taken.append(run_id)
-            for name in needed:
-                room[name] -= 1
-        else:
-            held.append(run_id)
-    return taken, held

@@ -30,8 +30,7 @@ from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk
 from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, settle_reports
-from foliot.services.workers.assignments import Found, Work, claim_work
-from foliot.services.workers.claim import Claimer, Turns
+from foliot.services.workers.claim import Claimer, ClaimResult, Turns, Work, claim_work
 from foliot.services.workers.remote_register import Speaker
 from foliot.services.workers.workers import LEASE, Beat
 from foliot.storage.content import logs
@@ -220,15 +219,17 @@ async def _found(tx: Tx, speaker: Speaker, worker_id: WorkerId) -> RemoteWorker 
     return await workers.load_remote(tx, worker_id, speaker.workspace_id, speaker.principal_id)
 
 
-async def _claimed(database: Database, claimer: Claimer, found: RemoteWorker, vault: Vault | None) -> Found:
+async def _claimed(
+    database: Database, claimer: Claimer, found: RemoteWorker, vault: Vault | None
+) -> ClaimResult:
     if found.host_id is not None:
         return await claim_work(database, claimer, vault)
-    taken = Found([], [])
+    taken = ClaimResult([], [])
     for queue in found.queues:
         left = claimer.permits - len(taken.work) - len(taken.orphans)
         if left > 0:
             more = await claim_work(database, replace(claimer, queue=queue, permits=left), vault)
-            taken = Found(taken.work + more.work, taken.orphans + more.orphans)
+            taken = ClaimResult(taken.work + more.work, taken.orphans + more.orphans)
     return taken
 
 

@@ -10,7 +10,8 @@ from foliot.domain.ids import JobId, RunId, WorkerId, WorkspaceId
 from foliot.domain.run import Trigger
 from foliot.storage.arrays import uuids
 from foliot.storage.queries import sql
-from foliot.storage.queue.run_queue import Claimed
+from foliot.storage.queue.limits import Permit
+from foliot.storage.queue.run_queue import Claimed, ClaimOrder
 from foliot.storage.tx import Tx
 
 FIRST = UUID(int=0)  # before every id
@@ -54,15 +55,25 @@ async def queues_with_work(tx: Tx, after: str, limit: int) -> list[str]:
     return [queue for (queue,) in await tx.fetch_tuples(sql.claims.queues_with_work, params)]
 
 
-async def jobs_of_runs(tx: Tx, claimed: Sequence[Claimed]) -> dict[JobId, ClaimedJob]:
+async def lock_ready(tx: Tx, order: ClaimOrder, workspaces: Sequence[WorkspaceId]) -> dict[RunId, Permit]:
+    """Lock ready runs and return them with the permits they need, in the order in which they should start."""
+    params = {
+        "queue": order.queue,
+        "types": list(order.types),
+        "workspace_ids": list(workspaces),
+        "share": order.share,
+        "now": tx.now,
+    }
+    rows = await tx.fetch(sql.claims.lock_ready, params)
+    return {row["run_id"]: Permit(row["workspace_id"], row["concurrency_key"], row["is_off"]) for row in rows}
+
+
+async def load(tx: Tx, claimed: Sequence[Claimed]) -> tuple[dict[JobId, ClaimedJob], dict[RunId, Any]]:
+    """Load the jobs of claimed runs and the inputs they were given. Scheduled runs have none, so most claims need one query."""
     params = {"job_ids": uuids([each.job_id for each in claimed])}
     rows = await tx.fetch_tuples(sql.claims.jobs_of_runs, params)
-    return {job_id: ClaimedJob(name, config, payload) for job_id, name, config, payload in rows}
-
-
-async def inputs_of_runs(tx: Tx, claimed: Sequence[Claimed]) -> dict[RunId, Any]:
-    """Return the inputs of the runs. Scheduled runs have none, so most claims need no query."""
+    jobs = {job_id: ClaimedJob(name, config, payload) for job_id, name, config, payload in rows}
     given = [each.run_id for each in claimed if each.trigger is not Trigger.SCHEDULE]
     if not given:
-        return {}
-    return dict(await tx.fetch_tuples(sql.claims.inputs_of_runs, {"run_ids": uuids(given)}))
+        return jobs, {}
+    return jobs, dict(await tx.fetch_tuples(sql.claims.inputs_of_runs, {"run_ids": uuids(given)}))

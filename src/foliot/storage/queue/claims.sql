@@ -54,6 +54,19 @@ WITH RECURSIVE found AS (
       FROM found WHERE found.queue IS NOT NULL AND found.n < %(limit)s)
 SELECT queue FROM found WHERE queue IS NOT NULL ORDER BY n;
 
+-- name: lock_ready
+-- The same runs as `run_queue.claim` would lease, locked only: limits and disabled types decide which of them may start.
+SELECT mine.run_id, mine.workspace_id, mine.concurrency_key,
+       EXISTS (SELECT FROM disabled_types WHERE disabled_types.workspace_id = mine.workspace_id AND disabled_types.type = mine.type) AS is_off
+  FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
+ CROSS JOIN LATERAL (
+       SELECT run_id, workspace_id, concurrency_key, type FROM ready
+        WHERE queue = %(queue)s AND workspace_id = served.id AND target IS NULL AND available_at <= %(now)s AND type = ANY (%(types)s)
+          AND (expires_at IS NULL OR expires_at > %(now)s)
+        ORDER BY priority, available_at, position
+        LIMIT %(share)s
+          FOR UPDATE SKIP LOCKED) AS mine;
+
 -- name: jobs_of_runs
 -- Definitions are rarely in the cache, so the claim itself does not join them.
 SELECT id, name, definition -> 'config', definition -> 'payload' FROM jobs WHERE id = ANY (%(job_ids)s::uuid[]);

@@ -68,21 +68,6 @@ async def get(tx: Tx, key: str) -> Limit | None:
     return next(iter(await _list(tx, tx.workspace_id, key)), None)
 
 
-async def lock_ready_runs(
-    tx: Tx, queue: str, types: Sequence[str], workspaces: Sequence[WorkspaceId], share: int
-) -> dict[RunId, Permit]:
-    """Lock ready runs, and return them in the order in which they should start."""
-    params = {
-        "queue": queue,
-        "types": list(types),
-        "workspace_ids": list(workspaces),
-        "share": share,
-        "now": tx.now,
-    }
-    rows = await tx.fetch_as(ReadyRun, sql.limits.lock_ready_runs, params)
-    return {row.run_id: row.permit for row in rows}
-
-
 async def use(tx: Tx, counts: Mapping[LimitName, int]) -> None:
     """Add to `in_use`. The caller has the rows' locks."""
     if counts:

@@ -25,21 +25,6 @@ SELECT workspace_id, key, cap, in_use,
  WHERE workspace_id = %(workspace_id)s AND (%(key)s::text IS NULL OR key = %(key)s)
  ORDER BY key;
 
--- name: lock_ready_runs
--- The same runs as a claim without limits takes, locked but not leased yet: caps and disabled types decide which may start. SKIP
--- LOCKED: rival claims do not wait for each other. Relies on ready_to_claim.
-SELECT mine.run_id, mine.workspace_id AS "permit.workspace_id", mine.concurrency_key AS "permit.concurrency_key",
-       EXISTS (SELECT FROM disabled_types
-                WHERE disabled_types.workspace_id = mine.workspace_id AND disabled_types.type = mine.type) AS "permit.is_off"
-  FROM unnest(%(workspace_ids)s::uuid[]) AS served (id)
- CROSS JOIN LATERAL (
-       SELECT run_id, workspace_id, concurrency_key, type FROM ready
-        WHERE queue = %(queue)s AND workspace_id = served.id AND target IS NULL AND available_at <= %(now)s AND type = ANY (%(types)s)
-          AND (expires_at IS NULL OR expires_at > %(now)s)
-        ORDER BY priority, available_at, position
-        LIMIT %(share)s
-          FOR UPDATE SKIP LOCKED) AS mine;
-
 -- name: use
 -- Never below zero: a cap may be younger than the leases that end under it. `recount` corrects it.
 UPDATE limits SET in_use = GREATEST(0, limits.in_use + used.count)

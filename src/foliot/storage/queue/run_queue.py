@@ -74,7 +74,7 @@ class UnscheduledRun:
 class UnclaimedRun:
     """A run that was removed from `ready` or `waiting`, to be ended."""
 
-    facts: RunFacts
+    run: RunFacts
     fence: int
 
 
@@ -160,7 +160,7 @@ async def claim(tx: Tx, order: ClaimOrder, workspaces: Sequence[WorkspaceId]) ->
         rows = await tx.fetch_tuples(sql.run_queue.claim, params)
     except UniqueViolation as error:
         raise OverlapFoundError from error
-    return [_claimed(*row) for row in rows]
+    return [Claimed._make((*row[:-1], _TRIGGERS[row[-1]])) for row in rows]
 
 
 async def claim_locked(
@@ -170,7 +170,8 @@ async def claim_locked(
     if not run_ids:
         return []
     params = {"worker_id": worker_id, "run_ids": list(run_ids), "host_id": host_id, "now": tx.now}
-    return [_claimed(*row) for row in await tx.fetch_tuples(sql.run_queue.claim_locked, params)]
+    rows = await tx.fetch_tuples(sql.run_queue.claim_locked, params)
+    return [Claimed._make((*row[:-1], _TRIGGERS[row[-1]])) for row in rows]
 
 
 async def promote(tx: Tx, runs: Sequence[WaitingRun]) -> None:
@@ -315,7 +316,3 @@ async def set_progress(tx: Tx, progress: Mapping[tuple[RunId, int], Progress]) -
             ],
         },
     )
-
-
-def _claimed(*columns: Any) -> Claimed:
-    return Claimed._make((*columns[:-1], _TRIGGERS[columns[-1]]))

@@ -8,19 +8,16 @@ from typing import Annotated, Any
 from fastapi import Query, Response
 from fastapi.responses import JSONResponse
 
-from foliot.domain.ids import JobId, RoomId, RunId
+from foliot.domain.ids import JobId, RunId
 from foliot.services import Database
 from foliot.services import dry_run as service_dry_run
 from foliot.services.hints import Announce, Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.jobs import job_dry_run, job_search
 from foliot.services.jobs.job_dry_run import Act
-from foliot.services.jobs.job_search import StoredJob
-from foliot.services.messaging import messages
-from foliot.services.workers import unserved
+from foliot.services.jobs.jobs import WrittenJob
 from foliot.web.mapping.jobs import etag, job_out, run_out, times_out
 from foliot.wire.dry_run import DifferenceOut, DryRunOut, MovedOut, RunDryRunOut
-from foliot.wire.instants import read_id
 from foliot.wire.jobs import JobOut
 from foliot.wire.shape import Shape
 
@@ -54,11 +51,13 @@ async def done_or_tried(
     """Of what is only tried, nobody hears a hint."""
     if dry_run:
         return await tried(db, caller, act, job_id)
-    await act(db)
+    acted = await act(db)
     if tell is not None:
         for hint in hints:
             tell(hint)
-    return await as_it_stands(db, caller, job_id, response)
+    if not isinstance(acted, WrittenJob):
+        acted = await job_search.with_warnings(db, caller.scope, job_id)
+    return job_response(acted, response)
 
 
 async def tried_run(
@@ -68,21 +67,9 @@ async def tried_run(
     return RunDryRunOut(run=run_out(found.run), sentence=found.sentence)
 
 
-async def as_it_stands(db: Database, caller: Caller, job_id: JobId, response: Response) -> JobOut:
-    record = await job_search.job(db, caller.scope, job_id)
-    response.headers["ETag"] = etag(record)
-    return job_out(record, await warnings_of(db, caller, record))
-
-
-async def warnings_of(db: Database, caller: Caller, record: StoredJob) -> list[str]:
-    """For who has just written it: what stands in the way of its runs."""
-    spec = record.definition.spec
-    found = [await unserved.hindrance(db, caller.workspace_id, spec.queue, spec.type, spec.target)]
-    if spec.type == "message" and isinstance(named := (record.definition.config or {}).get("room"), str):
-        room_id = read_id(named)
-        room = named if room_id is None else RoomId(room_id)
-        found.append(await messages.hindrance(db, caller.workspace_id, record.id, room))
-    return [each for each in found if each is not None]
+def job_response(written: WrittenJob, response: Response) -> JobOut:
+    response.headers["ETag"] = etag(written.job)
+    return job_out(written.job, written.warnings)
 
 
 async def tried(db: Database, caller: Caller, act: Act, job_id: JobId | None = None) -> DryRunOut:
@@ -94,7 +81,7 @@ async def tried(db: Database, caller: Caller, act: Act, job_id: JobId | None = N
         job=shown,
         words=None if shown is None else shown.schedule.words,
         items=[] if schedule is None else times_out(schedule, found.times[:SHOWN]),
-        warnings=[*found.warnings, *([] if found.job is None else await warnings_of(db, caller, found.job))],
+        warnings=list(found.warnings),
         difference=DifferenceOut(
             added=[each.due_at for each in told.added],
             removed=[each.due_at for each in told.removed],

@@ -9,23 +9,23 @@ from typing import Annotated, Any
 from fastapi import Body, Query, Response
 
 from foliot.domain.access import Permission
-from foliot.domain.errors import StaleRevision
+from foliot.domain.definition import Definition
 from foliot.domain.ids import JobId
 from foliot.handlers.dependencies import EgressPolicy
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller, admit
 from foliot.services.jobs import job_edits, job_search, job_status, revisions
-from foliot.services.jobs.job_search import StoredJob
+from foliot.services.jobs.jobs import JobDraft, WrittenJob
 from foliot.web.api.dry_run import DryRun, done_or_tried, only_tried, shown, tried
-from foliot.web.api.jobs import ETAG, must_own_upstreams
+from foliot.web.api.jobs import ETAG
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, Tell, TheReach
 from foliot.web.auth import Editor, Viewer
-from foliot.web.mapping.definitions import Ground, definition_of
-from foliot.web.mapping.handler_config import told_schema
+from foliot.web.mapping.definitions import DefinitionContext, definition_of
+from foliot.web.mapping.handler_config import config_schema
 from foliot.web.mapping.job_patch import Written, patched, replaced
 from foliot.web.mapping.jobs import job_out, revision_out
-from foliot.web.preconditions import IfMatch, seen_revision
+from foliot.web.preconditions import IfMatch, Seen, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.dry_run import DryRunOut
 from foliot.wire.jobs import JobOut
@@ -35,7 +35,6 @@ from foliot.wire.revisions import RevertIn, RevisionOut
 routes = api_router("jobs")
 REFUSALS = {200: ETAG, **NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY}
 WHOLE = {"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/JobIn"}}}}}
-MOST_LOOKS = 5  # at a job that others keep editing while we lay a patch over it
 RevisionNote = Annotated[
     str | None,
     Query(min_length=1, max_length=1_000, description="Why, for whoever reads the revisions."),
@@ -66,10 +65,15 @@ async def replace_job(
     force: Force = False,
 ) -> JobOut | DryRunOut:
     """Put a whole definition in place; what is left out is its default. Read-only fields may come along as they are."""
-    write = _Write(caller, job_id, job, replaced, if_match, revision_note, force, reach)
-    return await done_or_tried(
-        db, caller, job_id, write.done, response, dry_run=dry_run, tell=tell, hints=(Hint.TIMERS,)
-    )
+    write = _Write(caller, job, replaced, if_match, reach)
+
+    async def act(db: Database) -> WrittenJob:
+        return await job_edits.edit(
+            db, caller.scope, job_id, write.define, note=revision_note, force=force, with_warnings=not dry_run
+        )
+
+    hints = (Hint.TIMERS,)
+    return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run, tell=tell, hints=hints)
 
 
 @routes.patch("/jobs/{job_id}", responses=REFUSALS)
@@ -87,10 +91,15 @@ async def patch_job(
     force: Force = False,
 ) -> JobOut | DryRunOut:
     """Change some fields. A schedule in other words or of another kind takes the place of the old one, in its zone."""
-    write = _Write(caller, job_id, patch, patched, if_match, revision_note, force, reach)
-    return await done_or_tried(
-        db, caller, job_id, write.done, response, dry_run=dry_run, tell=tell, hints=(Hint.TIMERS,)
-    )
+    write = _Write(caller, patch, patched, if_match, reach)
+
+    async def act(db: Database) -> WrittenJob:
+        return await job_edits.edit(
+            db, caller.scope, job_id, write.define, note=revision_note, force=force, with_warnings=not dry_run
+        )
+
+    hints = (Hint.TIMERS,)
+    return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run, tell=tell, hints=hints)
 
 
 @routes.delete(
@@ -166,23 +175,17 @@ async def revert_job(
     db: Db,
     tell: Tell,
     response: Response,
-    if_match: IfMatch = None,
+    seen: Seen,
     force: Force = False,
     dry_run: DryRun = False,
 ) -> JobOut | DryRunOut:
     """Put an old revision in force again, as a new one."""
 
-    async def act(db: Database) -> JobId:
-        record = await job_search.job(db, caller.scope, job_id)
-        await revisions.revert(
-            db,
-            caller.scope.expecting(seen_revision(if_match, record.revision)),
-            job_id,
-            asked.revision,
-            note=asked.note,
-            force=force,
+    async def act(db: Database) -> WrittenJob:
+        scope = caller.scope.expecting(seen)
+        return await revisions.revert(
+            db, scope, job_id, asked.revision, note=asked.note, force=force, with_warnings=not dry_run
         )
-        return job_id
 
     hints = (Hint.TIMERS,)
     return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run, tell=tell, hints=hints)
@@ -190,55 +193,31 @@ async def revert_job(
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """One request to change a job."""
+    """A request to change the fields of a job."""
 
     caller: Caller
-    job_id: JobId
     given: Mapping[str, Any]
     merge: Callable[[JobOut, Mapping[str, Any]], Written]
     if_match: str | None
-    note: str | None
-    force: bool
     reach: EgressPolicy
 
-    async def done(self, db: Database) -> JobId:
-        """What is written was made from the job as it was read, so it must still be that; if nobody asked for this, look again."""
-        caller = self.caller
-        for looks in range(1, MOST_LOOKS + 1):
-            record = await job_search.job(db, caller.scope, self.job_id)
-            seen = seen_revision(self.if_match, record.revision)
-            if seen is None and type(self.given.get("revision")) is int:
-                seen = self.given["revision"]
-            try:
-                await self._edit(db, record, seen)
-            except StaleRevision:
-                if seen is not None or looks == MOST_LOOKS:
-                    raise
-            else:
-                break
-        return self.job_id
-
-    async def _edit(self, db: Database, record: StoredJob, seen: int | None) -> None:
-        caller, expected = self.caller, record.revision if seen is None else seen
-        # Before anything is said about fields that its author has not seen.
-        await job_edits.check_seen(db, caller.workspace_id, self.job_id, expected)
+    async def define(self, draft: JobDraft) -> Definition:
+        """Build the new definition from the stored one and the request, inside the transaction that stores it."""
+        caller, record = self.caller, draft.before
+        assert record is not None
+        seen = seen_revision(self.if_match, record.revision)
+        if seen is None and type(self.given.get("revision")) is int:
+            seen = self.given["revision"]
+        await draft.require_revision(seen)  # before any complaint about fields that the author has not seen
         written = self.merge(job_out(record), self.given)
-        await must_own_upstreams(db, caller, written.job, record.definition.depends_on)
-        ground = Ground(
+        ground = DefinitionContext(
             caller.at,
             caller.workspace.default_timezone,
             record.definition.owner_id,
             record.definition,
             written.keeps_schedule,
-            await told_schema(db, caller.workspace_id, written.job.type),
+            await config_schema(draft, written.job.type),
             self.reach,
             caller.workspace.slug,
         )
-        await job_edits.edit(
-            db,
-            caller.scope.expecting(expected),
-            self.job_id,
-            definition_of(written.job, ground),
-            note=self.note,
-            force=self.force,
-        )
+        return definition_of(written.job, ground)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from fastapi import Response
 
-from foliot.domain.dependencies import Edge
-from foliot.domain.errors import Invalid, NotFound
-from foliot.domain.ids import JobId
+from foliot.domain.definition import Definition
 from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.services.identity.authentication import Caller
 from foliot.services.jobs import job_search, jobs
-from foliot.web.api.dry_run import DryRun, as_it_stands, only_tried, tried
+from foliot.services.jobs.jobs import JobDraft, WrittenJob
+from foliot.web.api.dry_run import DryRun, job_response, only_tried, tried
 from foliot.web.api.list_params import Count, JobQuery, Order, page_of
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, Tell, TheReach
 from foliot.web.auth import Editor, Viewer
-from foliot.web.mapping.definitions import Ground, definition_of
-from foliot.web.mapping.handler_config import told_schema
+from foliot.web.mapping.definitions import DefinitionContext, definition_of
+from foliot.web.mapping.handler_config import config_schema
 from foliot.web.mapping.jobs import etag, job_out, times_out
 from foliot.web.preconditions import IfNoneMatch, is_known
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
@@ -42,28 +38,28 @@ async def create_job(
     dry_run: DryRun = False,
 ) -> JobOut | DryRunOut:
     """Create a job. Its first planned time is the answer's `next_run_at`."""
-    await must_own_upstreams(db, caller, job)
-    ground = Ground(
-        caller.at,
-        caller.workspace.default_timezone,
-        caller.holder.principal.id,
-        schema=await told_schema(db, caller.workspace_id, job.type),
-        reach=reach,
-        workspace=caller.workspace.slug,
-    )
-    definition = definition_of(job, ground)
 
-    async def act(db: Database) -> JobId:
-        made = await jobs.create(db, caller.scope, definition, enabled=job.enabled)
-        return made.id
+    async def define(draft: JobDraft) -> Definition:
+        ground = DefinitionContext(
+            caller.at,
+            caller.workspace.default_timezone,
+            caller.holder.principal.id,
+            schema=await config_schema(draft, job.type),
+            reach=reach,
+            workspace=caller.workspace.slug,
+        )
+        return definition_of(job, ground)
+
+    async def act(db: Database) -> WrittenJob:
+        return await jobs.create(db, caller.scope, define, enabled=job.enabled, with_warnings=not dry_run)
 
     if dry_run:
         response.status_code = 200
         return await tried(db, caller, act)
-    job_id = await act(db)
+    made = await act(db)
     tell(Hint.TIMERS)
-    response.headers["Location"] = f"/api/v1/jobs/{job_id}"
-    return await as_it_stands(db, caller, job_id, response)
+    response.headers["Location"] = f"/api/v1/jobs/{made.id}"
+    return job_response(made, response)
 
 
 @routes.get("/jobs")
@@ -103,15 +99,3 @@ async def next_times(job_id: JobIdIn, caller: Viewer, db: Db, n: HowMany = 5) ->
     """When it runs next. Empty while it is stopped; after a fixed delay only the first time is known."""
     ahead = await job_search.ahead(db, caller.scope, job_id, n)
     return TimesOut(items=times_out(ahead.job.definition.spec.schedule, ahead.times))
-
-
-async def must_own_upstreams(db: Database, caller: Caller, job: JobIn, known: Sequence[Edge] = ()) -> None:
-    """For an agent, jobs of others are not there to depend on either, but for those it was given by somebody who may."""
-    given = {each.upstream for each in known}
-    for place, edge in enumerate(job.depends_on if caller.visible_owner else ()):
-        if edge.job in given:
-            continue
-        try:
-            await job_search.job(db, caller.scope, JobId(edge.job))
-        except NotFound:
-            raise Invalid("There is no such job.", pointer=f"/depends_on/{place}/job") from None

@@ -11,7 +11,7 @@ from foliot.domain.access import MemberRole, PrincipalKind
 from foliot.domain.ids import PrincipalId
 from foliot.services import Database
 from foliot.services.dry_run import rehearsed
-from foliot.services.identity import members, quota_steps
+from foliot.services.identity import members, workspaces
 from foliot.services.identity.authentication import Caller
 from foliot.web.api.dry_run import DryRun, only_tried, shown
 from foliot.web.api.params import DEFAULT_LIMIT, Changed, Cursor, Db, Limit, id_of
@@ -29,7 +29,7 @@ MemberIdIn = Annotated[str, Path(alias="member_id", json_schema_extra={"format":
 @routes.get("/me")
 async def who_am_i(caller: Viewer, db: Db) -> MeOut:
     """The principal and the key that ask, the workspace they are in, and what holds there."""
-    return me_out(caller, await quota_steps.used(db, caller.workspace_id))
+    return me_out(caller, await workspaces.count_jobs(db, caller.workspace_id))
 
 
 @routes.post("/members", status_code=201, responses={**only_tried(MemberDryRunOut), **CONFLICT, **WITH_BODY})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, NoReturn, TypeVar, assert_never
 
@@ -50,13 +50,31 @@ from foliot.wire import jobs as wire
 from foliot.wire.schedules import CronIn, IntervalIn, ManualIn, OnceIn, ScheduleIn, WordsIn
 
 LARGEST_OBJECT = 256 * 1024  # bytes of JSON, for payload and config each
+# Fields that mean the same on the wire and in the domain are copied by name; the others are converted one by one.
+_CONVERTED = {
+    "name",
+    "tags",
+    "window",
+    "calendars",
+    "depends_on",
+    "depends_when",
+    "target",
+    "retry",
+    "overlap",
+    "misfire",
+    "breaker",
+    "retention",
+}
+_COPIED = wire.JobFields.model_fields.keys() - _CONVERTED
+SAME_IN_SPEC = tuple(each.name for each in fields(Spec) if each.name in _COPIED)
+SAME_IN_DEFINITION = tuple(each.name for each in fields(Definition) if each.name in _COPIED)
 FLAT = {"/misfire/grace": "/grace", "/misfire/max_catch_up": "/max_catch_up"}
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """What a definition is read upon: when, in whose zone if it names none, for whom; and what it takes the place of."""
+class DefinitionContext:
+    """What a definition depends on beside its JSON."""
 
     now: datetime
     timezone: str
@@ -70,10 +88,10 @@ class Ground:
     workspace: str = ""  # its slug
 
 
-def definition_of(job: wire.JobIn, ground: Ground) -> Definition:
-    now, before = ground.now, ground.before
+def definition_of(job: wire.JobIn, context: DefinitionContext) -> Definition:
+    now, before = context.now, context.before
     faults = Faults()
-    schedule = faults.take(lambda: _schedule(job.schedule, ground))
+    schedule = faults.take(lambda: _schedule(job.schedule, context))
     retry = faults.take(lambda: _retry(job.retry))
     overlap = faults.take(lambda: Overlap(OverlapRule(job.overlap), job.max_queued))
     misfire = faults.take(lambda: Misfire(MisfireRule(job.misfire), job.grace, job.max_catch_up))
@@ -83,8 +101,8 @@ def definition_of(job: wire.JobIn, ground: Ground) -> Definition:
     if before is None or (before.spec.start_at, before.spec.end_at) != (job.start_at, job.end_at):
         faults.take(lambda: _check_span(job, now))
     # Where a host may go, the host itself says.
-    reach = ground.reach if job.target is None else None
-    faults.found += check_config(job.type, job.config, ground.schema, reach, ground.workspace)
+    reach = context.reach if job.target is None else None
+    faults.found += check_config(job.type, job.config, context.schema, reach, context.workspace)
     faults.take(lambda: _check_size("config", job.config))
     faults.take(lambda: _check_size("payload", job.payload))
     faults.take(lambda: _check_size("external_ref", job.external_ref))
@@ -102,20 +120,13 @@ def definition_of(job: wire.JobIn, ground: Ground) -> Definition:
     if isinstance(schedule, Interval) and schedule.anchor == now:
         schedule = replace(schedule, anchor=None)  # it counts from creation, which has its own instant
     spec = Spec(
+        **{name: getattr(job, name) for name in SAME_IN_SPEC},
         schedule=schedule,
-        type=job.type,
-        queue=job.queue,
-        priority=job.priority,
-        concurrency_key=job.concurrency_key,
         tags=tuple(dict.fromkeys(job.tags)),
-        start_at=job.start_at,
-        end_at=job.end_at,
-        max_runs=job.max_runs,
         window=_window(job.window),
         calendars=tuple(CalendarId(each) for each in job.calendars),
         depends_when=JoinRule(job.depends_when),
         target=_target(job.target),
-        read_only=job.read_only,
         retry=retry,
         overlap=overlap,
         misfire=misfire,
@@ -123,22 +134,19 @@ def definition_of(job: wire.JobIn, ground: Ground) -> Definition:
         limits=limits,
     )
     return Definition(
+        **{name: getattr(job, name) for name in SAME_IN_DEFINITION},
         name=job.name.strip(),
         spec=spec,
-        description=job.description,
-        config=job.config,
-        payload=job.payload,
         retention=retention,
         depends_on=tuple(_edge(each) for each in job.depends_on),
-        owner_id=ground.owner_id,
-        external_ref=job.external_ref,
+        owner_id=context.owner_id,
     )
 
 
-def _schedule(given: ScheduleIn, ground: Ground) -> Schedule:
-    if ground.keeps_schedule and ground.before is not None:
-        return ground.before.spec.schedule
-    return schedule_of(given, ground.now, ground.timezone)
+def _schedule(given: ScheduleIn, context: DefinitionContext) -> Schedule:
+    if context.keeps_schedule and context.before is not None:
+        return context.before.spec.schedule
+    return schedule_of(given, context.now, context.timezone)
 
 
 def schedule_of(given: ScheduleIn, now: datetime, timezone: str) -> Schedule:

@@ -12,13 +12,11 @@ from pydantic import ValidationError
 
 from foliot.domain import schemas
 from foliot.domain.errors import Invalid
-from foliot.domain.ids import WorkspaceId
 from foliot.handlers.config_fields import HANDING
 from foliot.handlers.dependencies import EgressPolicy
 from foliot.handlers.http import EGRESS_ALLOW
 from foliot.handlers.registry import describe_types, type_refusal
-from foliot.services import Database
-from foliot.services.jobs import job_types
+from foliot.services.jobs.jobs import JobDraft
 from foliot.web.validation import field_problems
 from foliot.wire.shape import pointer
 
@@ -60,12 +58,9 @@ def check_config(
     return []
 
 
-async def told_schema(database: Database, workspace_id: WorkspaceId, kind: str) -> Mapping[str, Any] | None:
-    """What a config of this type must look like, as a worker has told it; None for those that this server knows itself."""
-    if kind in describe_types():
-        return None
-    told = await job_types.told(database, workspace_id, kind)
-    return None if told is None else told.config_schema
+async def config_schema(draft: JobDraft, kind: str) -> Mapping[str, Any] | None:
+    """Return the schema that a worker has described for this type; None when this server has the type itself."""
+    return None if kind in describe_types() else await draft.config_schema(kind)
 
 
 def _misfits(config: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Invalid]:

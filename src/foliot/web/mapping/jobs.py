@@ -30,6 +30,7 @@ from foliot.domain.target import Target, TargetKind
 from foliot.services.jobs.job_search import StoredJob
 from foliot.services.jobs.revisions import Change
 from foliot.services.runs.history import AttemptRecord, NextAttempt, RunRecord
+from foliot.web.mapping.definitions import SAME_IN_DEFINITION, SAME_IN_SPEC
 from foliot.wire import jobs as wire
 from foliot.wire.artifacts import ArtifactOut
 from foliot.wire.durations import write_duration
@@ -264,18 +265,15 @@ def _window(window: Window | None) -> wire.Window | None:
 
 
 def _fields(definition: Definition) -> dict[str, Any]:
-    """What a person wrote, for a shape that may show more."""
+    """Return the fields that a person wrote, for a shape that may show more."""
     spec = definition.spec
     return {
+        **{name: getattr(spec, name) for name in SAME_IN_SPEC},
+        **{name: getattr(definition, name) for name in SAME_IN_DEFINITION},
         "name": definition.name,
-        "description": definition.description,
-        "type": spec.type,
         "config": dict(definition.config),
         "payload": dict(definition.payload),
         "schedule": schedule_out(spec.schedule),
-        "start_at": spec.start_at,
-        "end_at": spec.end_at,
-        "max_runs": spec.max_runs,
         "window": _window(spec.window),
         "calendars": list(spec.calendars),
         "depends_on": [_edge(edge) for edge in definition.depends_on],
@@ -298,11 +296,7 @@ def _fields(definition: Definition) -> dict[str, Any]:
         "timeout": spec.limits.timeout,
         "start_deadline": spec.limits.start_deadline,
         "on_lost": spec.limits.on_lost.value,
-        "priority": spec.priority,
-        "queue": spec.queue,
-        "concurrency_key": spec.concurrency_key,
         "target": _target(spec.target),
-        "read_only": spec.read_only,
         "retention": wire.Retention(
             keep=definition.retention.keep,
             keep_last=definition.retention.keep_last,

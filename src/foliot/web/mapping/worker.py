@@ -36,7 +36,7 @@ from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk
 from foliot.services.runs.progress import Progress
 from foliot.services.workers import remote
-from foliot.services.workers.assignments import Work
+from foliot.services.workers.claim import Work
 from foliot.services.workers.remote import Told
 from foliot.services.workers.remote_register import Hello, HostHello, Speaker
 from foliot.services.workers.workers import Beat

@@ -1,0 +1,81 @@
+"""A job as its transaction stored it, with warnings for its author: why its runs would wait or fail as things are now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from foliot.domain.definition import Spec
+from foliot.domain.explain.hosts import how_to_do
+from foliot.domain.ids import JobId, RoomId
+from foliot.services.messaging.room_steps import agent_of_job, find_room, room_not_found
+from foliot.services.workers.unserved import BRIDGED, OFF_BY_DEFAULT, nobody_serves, remedy
+from foliot.storage.jobs import job_types, jobs
+from foliot.storage.jobs.jobs import StoredJob
+from foliot.storage.runs import explain_queries
+from foliot.storage.tx import Tx
+from foliot.storage.workers import hosts
+from foliot.wire.instants import read_id
+
+EVERY_WORKER_HAS = frozenset({"http", "python"})
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenJob:
+    job: StoredJob
+    warnings: tuple[str, ...] = ()
+    has_changed: bool = True
+
+    @property
+    def id(self) -> JobId:
+        return self.job.id
+
+
+async def load_written(
+    tx: Tx, job_id: JobId, *, with_warnings: bool = False, has_changed: bool = True
+) -> WrittenJob:
+    stored = await jobs.get(tx, job_id)
+    assert stored is not None, "written in this transaction"
+    return WrittenJob(stored, await find_warnings(tx, stored) if with_warnings else (), has_changed)
+
+
+async def find_warnings(tx: Tx, job: StoredJob) -> tuple[str, ...]:
+    found = [await _warn_unserved(tx, job.definition.spec), await _warn_missing_room(tx, job)]
+    return tuple(each for each in found if each is not None)
+
+
+async def _warn_unserved(tx: Tx, spec: Spec) -> str | None:
+    """Say why no worker would take runs of this type.
+
+    Types that every worker has, and hosts that are offline, are left to `explain`: /readyz already reports missing workers.
+    """
+    kind, target = spec.type, spec.target
+    if kind in EVERY_WORKER_HAS and target is None:
+        return None
+    if kind in await job_types.list_disabled(tx):
+        return f'Jobs of type "{kind}" are switched off in this workspace: nothing of them starts.'
+    workers = await explain_queries.list_alive_workers(tx)
+    if target is not None:
+        assert tx.workspace_id is not None
+        host = await hosts.resolve(tx, tx.workspace_id, target)
+        there = [] if host is None else [each for each in workers if each.host_id == host.id]
+        if host is None or not there or any(each.does(host.id, kind) for each in there):
+            return None
+        return f'Host {host.name} does no jobs of type "{kind}". {how_to_do(kind)}'
+    if any(worker.serves(spec.queue, kind) for worker in workers):
+        return None
+    known = {OFF_BY_DEFAULT, *BRIDGED}.union(*(worker.types for worker in workers))
+    meant = [] if kind in known else get_close_matches(kind, sorted(known), n=1, cutoff=0.7)
+    hint = f'Did you mean "{meant[0]}"?' if meant else remedy(spec.queue, kind)
+    return f"{nobody_serves(spec.queue, kind)} {hint}"
+
+
+async def _warn_missing_room(tx: Tx, job: StoredJob) -> str | None:
+    named = (job.definition.config or {}).get("room")
+    if job.definition.spec.type != "message" or not isinstance(named, str):
+        return None
+    room_id = read_id(named)
+    room = named if room_id is None else RoomId(room_id)
+    if await find_room(tx, room, await agent_of_job(tx, job.id)) is not None:
+        return None
+    return f"{room_not_found(room).message} Its runs fail until there is one."
