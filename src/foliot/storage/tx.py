@@ -270,6 +270,11 @@ class Database:
         except psycopg.Error as error:
             raise _translated(error) from error
 
+    @property
+    def clock(self) -> Clock | None:
+        """The clock that names the instants of transactions; None where the server's own clock does."""
+        return self._clock
+
     def instant(self, read_at: datetime, age: float) -> datetime:
         """Return the current instant of the transactions' clock, given one that it returned `age` seconds ago."""
         return self._clock.now() if self._clock else read_at + timedelta(seconds=age)
