@@ -82,10 +82,10 @@ async def test_runs_cancelled_before_they_began_are_ends_of_which_each_triggers(
     runs = [await stage.by_hand(sync), await stage.by_hand(sync)]
     async with stage.database.tx(Role.ENGINE) as tx:  # together, so that only one of them can be the newest
         rows = await timers.lock_with_dependents(tx, [sync])
-        settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
-        assert await settling.end_standing(runs, Cancelled()) == set(runs)
-        await settling.write()
-        await wake_dependents(settling)
+        writer = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
+        assert await writer.end_unclaimed(runs, Cancelled()) == set(runs)
+        await writer.write()
+        await wake_dependents(writer)
     assert stage.runs(sync, "status, attempt_count") == [("cancelled", 0)] * 2
     assert sorted(stage.runs(after, "upstream_run_id")) == sorted((run_id,) for run_id in runs)
 

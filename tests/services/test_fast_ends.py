@@ -31,13 +31,13 @@ CHAINED = Interval(MINUTE, mode=IntervalMode.FIXED_DELAY)
 def decided(monkeypatch: pytest.MonkeyPatch) -> list[Report]:
     """The reports that were decided one by one."""
     seen: list[Report] = []
-    decide = reporting._decide
+    decide = reporting._settle_one_by_one
 
     async def noted(tx: Any, reports: Any) -> Any:
         seen.extend(reports)
         return await decide(tx, reports)
 
-    monkeypatch.setattr(reporting, "_decide", noted)
+    monkeypatch.setattr(reporting, "_settle_one_by_one", noted)
     return seen
 
 

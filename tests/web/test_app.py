@@ -165,10 +165,10 @@ def test_a_wrong_method_is_405_and_says_which_are_allowed(client: TestClient) ->
     assert "GET" in answer.headers["allow"]
 
 
-def test_the_welcome_page_loads_nothing_from_elsewhere(client: TestClient) -> None:
+def test_the_first_page_is_the_console_and_loads_nothing_from_elsewhere(client: TestClient) -> None:
     page = client.get("/")
     assert page.status_code == 200
-    assert "is running" in page.text
+    assert "Sign in" in page.text
     assert "://" not in page.text
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
     assert page.headers["x-content-type-options"] == "nosniff"
@@ -181,4 +181,4 @@ def test_a_route_nobody_declared_open_stops_the_start() -> None:
     app.include_router(hidden)
     with pytest.raises(RuntimeError, match="neither open nor guarded: /leak"):
         refuse_undeclared(app.routes)
-    assert {"/", "/healthz", "/readyz"} == OPEN
+    assert {"/", "/console", "/healthz", "/readyz"} == OPEN

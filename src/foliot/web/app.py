@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import timedelta
 
 from fastapi import FastAPI
-from fastapi.responses import HTMLResponse
+from fastapi.responses import RedirectResponse, Response
 from fastapi.routing import iter_route_contexts
 from starlette.routing import BaseRoute
 
@@ -26,7 +26,6 @@ from foliot.web.api import (
     audit,
     bulk,
     calendars,
-    deliveries,
     events,
     fleet,
     freezes,
@@ -37,9 +36,7 @@ from foliot.web.api import (
     keys,
     limits,
     logs,
-    master_key,
     members,
-    planned_times,
     preview,
     reports,
     rooms,
@@ -48,6 +45,8 @@ from foliot.web.api import (
     worker,
     workspaces,
 )
+from foliot.web.console.session import SignInLinks
+from foliot.web.console.site import create_console
 from foliot.web.rate_limits import Rates
 from foliot.web.request_log import Requests
 from foliot.web.routes import permission_of
@@ -57,7 +56,6 @@ NOUNS = (
     jobs,
     job_edits,
     job_actions,
-    planned_times,
     bulk,
     runs,
     artifacts,
@@ -72,15 +70,13 @@ NOUNS = (
     limits,
     logs,
     rooms,
-    deliveries,
     members,
     secrets,
-    master_key,
     worker,
     workspaces,
     audit,
 )
-OPEN = frozenset({"/", "/healthz", "/readyz"})
+OPEN = frozenset({"/", "/console", "/healthz", "/readyz"})  # the console asks for its session itself
 
 
 def create_app(
@@ -98,6 +94,7 @@ def create_app(
     lease: timedelta = LEASE,
     artifact_bytes: int = MOST_BYTES,
     with_api: bool = True,
+    links: SignInLinks | None = None,
 ) -> FastAPI:
     """`probe` answers /readyz; streams must end when `stopping` is set, or they would hold up the shutdown.
 
@@ -132,9 +129,8 @@ def create_app(
     errors.install(app)
     app.include_router(health.router(probe), include_in_schema=False)
     if with_api:
-        app.add_api_route(
-            "/", welcome, methods=["GET", "HEAD"], response_class=HTMLResponse, include_in_schema=False
-        )
+        app.add_api_route("/", to_console, methods=["GET", "HEAD"], include_in_schema=False)
+        app.mount("/console", create_console(app, database, links=links))
         for room in (*NOUNS, openapi):
             app.router.routes.extend(room.routes.routes)  # as they are: including would make each anew
     refuse_undeclared(app.routes)
@@ -142,8 +138,8 @@ def create_app(
     return app
 
 
-async def welcome() -> str:
-    return WELCOME
+async def to_console() -> Response:
+    return RedirectResponse("/console/", status_code=307)
 
 
 def refuse_undeclared(routes: list[BaseRoute]) -> None:
@@ -151,19 +147,3 @@ def refuse_undeclared(routes: list[BaseRoute]) -> None:
     paths = {str(route.path) for route in iter_route_contexts(routes) if permission_of(route) is None}
     if undeclared := sorted(paths - OPEN):
         raise RuntimeError(f"These routes are neither open nor guarded: {', '.join(undeclared)}")
-
-
-WELCOME = f"""<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Foliot</title></head>
-<body>
-<h1>Foliot {__version__} is running</h1>
-<p>Jobs are made and watched by the API under <code>/api/v1</code>; the console comes with a later release.</p>
-<ul>
-<li><a href="/readyz">/readyz</a>: can it work, and what is missing</li>
-<li><a href="/healthz">/healthz</a>: is it alive</li>
-</ul>
-<p>On the command line: <code>foliot preview "every weekday at 9am"</code>, <code>foliot --help</code>.</p>
-</body>
-</html>
-"""

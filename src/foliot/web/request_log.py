@@ -44,7 +44,11 @@ class Requests:
                 status = message["status"]
                 rate = told(scope["state"].get("rate"))
                 known = (b"x-request-id", request_id.encode())
-                message["headers"] = [*message["headers"], *HEADERS, *rate, known]
+                given = {name for name, _ in message["headers"]}
+                added = [
+                    each for each in HEADERS if each[0] not in given
+                ]  # the console has its own content policy
+                message["headers"] = [*message["headers"], *added, *rate, known]
             await send(message)
 
         facts = {"method": scope["method"], "path": scope["path"], "request": request_id}
@@ -55,7 +59,8 @@ class Requests:
             if status is not None:
                 raise  # half an answer is out: the server must cut the connection so that nobody takes it for whole
             await unforeseen(Request(scope))(scope, receive, send_with_headers)
-        level = logging.DEBUG if scope["path"] in PROBES else logging.INFO
+        is_quiet = scope["path"] in PROBES or scope.get("foliot.internal", False)
+        level = logging.DEBUG if is_quiet else logging.INFO
         took = round((perf_counter() - began) * 1000, 1)
         log.log(level, "request.served", extra=facts | {"status": status, "ms": took})
 

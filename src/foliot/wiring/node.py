@@ -35,6 +35,7 @@ from foliot.settings import ROLES, Settings
 from foliot.storage.server import ServerFacts
 from foliot.storage.tx import Database
 from foliot.web.app import create_app
+from foliot.web.console.session import SignInLinks
 from foliot.web.health import Readiness
 from foliot.web.rate_limits import Rates
 from foliot.web.work_signal import Bell
@@ -131,6 +132,7 @@ class Node:
             },
         )
         refuse_celery_without_results(settings)
+        self._links = SignInLinks()
         self._http = HttpServer(
             uvicorn.Config(
                 create_app(
@@ -147,6 +149,7 @@ class Node:
                     lease=timedelta(seconds=settings.worker_lease),
                     artifact_bytes=settings.artifact_bytes,
                     with_api="api" in settings.roles,
+                    links=self._links,
                 ),
                 lifespan="off",
                 ws="none",
@@ -237,9 +240,21 @@ class Node:
             lines.append(LOOPBACK_LINE)
         return lines
 
+    def _sign_in_link(self, url: str) -> str | None:
+        """A link for whoever started this server: only on a loopback address, and only with the key in the data directory."""
+        if "api" not in self._settings.roles or not is_loopback(self._settings.host):
+            return None
+        try:
+            key = (self._settings.data_dir / "admin.key").read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError):
+            return None
+        return f"{url}/console/sign-in?link={self._links.make(key)}" if key else None
+
     def _announce(self, url: str, lines: list[str]) -> None:
         if self._settings.log_format != "json":
             greeting = f"Foliot {__version__} is serving at {url}"
+            if link := self._sign_in_link(url):
+                lines = [f"  console    {link}", "             signs in once, within ten minutes", *lines]
             if self._settings.roles != ROLES:
                 lines = [*lines, f"  roles      {', '.join(self._settings.roles)}"]
             self._say("\n".join(("", greeting, "", *lines, "  stop       Ctrl-C", "")))

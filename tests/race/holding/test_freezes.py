@@ -83,10 +83,10 @@ async def test_a_tick_that_did_not_see_the_freeze_is_waited_for(
     stage.clock.advance(HOUR)
     async with stage.database.tx(Role.ENGINE) as tx:
         rows = [timer.read() for timer in await fires.take_due(tx, 10, ZONE_DATA_VERSION)]
-        around = await load_job_context(tx, rows)
+        context = await load_job_context(tx, rows)
         freezing = begin(stage)
         async with blocked(freezing, watcher):
-            planned: list[PlannedTimer] = [_plan(row, around, tx.now) for row in rows]
+            planned: list[PlannedTimer] = [_plan(row, context, tx.now) for row in rows]
             assert await fires.fire(tx, planned) == 1
     await freezing
     assert stage.waits() == [(beat, "freeze")]

@@ -56,14 +56,14 @@ async def _close(tx: Tx, wanted: list[JobId], by: Actor) -> None:
     await workspaces.stop_timers(tx, list(rows))
     await jobs.change_status(tx, [StatusChange(job_id, row.status) for job_id, row in rows.items()], by.name)
     # Archived first: the ends of their runs then neither promote nor complete anything, and nobody is left to wake.
-    settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
+    writer = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
     for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
         found = [run_id for row in rows.values() for run_id in await waiting.unclaimed_of_job(tx, row)]
         if not found:
             break
-        await settling.end_standing(found, Cancelled())
+        await writer.end_unclaimed(found, Cancelled())
     # After those: what a worker claims meanwhile is no longer standing, and is found among the leases.
     for lease in (await leases.lock(tx, await workspaces.list_leases(tx, list(rows)))).values():
-        settling.end_leased(lease, Cancelled(), None)
-    await settling.write()
-    await settling.give_back()
+        writer.end_leased(lease, Cancelled(), None)
+    await writer.write()
+    await writer.give_back_permits()

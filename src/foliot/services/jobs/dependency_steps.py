@@ -89,9 +89,9 @@ async def release_upstream(tx: Tx, job_id: JobId, scope: Scope, *, detach: bool)
 
 async def _ask_again(tx: Tx, job_id: JobId) -> None:
     rows = await timers.lock(tx, [job_id])
-    settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
-    await judge_gates_of(settling, [job_id])
-    await settling.write()
+    writer = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
+    await judge_gates_of(writer, [job_id])
+    await writer.write()
 
 
 async def _circular(tx: Tx, cycle: Sequence[JobId]) -> Invalid:

@@ -35,7 +35,7 @@ from foliot.services.jobs.visibility_steps import require_visible_job
 from foliot.services.jobs.written_steps import WrittenJob, load_written
 from foliot.services.scheduling.fire_steps import move_reason, status_after, write_plan
 from foliot.services.secrets.reference_steps import write_references
-from foliot.services.settlement.dependent_steps import judge_gates_of, wake_dependents
+from foliot.services.settlement.dependent_steps import finish_settlement, judge_gates_of
 from foliot.services.workers.target_steps import check_target
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.definitions import definition_json
@@ -135,10 +135,9 @@ async def _edit(
         raise _managed(before.definition.managed_by)
     await _Edit(tx, locked, before, _Change(definition, scope, note)).write()
     if with_edges:
-        settling = (await lock_job(tx, job_id, dependents=True)).settling(tx)
-        await judge_gates_of(settling, [job_id])
-        await settling.write()
-        await wake_dependents(settling)
+        writer = (await lock_job(tx, job_id, dependents=True)).writer(tx)
+        await judge_gates_of(writer, [job_id])
+        await finish_settlement(writer)
     await append_audit(
         tx,
         "job.edited",
@@ -165,9 +164,9 @@ def _edges(definition: Definition) -> tuple[tuple[Edge, ...], bool]:
 
 
 class _Edit:
-    def __init__(self, tx: Tx, hand: LockedJob, before: StoredJob, change: _Change) -> None:
+    def __init__(self, tx: Tx, locked: LockedJob, before: StoredJob, change: _Change) -> None:
         self.tx = tx
-        self.hand = hand
+        self.locked = locked
         self.before = before
         self.definition = change.definition
         self.scope = change.scope
@@ -178,7 +177,7 @@ class _Edit:
         tx, job_id, definition = self.tx, self.before.id, self.definition
         if self.is_rescheduled:
             await self._close_the_books()
-        old = self.hand.row
+        old = self.locked.row
         rules, schedule_rev = Rules(definition.spec), old.schedule_rev + self.is_rescheduled
         row = old._replace(rules=rules, schedule_rev=schedule_rev, timer=self._from())
         events, timer = await self._replan(row)
@@ -189,10 +188,9 @@ class _Edit:
         await write_references(tx, job_id, definition, self.scope, self.before.definition)
         await run_queue.redirect(tx, old, definition.spec)
         if old.waiting and not rules.is_exclusive and old.status not in STOPPED:
-            settling = self.hand.settling(tx, row)
-            await settling.release_line(job_id)
-            await settling.write()
-            await wake_dependents(settling)
+            writer = self.locked.writer(tx, row)
+            await writer.release_all(job_id)
+            await finish_settlement(writer)
         status = status_after(old.status, events)
         if events:
             await jobs.change_status(
@@ -201,8 +199,8 @@ class _Edit:
 
     async def _close_the_books(self) -> None:
         """What the old schedule has planned up to now is recorded under its own revision before the new one takes over."""
-        row, now = self.hand.row, self.tx.now
-        due = _unheld(self.hand.around.due(row), now)
+        row, now = self.locked.row, self.tx.now
+        due = _unheld(self.locked.context.due(row), now)
         try:
             done = plan_closing(due, now)
         except Exception:  # an edit is how a job that cannot be planned is mended
@@ -212,13 +210,13 @@ class _Edit:
             return
         if done.records or done.events:
             await write_plan(
-                self.tx, self.hand.around, PlannedTimer(row, done), self.author.name, self.hand.rows
+                self.tx, self.locked.context, PlannedTimer(row, done), self.author.name, self.locked.rows
             )
-            self.hand = await lock_job(self.tx, row.job_id, dependents=True)
+            self.locked = await lock_job(self.tx, row.job_id, dependents=True)
 
     def _from(self) -> Timer:
         """Where the new rules begin to count."""
-        row, now = self.hand.row, self.tx.now
+        row, now = self.locked.row, self.tx.now
         if self.is_rescheduled:
             # A tick that we waited for may have consumed a time that our `now` lies before: it has had its record.
             return Timer(max(first_cursor(self.definition, now), row.timer.cursor), None, None)
@@ -227,10 +225,10 @@ class _Edit:
     async def _replan(self, row: TimerRow) -> tuple[tuple[JobEvent, ...], Timer]:
         """The moves of the job and where its timer goes, under the new rules."""
         now, was = self.tx.now, row.status
-        around = await load_job_context(self.tx, [row])
+        context = await load_job_context(self.tx, [row])
         events = moves_of_edit(was, self.definition.spec.start_at, now)
         status = JobStatus.ACTIVE if was in STOPPED else status_after(was, events)
-        planned = plan_start(around.due(row._replace(status=status)), now, events)
+        planned = plan_start(context.due(row._replace(status=status)), now, events)
         if was in STOPPED:  # resume will name its next time
             return (), replace(planned.timer, due_at=None, next_at=None)
         if was in _OVER and not _ENDS.isdisjoint(planned.events):  # nothing lies ahead of it still

@@ -15,8 +15,8 @@ from foliot.services.jobs.job_status_steps import (
     disable_in,
     pause_in,
     purge_in,
-    resume_hand,
     resume_in,
+    resume_locked,
 )
 from foliot.services.jobs.lock_steps import lock_job
 from foliot.services.settlement.settle_steps import ENGINE_ACTOR
@@ -129,8 +129,8 @@ async def finish_purges(database: Database, most: int = PURGED_AT_ONCE) -> bool:
 
 async def _resume_if_due(database: Database, workspace_id: WorkspaceId, job_id: JobId) -> None:
     async with database.tx(Role.APP, workspace_id) as tx:
-        hand = await lock_job(tx, job_id, dependents=True)
+        locked = await lock_job(tx, job_id, dependents=True)
         stored = await jobs.get(tx, job_id)
         # Somebody may have resumed it, or paused it anew, since it was found.
         if stored is not None and stored.paused_until is not None and stored.paused_until <= tx.now:
-            await resume_hand(tx, hand, Actor(ENGINE_ACTOR), catch_up=False)
+            await resume_locked(tx, locked, Actor(ENGINE_ACTOR), catch_up=False)

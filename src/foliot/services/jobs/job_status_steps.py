@@ -1,4 +1,4 @@
-"""Stopping and starting one job within a transaction: the verbs of `job_moves.py`, and those that act on many or only try."""
+"""Change the status of a job within a transaction: the steps of `job_status`, of bulk actions and of dry runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
 PURGED_AT_ONCE = 2_000  # run records, in one transaction
-MOST_LOOKS = 3
+_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A pause, with its end where it has one, or a switching off."""
+    """A pause, with its end where it has one, or a disable."""
 
     event: JobEvent
     reason: str | None = None
@@ -63,8 +63,8 @@ async def pause_in(
     reason: str | None = None,
     until: datetime | None = None,
 ) -> Moved:
-    hand = await lock_job(tx, job_id, scope)
-    await stop(tx, [hand.row], Stop(JobEvent.PAUSE, reason, until), scope.actor)
+    locked = await lock_job(tx, job_id, scope)
+    await stop(tx, [locked.row], Stop(JobEvent.PAUSE, reason, until), scope.actor)
     return Moved(JobStatus.PAUSED)
 
 
@@ -75,13 +75,13 @@ async def disable_in(
     *,
     reason: str | None = None,
 ) -> Moved:
-    hand = await lock_job(tx, job_id, scope)
-    await stop(tx, [hand.row], Stop(JobEvent.DISABLE, reason), scope.actor)
+    locked = await lock_job(tx, job_id, scope)
+    await stop(tx, [locked.row], Stop(JobEvent.DISABLE, reason), scope.actor)
     return Moved(JobStatus.DISABLED)
 
 
 async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None:
-    """Jobs whose timers are locked, all of them or, where one cannot, none. As many statements for a thousand as for one."""
+    """Pause or disable jobs whose timers are locked, all or none. The number of statements does not grow with the number of jobs."""
     order.check(tx.now)
     job_ids = [row.job_id for row in rows]
     moves = [StatusChange(row.job_id, advance(row.status, order.event), order.reason) for row in rows]
@@ -90,7 +90,7 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     held = {row.job_id: await run_queue.queue_scheduled(tx, row) for row in rows if row.live}
     held = {job_id: count for job_id, count in held.items() if count}
     await timers.settle(tx, {job_id: TimerDelta(JobLoad().requeue(count)) for job_id, count in held.items()})
-    await _let_pass(tx, [row for row in rows if row.job_id in held and row.waiting], held)
+    await _promote_manual(tx, [row for row in rows if row.job_id in held and row.waiting], held)
     after: dict[str, Any] = {"reason": order.reason}
     if order.event is JobEvent.PAUSE:
         after["until"] = order.until and order.until.isoformat()
@@ -103,18 +103,18 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     await audit.append_many(tx, tx.new_ids(len(entries)), entries)
 
 
-async def _let_pass(tx: Tx, rows: Sequence[TimerRow], held: Mapping[JobId, int]) -> None:
-    """What people asked for stood behind runs that now wait for the resume; it need not."""
+async def _promote_manual(tx: Tx, rows: Sequence[TimerRow], held: Mapping[JobId, int]) -> None:
+    """Promote manual runs that waited behind scheduled runs: those wait for the resume now."""
     if not rows:
         return
     after = {
         row.job_id: row.with_load(row.load.requeue(held[row.job_id]))._replace(status=JobStatus.PAUSED)
         for row in rows
     }
-    settling = SettlementWriter(tx, after, await load_job_context(tx, rows))
+    writer = SettlementWriter(tx, after, await load_job_context(tx, rows))
     for job_id in after:
-        settling.job(job_id).promote_manual()
-    await settling.write()
+        writer.job(job_id).promote_manual()
+    await writer.write()
 
 
 async def resume_in(
@@ -124,8 +124,8 @@ async def resume_in(
     *,
     catch_up: bool = False,
 ) -> Moved:
-    hand = await lock_job(tx, job_id, scope, dependents=True)
-    return await resume_hand(tx, hand, scope.actor, catch_up=catch_up)
+    locked = await lock_job(tx, job_id, scope, dependents=True)
+    return await resume_locked(tx, locked, scope.actor, catch_up=catch_up)
 
 
 async def archive_in(
@@ -136,20 +136,22 @@ async def archive_in(
     detach: bool = False,
 ) -> Moved:
     await release_upstream(tx, job_id, scope, detach=detach)
-    hand = await lock_job(tx, job_id, scope)
-    row = hand.row
+    locked = await lock_job(tx, job_id, scope)
+    row = locked.row
     status = advance(row.status, JobEvent.ARCHIVE)
     await timers.halt(tx, job_id)
     await jobs.change_status(tx, [StatusChange(job_id, status)], scope.actor.name)
     # Archived first: the ends of its runs then neither promote nor complete anything.
     gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
-    settling = hand.settling(tx, gone)
+    writer = locked.writer(tx, gone)
     cancelled = 0
-    for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
+    for _ in range(
+        _ATTEMPTS
+    ):  # between two attempts a claim may make a run wait for a limit, or a limit release one
         if not (found := await waiting.unclaimed_of_job(tx, row)):
             break
-        cancelled += len(await settling.end_standing(found, Cancelled()))
-    await settling.write()
+        cancelled += len(await writer.end_unclaimed(found, Cancelled()))
+    await writer.write()
     after = {"cancelled_runs": cancelled, "detached": detach}
     await append_audit(
         tx, "job.archived", ("job", job_id), scope.actor, before={"status": row.status.value}, after=after
@@ -166,7 +168,7 @@ async def purge_in(
     detach: bool = False,
 ) -> int:
     await release_upstream(tx, job_id, scope, detach=detach)
-    hand = await lock_job(tx, job_id, scope)
+    locked = await lock_job(tx, job_id, scope)
     leased = await waiting.leased_of_job(tx, job_id)
     if leased and not force:
         raise Conflict(
@@ -174,7 +176,7 @@ async def purge_in(
             hint="Cancel them first, or purge with force: their results are then refused.",
         )
     stored = await jobs.get(tx, job_id)
-    await run_queue.purge_job(tx, job_id, hand.row.rules.spec)
+    await run_queue.purge_job(tx, job_id, locked.row.rules.spec)
     await jobs.mark_purged(tx, job_id)
     gone = await jobs.purge(tx, job_id, PURGED_AT_ONCE)
     before = {"name": stored and stored.definition.name, "runs": gone, "under_way": len(leased)}
@@ -182,11 +184,11 @@ async def purge_in(
     return gone
 
 
-async def resume_hand(tx: Tx, hand: LockedJob, by: Actor, *, catch_up: bool) -> Moved:
-    row = hand.row
-    advance(row.status, JobEvent.RESUME)  # refused here, with what can be done instead
-    plan = plan_resume(hand.around.due(row), tx.now, catch_up=catch_up)
-    await write_plan(tx, hand.around, PlannedTimer(row, plan), by.name, hand.rows)
+async def resume_locked(tx: Tx, locked: LockedJob, by: Actor, *, catch_up: bool) -> Moved:
+    row = locked.row
+    advance(row.status, JobEvent.RESUME)  # raises IllegalMove with a hint
+    plan = plan_resume(locked.context.due(row), tx.now, catch_up=catch_up)
+    await write_plan(tx, locked.context, PlannedTimer(row, plan), by.name, locked.rows)
     await timers.forgive(tx, row.job_id)
     before = {"status": row.status.value}
     await append_audit(

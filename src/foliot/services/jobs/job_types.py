@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from foliot.domain.access import Scope
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.run import WaitsFor
-from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.lock_steps import append_audit
-from foliot.services.settlement.dependent_steps import wake_dependents
-from foliot.services.settlement.settle_steps import SettlementWriter
+from foliot.services.settlement.dependent_steps import finish_settlement
+from foliot.services.settlement.settle_steps import lock_for_settlement
 from foliot.storage.jobs import job_types
 from foliot.storage.jobs.job_types import DisabledType, JobTypeDescription
 from foliot.storage.queue import waiting
-from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
 
@@ -70,9 +68,7 @@ async def _let_go(database: Database, role: Role, workspace_id: WorkspaceId | No
     async with database.tx(role, workspace_id) as tx:
         found = await job_types.list_released_runs(tx, limit)
         if found:
-            rows = await timers.lock_with_dependents(tx, set(found.values()))
-            settling = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
-            await settling.release(await waiting.still_waiting(tx, list(found), WaitsFor.TYPE))
-            await settling.write()
-            await wake_dependents(settling)
+            writer = await lock_for_settlement(tx, found.values())
+            await writer.release(await waiting.still_waiting(tx, list(found), WaitsFor.TYPE))
+            await finish_settlement(writer)
     return len(found)

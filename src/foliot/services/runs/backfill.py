@@ -52,15 +52,15 @@ async def backfill(
     The dry run answers with the exact count, and how far over `most` it would be.
     """
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        hand = await lock_job(tx, job_id, scope)
-        row = hand.row
+        locked = await lock_job(tx, job_id, scope)
+        row = locked.row
         require_not_archived(row, "be backfilled")
-        require_type_on(hand)
+        require_type_on(locked)
         end = _checked_end(row, start, end, tx.now)
         known = _Known(
             await run_records.recorded_between(tx, job_id, start, end), row.schedule_rev, skipped=skipped
         )
-        times = times_to_fill(hand.job.timetable, start, end, known.has)
+        times = times_to_fill(locked.job.timetable, start, end, known.has)
         first, last = (times[0].planned_for, times[-1].planned_for) if times else (None, None)
         if dry_run:
             return Backfill(len(times), first, last)
@@ -76,7 +76,7 @@ async def backfill(
             )
             for each in (times if oldest_first else reversed(times))
         ]
-        made = await create_runs(tx, hand, asked) if asked else []
+        made = await create_runs(tx, locked, asked) if asked else []
         after = {"start": start.isoformat(), "end": end.isoformat(), "runs": len(made), "skipped": skipped}
         await append_audit(tx, "job.backfilled", ("job", job_id), scope.actor, after=after)
         return Backfill(len(times), first, last, tuple(made))

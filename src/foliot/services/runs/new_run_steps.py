@@ -1,4 +1,4 @@
-"""Runs that somebody asks for, of the one job in hand: they wait their turn and never skip."""
+"""Create runs that a person or a backfill requests: they wait for their turn and never skip."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from foliot.storage.queue import run_queue
 from foliot.storage.queue.run_queue import UnscheduledRun
 from foliot.storage.tx import Tx
 
-_GOING = frozenset((JobStatus.ACTIVE, JobStatus.PENDING))
+_RUNNING = frozenset((JobStatus.ACTIVE, JobStatus.PENDING))
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """A run to make. `planned_local` is set where it stands for a time that a schedule named."""
+    """A run to create. `planned_local` is set where it stands for a time that a schedule named."""
 
     trigger: Trigger
     planned_for: datetime
@@ -36,26 +36,26 @@ class RunRequest:
     override: bool = False  # start under a freeze
 
 
-async def create_runs(tx: Tx, hand: LockedJob, asked: list[RunRequest]) -> list[RunId]:
-    """Make the runs in the order given. The first may start at once if no run is live; the others wait behind it."""
-    settling = hand.settling(tx)
-    job = settling.job(hand.row.job_id)
+async def create_runs(tx: Tx, locked: LockedJob, asked: list[RunRequest]) -> list[RunId]:
+    """Create the runs in the order given. The first may start at once if no run is live; the others wait behind it."""
+    writer = locked.writer(tx)
+    job = writer.job(locked.row.job_id)
     made = []
     for each in asked:
-        run = _made(tx, hand, each, job)
+        run = _new_run(tx, locked, each, job)
         made.append(run)
         if run.skip is not None:
             job.add_skip()
         else:
             job.add_run(run.id, run.waits_for)
     await run_queue.insert_runs(tx, made)
-    await settling.write()
+    await writer.write()
     return [run.id for run in made]
 
 
-def _made(tx: Tx, hand: LockedJob, asked: RunRequest, job: JobSettlement) -> UnscheduledRun:
-    row, now, load = hand.row, tx.now, job.state.load
-    if load.live == 0 and row.status not in _GOING:  # waiting runs wait for the resume; this one need not
+def _new_run(tx: Tx, locked: LockedJob, asked: RunRequest, job: JobSettlement) -> UnscheduledRun:
+    row, now, load = locked.row, tx.now, job.state.load
+    if load.live == 0 and row.status not in _RUNNING:  # waiting runs wait for the resume; this one need not
         load = JobLoad()
     request = StartRequest(
         job.state.job,
@@ -64,7 +64,7 @@ def _made(tx: Tx, hand: LockedJob, asked: RunRequest, job: JobSettlement) -> Uns
         not_before=now,
         load=load,
         is_patient=True,
-        is_frozen=not asked.override and freeze_at(hand.around.freezes_of(row), now) is not None,
+        is_frozen=not asked.override and freeze_at(locked.context.freezes_of(row), now) is not None,
     )
     return UnscheduledRun(
         id=RunId(tx.new_id()),

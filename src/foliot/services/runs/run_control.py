@@ -26,7 +26,7 @@ from foliot.services.jobs.lock_steps import (
     require_type_on,
 )
 from foliot.services.runs.new_run_steps import RunRequest, create_runs
-from foliot.services.settlement.dependent_steps import wake_dependents
+from foliot.services.settlement.dependent_steps import finish_settlement
 from foliot.storage.jobs import jobs
 from foliot.storage.queue import leases, run_queue
 from foliot.storage.runs import run_records
@@ -75,15 +75,15 @@ async def run_in(
     input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
     override: bool = False,
 ) -> RunId:
-    hand = await lock_job(tx, job_id, scope)
-    _check_may_run(tx, hand, override=override)
+    locked = await lock_job(tx, job_id, scope)
+    _check_may_run(tx, locked, override=override)
     given = None
     if input is not None:
         stored = await jobs.get(tx, job_id)
         assert stored is not None, "a timer has its job"
         given = {**stored.definition.payload, **input}
     asked = RunRequest(Trigger.MANUAL, tx.now, scope.actor.name, given, override=override)
-    [run_id] = await create_runs(tx, hand, [asked])
+    [run_id] = await create_runs(tx, locked, [asked])
     await append_audit(
         tx, "run.requested", ("run", run_id), scope.actor, after={"job": str(job_id), "override": override}
     )
@@ -100,7 +100,7 @@ async def retry_run(
 ) -> RunId:
     """Do a finished run again, for its planned time and with its input, overlaid by what is given, as a run of its own."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        hand, run = await _take_run(tx, run_id, scope)
+        locked, run = await _lock_run(tx, run_id, scope)
         if run.status is None:
             raise Conflict("This run has not ended yet.", hint="Cancel it first, or wait for its end.")
         if run.planned_until is not None:
@@ -108,7 +108,7 @@ async def retry_run(
                 "This record stands for several planned times that did not run.",
                 hint="Backfill their range, skipped times included.",
             )
-        _check_may_run(tx, hand, override=override)
+        _check_may_run(tx, locked, override=override)
         given = run.input
         if input is not None:
             stored = await jobs.get(tx, run.job_id)
@@ -125,7 +125,7 @@ async def retry_run(
             run.schedule_rev,
             override,
         )
-        [new_id] = await create_runs(tx, hand, [asked])
+        [new_id] = await create_runs(tx, locked, [asked])
         after = {"retry_of": str(run_id), "override": override, "input": input is not None}
         await append_audit(tx, "run.retried", ("run", new_id), scope.actor, after=after)
         return new_id
@@ -141,12 +141,12 @@ async def cancel_run(
 ) -> Cancelling:
     """A run that no worker has ends at once; one that is under way is asked to stop, or taken from its worker by `force`."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        hand, run = await _take_run(tx, run_id, scope, dependents=True)
-        settling, outcome, held = hand.settling(tx), Cancelled(reason or ""), None
+        locked, run = await _lock_run(tx, run_id, scope, dependents=True)
+        writer, outcome, held = locked.writer(tx), Cancelled(reason or ""), None
         for _ in range(
             MOST_LOOKS
         ):  # between two looks a claim may put it in line at a cap, or a cap let it go
-            ended = await settling.end_standing([run_id], outcome)
+            ended = await writer.end_unclaimed([run_id], outcome)
             held = None if ended else await leases.find(tx, run_id)
             if ended or held is not None or run.status is not None:
                 break
@@ -156,15 +156,13 @@ async def cancel_run(
             advance(run.status or RunStatus.RUNNING, RunEvent.CANCEL)
             raise Conflict("This run is on no list and has no end; the sweeper will look after it.")
         elif force:
-            settling.end_leased((await leases.lock(tx, [held]))[run_id], outcome, None)
+            writer.end_leased((await leases.lock(tx, [held]))[run_id], outcome, None)
             answer = Cancelling.ENDED
         else:
             await run_queue.request_cancel(tx, [run_id])
             await run_records.set_note(tx, run_id, reason)
             answer = Cancelling.REQUESTED
-        await settling.write()
-        await wake_dependents(settling)
-        await settling.give_back()
+        await finish_settlement(writer)
         after = {"cancelling": answer.value, "reason": reason, "force": force}
         await append_audit(tx, "run.cancelled", ("run", run_id), scope.actor, after=after)
         return answer
@@ -181,13 +179,13 @@ async def skip_next(
 ) -> SkipNext:
     """The next `n` planned times, or those up to `until`, are recorded as skipped (operator) instead of running."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        hand = await lock_job(tx, job_id, scope)
-        row = hand.row
+        locked = await lock_job(tx, job_id, scope)
+        row = locked.row
         if row.timer.next_at is None or row.status not in (JobStatus.ACTIVE, JobStatus.PENDING):
             raise Conflict(
                 "Nothing is planned for this job.", hint="Only the next planned time can be skipped."
             )
-        times, following = _to_pass(hand, n, until)
+        times, following = _to_pass(locked, n, until)
         last = times[-1].planned_for if len(times) > 1 else None
         await timers.set_skip_next(tx, job_id, reason, last)
         after = {
@@ -224,7 +222,7 @@ async def undo_skip_next(
         )
 
 
-async def _take_run(
+async def _lock_run(
     tx: Tx, run_id: RunId, scope: Scope, *, dependents: bool = False
 ) -> tuple[LockedJob, RunFacts]:
     """The run, read again once its job's timer is locked: what it was before that may have changed."""
@@ -232,20 +230,20 @@ async def _take_run(
     if known is None or known.workspace_id != tx.workspace_id:
         raise not_found("run")
     try:
-        hand = await lock_job(tx, known.job_id, scope, dependents=dependents)
+        locked = await lock_job(tx, known.job_id, scope, dependents=dependents)
     except NotFound:
         raise not_found("run") from None
     run = await run_records.find(tx, run_id)
     if run is None:
         raise not_found("run")
-    return hand, run
+    return locked, run
 
 
 def _to_pass(
-    hand: LockedJob, n: int, until: datetime | None
+    locked: LockedJob, n: int, until: datetime | None
 ) -> tuple[tuple[PlannedTime, ...], PlannedTime | None]:
     """The planned times that are to pass, and the one after them."""
-    job, after = hand.job, hand.row.timer.cursor
+    job, after = locked.job, locked.row.timer.cursor
     if job.is_chained and (n > 1 or until is not None):
         raise Conflict(
             "After a fixed delay only the next time is known.", hint="Skip one, or pause the job until then."
@@ -264,10 +262,10 @@ def _to_pass(
     return times[:n], times[n] if len(times) > n else None
 
 
-def _check_may_run(tx: Tx, hand: LockedJob, *, override: bool) -> None:
-    require_not_archived(hand.row, "run")
-    require_type_on(hand)
-    freeze = freeze_at(hand.around.freezes_of(hand.row), tx.now)
+def _check_may_run(tx: Tx, locked: LockedJob, *, override: bool) -> None:
+    require_not_archived(locked.row, "run")
+    require_type_on(locked)
+    freeze = freeze_at(locked.context.freezes_of(locked.row), tx.now)
     if freeze is not None and not override:
         until = "until it is lifted" if freeze.end_at is None else f"until {freeze.end_at.isoformat()}"
         why = f" ({freeze.reason})" if freeze.reason else ""

@@ -53,7 +53,7 @@ async def _skip_together(database: Database) -> int:
     async with database.tx(Role.ENGINE) as tx:
         rows = await timers.take_missed(tx, BATCH)
         if rows:
-            around = await load_job_context(tx, rows, gates=True)
-            planned = [PlannedTimer(row, plan_missed(around.due(row), tx.now)) for row in rows]
-            await write_plans(tx, around, await fires.without_recorded(tx, planned))
+            context = await load_job_context(tx, rows, gates=True)
+            planned = [PlannedTimer(row, plan_missed(context.due(row), tx.now)) for row in rows]
+            await write_plans(tx, context, await fires.without_recorded(tx, planned))
         return len(rows)

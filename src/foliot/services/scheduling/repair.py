@@ -132,20 +132,20 @@ async def refresh_zone_data(
 
 
 async def _suspects(tx: Tx, seen: Sequence[TimerCheck]) -> set[JobId]:
-    around = await load_job_context(tx, [each.row for each in seen if each.row is not None])
+    context = await load_job_context(tx, [each.row for each in seen if each.row is not None])
     return {
-        each.job_id for each in seen if each.row is not None and _is_suspect(each, each.row, around, tx.now)
+        each.job_id for each in seen if each.row is not None and _is_suspect(each, each.row, context, tx.now)
     }
 
 
-def _is_suspect(seen: TimerCheck, row: TimerRow, around: JobContext, now: datetime) -> bool:
+def _is_suspect(seen: TimerCheck, row: TimerRow, context: JobContext, now: datetime) -> bool:
     miscounts = (
         not seen.finds_its_run
         or (row.live > 0) != (row.live_run_id is not None)
         or seen.behind != row.waiting
         or _is_stuck(row)
     )
-    return miscounts or _is_misset(row, _should_be(row, around, now), around, now)
+    return miscounts or _is_misset(row, _should_be(row, context, now), context, now)
 
 
 async def _mend(
@@ -156,19 +156,19 @@ async def _mend(
         return []
     rows = locked or await timers.lock(tx, sorted(job_ids))
     rows = {job_id: row for job_id, row in rows.items() if row.status in _RUNNING}
-    around = await load_job_context(tx, rows.values())
+    context = await load_job_context(tx, rows.values())
     counted = _counted(rows, await repair.list_queued(tx, rows))
     short = [job_id for job_id, row in counted.items() if row.live + row.waiting < _total(rows[job_id])]
     for run_id, job_id in await repair.end_orphans(tx, short) if short else []:
         log.warning("run.interrupted", extra={"run": str(run_id), "job": str(job_id), "why": "nobody had it"})
-    placed = await _placed(tx, counted, around)
+    placed = await _placed(tx, counted, context)
     wrong = {job_id: row for job_id, row in placed.items() if row != rows[job_id]}
     await repair.set_timers(tx, list(wrong.values()))
-    settling = SettlementWriter(tx, wrong, around)
+    writer = SettlementWriter(tx, wrong, context)
     for row in wrong.values():
         if _is_stuck(row):
-            settling.job(row.job_id).promote_oldest()
-    await settling.write()
+            writer.job(row.job_id).promote_oldest()
+    await writer.write()
     for job_id, row in wrong.items():
         _tell(rows[job_id], row)
     return [
@@ -196,19 +196,22 @@ def _counted(rows: Mapping[JobId, TimerRow], lines: Iterable[QueuedRun]) -> dict
     return counted
 
 
-async def _placed(tx: Tx, rows: Mapping[JobId, TimerRow], around: JobContext) -> dict[JobId, TimerRow]:
+async def _placed(tx: Tx, rows: Mapping[JobId, TimerRow], context: JobContext) -> dict[JobId, TimerRow]:
     """The same timers where they should stand. A planned time that has its record already is passed over."""
     placed, unsure = dict(rows), list(rows)
     for _ in range(MOST_RECORDED):
         moved = []
         for job_id in unsure:
             row = placed[job_id]
-            should = _should_be(row, around, tx.now)
-            if row.timer != rows[job_id].timer or _is_misset(row, should, around, tx.now):
+            should = _should_be(row, context, tx.now)
+            if row.timer != rows[job_id].timer or _is_misset(row, should, context, tx.now):
                 placed[job_id] = row._replace(timer=should)
                 moved.append(job_id)
         upcoming = (
-            (placed[job_id], planned_after(around.job(placed[job_id]).timetable, placed[job_id].timer.cursor))
+            (
+                placed[job_id],
+                planned_after(context.job(placed[job_id]).timetable, placed[job_id].timer.cursor),
+            )
             for job_id in moved
             if placed[job_id].timer.due_at is not None
         )
@@ -222,10 +225,10 @@ async def _placed(tx: Tx, rows: Mapping[JobId, TimerRow], around: JobContext) ->
     return placed
 
 
-def _should_be(row: TimerRow, around: JobContext, now: datetime) -> Timer:
+def _should_be(row: TimerRow, context: JobContext, now: datetime) -> Timer:
     timer = row.timer
     try:
-        plan = plan_start(around.due(row), now)
+        plan = plan_start(context.due(row), now)
     except Exception:  # noqa: BLE001  # the tick meets the same error and records it
         return replace(timer, due_at=timer.due_at or now)
     if plan.events:  # its time is over and nobody noticed: the tick makes the move
@@ -234,12 +237,12 @@ def _should_be(row: TimerRow, around: JobContext, now: datetime) -> Timer:
     return plan.timer if is_told else replace(plan.timer, ending=timer.ending)
 
 
-def _is_misset(row: TimerRow, should: Timer, around: JobContext, now: datetime) -> bool:
+def _is_misset(row: TimerRow, should: Timer, context: JobContext, now: datetime) -> bool:
     """Whether the tick would look at another time than it should. What is due already, it is about to look at."""
     timer = row.timer
     if (timer.due_at is not None and timer.due_at <= now) or row.errors:
         return False
-    if any(freeze.after is not FreezePolicy.SKIP and freeze.holds(now) for freeze in around.freezes_of(row)):
+    if any(freeze.after is not FreezePolicy.SKIP and freeze.holds(now) for freeze in context.freezes_of(row)):
         return False  # held: it is looked at when the freeze ends
     return (timer.due_at, timer.ending) != (should.due_at, should.ending)
 

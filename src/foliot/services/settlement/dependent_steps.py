@@ -1,4 +1,4 @@
-"""What the ends of runs mean for the jobs that depend on theirs: new runs by trigger, an answer for those waiting at a gate."""
+"""Wake the jobs that depend on ended runs: start triggered runs, and judge again the runs that wait at a gate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from foliot.domain.admission import Skip, StartRequest, Wait, admit
 from foliot.domain.dependencies import (
-    ConsumedRun,
     Dependencies,
     EdgeCondition,
     TriggeredRun,
@@ -30,111 +29,112 @@ from foliot.storage.queue.run_queue import UnscheduledRun
 
 log = logging.getLogger(__name__)
 
-_MOST_LOOKS = 3
+_ATTEMPTS = 3
 
 
-async def wake_dependents(settling: SettlementWriter) -> None:
-    """After the ends are written: evaluate every edge that leads away from them, under the dependents' locks.
+async def finish_settlement(writer: SettlementWriter) -> None:
+    """Write all decisions, wake dependents, and give permits back."""
+    await writer.write()
+    await wake_dependents(writer)
+    await writer.give_back_permits()
 
-    A dependent that cancels what it has for what it gets makes an end of its own, and those behind it are asked in turn.
+
+async def wake_dependents(writer: SettlementWriter) -> None:
+    """Evaluate every edge that leads away from the ended runs, under the dependents' locks. Call it once the ends are written.
+
+    A dependent that cancels its live run for the new one ends a run as well, and wakes its own dependents in turn.
     """
-    told = 0
-    while told < len(settling.ended):
-        ended, told = tuple(settling.ended[told:]), len(settling.ended)
-        await _wake_behind(settling, ended)
+    woken = 0
+    while woken < len(writer.ended):
+        ended, woken = tuple(writer.ended[woken:]), len(writer.ended)
+        upstreams = {run.job_id for run, _ in ended if writer.rows[run.job_id].has_dependents}
+        if upstreams:
+            await _wake(writer, upstreams, ended)
 
 
-async def judge_gates_of(settling: SettlementWriter, job_ids: Sequence[JobId]) -> None:
+async def judge_gates_of(writer: SettlementWriter, job_ids: Sequence[JobId]) -> None:
     """Judge again the runs that wait at the gates of these jobs."""
-    whens = {job_id: settling.rows[job_id].rules.spec.depends_when for job_id in job_ids}
-    found = await dependencies.facts(settling.tx, whens)
-    for job_id, when in whens.items():
-        await _ask_gate(settling, job_id, found.get(job_id, Dependencies((), when)))
+    rules = {job_id: writer.rows[job_id].rules.spec.depends_when for job_id in job_ids}
+    found = await dependencies.facts(writer.tx, rules)
+    for job_id, rule in rules.items():
+        await _judge_gate(writer, job_id, found.get(job_id, Dependencies((), rule)))
 
 
-async def cancel_live(settling: SettlementWriter, run_id: RunId) -> None:
-    """Ask the worker that has it to stop; where no worker has it, it ends at once."""
-    for _ in range(_MOST_LOOKS):  # between two looks a worker may claim it
-        if await run_queue.request_cancel(settling.tx, [run_id]):
+async def cancel_live(writer: SettlementWriter, run_id: RunId) -> None:
+    """Ask the worker that has the run to stop it, or end it where no worker has it."""
+    for _ in range(_ATTEMPTS):  # between two attempts a worker may claim it
+        if await run_queue.request_cancel(writer.tx, [run_id]):
             return
-        if await settling.end_standing([run_id], Cancelled()):
+        if await writer.end_unclaimed([run_id], Cancelled()):
             return
 
 
-async def _wake_behind(settling: SettlementWriter, ended: Sequence[tuple[RunFacts, Settlement]]) -> None:
-    upstreams = {run.job_id for run, _ in ended if settling.rows[run.job_id].has_dependents}
-    if not upstreams:
-        return
-    whens = {row.job_id: row.rules.spec.depends_when for row in settling.rows.values()}
-    off = await job_types.disabled_in(settling.tx, {row.workspace_id for row in settling.rows.values()})
-    for job_id, edges in (await dependencies.facts(settling.tx, whens)).items():
-        if any(edge.edge.upstream in upstreams for edge in edges.edges):
-            if isinstance(
-                settling.rows[job_id].rules, UnreadableRules
-            ):  # its upstream must be able to end all the same
-                log.error(
-                    "dependent.not_woken", extra={"job": str(job_id), "why": "its rules cannot be read"}
-                )
-                continue
-            dependent = _Dependent(settling, job_id, edges, off)
-            if settling.job(job_id).state.status is JobStatus.ACTIVE:
-                await dependent.wake(ended)
-            await _ask_gate(settling, job_id, dependent.edges)
-    await settling.write()
+async def _wake(
+    writer: SettlementWriter, upstreams: set[JobId], ended: Sequence[tuple[RunFacts, Settlement]]
+) -> None:
+    rules = {row.job_id: row.rules.spec.depends_when for row in writer.rows.values()}
+    off = await job_types.disabled_in(writer.tx, {row.workspace_id for row in writer.rows.values()})
+    for job_id, edges in (await dependencies.facts(writer.tx, rules)).items():
+        if not any(each.edge.upstream in upstreams for each in edges.edges):
+            continue
+        if isinstance(writer.rows[job_id].rules, UnreadableRules):  # the upstream run must end all the same
+            log.error("dependent.not_woken", extra={"job": str(job_id), "why": "its rules cannot be read"})
+            continue
+        dependent = _Dependent(writer, job_id, edges, off)
+        if writer.job(job_id).state.status is JobStatus.ACTIVE:
+            for run, settlement in ended:
+                await dependent.trigger(run, settlement.wakes)
+        await _judge_gate(writer, job_id, dependent.edges)
+    await writer.write()
 
 
-async def _ask_gate(settling: SettlementWriter, job_id: JobId, edges: Dependencies) -> None:
-    await settling.release(await waiting.at_gate(settling.tx, job_id), {job_id: edges})
+async def _judge_gate(writer: SettlementWriter, job_id: JobId, edges: Dependencies) -> None:
+    await writer.release(await waiting.at_gate(writer.tx, job_id), {job_id: edges})
 
 
 class _Dependent:
     def __init__(
-        self, settling: SettlementWriter, job_id: JobId, edges: Dependencies, off: DisabledTypes = frozenset()
+        self, writer: SettlementWriter, job_id: JobId, edges: Dependencies, off: DisabledTypes
     ) -> None:
-        self.settling = settling
-        self.tx = settling.tx
-        self.row = settling.rows[job_id]
-        self.job_id = job_id
+        self.writer = writer
+        self.tx = writer.tx
+        self.row = writer.rows[job_id]
         self.edges = edges
-        self.is_off = bool(off) and (self.row.workspace_id, self.row.rules.spec.type) in off
+        self.is_type_off = bool(off) and (self.row.workspace_id, self.row.rules.spec.type) in off
 
-    async def wake(self, ended: Sequence[tuple[RunFacts, Settlement]]) -> None:
-        for run, settlement in ended:
-            edges = self._as_of(run.job_id, run.id, settlement.wakes)
-            found = find_triggered_run(edges, UpstreamEnd(run.id, self.tx.now))
-            if found is not None:
-                await self._start(found)
-
-    def _as_of(self, upstream: JobId, run_id: RunId, wakes: tuple[EdgeCondition, ...]) -> Dependencies:
-        """The edges as this very end leaves them, though a later one of the same batch may be the newest."""
-        ended = UpstreamEnd(run_id, self.tx.now)
-        edges = (
-            replace(facts, latest=ended)
-            if facts.edge.upstream == upstream and facts.edge.on in wakes
-            else facts
-            for facts in self.edges.edges
+    async def trigger(self, upstream: RunFacts, wakes: tuple[EdgeCondition, ...]) -> None:
+        """Start a run where this end of an upstream run satisfies the edges."""
+        end = UpstreamEnd(upstream.id, self.tx.now)
+        # The edges right after this end: a later end of the same batch may be the newest.
+        edges = tuple(
+            replace(each, latest=end)
+            if each.edge.upstream == upstream.job_id and each.edge.on in wakes
+            else each
+            for each in self.edges.edges
         )
-        return replace(self.edges, edges=tuple(edges))
+        found = find_triggered_run(replace(self.edges, edges=edges), end)
+        if found is not None:
+            await self._start(found)
 
     async def _start(self, found: TriggeredRun) -> None:
-        settling, row, now = self.settling, self.row, self.tx.now
-        dependent, run_id = settling.job(self.job_id), RunId(self.tx.new_id())
-        job, load = dependent.state.job, dependent.state.load
+        writer, row, now = self.writer, self.row, self.tx.now
+        dependent, run_id = writer.job(row.job_id), RunId(self.tx.new_id())
+        job = dependent.state.job
         request = StartRequest(
             job,
             now,
             Trigger.DEPENDENCY,
             not_before=found.not_before,
             start_within=job.limits.start_deadline,
-            load=load,
-            is_frozen=settling.around.is_frozen(row, run_id, Trigger.DEPENDENCY, now),
-            is_type_off=self.is_off,
+            load=dependent.state.load,
+            is_frozen=writer.context.is_frozen(row, run_id, Trigger.DEPENDENCY, now),
+            is_type_off=self.is_type_off,
         )
         answer = admit(request)
-        made = UnscheduledRun(
+        run = UnscheduledRun(
             run_id,
             row.workspace_id,
-            self.job_id,
+            row.job_id,
             dependent.next_number(),
             row.schedule_rev,
             row.rules,
@@ -143,18 +143,15 @@ class _Dependent:
             found.not_before,
             upstream_run_id=found.upstream_run_id,
         ).admitted(answer)
-        if not await run_queue.insert_runs(self.tx, [made]):
-            return  # this upstream run has had its run
-        await self._consume(found.consumes)
-        live_run_id = dependent.live_run_id
+        if not await run_queue.insert_runs(self.tx, [run]):
+            return  # this upstream run has started the dependent before
+        await dependencies.consume(self.tx, [(row.job_id, mark) for mark in found.consumes])
+        self.edges = consume(self.edges, found.consumes)
         if isinstance(answer, Skip):
             dependent.add_skip()
             return
-        dependent.add_run(run_id, made.waits_for)
+        live_run_id = dependent.live_run_id
+        dependent.add_run(run_id, run.waits_for)
         if isinstance(answer, Wait) and answer.cancels_live and live_run_id is not None:
-            await cancel_live(settling, live_run_id)
-            await settling.write()
-
-    async def _consume(self, marks: Sequence[ConsumedRun]) -> None:
-        await dependencies.consume(self.tx, [(self.job_id, mark) for mark in marks])
-        self.edges = consume(self.edges, marks)
+            await cancel_live(writer, live_run_id)
+            await writer.write()

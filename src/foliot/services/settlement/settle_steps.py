@@ -1,12 +1,12 @@
-"""Write the ends of runs and all that follows from them: counters, retries, promotions, moves of the job.
+"""Write the ends of runs and all that follows from them: counters, retries, promotions, status changes of the job.
 
-Everything that ends a run uses this: reports, lost leases, cancels, expired deadlines. `domain.settlement` decides; this collects the
-decisions of one transaction and writes them together. The caller has locked the timers of the jobs and of their dependents.
+Everything that ends a run uses this: reports, lost leases, cancels, expired deadlines. `domain.settlement` decides; the writer collects
+the decisions of one transaction and writes them together, under the locks of the jobs' timers and of their dependents' timers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
@@ -19,7 +19,7 @@ from foliot.domain.run import RunFacts, Trigger, WaitsFor
 from foliot.domain.run_end import Promotion, Settlement
 from foliot.domain.schedule import SkipReason
 from foliot.domain.settlement.settle import JobSettlement
-from foliot.services.jobs.context_steps import JobContext
+from foliot.services.jobs.context_steps import JobContext, load_job_context
 from foliot.services.workers.limit_steps import give_back_permits
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.jobs import StatusChange
@@ -40,22 +40,31 @@ _GATE_CLOSED = frozenset({SkipReason.DEPENDENCY_FAILED, SkipReason.DEPENDENCY_MI
 class _Pending:
     """Decisions that are not written yet."""
 
-    leased: list[SettledAttempt] = field(default_factory=list)
-    standing: list[tuple[UnclaimedRun, Settlement]] = field(default_factory=list)
+    attempts: list[SettledAttempt] = field(default_factory=list)
+    unclaimed: list[tuple[UnclaimedRun, Settlement]] = field(default_factory=list)
     frozen: list[RunId] = field(default_factory=list)
     requeued: list[RunId] = field(default_factory=list)
     stopped: set[JobId] = field(default_factory=set)
-    moves: list[StatusChange] = field(default_factory=list)
+    changes: list[StatusChange] = field(default_factory=list)
+
+
+async def lock_for_settlement(tx: Tx, job_ids: Iterable[JobId]) -> SettlementWriter:
+    """Lock the timers of the jobs and of their dependents, and return a writer for them."""
+    rows = await timers.lock_with_dependents(tx, set(job_ids))
+    return SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
 
 
 class SettlementWriter:
-    """A transaction has one. It may be written more than once, and always knows the state of its jobs after the last decision."""
+    """Collects decisions and writes them. A transaction has one, and may write more than once.
 
-    def __init__(self, tx: Tx, rows: Mapping[JobId, TimerRow], around: JobContext) -> None:
+    Its jobs have the state after the last decision, not the state of their rows.
+    """
+
+    def __init__(self, tx: Tx, rows: Mapping[JobId, TimerRow], context: JobContext) -> None:
         self.tx = tx
         self.rows = rows
-        self.around = around
-        self.ended: list[tuple[RunFacts, Settlement]] = []  # the final ones, for dependents
+        self.context = context
+        self.ended: list[tuple[RunFacts, Settlement]] = []  # final ends; dependents are woken by them
         self._jobs: dict[JobId, JobSettlement] = {}
         self._pending = _Pending()
         self._permits: list[Permit] = []
@@ -64,41 +73,38 @@ class SettlementWriter:
         found = self._jobs.get(job_id)
         if found is None:
             row = self.rows[job_id]
-            found = self._jobs[job_id] = JobSettlement(
-                self.around.facts(row), row.load, row.live_run_id, row.number
-            )
+            state = self.context.state(row)
+            found = self._jobs[job_id] = JobSettlement(state, row.load, row.live_run_id, row.number)
         return found
 
     def end_leased(self, lease: Lease, outcome: Outcome, output: Any) -> None:
         """End the attempt of a run that a worker has."""
-        run = lease.facts
+        run, row = lease.run, self.rows[lease.job_id]
         settlement = self._settle(run, outcome)
-        row = self.rows[run.job_id]
-        self._pending.leased.append(
-            SettledAttempt(settlement, output, None if settlement.is_final else row.rules.spec)
-        )
+        spec = None if settlement.is_final else row.rules.spec
+        self._pending.attempts.append(SettledAttempt(settlement, output, spec))
         if lease.is_limited:
             self._permits.append(Permit(lease.workspace_id, lease.concurrency_key))
         if settlement.is_final:
             return
         job = self.job(run.job_id)
         if run.trigger is Trigger.SCHEDULE and job.state.status in STOPPED:
-            # The next attempt waits for the resume, as runs do that were ready when the job was stopped.
+            # The next attempt waits for the resume, like runs that were ready when the job was stopped.
             job.requeue()
             job.promote_manual()
             self._pending.requeued.append(run.id)
-        elif self.around.is_frozen(row, run.id, run.trigger, self.tx.now):
+        elif self.context.is_frozen(row, run.id, run.trigger, self.tx.now):
             self._pending.frozen.append(run.id)
 
-    async def end_standing(self, run_ids: Sequence[RunId], outcome: Outcome) -> frozenset[RunId]:
-        """End runs that no worker has, and return those. The others have been claimed or ended in the meantime."""
+    async def end_unclaimed(self, run_ids: Sequence[RunId], outcome: Outcome) -> frozenset[RunId]:
+        """End runs that no worker has, and return those. The others were claimed or have ended in the meantime."""
         taken = await run_queue.take_unclaimed(self.tx, run_ids)
         for each in taken:
-            self._pending.standing.append((each, self._settle(each.facts, outcome)))
-        return frozenset(each.facts.id for each in taken)
+            self._pending.unclaimed.append((each, self._settle(each.run, outcome)))
+        return frozenset(each.run.id for each in taken)
 
-    def hold_back(self, job_id: JobId) -> None:
-        """Make the runs of a stopped job that no worker has wait for its resume."""
+    def requeue_scheduled(self, job_id: JobId) -> None:
+        """Make the unclaimed scheduled runs of a stopped job wait for its resume."""
         self._pending.stopped.add(job_id)
 
     async def release(
@@ -133,36 +139,43 @@ class SettlementWriter:
         await run_queue.promote(self.tx, started)
         return len(started)
 
-    async def release_line(self, job_id: JobId) -> None:
+    async def release_all(self, job_id: JobId) -> None:
         """Release all runs that wait for their turn: the job allows overlap, or does so from now on."""
-        line = await waiting.in_turn(self.tx, job_id)
-        for run in line:
+        queued = await waiting.in_turn(self.tx, job_id)
+        for run in queued:
             self.job(job_id).promoted(Promotion.MANUAL, run.run_id)
-        await self.release(line)
+        await self.release(queued)
 
     async def write(self) -> None:
+        """Promote waiting runs, then write all decisions since the last write."""
         while promotions := {job_id: job.promotion for job_id, job in self._jobs.items() if job.promotion}:
             await self._promote(promotions)
         pending, self._pending = self._pending, _Pending()
-        if pending.leased:
-            await leases.settle(self.tx, pending.leased)
-        await run_queue.hold_ready(self.tx, pending.frozen, WaitsFor.FREEZE)
-        await run_queue.requeue(self.tx, pending.requeued)
-        for job_id in pending.stopped:  # only a job that allows overlap has others
+        if pending.attempts:
+            await leases.settle(self.tx, pending.attempts)
+        if pending.frozen:
+            await run_queue.hold_ready(self.tx, pending.frozen, WaitsFor.FREEZE)
+        if pending.requeued:
+            await run_queue.requeue(self.tx, pending.requeued)
+        for job_id in pending.stopped:  # only a job that allows overlap has other live runs
             job = self.job(job_id)
             if job.state.load.live > 0:
                 job.requeue(await run_queue.queue_scheduled(self.tx, self.rows[job_id]))
-        await leases.end_unclaimed(self.tx, pending.standing)
+        if pending.unclaimed:
+            await leases.end_unclaimed(self.tx, pending.unclaimed)
         deltas = {job_id: delta for job_id, job in self._jobs.items() if (delta := job.take_delta())}
-        await timers.settle(self.tx, deltas)
-        await jobs.change_status(self.tx, pending.moves, ENGINE_ACTOR)
+        if deltas:
+            await timers.settle(self.tx, deltas)
+        if pending.changes:
+            await jobs.change_status(self.tx, pending.changes, ENGINE_ACTOR)
 
-    async def give_back(self) -> None:
-        """Give the permits of ended leases back. The caller does it last: a claim holds runs while it waits for the limits, so
-        whoever locks the limits must need no more runs.
+    async def give_back_permits(self) -> None:
+        """Give back the permits of ended leases. The caller does it last: a claim holds runs while it waits for the limits, so a
+        transaction that has locked the limits must need no more runs.
         """
         permits, self._permits = self._permits, []
-        await give_back_permits(self.tx, permits)
+        if permits:
+            await give_back_permits(self.tx, permits)
 
     def _settle(self, run: RunFacts, outcome: Outcome) -> Settlement:
         job = self.job(run.job_id)
@@ -173,30 +186,29 @@ class SettlementWriter:
         if settlement.event is not None:
             reason = settlement.notices[-1].text if settlement.notices else None
             status = advance(status, settlement.event)
-            self._pending.moves.append(StatusChange(run.job_id, status, reason))
+            self._pending.changes.append(StatusChange(run.job_id, status, reason))
             if status in STOPPED:
-                self.hold_back(run.job_id)
+                self.requeue_scheduled(run.job_id)
         return settlement
 
     async def _promote(self, promotions: Mapping[JobId, Promotion]) -> None:
-        """Make the next waiting run of each job live. Its gate is asked now: while it waited for its turn, nobody asked."""
-        line = {run.job_id: run for run in await waiting.next_in_turn(self.tx, promotions)}
+        """Make the next waiting run of each job live. Its gate is judged now: a run that waits for its turn needs no answer."""
+        promoted = {run.job_id: run for run in await waiting.next_in_turn(self.tx, promotions)}
         for job_id, promotion in promotions.items():
-            run = line.get(job_id)
-            job = self.job(job_id)
+            run, job = promoted.get(job_id), self.job(job_id)
             job.promotion = None
             job.promoted(promotion, None if run is None else run.run_id)
         gated = {
             job_id: self.rows[job_id].rules.spec.depends_when
-            for job_id, run in line.items()
+            for job_id, run in promoted.items()
             if run.trigger is Trigger.SCHEDULE and self.rows[job_id].has_gate
         }
-        await self.release(list(line.values()), await dependencies.facts(self.tx, gated))
+        await self.release(list(promoted.values()), await dependencies.facts(self.tx, gated))
 
     def _request(self, run: WaitingRun, gate: Dependencies | None) -> StartRequest:
         job, row, now = self.job(run.job_id).state.job, self.rows[run.job_id], self.tx.now
         expires_at, deadline = run.expires_at, job.limits.start_deadline
-        if run.waits_for is WaitsFor.UPSTREAM:  # until now it expired when the gate's patience ended
+        if run.waits_for is WaitsFor.UPSTREAM:  # its expiry so far was that of the gate
             expires_at = None if deadline is None else run.available_at + deadline
         return StartRequest(
             job,
@@ -205,7 +217,7 @@ class SettlementWriter:
             Stage.QUEUED,
             not_before=max(now, run.available_at),
             expires_at=expires_at,
-            is_frozen=self.around.is_frozen(row, run.run_id, run.trigger, now),
+            is_frozen=self.context.is_frozen(row, run.run_id, run.trigger, now),
             gate=gate,
             planned_for=run.available_at,
         )
@@ -214,5 +226,5 @@ class SettlementWriter:
         is_closed = skip.reason in _GATE_CLOSED
         outcome = AskedSkip(skip.reason, skip.note or "") if is_closed else Expired(skip.reason)
         for each in await run_queue.take_unclaimed(self.tx, [run.run_id]):
-            live = replace(each, facts=replace(each.facts, is_live=True))  # a promoted run is counted as live
-            self._pending.standing.append((live, self._settle(live.facts, outcome)))
+            live = replace(each, run=replace(each.run, is_live=True))  # a promoted run counts as live
+            self._pending.unclaimed.append((live, self._settle(live.run, outcome)))

@@ -51,7 +51,7 @@ class LeaseKey(NamedTuple):
 
 class Lease(NamedTuple):
     job_id: JobId
-    facts: RunFacts
+    run: RunFacts
     workspace_id: WorkspaceId
     concurrency_key: str | None
     is_limited: bool  # its workspace has a limit
@@ -74,7 +74,7 @@ async def lock(tx: Tx, held: Sequence[LeaseKey]) -> dict[RunId, Lease]:
     """Lock the leases that their workers still hold, and return them."""
     rows = await tx.fetch_tuples(sql.leases.lock, packed(_HELD_COLUMNS, held))
     return {
-        run_id: Lease(job_id, _facts(run_id, job_id, *facts), workspace_id, concurrency_key, is_limited)
+        run_id: Lease(job_id, _run_facts(run_id, job_id, *facts), workspace_id, concurrency_key, is_limited)
         for run_id, job_id, *facts, workspace_id, concurrency_key, is_limited in rows
     }
 
@@ -117,20 +117,20 @@ async def end_unclaimed(tx: Tx, ended: Sequence[tuple[UnclaimedRun, Settlement]]
     await tx.execute(
         sql.leases.end_unclaimed,
         {
-            "run_ids": [run.facts.id for run, _ in ended],
+            "run_ids": [each.run.id for each, _ in ended],
             "statuses": [settlement.status.value for _, settlement in ended],
             "skip_reasons": [s.skip_reason and s.skip_reason.value for _, s in ended],
             "notes": [settlement.note for _, settlement in ended],
             "errors": [settlement.error and Jsonb(_error_json(settlement.error)) for _, settlement in ended],
-            "started_at": [run.facts.started_at for run, _ in ended],
-            "attempts": [run.facts.attempt_count for run, _ in ended],
-            "fences": [run.fence for run, _ in ended],
+            "started_at": [each.run.started_at for each, _ in ended],
+            "attempts": [each.run.attempt_count for each, _ in ended],
+            "fences": [each.fence for each, _ in ended],
             "now": tx.now,
         },
     )
 
 
-def _facts(
+def _run_facts(
     run_id: RunId,
     job_id: JobId,
     trigger: str,

@@ -74,7 +74,7 @@ class UnscheduledRun:
 class UnclaimedRun:
     """A run that was removed from `ready` or `waiting`, to be ended."""
 
-    facts: RunFacts
+    run: RunFacts
     fence: int
 
 

@@ -1,0 +1,148 @@
+"""Call the REST API inside the process, with the key of the signed-in person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+PREFIX = "/api/v1"
+Params = Mapping[str, str | int | list[str] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAnswer:
+    status: int
+    headers: dict[str, str]
+    data: Any
+
+    @property
+    def is_success(self) -> bool:
+        return self.status < 400
+
+
+class ApiRefusal(Exception):
+    """The API refused the call; `problem` is its problem+json."""
+
+    def __init__(self, status: int, problem: dict[str, Any]) -> None:
+        super().__init__(problem.get("detail", ""))
+        self.status = status
+        self.problem = problem
+
+    @property
+    def sentences(self) -> list[str]:
+        """What to tell the person: each field error, or the problem as a whole."""
+        errors = [
+            f"{_label(e['pointer'])}{e['message']} {e.get('hint') or ''}".strip()
+            for e in self.problem.get("errors", [])
+        ]
+        return errors or [str(self.problem.get("detail") or "The request was refused.")]
+
+
+class Api:
+    """The API as one person sees it. Every call passes the same checks as a call from outside."""
+
+    def __init__(self, app: ASGIApp, request: Request, key: str, workspace: str | None) -> None:
+        self._app = app
+        self._request = request
+        self._key = key
+        self._workspace = workspace
+
+    async def get(self, path: str, **params: str | int | list[str] | None) -> Any:
+        return await self.call("GET", path, params=params)
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        params: Params | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Return the parsed answer; raise ApiRefusal for a 4xx or 5xx."""
+        answer = await self.answer(method, path, body, params=params, headers=headers)
+        if not answer.is_success:
+            raise ApiRefusal(answer.status, answer.data if isinstance(answer.data, dict) else {})
+        return answer.data
+
+    async def answer(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        params: Params | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> ApiAnswer:
+        raw = b"" if body is None else json.dumps(body).encode()
+        sent = {"accept": "application/json", **(headers or {})}
+        if body is not None:
+            sent |= {"content-type": "application/json", "content-length": str(len(raw))}
+        scope = self._scope(method, PREFIX + path, params or {}, sent)
+        collected = _Collected(raw)
+        await self._app(scope, collected.receive, collected.send)
+        return collected.answer()
+
+    async def forward(
+        self, path: str, params: Params, receive: Receive, send: Send, headers: Mapping[str, str]
+    ) -> None:
+        """Hand a whole answer on as it comes: event streams and downloads."""
+        await self._app(self._scope("GET", PREFIX + path, params, headers), receive, send)
+
+    def _scope(self, method: str, path: str, params: Params, headers: Mapping[str, str]) -> Scope:
+        given = {name: value for name, value in params.items() if value not in (None, "", [])}
+        sent = {**headers, "authorization": f"Bearer {self._key}"}
+        if self._workspace:
+            sent["foliot-workspace"] = self._workspace
+        outer = self._request.scope
+        return {
+            "type": "http",
+            "asgi": outer["asgi"],
+            "http_version": "1.1",
+            "method": method,
+            "scheme": outer["scheme"],
+            "path": path,
+            "raw_path": quote(path, safe="/:").encode(),
+            "query_string": urlencode(given, doseq=True).encode(),
+            "root_path": "",
+            "headers": [(name.encode(), value.encode("latin-1", "replace")) for name, value in sent.items()],
+            "client": outer["client"],
+            "server": outer["server"],
+            "extensions": {},
+            "foliot.internal": True,  # the page that asks has its own line in the log
+        }
+
+
+class _Collected:
+    """One request body in, one whole response out."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self._status = 500
+        self._headers: dict[str, str] = {}
+        self._parts: list[bytes] = []
+
+    async def receive(self) -> Message:
+        return {"type": "http.request", "body": self._body, "more_body": False}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            self._headers = {name.decode(): value.decode("latin-1") for name, value in message["headers"]}
+        else:
+            self._parts.append(message.get("body", b""))
+
+    def answer(self) -> ApiAnswer:
+        raw = b"".join(self._parts)
+        is_json = "json" in self._headers.get("content-type", "")
+        return ApiAnswer(self._status, self._headers, json.loads(raw) if is_json and raw else raw)
+
+
+def _label(pointer: str) -> str:
+    return f"{pointer.strip('/').replace('/', '.')}: " if pointer.strip("/") else ""

@@ -1,0 +1,31 @@
+"""The pages, one file per noun. `ROUTES` lists every address of the console."""
+
+from __future__ import annotations
+
+from starlette.routing import Route
+
+from foliot.web.console.pages import (
+    agenda,
+    capacity,
+    editor,
+    entry,
+    freezes,
+    jobs,
+    records,
+    runs,
+    settings,
+    today,
+)
+
+ROUTES: list[Route] = [
+    *entry.ROUTES,
+    *today.ROUTES,
+    *editor.ROUTES,
+    *jobs.ROUTES,
+    *runs.ROUTES,
+    *agenda.ROUTES,
+    *capacity.ROUTES,
+    *freezes.ROUTES,
+    *records.ROUTES,
+    *settings.ROUTES,
+]

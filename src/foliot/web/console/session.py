@@ -1,0 +1,125 @@
+"""Sign in and out. A session is an API key of its own that expires after twelve hours.
+
+The key is made with the key that the person presents, so it can do no more, it ends when that key's family is revoked, and
+administrators see it in the list of keys. The browser keeps it in a cookie that scripts cannot read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from foliot.clock import SystemClock, monotonic
+from foliot.services import Database
+from foliot.web.console.api import Api, ApiRefusal
+
+COOKIE = "foliot_session"
+WORKSPACE_COOKIE = "foliot_workspace"
+LASTS = timedelta(hours=12)
+LINK_LASTS = 600.0  # seconds
+HOME = "/console/"
+
+
+class SignInLinks:
+    """One-time links that `foliot serve` prints on a loopback address. Each signs in once, within ten minutes."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, tuple[str, float]] = {}  # by the hash of the link's token
+
+    def make(self, key: str) -> str:
+        token = secrets.token_urlsafe(24)
+        self._keys[_hash(token)] = (key, monotonic() + LINK_LASTS)
+        return token
+
+    def redeem(self, token: str) -> str | None:
+        key, until = self._keys.pop(_hash(token), ("", 0.0))
+        return key if key and monotonic() < until else None
+
+
+class NotSignedIn(Exception):
+    """No session, or one that has ended."""
+
+
+def now_of(request: Request) -> datetime:
+    """This instant by the clock that names the instants of transactions."""
+    database: Database = request.app.state.database
+    return (database.clock or SystemClock()).now()
+
+
+def api_of(request: Request) -> Api:
+    key = request.cookies.get(COOKIE)
+    if not key:
+        raise NotSignedIn
+    return Api(request.app.state.api, request, key, request.cookies.get(WORKSPACE_COOKIE))
+
+
+async def open_session(request: Request, response: Response, presented: str) -> None:
+    """Make the session's key and set the cookie. Raises ApiRefusal where the presented key is not valid."""
+    api = Api(request.app.state.api, request, presented, request.cookies.get(WORKSPACE_COOKIE))
+    me: dict[str, Any] = await api.get("/me")
+    if me.get("role") is None:
+        raise ApiRefusal(403, {"detail": "This key is for workers. Sign in with the key of a person."})
+    expires = now_of(request) + LASTS
+    if (ends := me["key"]["expires_at"]) and ends < expires.isoformat():
+        until: str = ends
+    else:
+        until = expires.isoformat()
+    made = await api.call("POST", "/keys", {"name": "Console session", "expires_at": until})
+    response.set_cookie(COOKIE, made["secret"], max_age=int(LASTS.total_seconds()), **_attributes(request))
+
+
+async def close_session(request: Request, response: Response) -> None:
+    """Revoke the session's key, so that a copied cookie is worth nothing."""
+    try:
+        api = api_of(request)
+        me = await api.get("/me")
+        await api.call("POST", f"/keys/{me['key']['id']}/revoke")
+    except (ApiRefusal, NotSignedIn):
+        pass
+    response.delete_cookie(COOKIE, path="/console")
+
+
+def csrf_token(request: Request) -> str:
+    """Derived from the session's key: nobody without the cookie can make it, and nothing is stored."""
+    key = request.cookies.get(COOKIE, "")
+    return hmac.new(key.encode(), b"foliot console form", hashlib.sha256).hexdigest()
+
+
+def is_same_origin(request: Request) -> bool:
+    """Browsers state where a form post comes from. A post from another site is refused whatever it carries."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return False
+    origin = request.headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == request.headers.get("host")
+
+
+def has_csrf_token(request: Request, given: str) -> bool:
+    return hmac.compare_digest(given, csrf_token(request))
+
+
+def safe_next(target: str | None) -> str:
+    """Only a page of this console: a link elsewhere would be an open redirect."""
+    if (
+        not target
+        or not target.startswith("/console")
+        or target.startswith("//")
+        or "\\" in target
+        or "\n" in target
+    ):
+        return HOME
+    return target
+
+
+def _attributes(request: Request) -> dict[str, Any]:
+    return {"path": "/console", "httponly": True, "samesite": "lax", "secure": request.url.scheme == "https"}
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,147 @@
+"""Times, durations and statuses as people read them, and the message catalogues. Templates use these as filters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from markupsafe import Markup, escape
+
+LANGUAGES = {"en": "English", "es": "Español"}
+# A status is a shape, a word and a colour. The shape is the id of an icon in static/icons.svg.
+STATUS_SHAPES = {
+    "succeeded": "ok", "completed": "ok", "active": "ok", "alive": "ok",
+    "failed": "fail", "timed_out": "fail", "interrupted": "fail",
+    "skipped": "skip", "expired": "skip", "archived": "skip",
+    "cancelled": "stop", "disabled": "stop", "lost": "fail",
+    "running": "run", "ready": "wait", "waiting": "wait", "pending": "wait", "paused": "pause",
+}  # fmt: skip
+Translate = Callable[..., str]
+
+
+@cache
+def catalogue(language: str) -> dict[str, str]:
+    """English is the text in the templates; every other language is one JSON file, English to translation."""
+    if language == "en":
+        return {}
+    text = (files("foliot.web.console") / "messages" / f"{language}.json").read_text("utf-8")
+    messages: dict[str, str] = json.loads(text)
+    return messages
+
+
+def translator(language: str) -> Translate:
+    messages = catalogue(language)
+
+    def translate(text: str, **values: object) -> str:
+        found = messages.get(text, text)
+        return found.format(**values) if values else found
+
+    return translate
+
+
+def choose_language(accepted: str, chosen: str | None) -> str:
+    if chosen in LANGUAGES:
+        return chosen
+    for part in accepted.split(","):
+        code = part.split(";")[0].strip().lower()[:2]
+        if code in LANGUAGES:
+            return code
+    return "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The person who reads the page: their language, the zone they chose, and the instant of the request."""
+
+    now: datetime
+    translate: Translate
+    zone: str | None = None  # None: each job's own
+
+    def time(self, value: str | None, job_zone: str | None = None) -> Markup:
+        """Relative in the text, absolute with its zone in the tooltip."""
+        if not value:
+            return Markup("—")
+        at = parse(value)
+        return Markup('<time datetime="{}" title="{}">{}</time>').format(
+            value, self.absolute(at, job_zone), self.relative(at)
+        )
+
+    def full_time(self, value: str | None, job_zone: str | None = None) -> Markup:
+        """Absolute with its zone in the text, UTC in the tooltip."""
+        if not value:
+            return Markup("—")
+        at = parse(value)
+        utc = f"{at:%Y-%m-%d %H:%M:%S}Z"
+        return Markup('<time datetime="{}" title="{}">{}</time>').format(
+            value, utc, self.absolute(at, job_zone)
+        )
+
+    def absolute(self, at: datetime, job_zone: str | None = None) -> str:
+        local = at.astimezone(zone_named(self.zone or job_zone or "UTC"))
+        t = self.translate
+        day = t(f"{local:%a}")
+        month = t(f"{local:%b}")
+        seconds = f":{local:%S}" if local.second else ""
+        year = "" if local.year == self.now.year else f" {local:%Y}"
+        return f"{day} {local.day} {month}{year} {local:%H:%M}{seconds} {local.tzname()}"
+
+    def relative(self, at: datetime) -> str:
+        t = self.translate
+        distance = at - self.now
+        text = short_duration(abs(distance))
+        if abs(distance) < timedelta(seconds=1):
+            return t("now")
+        return t("in {time}", time=text) if distance > timedelta(0) else t("{time} ago", time=text)
+
+
+def parse(value: str) -> datetime:
+    return datetime.fromisoformat(value).astimezone(UTC)
+
+
+def short_duration(value: timedelta) -> str:
+    """The two largest units: 3 d 4 h, 12 m 30 s, 45 s."""
+    seconds = int(value.total_seconds())
+    days, rest = divmod(seconds, 86_400)
+    hours, rest = divmod(rest, 3_600)
+    minutes, seconds = divmod(rest, 60)
+    parts = [f"{n} {unit}" for n, unit in ((days, "d"), (hours, "h"), (minutes, "m"), (seconds, "s")) if n]
+    return " ".join(parts[:2]) or "0 s"
+
+
+def milliseconds(value: float | None) -> str:
+    if value is None:
+        return "—"
+    if value < 1_000:
+        return f"{value:.0f} ms"
+    if value < 60_000:
+        return f"{value / 1_000:.1f} s"
+    return short_duration(timedelta(milliseconds=value))
+
+
+def number(value: float | None) -> str:
+    return "—" if value is None else f"{value:,.0f}"
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=False)
+
+
+@cache
+def zone_named(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return ZoneInfo("UTC")
+
+
+def status_mark(status: str | None, word: str) -> Markup:
+    shape = STATUS_SHAPES.get(status or "", "wait")
+    return Markup(
+        '<span class="status s-{0}"><svg aria-hidden="true"><use href="/console/static/icons.svg#{0}"/></svg>{1}</span>'
+    ).format(shape, escape(word))
