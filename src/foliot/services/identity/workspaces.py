@@ -14,13 +14,13 @@ from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.schedule import load_zone
 from foliot.services.cursors import ListPage, cut_page, read_cursor
-from foliot.services.dry_run import rehearsed
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.installation import DEFAULT_WORKSPACE
 from foliot.services.identity.quota_steps import COUNTED
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.content import secrets
+from foliot.storage.dry_run import open_dry_run
 from foliot.storage.identity import keys, workspaces
 from foliot.storage.identity.workspaces import Workspace
 from foliot.storage.jobs import jobs
@@ -150,7 +150,8 @@ async def archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> N
 
 async def would_archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> Archiving:
     """Count what archiving the workspace would end, and change nothing."""
-    found = await rehearsed(database, None, lambda stage: _close(stage, by, workspace_id), system=True)
+    async with open_dry_run(database, Role.APP, None, system=True) as stage:
+        found = await _close(stage, by, workspace_id)
     async with database.tx(Role.APP, workspace_id) as tx:
         now = await statistics.count_open(tx, tx.now, None)
         jobs = (await workspaces.load_usage(tx, COUNTED)).jobs
