@@ -56,7 +56,7 @@ def forge() -> Iterator[Forge]:
 
 
 def main(address: str) -> None:
-    import foliot.cli.jobs.rendering
+
     import foliot.cli.main
     import foliot.sdk.synchronous.client  # noqa: F401
 
