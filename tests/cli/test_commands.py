@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,14 +10,10 @@ from pathlib import Path
 import pytest
 
 from foliot import __version__
+from tests.fork_server import FOLIOT, environ_without_foliot
 
-FOLIOT = Path(sys.executable).with_name("foliot")
 PATIENCE = 600  # seconds: a machine under load takes ten for what it does in half a second else
 pytestmark = pytest.mark.timeout(PATIENCE)
-
-
-def environ_without_foliot() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
 
 
 def foliot(*args: str, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:

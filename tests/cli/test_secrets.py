@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Ask, Said
-from tests.cli.test_commands import FOLIOT, PATIENCE
+from tests.cli.test_commands import PATIENCE
+from tests.fork_server import FOLIOT, environ_without_foliot, run_foliot
 from tests.sdk.conftest import Served
 
 pytestmark = pytest.mark.timeout(PATIENCE)
@@ -20,22 +20,14 @@ IN_A_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spa
 
 
 def environment(served: Served) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+    kept = environ_without_foliot()
     return kept | {"FOLIOT_API_URL": served.url, "FOLIOT_API_KEY": served.key}
 
 
 async def piped(served: Served, folder: Path, value: str, *args: str) -> Said:
     def run() -> Said:
-        done = subprocess.run(
-            (FOLIOT, "secrets", "set", *args),
-            input=value,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment(served),
-            cwd=folder,
-            timeout=PATIENCE,
-        )
+        env = environment(served)
+        done = run_foliot("secrets", "set", *args, cwd=folder, env=env, timeout=PATIENCE, stdin=value)
         return Said(done.returncode, done.stdout, done.stderr)
 
     return await asyncio.to_thread(run)

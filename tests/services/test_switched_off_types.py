@@ -158,9 +158,9 @@ async def test_what_a_claim_held_while_the_type_was_switched_on_is_let_go_by_the
     await turn(stage, on=False)
     assert await stage.claim() == []
     stage.owner.execute("DELETE FROM foliot.disabled_types")  # as a claim would see it that began before
-    assert (await advance_waiting_runs(stage.database)).let_go == 1
+    assert (await advance_waiting_runs(stage.database)).released == 1
     assert stage.ready() == [job]
-    assert (await advance_waiting_runs(stage.database)).let_go == 0
+    assert (await advance_waiting_runs(stage.database)).released == 0
 
 
 async def test_a_held_run_that_comes_too_late_is_skipped_by_its_deadline(stage: Stage) -> None:

@@ -32,7 +32,7 @@ async def test_it_holds_lets_go_and_ends_and_then_has_nothing_to_do(stage: Stage
     assert await advance_waiting_runs(stage.database) == WaitingRunsResult()
     stage.clock.advance(MINUTE)
     tended = await advance_waiting_runs(stage.database)
-    assert tended.let_go == 1  # the other was too late to be let go
+    assert tended.released == 1  # the other was too late
     assert stage.owner.execute("SELECT skip_reason FROM foliot.runs WHERE status = 'skipped'").fetchall() == [
         ("deadline",)
     ]

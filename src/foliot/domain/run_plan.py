@@ -7,27 +7,29 @@ from datetime import datetime
 from typing import NamedTuple
 
 from foliot.domain.dependencies import ConsumedRun
-from foliot.domain.job import Counters, Timer
+from foliot.domain.job import Counters, JobLoad, Timer
 from foliot.domain.lifecycle import JobEvent, RunStatus
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, SkipReason
 
 UPSTREAM_TOO_LATE = "the upstream job did not end in time"
 SCHEDULE_EDITED = "it was put off, and the schedule was edited before its time had come"
-MAX_COUNTED = 10_000  # a gap larger than this has no exact count
+MAX_COUNTED = 10_000  # a range with more planned times has no exact count
 
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run to insert: ready, or waiting for something."""
+    """A run to insert, ready or waiting."""
 
     planned: PlannedTime
     status: RunStatus = RunStatus.READY
     waits_for: WaitsFor | None = None
     catch_up: bool = False
-    cancels_live: bool = False  # the run that was live before this pass
+    cancels_live: bool = False  # the run that was live before this plan
     not_before: datetime | None = None
-    expires_at: datetime | None = None  # start deadline, window's end, or the end of a gate's patience
+    expires_at: datetime | None = (
+        None  # start deadline, window's end, or the time at which it gives way at its gate
+    )
     consumes: tuple[ConsumedRun, ...] = ()
 
 
@@ -42,7 +44,7 @@ class SkippedTime:
 
 @dataclass(frozen=True, slots=True)
 class SkippedRange:
-    """Several planned times that do not run, as one record. `count` is None beyond COUNTED_TO; `first` is its identity.
+    """Several planned times that do not run, as one record. `count` is None beyond MAX_COUNTED; `first` identifies it.
 
     A planned time between `first` and `last` that has a record of its own is not in the count.
     """
@@ -56,7 +58,7 @@ class SkippedRange:
 
 @dataclass(frozen=True, slots=True)
 class EndGateWait:
-    """The live run, still waiting at its gate, gives way: it ends skipped."""
+    """The live run, still waiting at its gate, gives way to the next planned time: it ends skipped."""
 
     reason: SkipReason
     note: str
@@ -67,17 +69,23 @@ PlanRecord = NewRun | SkippedTime | SkippedRange | EndGateWait
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything one transaction writes for one due job. Without records and with the same timer there is nothing to do."""
+    """Everything one transaction writes for one due job."""
 
     records: tuple[PlanRecord, ...]
     timer: Timer
-    events: tuple[JobEvent, ...] = ()  # moves of the job's status, in order
+    events: tuple[JobEvent, ...] = ()  # changes of the job's status, in order
     uses_skip_next: bool = False
     promotes: bool = False  # the oldest waiting run becomes ready
 
     @property
     def runs(self) -> tuple[NewRun, ...]:
         return tuple(record for record in self.records if isinstance(record, NewRun))
+
+    def load_after(self, load: JobLoad) -> JobLoad:
+        """Return the load of the job with the new runs of this plan."""
+        for run in self.runs:
+            load = load.queue() if run.waits_for is WaitsFor.TURN else load.start()
+        return load
 
     @property
     def counters(self) -> Counters:

@@ -35,8 +35,8 @@ class Sweeper:
             swept.lost
             or swept.timed_out
             or swept.cancelled
-            or tended.let_go
-            or tended.answered
+            or tended.released
+            or tended.judged
             or tended.ended
         ):
             self._announce(Hint.READY)

@@ -1,7 +1,7 @@
-"""A due job and the time -> what to record, and where its timer goes. Every planned time ends in exactly one record.
+"""Plan a due job: which records to write, and the next time of its timer. Every planned time gets exactly one record.
 
-The tick calls `plan`; creating or editing a job calls `plan_start`, resuming one `plan_resume`, and a job whose planning
-itself failed goes through `plan_error`. All are total: whatever comes in, the timer moves past what was consumed.
+The tick calls `plan`; creating or editing a job calls `plan_start`, resuming it `plan_resume`; a job whose planning failed gets
+`plan_error`. All are total: whatever comes in, the timer advances past what was recorded.
 """
 
 from __future__ import annotations
@@ -18,14 +18,11 @@ from foliot.domain.planning.walk import PlanningWalk
 from foliot.domain.run_plan import Plan, SkippedRange, SkippedTime
 from foliot.domain.schedule import PlannedTime, SkipReason, planned_after
 
-ERROR_RETRY_DELAYS = (
-    timedelta(minutes=1),
-    timedelta(minutes=5),
-)  # after the third error in a row the job fails
+ERROR_RETRY_DELAYS = (timedelta(minutes=1), timedelta(minutes=5))  # a third error in a row fails the job
 
 
 def plan(due: DueJob, now: datetime) -> Plan:
-    """What the tick records for this job now: nothing before it is due, nothing while paused, nothing twice."""
+    """Plan what the tick records now: nothing before the job is due, nothing while it is paused, nothing twice."""
     due_at = due.timer.due_at
     if due_at is None or due_at > now:
         return Plan((), due.timer)
@@ -42,9 +39,9 @@ def plan(due: DueJob, now: datetime) -> Plan:
 
 
 def plan_start(due: DueJob, now: datetime, events: tuple[JobEvent, ...] = ()) -> Plan:
-    """The timer of a new, edited or revived job, from its cursor on; records nothing.
+    """Set the timer of a new, edited or resumed job from its cursor; record nothing.
 
-    The cursor says from when on planned times count: the instant of creation or of the edit.
+    Planned times count from the cursor on: the instant of creation or of the edit.
     """
     timetable = due.job.timetable
     if due.status is JobStatus.PENDING and timetable.start_at is not None and timetable.start_at > now:
@@ -56,20 +53,19 @@ def plan_start(due: DueJob, now: datetime, events: tuple[JobEvent, ...] = ()) ->
 
 
 def plan_resume(due: DueJob, now: datetime, *, catch_up: bool = False) -> Plan:
-    """What went by while the job was paused, disabled or failed becomes one record; only `catch_up` runs any of it."""
+    """Record the planned times that passed while the job was stopped as one record; only `catch_up` runs any of them."""
     start_at = due.job.timetable.start_at
     if start_at is not None and start_at > now:
         later = plan_start(replace(due, status=JobStatus.PENDING), now, (JobEvent.RESUME, JobEvent.POSTPONE))
-        return replace(
-            later, promotes=due.load.live == 0 and due.load.waiting > 0
-        )  # a run of before its start was moved
+        # A run may wait from before the start was postponed.
+        return replace(later, promotes=due.load.live == 0 and due.load.waiting > 0)
     return PlanningWalk(due, now, (JobEvent.RESUME,)).resume(catch_up=catch_up)
 
 
 def plan_closing(due: DueJob, now: datetime) -> Plan:
-    """What the schedule has planned up to `now`, all of it recorded: an edit is about to put another in its place.
+    """Record everything that the schedule has planned up to `now`, since an edit replaces it.
 
-    Planned times that were put off past `now` will not run: they belong to a schedule that is no more.
+    Planned times that were deferred past `now` do not run: they belong to the old schedule.
     """
     if due.status in STOPPED:
         left = plan_resume(due, now)
@@ -89,16 +85,16 @@ def plan_closing(due: DueJob, now: datetime) -> Plan:
 
 
 def plan_missed(due: DueJob, now: datetime) -> Plan:
-    """What went by while nobody ticked becomes one record, by the operator's choice to skip it."""
+    """Record the planned times that passed while no tick ran as one record, because the operator chose to skip them."""
     if due.status is not JobStatus.ACTIVE:
         return plan(due, now)
     return PlanningWalk(due, now).resume(reason=SkipReason.OPERATOR)
 
 
 def plan_error(timer: Timer, now: datetime, errors_before: int) -> Plan:
-    """A job whose planning failed: its planned time is recorded as scheduler_error and it is asked again later.
+    """Record the planned time of a job whose planning failed as scheduler_error, and set the timer to try again later.
 
-    The record stands for everything up to the time the timer was set for, since what lies there cannot be computed.
+    The record stands for everything up to the due time, since what lies before it cannot be computed.
     """
     at = timer.due_at or now
     lost = PlannedTime(at, at.astimezone(UTC).replace(tzinfo=None), 0, at)

@@ -1,8 +1,9 @@
-"""One walk over what is due, for `planning.py`. Decisions are folded: a run made for one planned time is live for the next."""
+"""Walk over the due planned times of one job, for `plan.py`. A run made for one planned time is live for the next."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from foliot.domain.admission import Skip, StartRequest, Wait, admit
 from foliot.domain.dependencies import consume
@@ -19,17 +20,26 @@ from foliot.domain.planning.missed import (
 )
 from foliot.domain.policy import MisfireRule, OverlapRule
 from foliot.domain.run import WaitsFor
-from foliot.domain.run_plan import UPSTREAM_TOO_LATE, EndGateWait, NewRun, Plan, PlanRecord
-from foliot.domain.run_plan import SkippedTime as SkipRecord
+from foliot.domain.run_plan import UPSTREAM_TOO_LATE, EndGateWait, NewRun, Plan, PlanRecord, SkippedTime
 from foliot.domain.schedule import Manual, PlannedTime, SkipReason, planned_after
 
-MAX_RECORDS = 500  # in one pass over one job; what is left is due at once again
-MAX_RELEASED = 1_000  # runs that a freeze releases at its end; older held times become one gap record
+MAX_RECORDS = 500  # in one walk; the rest is due at once again
+MAX_RELEASED = 1_000  # runs that a freeze releases at its end; older held times become one record
 NO_PACE = timedelta(0)
 
 
+class _Choice(NamedTuple):
+    """Which planned times of a range run, and how."""
+
+    most: int  # the newest so many
+    reason: SkipReason  # of the others
+    is_late: bool = False
+    is_patient: bool = False  # wait for their turn where the overlap rule would skip them
+    pace: timedelta = NO_PACE  # between two starts
+
+
 class PlanningWalk:
-    """Works on the way from a due job to its plan; nobody outside `planning.py` sees one."""
+    """Collects the records of one due job and ends with its plan. Only `plan.py` uses it."""
 
     __slots__ = (
         "created", "cursor", "due", "events", "gate", "is_frozen", "job", "load", "made_live", "now", "promotes",
@@ -53,8 +63,9 @@ class PlanningWalk:
         self.is_frozen = bool(due.freezes) and freeze_at(due.freezes, now) is not None
 
     def tick(self) -> Plan:
+        """Record all planned times that are due."""
         if self.due.live_until is not None and self.due.live_until <= self.now:
-            self._end_wait()
+            self._end_gate_wait()
         if self.job.is_chained:
             return self._tick_chained()
         now, freezes, cutoff = self.now, self.due.freezes, self.now - self.job.misfire.grace
@@ -65,139 +76,134 @@ class PlanningWalk:
             if freezes and (freeze := freeze_at(freezes, upcoming.due_at)) is not None:
                 if _is_held(freeze, now):
                     return self._plan(freeze.end_at)
-                self._thaw(freeze, upcoming)
+                self._consume_frozen(freeze, upcoming)
             elif upcoming.due_at < cutoff:
-                self._catch_up(upcoming, cutoff - TICK)
+                self._consume_late(upcoming, cutoff - TICK)
             else:
                 following = planned_after(self.timetable, upcoming.planned_for)
                 if following is None or following.due_at > upcoming.due_at:
-                    self._decide(upcoming)
+                    self._admit(upcoming)
                     self.cursor, upcoming = upcoming.planned_for, following
                     continue
-                last = self._last(upcoming, upcoming.due_at)
-                self._consume(upcoming, last, 1, deferral_reason(self.timetable, upcoming))
+                last = self._find_last(upcoming, upcoming.due_at)
+                self._consume(upcoming, last, _Choice(1, deferral_reason(self.timetable, upcoming)))
             upcoming = planned_after(self.timetable, self.cursor)
-        return self._rest(upcoming)
+        return self._finish(upcoming)
 
     def resume(self, *, catch_up: bool = False, reason: SkipReason = SkipReason.PAUSED) -> Plan:
+        """Record all planned times since the cursor as one record, except those that `catch_up` runs."""
         upcoming = planned_after(self.timetable, self.cursor)
         is_expected = not self.job.is_chained or self.load.is_idle
         if upcoming is not None and upcoming.due_at <= self.now and is_expected and not self._is_full():
-            last = upcoming if self.job.is_chained else self._last(upcoming, self.now)
-            wants_all = self.job.misfire.rule is MisfireRule.ALL
-            most = 0 if not catch_up else self.job.misfire.max_catch_up if wants_all else 1
-            self._consume(upcoming, last, most, reason, catch_up=True, patient=wants_all)
-        may_join = self.job.overlap.rule is OverlapRule.CONCURRENT
-        if self.due.load.waiting > 0 and (self.due.load.live == 0 or may_join):
+            last = upcoming if self.job.is_chained else self._find_last(upcoming, self.now)
+            is_all = self.job.misfire.rule is MisfireRule.ALL
+            most = 0 if not catch_up else self.job.misfire.max_catch_up if is_all else 1
+            self._consume(upcoming, last, _Choice(most, reason, is_late=True, is_patient=is_all))
+        may_overlap = self.job.overlap.rule is OverlapRule.CONCURRENT
+        if self.due.load.waiting > 0 and (self.due.load.live == 0 or may_overlap):
             self.promotes = True
         if self.job.is_chained:
             self.cursor = max(self.cursor, self.now)
-        return self.rest()
+        return self._finish_here()
 
     def start(self) -> Plan:
-        """As `rest`, when nothing was consumed: a chain whose next time is set keeps it, though a run by hand is live."""
+        """Set the timer from the cursor without recording anything. A fixed delay whose next time is set keeps it, although a manual
+        run is live.
+        """
         if self.job.is_chained and self.due.timer.due_at is not None:
-            return self._rest(planned_after(self.timetable, self.cursor))
-        return self.rest()
+            return self._finish(planned_after(self.timetable, self.cursor))
+        return self._finish_here()
 
-    def rest(self) -> Plan:
-        """Where the timer goes from the cursor on."""
+    def _finish_here(self) -> Plan:
+        """Set the timer from the cursor. A fixed delay with a live run has no next time yet."""
         if self.job.is_chained and not self.load.is_idle:
-            return self._over(JobEvent.COMPLETE) if self._is_full() else self._plan(None)
-        return self._rest(planned_after(self.timetable, self.cursor))
+            return self._finish_job(JobEvent.COMPLETE) if self._is_full() else self._plan(None)
+        return self._finish(planned_after(self.timetable, self.cursor))
 
     def _tick_chained(self) -> Plan:
-        """fixed_delay names one time only; the next is known when that run has ended, or at once when it did not run."""
+        """A fixed delay names one time; the next is known when its run has ended, or at once when it did not run."""
         planned = planned_after(self.timetable, self.cursor)
         if planned is None or planned.due_at > self.now or self._is_full():
-            return self._rest(planned)
+            return self._finish(planned)
         freeze = freeze_at(self.due.freezes, planned.due_at)
         if freeze is not None and _is_held(freeze, self.now):
             return self._plan(freeze.end_at)
         is_late = planned.due_at < self.now - self.job.misfire.grace
-        made_before = self.created
+        created_before = self.created
         if freeze is not None and freeze.after is FreezePolicy.SKIP:
-            self.records.append(SkipRecord(planned, SkipReason.FROZEN))
+            self.records.append(SkippedTime(planned, SkipReason.FROZEN))
         elif (
             is_late and freeze is None and planned.skip is None and self.job.misfire.rule is MisfireRule.SKIP
         ):
-            self.records.append(SkipRecord(planned, SkipReason.MISFIRE))
+            self.records.append(SkippedTime(planned, SkipReason.MISFIRE))
         else:
-            patient = is_late and self.job.misfire.rule is MisfireRule.ALL
-            self._decide(planned, catch_up=is_late, patient=patient)
-        if self.created > made_before:
+            is_patient = is_late and self.job.misfire.rule is MisfireRule.ALL
+            self._admit(planned, is_late=is_late, is_patient=is_patient)
+        if self.created > created_before:
             self.cursor = planned.planned_for
-            return self.rest()
+            return self._finish_here()
         self.cursor = max(self.now, planned.planned_for)
-        return self._rest(planned_after(self.timetable, self.cursor))
+        return self._finish(planned_after(self.timetable, self.cursor))
 
-    def _catch_up(self, upcoming: PlannedTime, by: datetime) -> None:
+    def _consume_late(self, upcoming: PlannedTime, by: datetime) -> None:
+        """Apply the misfire rule to the planned times up to `by`, which are late."""
         misfire = self.job.misfire
         change = next_change(self.due.freezes, upcoming.due_at)
-        last = self._last(upcoming, by if change is None else min(by, change - TICK))
+        last = self._find_last(upcoming, by if change is None else min(by, change - TICK))
         most = {MisfireRule.LATEST: 1, MisfireRule.ALL: misfire.max_catch_up, MisfireRule.SKIP: 0}[
             misfire.rule
         ]
-        patient = misfire.rule is MisfireRule.ALL
-        self._consume(upcoming, last, most, SkipReason.MISFIRE, catch_up=True, patient=patient)
+        is_all = misfire.rule is MisfireRule.ALL
+        self._consume(upcoming, last, _Choice(most, SkipReason.MISFIRE, is_late=True, is_patient=is_all))
 
-    def _thaw(self, freeze: Freeze, upcoming: PlannedTime) -> None:
-        """What fell into a freeze: skipped, or held until now and treated as late under the freeze's own policy."""
+    def _consume_frozen(self, freeze: Freeze, upcoming: PlannedTime) -> None:
+        """Skip the planned times of a freeze, or run those it held, by the freeze's own policy."""
         change = next_change(self.due.freezes, upcoming.due_at)
-        last = self._last(upcoming, self.now if change is None else min(self.now, change - TICK))
+        last = self._find_last(upcoming, self.now if change is None else min(self.now, change - TICK))
         most = {FreezePolicy.SKIP: 0, FreezePolicy.LATEST: 1, FreezePolicy.ALL: MAX_RELEASED}[freeze.after]
         is_all = freeze.after is FreezePolicy.ALL
         pace = freeze.pace if is_all else NO_PACE
-        self._consume(upcoming, last, most, SkipReason.FROZEN, catch_up=True, patient=is_all, pace=pace)
+        self._consume(upcoming, last, _Choice(most, SkipReason.FROZEN, True, is_all, pace))
 
-    def _last(self, first: PlannedTime, by: datetime) -> PlannedTime:
+    def _find_last(self, first: PlannedTime, by: datetime) -> PlannedTime:
         last = find_newest_due(self.timetable, self.cursor, by, by)
         return first if last is None or last.planned_for < first.planned_for else last
 
-    def _consume(
-        self,
-        first: PlannedTime,
-        last: PlannedTime,
-        most: int,
-        reason: SkipReason,
-        *,
-        catch_up: bool = False,
-        patient: bool = False,
-        pace: timedelta = NO_PACE,
-    ) -> None:
-        """Everything from `first` to `last`: the newest `most` run, the rest is one record."""
+    def _consume(self, first: PlannedTime, last: PlannedTime, choice: _Choice) -> None:
+        """Record all planned times from `first` to `last`: the chosen ones run, the others become one record."""
+        most = choice.most
         if self.job.max_runs is not None:
             most = min(most, self.job.max_runs - self.created)
         if first.planned_for == last.planned_for:
             chosen = [first] if most and first.skip is None else []
         else:
             chosen = find_newest_runnable(self.timetable, self.cursor, last, most)
-        left = record_unchosen(self.timetable, self.cursor, last, chosen, reason)
+        left = record_unchosen(self.timetable, self.cursor, last, chosen, choice.reason)
         if left is not None:
             self.records.append(left)
-        for place, planned in enumerate(chosen):
-            # What comes late stands behind what is on time.
-            not_before = self.now + pace * place if catch_up else None
-            self._decide(planned, catch_up=catch_up, patient=patient, not_before=not_before)
+        for index, planned in enumerate(chosen):
+            # Late runs start behind those on time.
+            not_before = self.now + choice.pace * index if choice.is_late else None
+            self._admit(planned, not_before, is_late=choice.is_late, is_patient=choice.is_patient)
         self.cursor = last.planned_for
 
-    def _decide(
+    def _admit(
         self,
         planned: PlannedTime,
-        *,
-        catch_up: bool = False,
-        patient: bool = False,
         not_before: datetime | None = None,
+        *,
+        is_late: bool = False,
+        is_patient: bool = False,
     ) -> None:
-        """One planned time that is due: the run or the skip it becomes."""
+        """Record the run or the skip of one due planned time."""
         if planned.skip is not None:
-            self.records.append(SkipRecord(planned, planned.skip))
+            self.records.append(SkippedTime(planned, planned.skip))
             return
         if self.skip_next and not self.due.is_type_off:
             until = self.due.skip_until or planned.planned_for
             self.skip_next = planned.planned_for < until
             if planned.planned_for <= until:
-                self.records.append(SkipRecord(planned, SkipReason.OPERATOR))
+                self.records.append(SkippedTime(planned, SkipReason.OPERATOR))
                 return
         deadline = self.job.limits.start_deadline
         request = StartRequest(
@@ -206,7 +212,7 @@ class PlanningWalk:
             not_before=not_before,
             expires_at=None if deadline is None else planned.due_at + deadline,
             load=self.load,
-            is_patient=patient,
+            is_patient=is_patient,
             may_cancel_live=not self.made_live,
             is_frozen=self.is_frozen,
             is_type_off=self.due.is_type_off,
@@ -215,7 +221,7 @@ class PlanningWalk:
         )
         answer = admit(request)
         if isinstance(answer, Skip):
-            self.records.append(SkipRecord(planned, answer.reason, answer.note))
+            self.records.append(SkippedTime(planned, answer.reason, answer.note))
             return
         waits_for = answer.waits_for if isinstance(answer, Wait) else None
         if waits_for is WaitsFor.TURN:
@@ -231,7 +237,7 @@ class PlanningWalk:
                 planned,
                 RunStatus.READY if waits_for is None else RunStatus.WAITING,
                 waits_for,
-                catch_up,
+                is_late,
                 isinstance(answer, Wait) and answer.cancels_live,
                 answer.not_before,
                 answer.expires_at,
@@ -239,7 +245,7 @@ class PlanningWalk:
             )
         )
 
-    def _end_wait(self) -> None:
+    def _end_gate_wait(self) -> None:
         self.records.append(EndGateWait(SkipReason.DEPENDENCY_FAILED, UPSTREAM_TOO_LATE))
         self.load = self.load.end()
         if self.load.waiting:
@@ -250,19 +256,20 @@ class PlanningWalk:
         most = self.job.max_runs
         return most is not None and self.created >= most
 
-    def _rest(self, upcoming: PlannedTime | None) -> Plan:
+    def _finish(self, upcoming: PlannedTime | None) -> Plan:
+        """Set the timer to the next planned time, or end the job where there is none."""
         if self._is_full():
-            return self._over(JobEvent.COMPLETE)
+            return self._finish_job(JobEvent.COMPLETE)
         if upcoming is not None:
             return self._plan(upcoming.due_at)
         end_at = self.timetable.end_at
         if isinstance(self.timetable.schedule, Manual) and (end_at is None or end_at > self.now):
             return self._plan(end_at)
         has_run = self.created > 0 and (end_at is None or self.job.is_once)
-        return self._over(JobEvent.COMPLETE if has_run else JobEvent.EXPIRE)
+        return self._finish_job(JobEvent.COMPLETE if has_run else JobEvent.EXPIRE)
 
-    def _over(self, ending: JobEvent) -> Plan:
-        """Nothing is planned any more: the job ends now, or with the last of its runs."""
+    def _finish_job(self, ending: JobEvent) -> Plan:
+        """End the job now, or with the last of its runs."""
         if not self.load.is_idle:
             return self._plan(None, ending)
         self.events = (*self.events, ending)

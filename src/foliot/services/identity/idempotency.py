@@ -43,7 +43,7 @@ async def begin(
     # Not waited for on disk: a claim that is lost with the machine has done nothing.
     async with database.tx(Role.APP, workspace_id, relaxed=True) as tx:
         claim_id = tx.new_id()
-        limits = {"forgotten": tx.now - KEPT, "given_up": tx.now - GIVEN_UP}
+        limits = {"expired": tx.now - KEPT, "abandoned": tx.now - GIVEN_UP}
         if await idempotency.acquire(tx, asked, claim_id, **limits):
             return claim_id
         held = await idempotency.load_record(tx, asked)

@@ -1,4 +1,4 @@
-"""What decisions need to know about jobs whose timers are locked: calendars, freezes, dependencies. Most jobs have none."""
+"""Load what decisions read beside the timers of locked jobs: calendars, freezes, gates, disabled types. Most jobs have none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from foliot.storage.tx import Tx
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """What stands around a batch of jobs."""
+    """Calendars, freezes, gates and disabled types of a batch of jobs."""
 
     calendars: dict[CalendarId, Calendar] = field(default_factory=dict)
     freezes: tuple[ScopedFreeze, ...] = ()
@@ -85,9 +85,9 @@ async def load_job_context(
     frozen: Sequence[ScopedFreeze] | None = None,
     off: DisabledTypes | None = None,
 ) -> JobContext:
-    """`frozen` are the freezes since the earliest cursor, and `off` the types that are switched off, where they are known already.
+    """Load the context of locked timers. `frozen` (freezes since the earliest cursor) and `off` are given where they are known already.
 
-    With `gates` planned times are decided upon; without, only runs that there are.
+    Planning needs `gates`; decisions about existing runs do not.
     """
     rows = list(rows)
     named = {calendar for row in rows for calendar in row.rules.spec.calendars}

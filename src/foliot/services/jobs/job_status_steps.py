@@ -1,4 +1,4 @@
-"""Stopping and starting one job within a transaction: the verbs of `job_moves.py`, and those that act on many or only try."""
+"""Change the status of a job within a transaction: the steps of `job_status`, of bulk actions and of dry runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
 PURGED_AT_ONCE = 2_000  # run records, in one transaction
-MOST_LOOKS = 3
+_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A pause, with its end where it has one, or a switching off."""
+    """A pause, with its end where it has one, or a disable."""
 
     event: JobEvent
     reason: str | None = None
@@ -81,7 +81,7 @@ async def disable_in(
 
 
 async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None:
-    """Jobs whose timers are locked, all of them or, where one cannot, none. As many statements for a thousand as for one."""
+    """Pause or disable jobs whose timers are locked, all or none. The number of statements does not grow with the number of jobs."""
     order.check(tx.now)
     job_ids = [row.job_id for row in rows]
     moves = [StatusChange(row.job_id, advance(row.status, order.event), order.reason) for row in rows]
@@ -90,7 +90,7 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     held = {row.job_id: await run_queue.queue_scheduled(tx, row) for row in rows if row.live}
     held = {job_id: count for job_id, count in held.items() if count}
     await timers.settle(tx, {job_id: TimerDelta(JobLoad().requeue(count)) for job_id, count in held.items()})
-    await _let_pass(tx, [row for row in rows if row.job_id in held and row.waiting], held)
+    await _promote_manual(tx, [row for row in rows if row.job_id in held and row.waiting], held)
     after: dict[str, Any] = {"reason": order.reason}
     if order.event is JobEvent.PAUSE:
         after["until"] = order.until and order.until.isoformat()
@@ -103,8 +103,8 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     await audit.append_many(tx, tx.new_ids(len(entries)), entries)
 
 
-async def _let_pass(tx: Tx, rows: Sequence[TimerRow], held: Mapping[JobId, int]) -> None:
-    """What people asked for stood behind runs that now wait for the resume; it need not."""
+async def _promote_manual(tx: Tx, rows: Sequence[TimerRow], held: Mapping[JobId, int]) -> None:
+    """Promote manual runs that waited behind scheduled runs: those wait for the resume now."""
     if not rows:
         return
     after = {
@@ -145,7 +145,9 @@ async def archive_in(
     gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
     writer = locked.writer(tx, gone)
     cancelled = 0
-    for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
+    for _ in range(
+        _ATTEMPTS
+    ):  # between two attempts a claim may make a run wait for a limit, or a limit release one
         if not (found := await waiting.unclaimed_of_job(tx, row)):
             break
         cancelled += len(await writer.end_unclaimed(found, Cancelled()))
@@ -184,7 +186,7 @@ async def purge_in(
 
 async def resume_locked(tx: Tx, locked: LockedJob, by: Actor, *, catch_up: bool) -> Moved:
     row = locked.row
-    advance(row.status, JobEvent.RESUME)  # refused here, with what can be done instead
+    advance(row.status, JobEvent.RESUME)  # raises IllegalMove with a hint
     plan = plan_resume(locked.context.due(row), tx.now, catch_up=catch_up)
     await write_plan(tx, locked.context, PlannedTimer(row, plan), by.name, locked.rows)
     await timers.forgive(tx, row.job_id)

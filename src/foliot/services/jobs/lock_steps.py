@@ -1,4 +1,4 @@
-"""One job in hand: its timer locked, what stands around it known. Every verb on a job or a run begins here and leaves an entry."""
+"""Lock a job and load its context. Every verb on a job or a run begins here and appends an audit entry."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from foliot.storage.tx import Tx
 
 @dataclass(frozen=True, slots=True)
 class LockedJob:
-    """The job's timer under its lock; `rows` holds those of its dependents too, where an end may wake them."""
+    """A job whose timer is locked. `rows` holds the timers of its dependents too, where the end of a run may wake them."""
 
     row: TimerRow
     rows: Mapping[JobId, TimerRow]
@@ -35,7 +35,7 @@ class LockedJob:
         return self.context.job(self.row)
 
     def writer(self, tx: Tx, row: TimerRow | None = None) -> SettlementWriter:
-        """For ending its runs; `row` where the job has moved on in this transaction."""
+        """Return a writer for the ends of its runs; `row` replaces its timer row where this transaction has changed it."""
         return SettlementWriter(tx, {**self.rows, self.row.job_id: row or self.row}, self.context)
 
 
@@ -46,9 +46,9 @@ async def lock_job(
     *,
     dependents: bool = False,
 ) -> LockedJob:
-    """Lock it. In another workspace it is as little there as anywhere; for `visible_owner`, among the jobs of others too.
+    """Lock the job's timer and load its context. A job of another workspace, or one that the scope does not show, is not found.
 
-    Refused where it is not at `expected_revision`, which its caller has seen: under the lock nobody edits it any more.
+    Raise `StaleRevision` where the job is not at the expected revision: under the lock no other transaction edits it.
     """
     rows = await (timers.lock_with_dependents if dependents else timers.lock)(tx, [job_id])
     row = rows.get(job_id)
@@ -62,16 +62,16 @@ async def lock_job(
 
 
 async def check_owner(tx: Tx, job_id: JobId, scope: Scope) -> None:
-    """To whoever may touch only its own jobs, those of others are not there."""
+    """Raise `NotFound` for a job that the scope does not show."""
     if scope.visible_owner is not None and await jobs.owner(tx, job_id) != scope.visible_owner:
         raise not_found("job")
 
 
 async def check_revision(tx: Tx, stored: StoredJob, expected: int | None) -> None:
-    """Refuses a change to what its author has not seen. It holds under the lock on the job's timer."""
+    """Raise `StaleRevision` where the caller has seen another revision. Call it under the lock of the job's timer."""
     if expected not in (None, stored.revision):
         last = await revisions.get(tx, stored.id, stored.revision)
-        who = "somebody" if last is None else await members.describe_actor(tx, last.actor)
+        who = "an unknown user" if last is None else await members.describe_actor(tx, last.actor)
         raise StaleRevision(
             f"This job is at revision {stored.revision}, not {expected}: {who} changed it"
             f" at {stored.updated_at.isoformat(timespec='seconds')}.",
@@ -108,7 +108,7 @@ async def append_audit(
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> None:
-    """The entry in the audit: who did what to which thing."""
+    """Append an audit entry: the actor, the action and the thing it changed."""
     kind, thing_id = thing
     entry = AuditEntry(action, kind, str(thing_id), by, before=before, after=after)
     await audit.append(tx, tx.new_id(), entry)

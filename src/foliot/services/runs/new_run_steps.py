@@ -1,4 +1,4 @@
-"""Runs that somebody asks for, of the one job in hand: they wait their turn and never skip."""
+"""Create runs that a person or a backfill requests: they wait for their turn and never skip."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from foliot.storage.queue import run_queue
 from foliot.storage.queue.run_queue import UnscheduledRun
 from foliot.storage.tx import Tx
 
-_GOING = frozenset((JobStatus.ACTIVE, JobStatus.PENDING))
+_RUNNING = frozenset((JobStatus.ACTIVE, JobStatus.PENDING))
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """A run to make. `planned_local` is set where it stands for a time that a schedule named."""
+    """A run to create. `planned_local` is set where it stands for a time that a schedule named."""
 
     trigger: Trigger
     planned_for: datetime
@@ -37,12 +37,12 @@ class RunRequest:
 
 
 async def create_runs(tx: Tx, locked: LockedJob, asked: list[RunRequest]) -> list[RunId]:
-    """Make the runs in the order given. The first may start at once if no run is live; the others wait behind it."""
+    """Create the runs in the order given. The first may start at once if no run is live; the others wait behind it."""
     writer = locked.writer(tx)
     job = writer.job(locked.row.job_id)
     made = []
     for each in asked:
-        run = _made(tx, locked, each, job)
+        run = _new_run(tx, locked, each, job)
         made.append(run)
         if run.skip is not None:
             job.add_skip()
@@ -53,9 +53,9 @@ async def create_runs(tx: Tx, locked: LockedJob, asked: list[RunRequest]) -> lis
     return [run.id for run in made]
 
 
-def _made(tx: Tx, locked: LockedJob, asked: RunRequest, job: JobSettlement) -> UnscheduledRun:
+def _new_run(tx: Tx, locked: LockedJob, asked: RunRequest, job: JobSettlement) -> UnscheduledRun:
     row, now, load = locked.row, tx.now, job.state.load
-    if load.live == 0 and row.status not in _GOING:  # waiting runs wait for the resume; this one need not
+    if load.live == 0 and row.status not in _RUNNING:  # waiting runs wait for the resume; this one need not
         load = JobLoad()
     request = StartRequest(
         job.state.job,

@@ -1,4 +1,4 @@
-"""Firing: what plans ask for, written. The tick fires what is due; edit and resume fire what the one job in hand leaves behind."""
+"""Write plans: records and timers by one statement, then cancels, promotions and status changes of the jobs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from types import MappingProxyType
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import STOPPED, JobEvent, JobStatus, advance
 from foliot.domain.outcomes import AskedSkip
-from foliot.domain.run import WaitsFor
 from foliot.domain.run_plan import EndGateWait, NewRun, Plan
 from foliot.services.jobs.context_steps import JobContext
 from foliot.services.settlement.dependent_steps import cancel_live, finish_settlement
@@ -21,7 +20,7 @@ from foliot.storage.timers.fires import PlannedTimer
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Tx
 
-NOBODY: Mapping[JobId, TimerRow] = MappingProxyType({})
+NO_ROWS: Mapping[JobId, TimerRow] = MappingProxyType({})
 _REASONS = {
     JobEvent.COMPLETE: "It has done all it was asked to do.",
     JobEvent.EXPIRE: "Its time is over.",
@@ -30,31 +29,31 @@ _REASONS = {
 
 
 async def write_plans(tx: Tx, context: JobContext, planned: Sequence[PlannedTimer]) -> int:
-    """Records and timers in one statement, then whatever else the plans ask for. Answers with how many records were made."""
+    """Write the plans of a batch; return how many records were made."""
     recorded = await fires.fire(tx, planned)
-    await _follow(tx, context, [each for each in planned if _has_more(each.plan)], {}, ENGINE_ACTOR)
+    await _write_effects(tx, context, [each for each in planned if _has_effects(each.plan)], {}, ENGINE_ACTOR)
     return recorded
 
 
 async def write_plan(
     tx: Tx,
     context: JobContext,
-    one: PlannedTimer,
+    planned_timer: PlannedTimer,
     by: str = ENGINE_ACTOR,
-    dependents: Mapping[JobId, TimerRow] = NOBODY,
+    dependents: Mapping[JobId, TimerRow] = NO_ROWS,
 ) -> int:
-    """For one job in hand: a planned time that has its record already is left out beforehand.
+    """Write the plan of one job, without planned times that have a record already; return how many records were made.
 
     `dependents` are the timers, locked with its own, of the jobs that the end of one of its runs may wake.
     """
-    planned = await fires.without_recorded(tx, [one])
+    planned = await fires.without_recorded(tx, [planned_timer])
     recorded = await fires.fire(tx, planned)
-    await _follow(tx, context, [each for each in planned if _has_more(each.plan)], dependents, by)
+    await _write_effects(tx, context, [each for each in planned if _has_effects(each.plan)], dependents, by)
     return recorded
 
 
 def may_end_runs(plan: Plan) -> bool:
-    """Whether it may end a run, which dependents would have to be told."""
+    """Return whether the plan may end a run, which may wake dependents."""
     return any(
         isinstance(record, EndGateWait) or (isinstance(record, NewRun) and record.cancels_live)
         for record in plan.records
@@ -62,7 +61,7 @@ def may_end_runs(plan: Plan) -> bool:
 
 
 def move_reason(events: Sequence[JobEvent]) -> str | None:
-    """Why the schedule itself moved a job, in a sentence."""
+    """Return the sentence for a status change that the schedule made."""
     return _REASONS.get(events[-1]) if events else None
 
 
@@ -72,8 +71,8 @@ def status_after(status: JobStatus, events: Sequence[JobEvent]) -> JobStatus:
     return status
 
 
-def _has_more(plan: Plan) -> bool:
-    """Most plans are one new run and a timer; only the others are looked at twice."""
+def _has_effects(plan: Plan) -> bool:
+    """Return whether the plan changes more than records and the timer. Most plans do not."""
     if plan.events or plan.promotes:
         return True
     for record in plan.records:
@@ -84,13 +83,13 @@ def _has_more(plan: Plan) -> bool:
     return False
 
 
-async def _follow(
+async def _write_effects(
     tx: Tx, context: JobContext, planned: Sequence[PlannedTimer], others: Mapping[JobId, TimerRow], by: str
 ) -> None:
-    """What a plan asks for beside new records: cancels, ends, promotions, moves of the job itself."""
+    """Write cancels, ends, promotions and status changes."""
     if not planned:
         return
-    rows = {**others, **{each.row.job_id: _after(each) for each in planned}}
+    rows = {**others, **{each.row.job_id: _row_after(each) for each in planned}}
     writer = SettlementWriter(tx, rows, context)
     consumed = []
     for each in planned:
@@ -106,28 +105,24 @@ async def _follow(
             writer.job(row.job_id).promote_oldest()
         elif each.plan.promotes:
             await writer.release_all(row.job_id)
-        if status_after(row.status, each.plan.events) in STOPPED and not isinstance(
-            row.rules, UnreadableRules
-        ):
-            writer.requeue_scheduled(row.job_id)  # of the others nobody knows the queue
+        is_stopped = status_after(row.status, each.plan.events) in STOPPED
+        if is_stopped and not isinstance(row.rules, UnreadableRules):  # those name no queue
+            writer.requeue_scheduled(row.job_id)
     await dependencies.consume(tx, consumed)
     await finish_settlement(writer)
-    await jobs.change_status(tx, [_move(each) for each in planned if each.plan.events], by)
+    await jobs.change_status(tx, [_status_change(each) for each in planned if each.plan.events], by)
 
 
-def _after(each: PlannedTimer) -> TimerRow:
-    """The timer as `fires.fire` has left it, and the job as its events will."""
-    made = [record for record in each.plan.records if isinstance(record, NewRun)]
-    row, load = each.row, each.row.load
-    for record in made:
-        load = load.queue() if record.waits_for is WaitsFor.TURN else load.start()
-    return row.with_load(load)._replace(
-        status=status_after(row.status, each.plan.events),
-        timer=each.plan.timer,
-        number=row.number + sum(not isinstance(record, EndGateWait) for record in each.plan.records),
+def _row_after(each: PlannedTimer) -> TimerRow:
+    """Return the timer row as `fires.fire` has written it, with the status that the events lead to."""
+    row, plan = each.row, each.plan
+    return row.with_load(plan.load_after(row.load))._replace(
+        status=status_after(row.status, plan.events),
+        timer=plan.timer,
+        number=row.number + sum(not isinstance(record, EndGateWait) for record in plan.records),
     )
 
 
-def _move(each: PlannedTimer) -> StatusChange:
+def _status_change(each: PlannedTimer) -> StatusChange:
     events = each.plan.events
     return StatusChange(each.row.job_id, status_after(each.row.status, events), move_reason(events))

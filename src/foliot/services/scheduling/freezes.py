@@ -1,7 +1,7 @@
-"""Freezes: turning one on, lifting it, and what the sweeper does at its edges.
+"""Turn freezes on, lift them, and hold or release runs when one begins or ends.
 
-A freeze never edits a job. Planned times are decided by the tick, which loads the freezes in force. Here are the runs that exist
-already: those that could start are put in line while it is on, and let go at its end.
+A freeze never edits a job. The tick decides planned times and loads the freezes in force. This module handles runs that exist already:
+unclaimed runs wait while the freeze is on and are released at its end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from uuid import UUID
 from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.freeze import Freeze, FreezePolicy, RunningPolicy
-from foliot.domain.ids import FIRST_ID, FreezeId, JobId, WorkspaceId
+from foliot.domain.ids import FIRST_ID, LAST_ID, FreezeId, JobId, WorkspaceId
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import MOST_TIMES, count_between
 from foliot.services.jobs.context_steps import load_job_context
@@ -33,17 +33,16 @@ from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
 BATCH = 200
-MOST_BATCHES = 50  # a caller waits for; the sweeper does the rest
-MOST_LOOKS = 3
-MOST_JOBS = 1_000  # walked for a preview
-A_DAY = timedelta(days=1)
+MAX_BATCHES = 50  # in one request; the sweeper does the rest
+ATTEMPTS = 3
+MAX_JOBS = 1_000  # counted by a preview
+DAY = timedelta(days=1)
 TICK = timedelta(microseconds=1)
-LAST = UUID(int=2**128 - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class NewFreeze:
-    """What is to be frozen: the whole workspace, or the jobs, tags and queues that are named."""
+    """A freeze to turn on, over the whole workspace or over the jobs, tags and queues it names."""
 
     reason: str
     everything: bool = False
@@ -51,7 +50,7 @@ class NewFreeze:
     tags: frozenset[str] = frozenset()
     queues: frozenset[str] = frozenset()
     start_at: datetime | None = None  # None: now
-    end_at: datetime | None = None  # None: until somebody lifts it
+    end_at: datetime | None = None  # None: until it is lifted
     after: FreezePolicy = FreezePolicy.SKIP
     per_minute: int = 60
     running: RunningPolicy = RunningPolicy.DRAIN
@@ -59,7 +58,7 @@ class NewFreeze:
 
 @dataclass(frozen=True, slots=True)
 class FreezePreview:
-    """What a freeze would hold. Planned times are counted up to its end, or for a day."""
+    """The jobs, planned times and runs that a freeze would cover. Planned times are counted up to its end, or for a day."""
 
     jobs: int
     planned_times: int
@@ -80,8 +79,8 @@ async def turn_on(database: Database, scope: Scope, new: NewFreeze) -> FreezeId:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         frozen = await _scoped(tx, scope.workspace_id, new)
         await freezes.insert(tx, frozen, scope.actor.name)
-        await _note(tx, "freeze.turned_on", frozen.freeze, scope.actor)
-    # Committed first: whoever makes a run from here on sees the freeze, and whoever did not has a timer that we wait for below.
+        await _append_audit(tx, "freeze.turned_on", frozen.freeze, scope.actor)
+    # Committed first: a transaction that makes a run from here on sees the freeze; one that did not holds a timer that we lock below.
     freeze, after = frozen.freeze, FIRST_ID
     while freeze.start_at <= tx.now:
         async with database.tx(Role.APP, scope.workspace_id) as tx:
@@ -96,7 +95,7 @@ async def turn_on(database: Database, scope: Scope, new: NewFreeze) -> FreezeId:
 
 
 async def lift(database: Database, scope: Scope, freeze_id: FreezeId) -> ThawResult:
-    """It ends now; answers with what it lets go. One that has not begun yet is taken back as if it had never been."""
+    """End a freeze now; return what it released. A freeze that has not begun yet is deleted."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await freezes.lock(tx, freeze_id)
         if found is None:
@@ -106,46 +105,46 @@ async def lift(database: Database, scope: Scope, freeze_id: FreezeId) -> ThawRes
             raise Conflict("This freeze is over already.")
         if freeze.start_at > tx.now:
             await freezes.delete(tx, freeze_id)
-            await _note(tx, "freeze.taken_back", freeze, scope.actor)
+            await _append_audit(tx, "freeze.taken_back", freeze, scope.actor)
         else:
             await freezes.lift(tx, freeze_id, max(tx.now, freeze.start_at + TICK), scope.actor.name)
-            await _note(tx, "freeze.lifted", freeze, scope.actor)
-    let_go = ThawResult()
-    for _ in range(MOST_BATCHES):
+            await _append_audit(tx, "freeze.lifted", freeze, scope.actor)
+    released = ThawResult()
+    for _ in range(MAX_BATCHES):
         some = await _thaw(database, Role.APP, scope.workspace_id, BATCH)
-        let_go = ThawResult(let_go.runs + some.runs, let_go.timers + some.timers, some.is_full)
+        released = ThawResult(released.runs + some.runs, released.timers + some.timers, some.is_full)
         if not some.is_full:
             break
-    return let_go
+    return released
 
 
 async def page(
     database: Database,
     workspace_id: WorkspaceId,
-    before: UUID = LAST,
+    before: UUID = LAST_ID,
     limit: int = 50,
     *,
     ended: bool = False,
 ) -> list[FreezeRow]:
-    """The newest first: those in force and those to come; with `ended`, also those that are over."""
+    """List freezes in force and to come, newest first; with `ended`, also those that have ended."""
     async with database.tx(Role.APP, workspace_id) as tx:
         return await freezes.page(tx, before, limit, ended=ended)
 
 
 async def preview(database: Database, workspace_id: WorkspaceId, new: NewFreeze) -> FreezePreview:
-    """What turning this freeze on would hold."""
+    """Count what turning this freeze on would cover."""
     async with database.tx(Role.APP, workspace_id) as tx:
         frozen = await _scoped(tx, workspace_id, new)
         start = frozen.freeze.start_at
-        until = frozen.freeze.end_at or start + A_DAY
-        job_ids, total = await freezes.count_covered_jobs(tx, frozen, MOST_JOBS)
+        until = frozen.freeze.end_at or start + DAY
+        job_ids, total = await freezes.count_covered_jobs(tx, frozen, MAX_JOBS)
         rows = await timers.read(tx, job_ids)
         context = await load_job_context(tx, rows)
         ready, running = await freezes.count_affected_runs(tx, frozen)
     planned, is_exact = 0, len(job_ids) == total
     for row in rows:
-        room = MOST_TIMES - planned
-        found = count_between(context.job(row).timetable, start - TICK, until - TICK, room)
+        left = MOST_TIMES - planned
+        found = count_between(context.job(row).timetable, start - TICK, until - TICK, left)
         if found is None:
             planned, is_exact = MOST_TIMES, False
             break
@@ -154,7 +153,7 @@ async def preview(database: Database, workspace_id: WorkspaceId, new: NewFreeze)
 
 
 async def hold(database: Database, limit: int = BATCH) -> int:
-    """For the sweeper: put in line what could start though a freeze is on, which may have begun just now; stop what it wants stopped."""
+    """Hold unclaimed runs that a freeze covers, and cancel running ones where it says so. For the sweeper, since a freeze may begin later."""
     async with database.tx(Role.ENGINE) as tx:
         job_ids = await freezes.startable_while_frozen(tx, limit)
         held = await _hold(tx, job_ids)
@@ -165,7 +164,7 @@ async def hold(database: Database, limit: int = BATCH) -> int:
 
 
 async def thaw(database: Database, limit: int = BATCH) -> ThawResult:
-    """For the sweeper: let go what no freeze holds any more. Repeating it changes nothing."""
+    """Release runs and timers that no freeze holds any more. For the sweeper; repeating it changes nothing."""
     return await _thaw(database, Role.ENGINE, None, limit)
 
 
@@ -175,7 +174,9 @@ async def _hold(tx: Tx, job_ids: Sequence[JobId]) -> int:
     rows = await timers.lock(tx, job_ids)
     context = await load_job_context(tx, rows.values())
     moved = 0
-    for _ in range(MOST_LOOKS):  # between two looks a claim may put one in line at a cap, or a cap let one go
+    for _ in range(
+        ATTEMPTS
+    ):  # between two attempts a claim may make a run wait for a limit, or a limit release one
         frozen = [
             run
             for run in await freezes.startable_of(tx, rows)
@@ -183,10 +184,10 @@ async def _hold(tx: Tx, job_ids: Sequence[JobId]) -> int:
         ]
         if not frozen:
             break
-        at_a_cap = [run.run_id for run in frozen if not run.is_ready]
-        await run_queue.set_wait(tx, at_a_cap, WaitsFor.FREEZE)
+        limited = [run.run_id for run in frozen if not run.is_ready]
+        await run_queue.set_wait(tx, limited, WaitsFor.FREEZE)
         ready = [run.run_id for run in frozen if run.is_ready]
-        moved += len(at_a_cap) + await run_queue.hold_ready(tx, ready, WaitsFor.FREEZE)
+        moved += len(limited) + await run_queue.hold_ready(tx, ready, WaitsFor.FREEZE)
     return moved
 
 
@@ -212,29 +213,29 @@ async def _release(tx: Tx, found: Sequence[ReleasedRun]) -> int:
 
 
 async def _paced(tx: Tx, still: Sequence[WaitingRun], found: Sequence[ReleasedRun]) -> list[WaitingRun]:
-    """Those of a freeze with a rate start one after the other, behind the ones it has let go before."""
-    asked = {run.run_id: run for run in found}
-    lines: dict[FreezeId, list[WaitingRun]] = {}
+    """Space out the starts of runs of a freeze with a rate, behind those that it released before."""
+    by_id = {run.run_id: run for run in found}
+    groups: dict[FreezeId, list[WaitingRun]] = {}
     paced = []
     for run in still:
-        last = asked[run.run_id]
+        last = by_id[run.run_id]
         if last.freeze_id is not None and last.per_minute is not None:
-            lines.setdefault(last.freeze_id, []).append(run)
+            groups.setdefault(last.freeze_id, []).append(run)
         else:
             paced.append(run)
-    for freeze_id in sorted(lines):
-        line = lines[freeze_id]
-        pace = timedelta(minutes=1) / (asked[line[0].run_id].per_minute or 1)
-        start = await freezes.reserve_slots(tx, freeze_id, pace * len(line))
+    for freeze_id in sorted(groups):
+        group = groups[freeze_id]
+        pace = timedelta(minutes=1) / (by_id[group[0].run_id].per_minute or 1)
+        start = await freezes.reserve_slots(tx, freeze_id, pace * len(group))
         paced += [
-            replace(run, available_at=max(run.available_at, start + pace * place))
-            for place, run in enumerate(line)
+            replace(run, available_at=max(run.available_at, start + pace * index))
+            for index, run in enumerate(group)
         ]
     return paced
 
 
 async def _reset_timers(tx: Tx, limit: int) -> tuple[int, bool]:
-    """Timers wait for the end a freeze had when they were planned; where it was lifted before that, they are planned anew."""
+    """Plan timers again that wait for the end of a freeze that was lifted earlier."""
     lifted = await freezes.find_lifted(tx)
     if lifted is None:
         return 0, False
@@ -265,6 +266,6 @@ async def _scoped(tx: Tx, workspace_id: WorkspaceId, new: NewFreeze) -> ScopedFr
     return ScopedFreeze(freeze, workspace_id, frozenset(map(str, new.jobs)), new.tags, new.queues)
 
 
-async def _note(tx: Tx, action: str, freeze: Freeze, by: Actor) -> None:
+async def _append_audit(tx: Tx, action: str, freeze: Freeze, by: Actor) -> None:
     after = {"reason": freeze.reason, "end_at": freeze.end_at and freeze.end_at.isoformat()}
     await audit.append(tx, tx.new_id(), AuditEntry(action, "freeze", str(freeze.id), by, after=after))

@@ -1,4 +1,4 @@
-"""Planning anew from where jobs stand, because something around them has changed. Records nothing; the tick does that."""
+"""Plan timers again from their cursors, because a calendar or a freeze has changed. Records nothing; the tick does that."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _PLANNED = frozenset({JobStatus.ACTIVE, JobStatus.PENDING})
 
 
 async def replan_timers(tx: Tx, rows: Iterable[TimerRow]) -> int:
-    """Give these timers, which are locked, the time they should have; answers with how many had another.
+    """Set locked timers to the time they should have; return how many had another.
 
-    A time that has come already is due at once, and the tick decides what it becomes.
+    A time in the past is due at once, and the tick decides about it.
     """
     rows = [row for row in rows if row.status in _PLANNED and row.timer.ending is None]
     context = await load_job_context(tx, rows)
@@ -39,5 +39,5 @@ async def replan_timers(tx: Tx, rows: Iterable[TimerRow]) -> int:
     return len(changed)
 
 
-def _differs(now: Timer, then: Timer) -> bool:
-    return (now.due_at, now.next_at, now.ending) != (then.due_at, then.next_at, then.ending)
+def _differs(old: Timer, new: Timer) -> bool:
+    return (old.due_at, old.next_at, old.ending) != (new.due_at, new.next_at, new.ending)

@@ -1,4 +1,4 @@
-"""Due jobs one at a time, where a batch of them failed: what one of them cannot do must not keep the others from it."""
+"""Fire due jobs one by one, each in its own transaction, where a batch of them failed: one bad job must not stop the others."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ PlanFunction = Callable[[DueJob, datetime], Plan]
 
 
 async def fire_one_by_one(database: Database, job_ids: Iterable[JobId], decide: PlanFunction) -> int:
-    """Each in a transaction of its own; whoever fails is set aside. Answers with how many records were made.
+    """Fire each job and record a scheduler error for each that fails; return how many records were made.
 
-    What is no fault of the job's is raised when all of them have had their turn.
+    An error that is not the job's fault is raised once all jobs have been tried.
     """
     recorded, misfit = 0, None
     for job_id in job_ids:
@@ -39,7 +39,7 @@ async def fire_one_by_one(database: Database, job_ids: Iterable[JobId], decide: 
                 misfit = error
                 continue
             log.exception("job.not_fired", extra={"job": str(job_id)})
-            recorded += await _try_to_set_aside(database, job_id)
+            recorded += await _try_record_error(database, job_id)
     if misfit is not None:
         raise misfit
     return recorded
@@ -50,29 +50,29 @@ async def fire_job(database: Database, job_id: JobId, decide: PlanFunction) -> i
         rows = await timers.lock_with_dependents(tx, [job_id])
         row = rows.get(job_id)
         if row is None or row.timer.due_at is None or row.timer.due_at > tx.now:
-            return 0  # another node was here
+            return 0  # another node has fired it
         context = await load_job_context(tx, rows.values(), gates=True)
         planned = PlannedTimer(row, decide(context.due(row), tx.now))
         return await write_plan(tx, context, planned, dependents=rows)
 
 
-async def _try_to_set_aside(database: Database, job_id: JobId) -> int:
+async def _try_record_error(database: Database, job_id: JobId) -> int:
     try:
         return await record_scheduler_error(database, job_id)
     except Unavailable:
         raise
     except Exception:
-        log.exception("job.not_set_aside", extra={"job": str(job_id)})
+        log.exception("job.error_not_recorded", extra={"job": str(job_id)})
         return 0
 
 
 async def record_scheduler_error(database: Database, job_id: JobId) -> int:
-    """Its planned time is recorded as scheduler_error, whatever may be wrong with its rules, and it is asked again later."""
+    """Record the planned time as scheduler_error without reading the rules, and set the timer to try again later."""
     async with database.tx(Role.ENGINE) as tx:
         row = await timers.lock_unread(tx, job_id)
         if row is None:
-            return 0  # another node was here
-        if not may(row.status, JobEvent.FAIL):  # a job that is over has no business being due
+            return 0  # another node has fired it
+        if not may(row.status, JobEvent.FAIL):  # a job that has ended should not be due
             await timers.halt(tx, job_id)
             return 0
         plan = plan_error(row.timer, tx.now, row.errors)

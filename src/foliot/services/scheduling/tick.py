@@ -1,4 +1,4 @@
-"""Tick: due timers -> plans -> one statement that moves the timers and records what they planned."""
+"""Fire due timers: lock them, plan them, and write their plans in one transaction."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class TickResult:
 
 
 async def tick(database: Database, limit: int = BATCH) -> TickResult:
-    """One transaction. Any node may call it at any time; dying anywhere and ticking again neither doubles nor loses a planned time."""
+    """Fire one batch of due timers. Any node may call it at any time; a crash and another tick neither double nor lose a planned time."""
     try:
         try:
             return await _tick(database, limit)
         except AlreadyRecordedError as twice:
-            log.warning("tick.met_recorded_times", extra={"detail": str(twice)})
+            log.warning("tick.already_recorded", extra={"detail": str(twice)})
             return await _tick(database, limit, is_careful=True)
     except Unavailable:
         raise

@@ -1,4 +1,4 @@
-"""Sweep: what nobody will report any more is settled here, through the same door as every report."""
+"""Settle runs that no worker will report: their worker is gone, their deadline has passed, or it ignored a cancel."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from foliot.storage.workers.workers import HeldLease
 log = logging.getLogger(__name__)
 
 BATCH = 500
-DEADLINE_SLACK = timedelta(seconds=10)  # a living worker ends its runs itself and says so a little late
-CANCEL_GRACE = timedelta(seconds=30)  # for work that wants to stop in good order
+DEADLINE_SLACK = timedelta(seconds=10)  # a living worker ends its runs itself and reports a little late
+CANCEL_GRACE = timedelta(seconds=30)  # for work that stops in good order
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class SweepResult:
 
 
 async def sweep(database: Database, limit: int = BATCH) -> SweepResult:
-    """Any node may call it at any time. Who reports first wins; the other is refused by the fence."""
+    """Settle one batch of each kind. Any node may call it at any time: the first report counts, and the fence refuses the other."""
     async with database.tx(Role.ENGINE) as tx:
         silent = await workers.remove_silent(tx)
     for worker_id, name in silent:
@@ -41,16 +41,16 @@ async def sweep(database: Database, limit: int = BATCH) -> SweepResult:
         ignored = await workers.ignored_cancels(tx, tx.now - CANCEL_GRACE, limit)
         abandoned = await workers.list_abandoned_leases(tx, limit)
         overdue = await workers.list_overdue_leases(tx, tx.now - DEADLINE_SLACK, limit)
-    # One reason per run: what was to be cancelled is cancelled, and a run without a worker cannot time out.
+    # One reason per run: an ignored cancel is a cancel, and a run without a worker cannot time out.
     cancelled = await _settle(database, ignored, Cancelled())
-    lost = await _settle(database, _but(abandoned, ignored), Lost())
-    timed_out = await _settle(database, _but(overdue, [*ignored, *abandoned]), TimedOut())
+    lost = await _settle(database, _without(abandoned, ignored), Lost())
+    timed_out = await _settle(database, _without(overdue, [*ignored, *abandoned]), TimedOut())
     return SweepResult(
         len(silent), lost, timed_out, cancelled, limit in (len(ignored), len(abandoned), len(overdue))
     )
 
 
-def _but(leases: Sequence[HeldLease], others: Sequence[HeldLease]) -> list[HeldLease]:
+def _without(leases: Sequence[HeldLease], others: Sequence[HeldLease]) -> list[HeldLease]:
     known = {lease.run_id for lease in others}
     return [lease for lease in leases if lease.run_id not in known]
 
@@ -73,7 +73,7 @@ async def _settle(database: Database, leases: Sequence[HeldLease], outcome: Outc
 
 
 async def _one_by_one(database: Database, leases: Sequence[HeldLease], outcome: Outcome) -> frozenset[RunId]:
-    """A run that cannot be settled must not keep the others from it."""
+    """Settle runs one by one: one that cannot be settled must not stop the others."""
     settled: frozenset[RunId] = frozenset()
     for lease in leases:
         try:

@@ -1,4 +1,4 @@
-"""Tend to what waits: all that the passing of time does to runs that stand in line. The sweeper's one call for this."""
+"""Advance waiting runs by the passing of time: the one call of the sweeper for all of them."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ BATCH = 200
 @dataclass(frozen=True, slots=True)
 class WaitingRunsResult:
     held: int = 0  # by a freeze that has begun
-    let_go: int = 0  # may start now: workers should look
-    ended: int = 0  # too late to start
-    answered: int = 0  # at gates with nothing left to wait for
-    timers: int = 0  # planned anew: the tick should look
-    miscounted: int = 0  # caps whose count was wrong
+    released: int = 0  # may start now: workers are woken
+    ended: int = 0  # expired
+    judged: int = 0  # at gates whose upstreams have all ended
+    timers: int = 0  # planned again: the tick is woken
+    miscounted: int = 0  # limits whose count was wrong
     is_full: bool = False  # a batch was full: there may be more
 
 
 async def advance_waiting_runs(database: Database, limit: int = BATCH) -> WaitingRunsResult:
-    """Any node may call it at any time; repeating it changes nothing. Freezes come first, so that nothing starts under one."""
+    """Advance one batch of each kind. Any node may call it at any time; repeating it changes nothing. Freezes come first: nothing may start under one."""
     held = await freezes.hold(database, limit)
     thawed = await freezes.thaw(database, limit)
     ended = await expiry.expire_runs(database, limit)
     opened = await expiry.open_windows(database, limit)
-    answered = await expiry.judge_gates(database, limit)
+    judged = await expiry.judge_gates(database, limit)
     switched_on = await job_types.let_go(database, limit)
     miscounted = await limits.recount(database)
     return WaitingRunsResult(
         held,
         thawed.runs + opened + switched_on,
         ended,
-        answered,
+        judged,
         thawed.timers,
         miscounted,
-        thawed.is_full or max(held, ended, opened, answered, switched_on) >= limit,
+        thawed.is_full or max(held, ended, opened, judged, switched_on) >= limit,
     )
