@@ -30,7 +30,7 @@ from foliot.services.settlement.dependent_steps import finish_settlement
 from foliot.storage.jobs import jobs
 from foliot.storage.queue import leases, run_queue
 from foliot.storage.runs import run_records
-from foliot.storage.runs.run_records import RunFacts
+from foliot.storage.runs.run_records import StoredRun
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
@@ -224,7 +224,7 @@ async def undo_skip_next(
 
 async def _lock_run(
     tx: Tx, run_id: RunId, scope: Scope, *, dependents: bool = False
-) -> tuple[LockedJob, RunFacts]:
+) -> tuple[LockedJob, StoredRun]:
     """The run, read again once its job's timer is locked: what it was before that may have changed."""
     known = await run_records.find(tx, run_id)
     if known is None or known.workspace_id != tx.workspace_id:
