@@ -91,7 +91,7 @@ def _warnings(facts: dict[str, Any], major: int, minor: int, one_login: bool) ->
         ),
         (
             minor < _RLS_FIXED_IN.get(major, 0),
-            f"PostgreSQL {major}.{minor} has a known flaw in row-level security; {major}.{_RLS_FIXED_IN.get(major)} closes it.",
+            f"PostgreSQL {major}.{minor} has a known hole in row-level security; {major}.{_RLS_FIXED_IN.get(major)} closes it.",
         ),
         (facts["is_superuser"], f"The login {login} is a superuser: row-level security does not bind it."),
         (facts["bypasses_rls"], f"The login {login} has BYPASSRLS: row-level security does not bind it."),
