@@ -19,7 +19,7 @@ _CHECK = "Check that the server runs and accepts connections."
 _REFUSALS = (
     (
         "authentication failed",
-        "The server runs, but refuses this user and password: check both in the address.",
+        "The server runs, but does not take this user and password: check both in the address.",
     ),
     ("no password supplied", "The server runs and asks for a password: put one into the address."),
     (

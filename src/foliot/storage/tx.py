@@ -3,6 +3,8 @@
 The opening message sets everything that a transaction needs, and it ends with the transaction. Nothing stays on the session, so
 a pooled connection cannot carry one workspace into the next request, and PgBouncer in transaction mode works as well as a
 direct connection. Outside a transaction the login has no rights of its own.
+
+Why: docs/decisions/005-transactions-carry-their-settings.md
 """
 
 from __future__ import annotations
