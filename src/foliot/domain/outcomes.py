@@ -1,4 +1,4 @@
-"""What can be reported of an attempt, each its own type."""
+"""The outcomes that can be reported of an attempt, each its own type."""
 
 from __future__ import annotations
 
