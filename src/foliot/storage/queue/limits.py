@@ -1,4 +1,4 @@
-"""Limits: caps of a workspace (the empty key) and of concurrency keys, and the runs that wait for room under them."""
+"""Limits on running runs, of a workspace (the empty key) and of concurrency keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_COUNTED = 10_000  # runs in line; beyond that a number is no news
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """What a run that is under way uses: one place in its workspace, one under its key."""
+    """What a running run uses: a permit of its workspace, and one of its key."""
 
     workspace_id: WorkspaceId
     concurrency_key: str | None
@@ -53,7 +53,7 @@ async def lock(tx: Tx, permits: Iterable[Permit]) -> dict[LimitName, Limit]:
 
 
 async def lock_from(tx: Tx, after: LimitName | None, limit: int) -> list[Limit]:
-    """The next limits after `after`, in their order."""
+    """Lock the next limits after `after`, in their order."""
     workspace_id, key = after or (FIRST_ID, WHOLE)
     params = {"workspace_id": workspace_id, "key": key, "limit": limit}
     return _limits(await tx.fetch(sql.limits.lock_from, params))
@@ -68,7 +68,7 @@ async def get(tx: Tx, key: str) -> Limit | None:
 
 
 async def use(tx: Tx, counts: Mapping[LimitName, int]) -> None:
-    """Count up what was taken, or down what was given back. Needs the rows' locks."""
+    """Add to the counts of used permits; give back with negative counts. Needs the locks of the rows."""
     if counts:
         await tx.execute(sql.limits.use, {**name_columns(counts), "counts": list(counts.values())})
 
@@ -82,14 +82,14 @@ async def remove(tx: Tx, workspace_id: WorkspaceId, key: str) -> bool:
 
 
 async def recount(tx: Tx, names: Sequence[LimitName]) -> int:
-    """Set `in_use` to the leases there are; answers with how many were wrong. Needs the rows' locks."""
+    """Set `in_use` to the number of leases; return how many were wrong. Needs the locks of the rows."""
     return await tx.execute(sql.limits.recount, name_columns(names)) if names else 0
 
 
 async def count_free(tx: Tx, names: Sequence[LimitName]) -> dict[LimitName, int]:
-    """How many more could start, where any could and some wait for it."""
-    rows = await tx.fetch(sql.limits.room, name_columns(names)) if names else []
-    return {(row["workspace_id"], row["key"]): row["room"] for row in rows}
+    """Return the free permits of each limit that has some and that runs wait for."""
+    rows = await tx.fetch(sql.limits.free_permits, name_columns(names)) if names else []
+    return {(row["workspace_id"], row["key"]): row["free"] for row in rows}
 
 
 async def _shown(tx: Tx, workspace_id: WorkspaceId | None, key: str | None) -> list[Limit]:
