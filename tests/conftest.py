@@ -17,13 +17,14 @@ from psycopg.sql import SQL, Identifier
 
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
-from foliot.testing.database import LOGIN, Databases, databases, pool_url
+from foliot.testing.database import LOGIN, Databases, databases, memory_folder, pool_url
 from tests.database_pool import DatabasePool, PooledDatabase, cheap_secret
+from tests.examples import examples
+from tests.fork_server import end_server
 
 LONGEST = ("test_simulation.py", "test_described.py")
-# Timings belong to bench/, not to tests: a busy machine must not fail one.
-# Whoever lands is not stopped by a discovery that has nothing to do with the change; everybody else explores by chance.
-settings.register_profile("foliot", deadline=None, derandomize="CI" in os.environ)
+# In CI the examples are the same each time: a discovery that has nothing to do with a change does not stop it.
+settings.register_profile("foliot", examples(), derandomize="CI" in os.environ)
 settings.load_profile("foliot")
 
 
@@ -32,10 +33,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
+def pytest_sessionfinish() -> None:
+    end_server()
+
+
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
     """Unlike pytest's own, reachable for the user that PostgreSQL runs as, and gone after the test."""
-    with tempfile.TemporaryDirectory(prefix="foliot-test-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="foliot-test-", dir=memory_folder(), ignore_cleanup_errors=True
+    ) as folder:
         Path(folder).chmod(0o711)
         yield Path(folder).resolve()
 

@@ -27,7 +27,7 @@ from foliot.clock import SystemClock
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import start as start_postgres
 from foliot.handlers.supervisor import descendants
-from tests.stories.serving import Serving, wait_until
+from tests.stories.serving import InstalledServing, Serving, wait_until
 from tests.stories.stage import FAST, Stage
 
 ERRANDS = Path(__file__).parents[1] / "stories" / "errands.py"
@@ -47,7 +47,7 @@ class Town:
     def start(self) -> Serving:
         number = len(self.nodes)
         given = {"FOLIOT_DATABASE_URL": self.stage.url, "FOLIOT_ALLOW_COMMANDS": "yes", **FAST}
-        node = Serving(self.stage.folder / f"node{number % NODES}-{number}", **given)
+        node = InstalledServing(self.stage.folder / f"node{number % NODES}-{number}", **given)
         self.nodes.append(node)
         return node
 

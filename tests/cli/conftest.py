@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ import pytest
 
 from foliot.clock import SystemClock
 from foliot.testing.clock import ManualClock
-from tests.cli.forge import Forge, forge
-from tests.cli.test_commands import PATIENCE, environ_without_foliot
+from tests.cli.test_commands import PATIENCE
+from tests.fork_server import environ_without_foliot, run_foliot
 from tests.sdk.conftest import Served
 from tests.sdk.conftest import served as served  # noqa: PLC0414  # a fixture, handed on
 
@@ -39,20 +39,14 @@ def clock() -> ManualClock:
     return ManualClock(SystemClock().now())
 
 
-@pytest.fixture(scope="session")
-def forged() -> Iterator[Forge]:
-    with forge() as found:
-        yield found
-
-
 @pytest.fixture
-async def ask(served: Served, tmp_path: Path, forged: Forge) -> Ask:
+async def ask(served: Served, tmp_path: Path) -> Ask:
     """`await ask("jobs", "list")`: the real command against the served API; without a terminal it prints JSON."""
 
     async def asked(*args: str, **environ: str) -> Said:
         known = {"FOLIOT_API_URL": served.url, "FOLIOT_API_KEY": served.key, "TZ": "UTC"}
         env = environ_without_foliot() | known | environ
-        done = await asyncio.to_thread(forged.run, *args, cwd=tmp_path, env=env, within=PATIENCE)
+        done = await asyncio.to_thread(run_foliot, *args, cwd=tmp_path, env=env, timeout=PATIENCE)
         return Said(done.returncode, done.stdout, done.stderr)
 
     return asked

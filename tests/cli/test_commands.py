@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,14 +10,10 @@ from pathlib import Path
 import pytest
 
 from foliot import __version__
+from tests.fork_server import FOLIOT, environ_without_foliot
 
-FOLIOT = Path(sys.executable).with_name("foliot")
 PATIENCE = 600  # seconds: a machine under load takes ten for what it does in half a second else
 pytestmark = pytest.mark.timeout(PATIENCE)
-
-
-def environ_without_foliot() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
 
 
 def foliot(*args: str, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -125,6 +120,6 @@ def test_output_that_cannot_be_written_is_one_clear_error(argv: list[str]) -> No
     with Path("/dev/full").open("w") as full:
         done = subprocess.run((FOLIOT, *argv), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode != 0
-    assert "Standard output cannot be written to: No space left on device." in done.stderr
+    assert "Cannot write to standard output: No space left on device." in done.stderr
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.cli.conftest import Ask
-from tests.cli.test_commands import FOLIOT, PATIENCE
+from tests.cli.test_commands import PATIENCE
+from tests.fork_server import FOLIOT, environ_without_foliot
 from tests.sdk.conftest import Served
 
 pytestmark = pytest.mark.timeout(PATIENCE)
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.timeout(PATIENCE)
 
 @asynccontextmanager
 async def started(served: Served, *args: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+    kept = environ_without_foliot()
     process = await asyncio.create_subprocess_exec(
         FOLIOT,
         *args,
@@ -48,7 +48,7 @@ async def line(process: asyncio.subprocess.Process) -> str:
 
 async def test_following_events_ends_without_a_word(ask: Ask, served: Served) -> None:
     async with started(served, "events", "-f", "-o", "table") as process:
-        assert await line(process) == "Following. Ctrl-C ends it.\n"
+        assert await line(process) == "Following events. Press Ctrl-C to stop.\n"
         assert await interrupted(process) == (130, "")
 
 

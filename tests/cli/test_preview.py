@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-FOLIOT = Path(sys.executable).with_name("foliot")
+from tests.fork_server import run_foliot
+
 FROM = ("--after", "2027-03-13T00:00:00Z")
 
 
 def preview(*args: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
-    return subprocess.run(
-        (FOLIOT, "preview", *args), capture_output=True, text=True, check=False, env=kept, timeout=60
-    )
+    return run_foliot("preview", *args, cwd=Path.cwd())
 
 
 def test_a_cron_expression_in_a_zone_is_said_and_listed() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Ask, Said
-from tests.cli.test_commands import FOLIOT, PATIENCE
+from tests.cli.test_commands import PATIENCE
+from tests.fork_server import FOLIOT, environ_without_foliot, run_foliot
 from tests.sdk.conftest import Served
 
 pytestmark = pytest.mark.timeout(PATIENCE)
@@ -20,22 +20,14 @@ IN_A_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spa
 
 
 def environment(served: Served) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+    kept = environ_without_foliot()
     return kept | {"FOLIOT_API_URL": served.url, "FOLIOT_API_KEY": served.key}
 
 
 async def piped(served: Served, folder: Path, value: str, *args: str) -> Said:
     def run() -> Said:
-        done = subprocess.run(
-            (FOLIOT, "secrets", "set", *args),
-            input=value,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment(served),
-            cwd=folder,
-            timeout=PATIENCE,
-        )
+        env = environment(served)
+        done = run_foliot("secrets", "set", *args, cwd=folder, env=env, timeout=PATIENCE, stdin=value)
         return Said(done.returncode, done.stdout, done.stderr)
 
     return await asyncio.to_thread(run)
@@ -70,7 +62,7 @@ async def test_a_value_is_no_argument_and_nothing_is_no_value(
     assert (await ask("secrets", "set", "crm-token", VALUE)).code == 2
     empty = await piped(served, tmp_path, "\n", "crm-token")
     assert empty.code == 2
-    assert "No value came." in empty.err
+    assert "Standard input is empty." in empty.err
 
 
 async def test_a_job_that_names_no_secret_is_refused_with_a_guess(
@@ -114,7 +106,7 @@ async def test_nothing_is_done_by_a_dry_run(served: Served, ask: Ask, tmp_path: 
     told = await ask("secrets", "delete", "crm-token", "--dry-run", "-o", "table")
     assert told.out == "Would delete crm-token. Nothing was done.\n"
     told = await ask("secrets", "rotate", "--new-key", "--dry-run", "-o", "table")
-    assert told.out == "1 secret would be sealed anew; 0 cannot be read. Nothing was done.\n"
+    assert told.out == "Would encrypt 1 secret again; 0 unreadable. Nothing was done.\n"
     assert [each["version"] for each in (await ask("secrets", "list")).json["items"]] == [1]
 
 

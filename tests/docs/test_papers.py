@@ -15,9 +15,9 @@ import pytest
 from docs import references
 from foliot.domain.errors import FoliotError
 from foliot.settings import TABLE
+from tests.fork_server import run_foliot
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLIOT = Path(sys.executable).with_name("foliot")
 
 
 def own_files() -> Iterator[Path]:
@@ -70,9 +70,7 @@ def test_the_commands_in_the_papers_exist() -> None:
         text = (ROOT / paper).read_text()
         assert set(re.findall(r"\./dev (\w+)", text)) <= helps, paper
         for command in set(re.findall(r"foliot (serve|preview|migrate|settings|db \w+|keys \w+)", text)):
-            done = subprocess.run(
-                (FOLIOT, *command.split(), "--help"), capture_output=True, check=False, timeout=600
-            )
+            done = run_foliot(*command.split(), "--help", cwd=ROOT)
             assert done.returncode == 0, command
 
 

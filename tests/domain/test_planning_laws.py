@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, time, timedelta
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foliot.domain.admission import NeverOpens, find_opening
@@ -33,6 +33,7 @@ from foliot.domain.schedule import (
     times_between,
 )
 from tests.domain.given import DAY, HOUR, MINUTE, a_job, at, due, every, ident
+from tests.examples import examples
 
 START = at("2027-03-13 00:00")  # New York's clocks jump the next night
 FEW = timedelta(hours=36)
@@ -108,7 +109,7 @@ def due_jobs(draw: st.DrawFn) -> DueJob:
     )
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(due_jobs(), moments)
 def test_every_planned_time_consumed_is_recorded_exactly_once(job: DueJob, now: datetime) -> None:
     made = plan(job, now)
@@ -136,7 +137,7 @@ def test_every_planned_time_consumed_is_recorded_exactly_once(job: DueJob, now: 
         assert planned > MAX_COUNTED
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(due_jobs(), moments)
 def test_nothing_runs_before_it_is_due_nor_more_often_than_max_runs(job: DueJob, now: datetime) -> None:
     made = plan(job, now)
@@ -152,7 +153,7 @@ def test_nothing_runs_before_it_is_due_nor_more_often_than_max_runs(job: DueJob,
         assert len(starting) <= job.load.is_idle
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(due_jobs(), moments)
 def test_ticking_again_comes_to_rest_and_then_records_nothing(job: DueJob, now: datetime) -> None:
     for _ in range(200):
@@ -171,7 +172,7 @@ def test_ticking_again_comes_to_rest_and_then_records_nothing(job: DueJob, now: 
     assert (again.records, again.timer) == ((), job.timer)
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(
     st.sampled_from([7, 60, 600]).map(every),
     st.sampled_from([OverlapRule.SKIP, OverlapRule.QUEUE, OverlapRule.QUEUE_ONE, OverlapRule.CONCURRENT]),
@@ -190,7 +191,7 @@ def test_two_ticks_within_grace_record_what_one_would(
     assert second.timer == whole.timer
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(due_jobs(), moments, st.booleans())
 def test_a_resumed_job_accounts_for_the_time_it_was_away(job: DueJob, now: datetime, catch_up: bool) -> None:
     made = plan_resume(replace(job, status=JobStatus.PAUSED, freezes=()), now, catch_up=catch_up)
@@ -206,7 +207,7 @@ def test_a_resumed_job_accounts_for_the_time_it_was_away(job: DueJob, now: datet
     assert catch_up or not made.runs
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(due_jobs(), moments)
 def test_what_runs_is_what_walking_through_every_time_would_choose(job: DueJob, now: datetime) -> None:
     """The halving that finds the newest late times agrees with looking at each of them."""

@@ -7,7 +7,7 @@ from datetime import time, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foliot.domain.dependencies import EdgeCondition
@@ -52,6 +52,7 @@ from foliot.domain.schedule import (
 from foliot.domain.settlement.attempt_end import TIMED_OUT, WORKER_LOST, JobState
 from foliot.domain.settlement.settle import settle, state_after
 from tests.domain.given import HOUR, MINUTE, a_job, at, every, job_id, run_id
+from tests.examples import examples
 
 NOW = at("08:00:30")
 ERROR = RunError("handler_error", "It broke.")
@@ -384,7 +385,7 @@ def test_a_finished_run_cannot_be_settled_again(status: RunStatus) -> None:
             settle(a_run(status=status), outcome, facts(), NOW, 0.0)
 
 
-@settings(deadline=None)
+@examples()
 @given(st.integers(0, 5), st.lists(outcomes, min_size=20, max_size=20))
 def test_attempts_are_bounded_by_retries_and_losses(most: int, reports: list[Outcome]) -> None:
     job = facts(a_job(retry=Retry(most, past_next=True)))

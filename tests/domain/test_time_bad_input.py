@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foliot.domain.errors import ScheduleInvalid
@@ -27,6 +27,7 @@ from foliot.domain.schedule import (
     preview,
     times_between,
 )
+from tests.examples import examples
 from tests.oracle.nonsense import NEVER_TOGETHER, REFUSED, UNKNOWN_ZONES
 
 T = TypeVar("T")
@@ -150,7 +151,7 @@ def test_a_one_shot_at_the_end_of_the_calendar_is_still_one_time() -> None:
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_any_text_is_read_or_refused(text: str) -> None:
     _answered(lambda: parse_cron(text))
     _answered(lambda: parse_cron(text, seconds=True, seed=text))
@@ -159,7 +160,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 @given(
     st.text("0123456789*/-,#LWH()?@ MONFRIJASU\u0663", max_size=60), st.booleans(), st.sampled_from(DayMatch)
 )
-@settings(max_examples=500, deadline=None)
+@examples(500)
 def test_any_text_in_the_letters_of_cron_is_read_or_refused(
     text: str, seconds: bool, match: DayMatch
 ) -> None:
@@ -170,13 +171,13 @@ def test_any_text_in_the_letters_of_cron_is_read_or_refused(
     st.lists(st.text("0123456789*/-,#LWHMON", min_size=1, max_size=6), min_size=5, max_size=5),
     st.sampled_from(DayMatch),
 )
-@settings(max_examples=500, deadline=None)
+@examples(500)
 def test_any_five_fields_are_read_or_refused(fields: list[str], match: DayMatch) -> None:
     _answered(lambda: _ask(Cron(" ".join(fields), "America/St_Johns", day_match=match)))
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_any_text_as_a_zone_is_known_or_refused(zone: str) -> None:
     _answered(lambda: _ask(Cron("0 9 * * *", zone)))
 

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 
 import pytest
 from cronsim import CronSim, CronSimError
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
@@ -32,13 +32,14 @@ from foliot.domain.schedule import (
     preview,
     times_between,
 )
+from tests.examples import examples
 from tests.oracle.chance import clock_changes, crons, instants, near_a_change, patterns
 from tests.oracle.compare import Case, cron_of
 from tests.oracle.fields import MONTHS, WEEKDAYS, Pattern, numbers
 
 FAR = timedelta(days=40)
 MOST = 30  # planned times looked at in one example
-slow = settings(max_examples=60, deadline=None)
+slow = examples(60)
 changes = st.deferred(near_a_change)
 
 
@@ -163,7 +164,7 @@ def test_an_expression_and_its_spelled_out_twin_name_the_same_times(
 
 
 @given(patterns(), instants)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_on_utc_our_cron_is_cronsims(pattern: Pattern, after: datetime) -> None:
     """Where both accept. cronsim does not know `?`, and reads `7-7/2` as `7/2`; we read a range of one as one."""
     assume(not re.search(r"\b(\d+)-\1/", pattern.expr))

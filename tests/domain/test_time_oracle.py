@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from foliot.domain.errors import ScheduleInvalid
 from foliot.domain.schedule import Gap, OverlapTime, Timetable, planned_after, times_between
+from tests.examples import examples
 from tests.oracle.chance import clock_changes, patterns
 from tests.oracle.compare import Case, compare, cron_of
 from tests.oracle.expect import expected, watch
@@ -26,7 +27,7 @@ gaps, overlaps = st.sampled_from(Gap), st.sampled_from(OverlapTime)
     st.deferred(lambda: st.sampled_from(clock_changes())),
     st.lists(st.sampled_from(PATTERNS), min_size=1, max_size=8),
 )
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_engine_and_oracle_name_the_same_times_around_a_clock_change(
     case: Case, chosen: list[Pattern]
 ) -> None:
@@ -36,7 +37,7 @@ def test_engine_and_oracle_name_the_same_times_around_a_clock_change(
 
 
 @given(st.deferred(lambda: st.sampled_from(clock_changes())), patterns(), gaps, overlaps)
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_any_expression_agrees_with_the_oracle_around_any_clock_change(
     case: Case, pattern: Pattern, gap: Gap, overlap: OverlapTime
 ) -> None:
@@ -59,7 +60,7 @@ def test_any_expression_agrees_with_the_oracle_around_any_clock_change(
     overlaps,
     st.timedeltas(-3 * HOUR, 3 * HOUR),
 )
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_from_any_instant_near_a_clock_change_the_next_planned_time_is_the_oracles(
     case: Case, pattern: Pattern, gap: Gap, overlap: OverlapTime, distance: timedelta
 ) -> None:

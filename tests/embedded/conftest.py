@@ -21,8 +21,7 @@ import pytest
 from foliot.embedded import binaries, orphans
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import EmbeddedServer, start
-
-MEMORY = Path("/dev/shm")  # where deleting fifty megabytes does not take seconds
+from foliot.testing.database import memory_folder
 
 
 def notes_of(server: EmbeddedServer) -> tuple[str, ...]:
@@ -125,12 +124,8 @@ def bindir(request: pytest.FixtureRequest) -> Path:
     return found[0].bindir
 
 
-def _has_room(where: Path) -> bool:
-    return where.is_dir() and shutil.disk_usage(where).free > 2 * 2**30
-
-
 def _folder() -> Iterator[Path]:
-    base = Path(tempfile.mkdtemp(prefix="foliot-test-", dir=MEMORY if _has_room(MEMORY) else None))
+    base = Path(tempfile.mkdtemp(prefix="foliot-test-", dir=memory_folder()))
     if os.geteuid() == 0:
         base.chmod(0o711)
     yield base

@@ -22,7 +22,7 @@ from foliot.services.identity.authentication import Caller
 from foliot.services.messaging import rooms
 from foliot.services.messaging.rooms import Changes, NewRoom
 from foliot.services.secrets.vault import Vault
-from foliot.storage.identity import keys, workspaces
+from foliot.storage.identity import members, workspaces
 from foliot.storage.tx import Database, Role
 from foliot.testing.clock import ManualClock
 
@@ -133,7 +133,7 @@ async def work(courier: Courier) -> None:
 async def admitted(database: Database, workspace_id: WorkspaceId) -> Caller:
     principal = Principal(PrincipalId(uuid4()), workspace_id, PrincipalKind.USER, "ana", MemberRole.ADMIN)
     async with database.tx(Role.APP, workspace_id) as tx:
-        await keys.insert_principal(tx, principal)
+        await members.insert_principal(tx, principal)
         home = await workspaces.by_id(tx, workspace_id)
     assert home is not None
     return Caller(KeyHolder(principal, KeyId(uuid4()), frozenset(), None), home, tx.now)

@@ -20,7 +20,7 @@ from foliot.services.jobs import jobs
 from foliot.services.messaging import rooms
 from foliot.services.messaging.rooms import NewRoom
 from foliot.services.workers.remote_register import Speaker
-from foliot.storage.identity import keys
+from foliot.storage.identity import members as stored_members
 from foliot.storage.identity import workspaces as stored
 from foliot.storage.tx import Database, Role
 from tests.race.hands import Hands
@@ -133,7 +133,7 @@ async def test_two_administrators_cannot_take_each_other_away(
 async def _admin(database: Database, workspace_id: WorkspaceId) -> Caller:
     principal = Principal(PrincipalId(uuid4()), workspace_id, PrincipalKind.USER, "ana", MemberRole.ADMIN)
     async with database.tx(Role.APP, workspace_id) as tx:
-        await keys.insert_principal(tx, principal)
+        await stored_members.insert_principal(tx, principal)
         home = await stored.by_id(tx, workspace_id)
     assert home is not None
     return Caller(KeyHolder(principal, KeyId(uuid4()), frozenset(), None), home, tx.now)

@@ -27,6 +27,7 @@ from foliot.services.workers.claim import Turns, claim
 from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.fixtures import ANA
+from tests.examples import seeds
 from tests.race.hands import Hands
 from tests.services.shop import MINUTE, Shop, definition
 
@@ -45,7 +46,7 @@ OUTCOMES: tuple[Outcome, ...] = (
 )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@seeds(3)
 async def test_whatever_meets_nothing_is_lost_doubled_or_stuck(hands: Hands, shop: Shop, seed: int) -> None:
     storm = Storm(hands, shop, Random(seed))
     await storm.set_up()

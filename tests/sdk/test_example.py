@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
+from tests.fork_server import environ_without_foliot
 from tests.stories.serving import Serving
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -17,7 +17,7 @@ def run_example(name: str, folder: Path, given: str = "") -> subprocess.Complete
     """Against a server of its own, which it finds by the data directory."""
     serving = Serving(folder / "data")
     try:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+        kept = environ_without_foliot()
         environ = kept | {"FOLIOT_API_URL": serving.wait_for_url(), "FOLIOT_DATA_DIR": str(folder / "data")}
         return subprocess.run(
             (sys.executable, EXAMPLES / name),

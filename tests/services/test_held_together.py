@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from tests.examples import seeds
 from tests.services.playing import Play
 from tests.services.staging import Stage
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("seed", range(4))
+@seeds(4)
 async def test_whatever_happens_every_run_is_in_one_place_and_every_count_is_right(
     stage: Stage, seed: int
 ) -> None:

@@ -46,7 +46,7 @@ async def test_what_runs_next_is_found_behind_many_that_start_first(
     database: Database, workspace: WorkspaceId, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored, "LEAST", 1)
-    monkeypatch.setattr(stored, "LOOKED_AT", 2)
+    monkeypatch.setattr(stored, "FIRST_DUE", 2)
     for minutes in (1, 2, 3):
         starts = clock.now() + timedelta(minutes=minutes)
         await job(database, workspace, Cron("0 0 1 6 *"), start_at=starts)

@@ -16,6 +16,7 @@ from foliot.domain.filters.fields import RUNS
 from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.storage.queries import SqlQuery, sql
 from foliot.storage.runs.run_search import RunCursor, RunFilter, RunScan, scan_of_job, scan_of_workspace
+from foliot.storage.runs.statistics import DAYS_OF_JOB
 from foliot.testing.clock import NOON
 from foliot.testing.database import Databases
 from tests.services.given import Owner
@@ -83,7 +84,7 @@ FILTERS = [
 
 
 def both_steps(crowd: Crowd, walk: RunScan) -> set[str]:
-    return crowd.walks(*walk.page(50)) | crowd.walks(*walk.floor())
+    return crowd.walks(*walk.page(50)) | crowd.walks(*walk.end())
 
 
 @pytest.mark.parametrize("is_second", [False, True])
@@ -118,10 +119,10 @@ def found(text: str) -> RunFilter:
 @pytest.mark.parametrize(
     ("query", "index"),
     [
-        (sql.run_history.near, "runs_newest_of_a_job"),
-        (sql.run_history.gap_over, "runs_gaps_of_a_job"),
-        (sql.statistics.percentiles, "runs_newest_of_a_job"),
-        (sql.statistics.days_of_job, "runs_newest_of_a_job"),
+        (sql.run_history.find_near, "runs_newest_of_a_job"),
+        (sql.run_history.find_gap, "runs_gaps_of_a_job"),
+        (sql.statistics.load_timings, "runs_newest_of_a_job"),
+        (DAYS_OF_JOB, "runs_newest_of_a_job"),
     ],
 )
 def test_what_is_asked_of_one_job_reads_that_job(crowd: Crowd, query: SqlQuery, index: str) -> None:

@@ -29,6 +29,7 @@ from foliot.services.scheduling.tick import tick
 from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
+from tests.examples import seeds
 from tests.services.given import HOURLY, SUCCEEDED, Owner, claimed, done, job, ticked
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
@@ -218,7 +219,7 @@ async def test_a_round_is_taken_up_where_it_was_left(
     assert owner.execute("SELECT count(*) FROM foliot.runs").fetchone() == (7,)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@seeds(4)
 async def test_whatever_happens_the_statistics_agree_with_the_counters_and_nothing_needs_repair(
     database: Database, owner: Owner, clock: ManualClock, workspace: WorkspaceId, seed: int
 ) -> None:

@@ -21,7 +21,7 @@ from foliot.services.jobs import job_edits, jobs
 from foliot.services.secrets import secrets
 from foliot.services.secrets.vault import Vault
 from foliot.services.workers.claim import Claimer, Turns, Work, claim_work
-from foliot.storage.identity import keys
+from foliot.storage.identity import members
 from foliot.storage.tx import Database, Role
 from foliot.testing.clock import ManualClock
 from foliot.testing.fixtures import TEST, a_vault
@@ -280,7 +280,7 @@ async def test_a_job_keeps_its_name_for_a_secret_that_is_gone_while_other_things
 async def an_agent(database: Database, workspace: WorkspaceId, name: str) -> PrincipalId:
     holder = Principal(PrincipalId(uuid4()), workspace, PrincipalKind.AGENT, name, MemberRole.EDITOR)
     async with database.tx(Role.APP, workspace) as tx:
-        await keys.insert_principal(tx, holder)
+        await members.insert_principal(tx, holder)
     return holder.id
 
 

@@ -12,7 +12,7 @@ from foliot.testing.database import Databases
 from tools.simulation.run import simulate
 from tools.simulation.world import Size
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(900)]
 WORLD = Size(workspaces=5, days=2, seed=7)
 
 

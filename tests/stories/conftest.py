@@ -12,7 +12,7 @@ import pytest
 from foliot.embedded.config import EmbeddedConfig
 from foliot.embedded.server import start as start_postgres
 from tests.stories.hosting import Alpha
-from tests.stories.serving import Serving
+from tests.stories.serving import InstalledServing, Serving
 from tests.stories.stage import Stage
 
 
@@ -23,10 +23,21 @@ def data_dir(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def serve(data_dir: Path) -> Iterator[Any]:
+    """Start `foliot serve` in a forked process."""
+    yield from _starting(Serving, data_dir)
+
+
+@pytest.fixture
+def serve_installed(data_dir: Path) -> Iterator[Any]:
+    """Start the installed program."""
+    yield from _starting(InstalledServing, data_dir)
+
+
+def _starting(kind: type[Serving], data_dir: Path) -> Iterator[Any]:
     started: list[Serving] = []
 
     def begin(**environ: str) -> Serving:
-        started.append(Serving(data_dir, **environ))
+        started.append(kind(data_dir, **environ))
         return started[-1]
 
     yield begin

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +11,8 @@ from uuid import UUID
 
 from foliot import Client
 from foliot.wire.jobs import JobOut
-from tests.stories.serving import FOLIOT, Speaking, wait_until
+from tests.fork_server import environ_without_foliot, start_foliot
+from tests.stories.serving import Speaking, wait_until
 from tests.stories.witness import Witness
 
 FAST = {"FOLIOT_WORKER_LEASE": "3", "FOLIOT_LOG_FORMAT": "json"}
@@ -24,10 +24,11 @@ class HostProcess(Speaking):
     def __init__(
         self, folder: Path, url: str, key: str, *flags: str, environ: Mapping[str, str] | None = None
     ) -> None:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
-        env = {"FOLIOT_API_KEY": key, "FOLIOT_LOG_FORMAT": "json", "FOLIOT_WORKER_GRACE": "1"}
-        words: tuple[str | Path, ...] = (FOLIOT, "host", "--server", url, "--label", "rack=7", *flags)
-        super().__init__(words, env=kept | env | dict(environ or {}), cwd=folder)
+        given = {"FOLIOT_API_KEY": key, "FOLIOT_LOG_FORMAT": "json", "FOLIOT_WORKER_GRACE": "1"}
+        env = environ_without_foliot() | given | dict(environ or {})
+        super().__init__(
+            start_foliot("host", "--server", url, "--label", "rack=7", *flags, cwd=folder, env=env)
+        )
 
 
 @dataclass

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+from tests.fork_server import ForkedProcess, environ_without_foliot, start_foliot, start_installed
+
+Process = subprocess.Popen[str] | ForkedProcess
 START_WITHIN = 60.0
 STOP_WITHIN = 15.0
-FOLIOT = Path(sys.executable).with_name("foliot")
 
 
 class Speaking:
     """A process that is read line by line as it speaks."""
 
-    def __init__(self, words: Sequence[str | Path], env: Mapping[str, str], cwd: Path) -> None:
-        self.process = subprocess.Popen(
-            words, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=cwd
-        )
+    def __init__(self, process: Process) -> None:
+        self.process = process
         self.lines: list[str] = []
         self._spoke = threading.Condition()
         self._listener = threading.Thread(target=self._listen, daemon=True)
@@ -78,15 +76,27 @@ class Speaking:
 
 
 class Serving(Speaking):
-    """A `foliot serve`, or another command that lasts."""
+    """A `foliot serve`, or another command that lasts, in a forked process."""
 
     def __init__(self, data_dir: Path, *words: str, **environ: str) -> None:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
-        env = kept | {"FOLIOT_PORT": "0"} | environ
-        super().__init__((FOLIOT, *(words or ("serve", "--data-dir", data_dir))), env, data_dir.parent)
+        env = environ_without_foliot() | {"FOLIOT_PORT": "0"} | environ
+        command = words or ("serve", "--data-dir", data_dir)
+        super().__init__(self._start(*command, cwd=data_dir.parent, env=env))
+
+    @staticmethod
+    def _start(*command: str | Path, cwd: Path, env: Mapping[str, str]) -> Process:
+        return start_foliot(*command, cwd=cwd, env=env)
 
     def wait_for_url(self) -> str:
         return self.wait_for(r"serving at (http://127\.0\.0\.1:\d+)$")[1]
+
+
+class InstalledServing(Serving):
+    """The same by the installed program."""
+
+    @staticmethod
+    def _start(*command: str | Path, cwd: Path, env: Mapping[str, str]) -> Process:
+        return start_installed(*command, cwd=cwd, env=env)
 
 
 def ask(url: str) -> tuple[int, dict[str, Any]]:

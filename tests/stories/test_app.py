@@ -14,6 +14,7 @@ import pytest
 
 from foliot import Client
 from foliot.sdk import Invalid
+from tests.fork_server import environ_without_foliot, run_foliot
 from tests.stories.serving import Serving, wait_until
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "app.py"
@@ -45,7 +46,7 @@ def test_the_example_of_an_app_runs_and_a_second_start_changes_nothing(serve: An
     serving = serve(**told)
     url = serving.wait_for(r'"server.started".*"url": "([^"]+)"')[1]
     serving.wait_for(r'"app.synced".*"made": \["charge", "heartbeat", "remind", "refund"\]')
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+    kept = environ_without_foliot()
     done = subprocess.run(
         (sys.executable, "app.py"),
         cwd=data_dir.parent,
@@ -68,7 +69,7 @@ def test_the_example_of_job_types_runs_and_its_configurations_are_checked(serve:
     serving = serve(FOLIOT_APP="job_types:app", FOLIOT_LOG_FORMAT="json")
     url = serving.wait_for(r'"server.started".*"url": "([^"]+)"')[1]
     serving.wait_for(r'"worker.registered"')
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+    kept = environ_without_foliot()
     env = kept | {"FOLIOT_API_URL": url, "FOLIOT_DATA_DIR": str(data_dir)}
 
     def ran(*command: str) -> str:
@@ -134,11 +135,7 @@ def test_an_app_that_cannot_be_loaded_is_told_by_name(serve: Any) -> None:
 
 
 def test_a_worker_of_its_own_needs_a_database_that_others_can_reach(tmp_path: Path) -> None:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
-    command = (Path(sys.executable).with_name("foliot"), "worker", "app:app")
-    done = subprocess.run(
-        command, cwd=tmp_path, env=kept, capture_output=True, text=True, check=False, timeout=60
-    )
+    done = run_foliot("worker", "app:app", cwd=tmp_path)
     assert done.returncode == 2
     assert "FOLIOT_DATABASE_URL" in done.stderr
     assert "foliot serve --app" in done.stderr

@@ -15,6 +15,7 @@ from typing import Any
 from foliot import Client
 from foliot.wire.runs import AttemptOut
 from tests.bridges.engines import ROOT, RQ, free_port, valkey
+from tests.fork_server import environ_without_foliot
 from tests.stories.serving import Serving, wait_until
 
 EXAMPLES = ROOT / "examples"
@@ -44,7 +45,7 @@ def test_the_examples_of_the_bridges_run_against_real_workers(serve: Any, data_d
         shutil.copy(EXAMPLES / f"bridge_{kind}.py", folder)
     with ExitStack() as stack:
         url = stack.enter_context(valkey(folder / "valkey", free_port())).connection_url
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+        kept = environ_without_foliot()
         environ = kept | {"REDIS_URL": url, "PYTHONPATH": str(folder)}
         for command in WORKERS.values():
             said = tuple(part.format(url=url) for part in command)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import stat
 import subprocess
-import sys
 from pathlib import Path
 from urllib.request import urlopen
 
-FOLIOT = Path(sys.executable).with_name("foliot")
+from tests.fork_server import FOLIOT, environ_without_foliot, run_foliot
 
 
 def foliot(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
-    return subprocess.run(
-        (FOLIOT, *args), capture_output=True, text=True, check=False, env=kept, cwd=cwd, timeout=90
-    )
+    return run_foliot(*args, cwd=cwd, timeout=90)
 
 
 def test_a_backup_moves_to_a_new_directory_and_waits_for_the_operators_choice(tmp_path: Path) -> None:
@@ -49,7 +44,7 @@ def test_a_backup_moves_to_a_new_directory_and_waits_for_the_operators_choice(tm
 
 def refused_while_serving(tmp_path: Path) -> None:
     """A restored node serves and says that it waits; meanwhile its database belongs to it alone."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+    kept = environ_without_foliot()
     argv = (FOLIOT, "serve", "--data-dir", "second", "--port", "0", "--log-format", "json")
     with subprocess.Popen(argv, env=kept, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as serving:
         assert serving.stderr is not None

@@ -28,8 +28,8 @@ from tests.stories.serving import (
 )
 
 
-def test_the_first_start_makes_a_key_and_is_ready(serve: Any, data_dir: Path) -> None:
-    serving = serve()
+def test_the_first_start_makes_a_key_and_is_ready(serve_installed: Any, data_dir: Path) -> None:
+    serving = serve_installed()
     url = serving.wait_for_url()
     assert ask(f"{url}/healthz") == (200, {"status": "alive"})
     status, ready = ask(f"{url}/readyz")
@@ -71,8 +71,8 @@ def test_a_second_serve_on_one_directory_is_refused_by_name(serve: Any, data_dir
 
 
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_it_in_time_with_connections_open(serve: Any, by: signal.Signals) -> None:
-    serving = serve()
+def test_a_signal_stops_it_in_time_with_connections_open(serve_installed: Any, by: signal.Signals) -> None:
+    serving = serve_installed()
     port = int(serving.wait_for_url().rpartition(":")[2])
     with (
         socket.create_connection(("127.0.0.1", port)) as idle,

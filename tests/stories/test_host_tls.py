@@ -4,8 +4,6 @@ real server.
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +11,10 @@ import pytest
 
 from foliot import Client
 from foliot.sdk import Untrusted
+from tests.fork_server import environ_without_foliot, run_foliot
 from tests.stories.certificates import Authority, in_front_of
 from tests.stories.hosting import Alpha, HostProcess, wait_for
-from tests.stories.serving import FOLIOT, wait_until
+from tests.stories.serving import wait_until
 
 KEY = "fol_nobody"
 USAGE, UNREACHABLE = 2, 6  # exit codes
@@ -37,16 +36,8 @@ def secure(alpha: Alpha, authority: Authority) -> Iterator[str]:
 
 def refused(folder: Path, *flags: str, **environ: str) -> tuple[int, str]:
     """How a host ended that should not have started, and what it said."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
-    done = subprocess.run(
-        (FOLIOT, "host", *flags),
-        env=kept | {"FOLIOT_API_KEY": KEY} | environ,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    env = environ_without_foliot() | {"FOLIOT_API_KEY": KEY} | environ
+    done = run_foliot("host", *flags, cwd=folder, env=env)
     assert KEY not in done.stderr
     return done.returncode, done.stderr
 

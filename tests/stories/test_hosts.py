@@ -4,9 +4,7 @@ restarts of the server. The witness is a file that every execution writes to bef
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
 from datetime import datetime
 from itertools import pairwise
 
@@ -16,8 +14,9 @@ from foliot import Client
 from foliot.sdk import Invalid, NotFound
 from foliot.wire.jobs import JobOut
 from foliot.wire.runs import AttemptOut
+from tests.fork_server import run_foliot
 from tests.stories.hosting import Alpha, wait_for
-from tests.stories.serving import FOLIOT, STOP_WITHIN, wait_until
+from tests.stories.serving import STOP_WITHIN, wait_until
 from tests.stories.stage import Stage
 
 BAD_SOON = {"kind": "cron", "expr": "0 2 * * *", "timezone": "UTC"}
@@ -262,15 +261,7 @@ def test_a_host_that_is_told_to_stop_hands_back_what_it_cannot_finish(alpha: Alp
 def test_a_host_with_a_key_that_is_not_for_workers_is_refused_with_the_reason(alpha: Alpha) -> None:
     alpha.open()
     admin = (alpha.data_dir / "admin.key").read_text().strip()
-    done = subprocess.run(
-        (FOLIOT, "host", "--server", alpha.url, "--key", admin),
-        env={name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")},
-        cwd=alpha.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = run_foliot("host", "--server", alpha.url, "--key", admin, cwd=alpha.folder)
     assert done.returncode == 5, done.stderr
     assert "keys of the scope worker" in done.stderr
     assert admin not in done.stderr

@@ -6,7 +6,6 @@ Once by the command line, once by the Python client, once by curl, each as a use
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import tempfile
@@ -21,7 +20,8 @@ from uuid import UUID
 import pytest
 
 from foliot import Client
-from tests.stories.serving import FOLIOT, Serving
+from tests.fork_server import environ_without_foliot, run_foliot
+from tests.stories.serving import Serving
 
 WITHIN = 60.0
 pytestmark = pytest.mark.timeout(
@@ -56,18 +56,10 @@ def until(holds: Callable[[], Any]) -> Any:
 
 
 def test_a_new_user_gets_along_by_the_command_line_alone(folder: Path, url: str) -> None:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
+    env = environ_without_foliot() | {"FOLIOT_API_URL": url}
 
     def foliot(*words: str) -> Any:
-        done = subprocess.run(
-            (FOLIOT, *words),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-            cwd=folder,
-            env=kept | {"FOLIOT_API_URL": url},
-        )
+        done = run_foliot(*words, cwd=folder, env=env)
         assert done.returncode == 0, f"foliot {' '.join(words)}\n{done.stdout}{done.stderr}"
         return json.loads(done.stdout) if done.stdout.startswith(("{", "[")) else done.stdout
 

@@ -19,8 +19,9 @@ import pytest
 
 from foliot.services.secrets.vault import MasterKey
 from foliot.testing.database import pool_url
-from tests.cli.test_commands import PATIENCE, foliot
-from tests.stories.serving import FOLIOT, Serving, ask, wait_until
+from tests.cli.test_commands import PATIENCE
+from tests.fork_server import environ_without_foliot, run_foliot
+from tests.stories.serving import Serving, ask, wait_until
 from tests.stories.test_revoked_everywhere import as_address, call
 
 pytestmark = pytest.mark.timeout(PATIENCE)
@@ -81,18 +82,8 @@ class Office:
         return answer
 
     def cli(self, *args: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        given = {"FOLIOT_API_URL": self.url, "FOLIOT_API_KEY": self.key}
-        if stdin is None:
-            return foliot(*args, cwd=self.folder, **given)
-        return subprocess.run(
-            (FOLIOT, *args),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=given,
-            cwd=self.folder,
-        )
+        env = environ_without_foliot() | {"FOLIOT_API_URL": self.url, "FOLIOT_API_KEY": self.key}
+        return run_foliot(*args, cwd=self.folder, env=env, stdin=stdin or "")
 
     def job(self, name: str, peer: Peer, path: str = "/works") -> str:
         made = self.ask(

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.fork_server import environ_without_foliot, write_program
+
 TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tutorial.md"
 PRINTED = "http://127.0.0.1:8700"
 
@@ -27,8 +29,9 @@ def test_every_command_of_the_tutorial_works_in_its_order(serve: Any, tmp_path: 
     (tmp_path / "data").mkdir(mode=0o700)
     (tmp_path / ".foliot").symlink_to(tmp_path / "data")  # the folder of `./dev serve` in a clone
     url = serve().wait_for_url()
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLIOT_")}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    kept = environ_without_foliot()
+    write_program(tmp_path)
+    path = os.pathsep.join((str(tmp_path), str(Path(sys.executable).parent), os.environ["PATH"]))
     # The tutorial's server has the port that clients look for; this one has any, and they are told.
     environ = kept | {"FOLIOT_API_URL": url, "PATH": path}
     said = []

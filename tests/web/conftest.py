@@ -15,13 +15,13 @@ import httpx2 as httpx
 import pytest
 
 from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Principal, PrincipalKind
-from foliot.domain.bridge_policy import EVERYTHING, Handing
+from foliot.domain.bridge_policy import EVERYTHING, BridgePolicy
 from foliot.domain.ids import KeyId, PrincipalId, WorkerId, WorkspaceId
 from foliot.handlers.dependencies import EgressPolicy
 from foliot.services.identity.authentication import Door
 from foliot.services.identity.installation import first_start
 from foliot.services.secrets.vault import Vault
-from foliot.storage.identity import keys, workspaces
+from foliot.storage.identity import keys, members, workspaces
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import workers
 from foliot.storage.workers.workers import WorkerRow
@@ -34,7 +34,7 @@ from foliot.web.rate_limits import Rates
 
 FOR_EVER = datetime(9999, 1, 1, tzinfo=UTC)
 WORKSPACES = ("acme", "globex", "outsider")
-LOCAL = EgressPolicy(handing=Handing(EVERYTHING, EVERYTHING))
+LOCAL = EgressPolicy(bridge_policy=BridgePolicy(EVERYTHING, EVERYTHING))
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Town:
         holder = Principal(PrincipalId(uuid4()), workspace, kind, name or f"{role}-{uuid4().hex[:6]}", role)
         key = ApiKey.make(token_bytes(KEY_ENTROPY))
         async with self.database.tx(Role.APP, workspace) as tx:
-            await keys.insert_principal(tx, holder)
+            await members.insert_principal(tx, holder)
             await keys.insert_key(tx, KeyId(uuid4()), key, holder, name=holder.name, scopes=scopes)
         return key.secret
 

@@ -17,7 +17,7 @@ async def leave(database: Database, run: str) -> str:
     run_id = RunId(UUID(run))
     given = NewArtifact(run_id, 1, WorkerId(uuid4()), 1, FILE, "text/plain", b"canary-5b1f")
     async with database.tx(Role.ENGINE) as tx:
-        row = await tx.fetch_one(sql.run_history.one, {"run_id": run_id})
+        row = await tx.fetch_one(sql.run_history.load_run, {"run_id": run_id})
         assert row is not None
         await artifacts.store(tx, row["workspace_id"], given)
     return FILE

@@ -9,7 +9,8 @@ from tests.fuzz.run import fuzz, target
 SHORT = ("--seed=1", "--max-examples=2", "--phases=examples,fuzzing,stateful", "--no-color")
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_no_operation_breaks_or_answers_otherwise_than_it_says(capfd: pytest.CaptureFixture[str]) -> None:
     with target() as (url, key):
         code = fuzz(url, key, SHORT)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.web.conftest import Town
 
 pytestmark = pytest.mark.anyio
@@ -63,9 +64,9 @@ def jobs(draw: st.DrawFn) -> Any:
     return whole
 
 
-def fuzzed(examples: int) -> settings:
+def fuzzed(count: int) -> settings:
     return settings(
-        max_examples=examples,
+        examples(count),
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
 

@@ -24,7 +24,7 @@ from foliot.sdk.context import Context
 from foliot.services.jobs import jobs
 from foliot.storage.content import rooms
 from foliot.storage.content.rooms import NewRoom
-from foliot.storage.identity import keys
+from foliot.storage.identity import members
 from foliot.storage.outbox import webhooks
 from foliot.storage.tx import Database, Role
 from foliot.testing.fixtures import TEST
@@ -60,7 +60,7 @@ class Post:
     async def agent(self) -> PrincipalId:
         agent = Principal(PrincipalId(uuid4()), self.workspace, PrincipalKind.AGENT, "ada", MemberRole.EDITOR)
         async with self.database.tx(Role.APP, self.workspace) as tx:
-            await keys.insert_principal(tx, agent)
+            await members.insert_principal(tx, agent)
         return agent.id
 
     async def room(self, **fields: Any) -> str:

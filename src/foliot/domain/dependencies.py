@@ -1,4 +1,4 @@
-"""Jobs that depend on other jobs: edges, cycles, runs that an upstream end triggers, and the judgement of a gate."""
+"""Dependencies between jobs: edges, cycles, triggers when an upstream run ends, and gates at a planned time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 class EdgeCondition(StrEnum):
-    """Which ends of the upstream run satisfy an edge. A skipped run never does."""
+    """Which outcomes of the upstream run satisfy the edge. A skipped run never does."""
 
     SUCCESS = "success"
     FAILURE = "failure"
@@ -58,7 +58,7 @@ class UpstreamEnd:
 
 @dataclass(frozen=True, slots=True)
 class EdgeFacts:
-    """One edge under the dependent's timer lock, with the newest end that satisfies it, if any."""
+    """The state of one edge under the dependent's timer lock: the newest upstream end that satisfies it, if any."""
 
     edge: Edge
     latest: UpstreamEnd | None = None
@@ -133,10 +133,10 @@ def satisfied_conditions(status: RunStatus) -> tuple[EdgeCondition, ...]:
 
 
 def find_triggered_run(dependencies: Dependencies, settled: UpstreamEnd) -> TriggeredRun | None:
-    """Return the run that the end of `settled` starts, if the trigger edges are satisfied.
+    """Return the run that the end of `settled` starts, if any, after evaluating every trigger edge.
 
-    `settled` must be the `latest` of the edges it satisfies. An edge whose upstream run was used already stays unsatisfied, so the same
-    end evaluated twice starts one run.
+    `settled` must be the `latest` of the edges it satisfies. A consumed upstream run does not satisfy its edge again, so evaluating the
+    same settlement twice starts one run.
     """
     edges = [facts for facts in dependencies.edges if facts.edge.mode is EdgeMode.TRIGGER]
     completing = [
@@ -156,7 +156,7 @@ def find_triggered_run(dependencies: Dependencies, settled: UpstreamEnd) -> Trig
 
 
 def judge_gate(dependencies: Dependencies, now: datetime) -> GateAnswer:
-    """Decide at the job's own planned time: run, wait for a live upstream, or skip."""
+    """Decide at the job's planned time: run, wait for a live upstream run, or skip."""
     gates = [facts for facts in dependencies.edges if facts.edge.mode is EdgeMode.GATE]
     passed = [facts for facts in gates if _is_fresh(facts, now)]
     failed = [facts for facts in gates if facts not in passed]
@@ -175,7 +175,7 @@ def judge_gate(dependencies: Dependencies, now: datetime) -> GateAnswer:
 
 
 def consume(dependencies: Dependencies, consumed: Iterable[ConsumedRun]) -> Dependencies:
-    """Return the same edges after a run has used these upstream runs."""
+    """Return the facts after a run has consumed these upstream runs."""
     marks = {mark.upstream: mark.run_id for mark in consumed}
     edges = (
         replace(facts, consumed_run_id=marks[facts.edge.upstream]) if facts.edge.upstream in marks else facts
@@ -185,7 +185,7 @@ def consume(dependencies: Dependencies, consumed: Iterable[ConsumedRun]) -> Depe
 
 
 def check_edges(job: JobId, schedule: Schedule, edges: Sequence[Edge]) -> None:
-    """Raise `Invalid` for edges that make no sense. Cycles need the whole graph: see `find_cycle`."""
+    """Raise Invalid for edges without meaning. `find_cycle` checks the whole graph."""
     seen: set[JobId] = set()
     for index, edge in enumerate(edges):
         pointer = f"/depends_on/{index}"
@@ -221,9 +221,9 @@ def check_edges(job: JobId, schedule: Schedule, edges: Sequence[Edge]) -> None:
 
 
 def find_cycle(upstreams: Mapping[Node, Sequence[Node]]) -> tuple[Node, ...] | None:
-    """Return one cycle of the graph, in order and closed (a, b, a), or None.
+    """Return one cycle in order and closed (a, b, a), or None.
 
-    It keeps its own stack: a chain of ten thousand jobs must not hit Python's recursion limit.
+    The walk keeps its own stack: a chain of ten thousand jobs must not reach Python's recursion limit.
     """
     done: set[Node] = set()
     for start in upstreams:

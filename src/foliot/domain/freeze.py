@@ -1,4 +1,4 @@
-"""A freeze holds many jobs for a while. It never edits a job; it decides about planned times and runs."""
+"""Freezes: hold many jobs for a while. A freeze never edits a job; it decides what happens to planned times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foliot.domain.ids import FreezeId
 
 
 class FreezePolicy(StrEnum):
-    """What a freeze does with planned times."""
+    """What happens to planned times within a freeze."""
 
     SKIP = "skip"  # recorded as skipped (frozen), each at its time
     LATEST = "latest"  # held; the newest runs when the freeze is over
@@ -28,7 +28,7 @@ class RunningPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """In force from `start_at` up to `end_at`; without an end, until it is lifted, which sets one."""
+    """A freeze from `start_at` up to `end_at`. Without an end it lasts until somebody lifts it."""
 
     id: FreezeId
     start_at: datetime
@@ -53,13 +53,13 @@ class Freeze:
 
 
 def freeze_at(freezes: Sequence[Freeze], instant: datetime) -> Freeze | None:
-    """Return the freeze that decides at `instant`. Of several, one that skips wins; of those that hold, the longest."""
+    """Return the freeze that decides at `instant`. Skip wins over hold; of several holds the longest wins."""
     in_force = [freeze for freeze in freezes if freeze.holds(instant)]
     return max(in_force, key=_strictness, default=None)
 
 
 def freeze_holding(freezes: Sequence[Freeze], instant: datetime, asked_at: datetime | None) -> Freeze | None:
-    """Return the freeze that holds a run. A run that was requested while a freeze was on is not held by it."""
+    """Return the freeze that holds a run. A run requested during a freeze was requested despite it and passes."""
     if asked_at is not None:
         freezes = [freeze for freeze in freezes if freeze.start_at > asked_at]
     return freeze_at(freezes, instant)

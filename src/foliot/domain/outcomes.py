@@ -1,4 +1,4 @@
-"""The outcomes that can be reported of an attempt, each its own type."""
+"""The outcomes that an attempt can report, each its own type."""
 
 from __future__ import annotations
 

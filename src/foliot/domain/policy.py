@@ -1,6 +1,6 @@
-"""Policies: what a job wants when things go late, collide, fail or grow old. Frozen values; one that exists is valid.
+"""Policies of a job for lateness, overlap, failure and retention. Frozen values; every instance is valid.
 
-They change only when a job is edited, so a loader builds each once and shares it between ticks.
+Only an edit changes them, so a loader builds each once and shares it between ticks.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class OnLost(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long an attempt may take, how long after its due time a run may still start, and what losing a worker means."""
+    """Timeout of an attempt, start deadline of a run, and what to do when its worker is lost."""
 
     timeout: timedelta = timedelta(minutes=10)
     start_deadline: timedelta | None = None

@@ -1,4 +1,7 @@
-"""Trying what is not about the times of one job: the verb itself, in a transaction that is rolled back, and what came of it."""
+"""Previews of writes: apply the verb in a transaction, look at the result, and roll everything back.
+
+`apply_and_roll_back` opens that transaction; the `preview_…` functions are its verbs where the answer compares before and after.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,43 @@ from datetime import datetime
 from typing import TypeVar
 
 from foliot.domain.access import Scope
+from foliot.domain.definition import Rules
 from foliot.domain.ids import FIRST_ID, CalendarId, JobId, RunId, SecretId, WorkspaceId
+from foliot.domain.lifecycle import JobStatus
+from foliot.domain.planning.upcoming_changes import Difference, Upcoming, difference, nothing_ahead, upcoming
+from foliot.domain.schedule import PlannedTime, is_chained
+from foliot.domain.schedule.warnings import cautions
+from foliot.services.jobs.job_search import FIRING
+from foliot.services.jobs.written_steps import WrittenJob, find_warnings
 from foliot.services.runs import explain, history
 from foliot.services.secrets import master_key, secrets
 from foliot.services.secrets.secrets import SecretRow
 from foliot.services.secrets.vault import Vault
 from foliot.storage.dry_run import open_dry_run
-from foliot.storage.jobs import calendars
+from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.calendars import CalendarRow
+from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.runs.run_history import RunRecord
 from foliot.storage.timers import timers
 from foliot.storage.tx import Database, Role, Tx
 
-MOST_JOBS = 1_000  # whose timers a rehearsal locks and compares
-Thing = TypeVar("Thing")
+MOST_JOBS = 1_000  # a preview locks and compares the timers of at most so many jobs
+Result = TypeVar("Result")
+JobVerb = Callable[[Database], Awaitable[JobId | WrittenJob]]
 
 
 @dataclass(frozen=True, slots=True)
-class TriedRun:
+class JobPreview:
+    """The job after the change, None where it would be gone; its upcoming runs, and how they differ from those before."""
+
+    job: StoredJob | None
+    times: tuple[PlannedTime, ...]
+    difference: Difference
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunPreview:
     run: RunRecord
     sentence: str
 
@@ -39,90 +61,113 @@ class MovedJob:
 
 
 @dataclass(frozen=True, slots=True)
-class TriedCalendar:
-    """How it would stand, None where it would be gone; and the jobs whose next run would move, of the first that use it."""
+class CalendarPreview:
+    """The calendar after the change, None where it would be gone; and the jobs whose next run would move."""
 
     calendar: CalendarRow | None
     moved: tuple[MovedJob, ...]
     jobs: int
-    is_whole: bool
+    is_complete: bool  # False: only the first MOST_JOBS were compared
 
 
-async def rehearsed(
+async def apply_and_roll_back(
     database: Database,
     workspace_id: WorkspaceId | None,
-    act: Callable[[Database], Awaitable[Thing]],
+    verb: Callable[[Database], Awaitable[Result]],
     *,
     system: bool = False,
-) -> Thing:
-    """What `act` answers; nothing of it is kept. What it refuses, this refuses."""
+) -> Result:
+    """Return the verb's answer and keep nothing. Errors of the verb are raised as they are."""
     async with open_dry_run(database, Role.APP, workspace_id, system=system) as stage:
-        return await act(stage)
+        return await verb(stage)
 
 
-async def tried_secret(
+async def preview_job(
+    database: Database, workspace_id: WorkspaceId, verb: JobVerb, job_id: JobId | None = None
+) -> JobPreview:
+    """Apply `verb`, which returns the job it wrote. `job_id` is None for a new job."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        before = nothing_ahead(tx.now) if job_id is None else (await _upcoming(tx, job_id))[1]
+    written = await verb(database)
+    async with database.tx(Role.APP, workspace_id) as tx:
+        job, after = await _upcoming(tx, written.id if isinstance(written, WrittenJob) else written)
+        warnings: tuple[str, ...] = ()
+        if job is not None:
+            warnings = (*cautions(job.definition.spec.schedule), *await find_warnings(tx, job))
+    return JobPreview(job, after.times, difference(before, after), warnings)
+
+
+async def _upcoming(tx: Tx, job_id: JobId) -> tuple[StoredJob | None, Upcoming]:
+    """Return the job and its upcoming runs. A job that is paused until an instant continues there."""
+    job = await jobs.get(tx, job_id)
+    is_paused = job is not None and job.status is JobStatus.PAUSED and job.paused_until is not None
+    if job is None or not (job.status in FIRING or is_paused):
+        return job, nothing_ahead(tx.now)
+    spec = job.definition.spec
+    chained = is_chained(spec.schedule)
+    if chained and job.next_at is None:
+        return job, nothing_ahead(tx.now)
+    named = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
+    timetable = Rules(spec).job(job_id, job.workspace_id, job.schedule_rev, tuple(named.values())).timetable
+    start = job.cursor_at if chained else tx.now
+    if is_paused and job.paused_until is not None:
+        start = max(start, job.paused_until)
+    most = None if spec.max_runs is None else max(0, spec.max_runs - job.runs_created)
+    return job, upcoming(timetable, start, tx.now, most)
+
+
+async def preview_run(
+    database: Database, scope: Scope, verb: Callable[[Database], Awaitable[RunId]]
+) -> RunPreview:
+    """Apply `verb`, which returns the run it created or ended, and explain that run."""
+    run_id = await verb(database)
+    explained = await explain.explain_run(database, scope, run_id)
+    return RunPreview(await history.run(database, scope, run_id), explained.told.sentence)
+
+
+async def preview_calendar(
     database: Database,
-    vault: Vault,
     workspace_id: WorkspaceId,
-    act: Callable[[Database, Vault], Awaitable[SecretId]],
-    *,
-    gone: bool = False,
-) -> SecretRow | None:
-    """As it would stand; None where it would be gone. `act` answers with the secret it was about, and seals with what it is given."""
-    sealing = vault if gone else await master_key.may_seal(database, vault)
-
-    async def look(stage: Database) -> SecretRow | None:
-        secret_id = await act(stage, sealing)
-        return None if gone else await secrets.get(stage, Scope(workspace_id), secret_id)
-
-    return await rehearsed(database, workspace_id, look)
-
-
-async def tried_run(
-    database: Database, workspace_id: WorkspaceId, act: Callable[[Database], Awaitable[RunId]]
-) -> TriedRun:
-    """The run that `act` would make or end, and what would become of it."""
-
-    async def look(stage: Database) -> TriedRun:
-        run_id = await act(stage)
-        told = (await explain.explain_run(stage, Scope(workspace_id), run_id)).told
-        return TriedRun(await history.run(stage, Scope(workspace_id), run_id), told.sentence)
-
-    return await rehearsed(database, workspace_id, look)
-
-
-async def tried_calendar(
-    database: Database,
-    workspace_id: WorkspaceId,
-    act: Callable[[Database], Awaitable[CalendarId]],
+    verb: Callable[[Database], Awaitable[CalendarId]],
     calendar_id: CalendarId | None = None,
     *,
-    gone: bool = False,
-) -> TriedCalendar:
-    """`act` answers with the calendar it was about; `gone`: it would not be there any more."""
-
-    async def look(stage: Database) -> TriedCalendar:
-        users: dict[JobId, str] = {}
-        found = None
-        async with stage.tx(Role.APP, workspace_id) as tx:
-            if calendar_id is not None:
-                users = dict(await calendars.users(tx, calendar_id, FIRST_ID, MOST_JOBS + 1))
-                found = await calendars.get(tx, calendar_id)
-            before = await _next_times(tx, users)
-        about = await act(stage)
-        async with stage.tx(Role.APP, workspace_id) as tx:
-            after = await _next_times(tx, users)
-            row = None if gone else await calendars.get(tx, about)
-        moved = tuple(
-            MovedJob(job_id, name, before.get(job_id), after.get(job_id))
-            for job_id, name in list(users.items())[:MOST_JOBS]
-            if before.get(job_id) != after.get(job_id)
-        )
-        return TriedCalendar(row, moved, 0 if found is None else found.users, len(users) <= MOST_JOBS)
-
-    return await rehearsed(database, workspace_id, look)
+    deletes: bool = False,
+) -> CalendarPreview:
+    """Apply `verb`, which returns the calendar it wrote. `calendar_id` is None for a new calendar."""
+    users: dict[JobId, str] = {}
+    found = None
+    async with database.tx(Role.APP, workspace_id) as tx:
+        if calendar_id is not None:
+            users = dict(await calendars.users(tx, calendar_id, FIRST_ID, MOST_JOBS + 1))
+            found = await calendars.get(tx, calendar_id)
+        before = await _next_times(tx, users)
+    written = await verb(database)
+    async with database.tx(Role.APP, workspace_id) as tx:
+        after = await _next_times(tx, users)
+        row = None if deletes else await calendars.get(tx, written)
+    moved = tuple(
+        MovedJob(job_id, name, before.get(job_id), after.get(job_id))
+        for job_id, name in list(users.items())[:MOST_JOBS]
+        if before.get(job_id) != after.get(job_id)
+    )
+    return CalendarPreview(row, moved, 0 if found is None else found.users, len(users) <= MOST_JOBS)
 
 
 async def _next_times(tx: Tx, users: dict[JobId, str]) -> dict[JobId, datetime | None]:
     rows = await timers.read(tx, list(users)) if users else []
     return {row.job_id: row.timer.next_at for row in rows}
+
+
+async def preview_secret(
+    database: Database,
+    vault: Vault,
+    scope: Scope,
+    verb: Callable[[Database, Vault], Awaitable[SecretId]],
+) -> SecretRow:
+    """Apply `verb`, which returns the secret it wrote, and roll it back. It seals with a temporary key where there is no key yet."""
+    sealing = await master_key.may_seal(database, vault)
+
+    async def look(stage: Database) -> SecretRow:
+        return await secrets.get(stage, Scope(scope.workspace_id), await verb(stage, sealing))
+
+    return await apply_and_roll_back(database, scope.workspace_id, look)

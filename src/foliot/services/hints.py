@@ -82,14 +82,14 @@ async def listen(database: Database, url: str, heard: Callable[[str], None]) -> 
         if not await _hears(ear, probe, heard):
             return
         while True:
-            for word in await ear.hear(CHECK_EVERY):
+            for word in await ear.receive(CHECK_EVERY):
                 heard(word)
 
 
 async def _hears(ear: hints.HintListener, probe: str, heard: Callable[[str], None]) -> bool:
     until = monotonic() + PROBE_WITHIN
     while (left := until - monotonic()) > 0:
-        words = await ear.hear(left)
+        words = await ear.receive(left)
         for word in words:
             heard(word)
         if probe in words:

@@ -1,4 +1,7 @@
-"""Doing things without keeping them: every transaction of a rehearsal is a part of one that is rolled back at its end."""
+"""Dry runs: a database whose transactions are savepoints of one transaction that is rolled back.
+
+Why: docs/decisions/606-dry-runs.md
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from foliot.storage.tx import Database, Role, Tx
 
 
 class DryRunDatabase(Database):
-    """What a verb is given in place of the database."""
+    """The database of a dry run, passed to a verb in place of the real one."""
 
     def __init__(self, tx: Tx, *, system: bool) -> None:
         self._tx, self._system = tx, system
@@ -27,7 +30,7 @@ class DryRunDatabase(Database):
     ) -> AsyncIterator[Tx]:
         is_same = (role, workspace_id, system) == (self._tx.role, self._tx.workspace_id, self._system)
         if not is_same or key_hash or relaxed:
-            raise RuntimeError("a rehearsal stays in the role and the workspace it began in")
+            raise RuntimeError("a dry run stays in the role and the workspace of its transaction")
         async with self._tx.part():
             yield self._tx
 
@@ -36,11 +39,11 @@ class DryRunDatabase(Database):
 async def open_dry_run(
     database: Database, role: Role, workspace_id: WorkspaceId | None, *, system: bool = False
 ) -> AsyncIterator[DryRunDatabase]:
-    with suppress(_OverError):
+    with suppress(_RollBackError):
         async with database.tx(role, workspace_id, system=system) as tx:
             yield DryRunDatabase(tx, system=system)
-            raise _OverError
+            raise _RollBackError
 
 
-class _OverError(Exception):
-    """The rehearsal is over: roll back."""
+class _RollBackError(Exception):
+    """Roll the dry run back."""

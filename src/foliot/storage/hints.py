@@ -1,4 +1,4 @@
-"""LISTEN and NOTIFY: hints that something may have changed. Losing one costs time, never truth."""
+"""LISTEN and NOTIFY: hints that something may have changed. A lost hint delays work and loses nothing."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from foliot.storage.tx import Tx
 CHANNEL = "foliot"
 
 
-async def notify(tx: Tx, word: str) -> None:
-    await tx.execute(sql.hints.notify, {"channel": CHANNEL, "word": word})
+async def notify(tx: Tx, hint: str) -> None:
+    await tx.execute(sql.hints.notify, {"channel": CHANNEL, "hint": hint})
 
 
 class HintListener:
-    """A session of its own that listens. Behind a pooler it hears nothing, and nothing tells it so."""
+    """A session that listens. Behind a transaction pooler it receives nothing, without an error."""
 
     def __init__(self, connection: AsyncConnection[tuple[object, ...]]) -> None:
         self._connection = connection
 
-    async def hear(self, within: float) -> list[str]:
-        """The words that came, as soon as there is one; none when the time is up. A dead connection is an error."""
-        heard = [each.payload async for each in self._connection.notifies(timeout=within, stop_after=1)]
-        if not heard:
-            await self._connection.execute("SELECT 1")  # silence looks the same on a cut cable
-        return heard
+    async def receive(self, within: float) -> list[str]:
+        """Wait for hints and return them; none when the time is up. A dead connection is an error."""
+        received = [each.payload async for each in self._connection.notifies(timeout=within, stop_after=1)]
+        if not received:
+            await self._connection.execute("SELECT 1")  # a broken connection is silent, too
+        return received
 
 
 @asynccontextmanager

@@ -1,2 +1,2 @@
 -- name: notify
-SELECT pg_notify(%(channel)s, %(word)s);
+SELECT pg_notify(%(channel)s, %(hint)s);

@@ -1,4 +1,4 @@
-"""The one row of this installation: its identity, its zone data, and whether it is held after a restore."""
+"""The row of this installation: its identity, its zone data, and the hold after a restore."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foliot.storage.tx import Tx
 
 
 class MissedChoice(StrEnum):
-    """What becomes of the times that passed between a backup and its restore."""
+    """The treatment of planned times between a backup and its restore."""
 
     SKIP = "skip"
     CATCH_UP = "catch_up"
@@ -26,7 +26,7 @@ class Installation:
     held_at: datetime | None
     held_reason: str | None
     missed_choice: MissedChoice | None
-    canary_key_id: str | None  # of the master key that sealed the canary; None before there was one
+    canary_key_id: str | None  # of the master key that sealed the canary; None before the first
     canary: bytes | None
 
     @property
@@ -35,10 +35,7 @@ class Installation:
 
 
 async def get(tx: Tx) -> Installation:
-    row = await tx.fetch_one(sql.installation.get)
-    assert row is not None  # the first migration made it, and nobody may delete it
-    choice = row.pop("missed_choice")
-    return Installation(**row, missed_choice=MissedChoice(choice) if choice else None)
+    return await tx.fetch_value(Installation, sql.installation.get)
 
 
 async def lock(tx: Tx) -> None:
@@ -58,5 +55,5 @@ async def hold(tx: Tx, reason: str) -> None:
 
 
 async def release(tx: Tx, choice: MissedChoice) -> bool:
-    """False where nothing was held."""
+    """End the hold; return False without one."""
     return await tx.execute(sql.installation.release, {"choice": choice.value}) == 1

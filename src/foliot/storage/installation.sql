@@ -2,7 +2,7 @@
 SELECT id, created_at, tzdata_version, held_at, held_reason, missed_choice, canary_key_id, canary FROM installation;
 
 -- name: lock
--- One row that every node has: whoever holds it may do the things that happen once in the life of an installation.
+-- Serialises the steps that happen once in an installation, between nodes that start together.
 SELECT id FROM installation FOR UPDATE;
 
 -- name: set_tzdata_version

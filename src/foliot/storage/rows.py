@@ -30,8 +30,13 @@ def row_reader(kind: Any, columns: tuple[str, ...]) -> Reader:
         return _record_reader(kind, {name: index for index, name in enumerate(columns)})
     if len(columns) != 1:
         raise TypeError(f"{kind} is one value; the query returns {', '.join(columns)}")
+    return column_reader(kind, 0)
+
+
+def column_reader(kind: Any, at: int) -> Reader:
+    """Return the function that reads one column of a row as a value of `kind`: a dataclass from JSON."""
     convert = _converter(kind)
-    return itemgetter(0) if convert is None else _column_reader(0, convert)
+    return itemgetter(at) if convert is None else _column_reader(at, convert)
 
 
 def _record_reader(kind: Any, columns: dict[str, int]) -> Reader:

@@ -1,4 +1,4 @@
-"""Rounds: long walks over a table in short transactions. How far one has come is kept, so no step begins from the start."""
+"""Scans of large tables in short transactions. The position of each scan is stored, so a step continues where the last one ended."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ START = UUID(int=0)
 
 
 class Scan(StrEnum):
-    ROLL_UP = "roll_up"  # over runs, by id: counted into daily
+    ROLL_UP = "roll_up"  # over runs, by id: their totals per day
     PRUNE = "prune"  # over jobs, by id
-    TIMERS = "timers"  # over timers, by job id: is each where it should be?
-    RUNS = "runs"  # over open runs, by id: does the timer know of each?
-    ZONE_DATA = "zone_data"  # over timers, whenever the zone data changes
+    TIMERS = "timers"  # over timers, by job id: checks each
+    RUNS = "runs"  # over open runs, by id: checks that the timer counts each
+    ZONE_DATA = "zone_data"  # over timers, after a change of the zone data
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,9 @@ class ScanPosition:
 
 
 async def lock_position(tx: Tx, which: Scan) -> ScanPosition | None:
-    """The right to go on until the end of this transaction; None where another node has it."""
-    row = await tx.fetch_one(sql.scans.take, {"name": which.value})
-    return None if row is None else ScanPosition(**row)
+    """Lock the scan's position until the transaction ends; None if another node has it."""
+    return await tx.fetch_one_as(ScanPosition, sql.scans.lock_position, {"name": which.value})
 
 
 async def store_position(tx: Tx, which: Scan, position: UUID, mark: str | None = None) -> None:
-    await tx.execute(sql.scans.leave, {"name": which.value, "position": position, "mark": mark})
+    await tx.execute(sql.scans.store_position, {"name": which.value, "position": position, "mark": mark})

@@ -1,6 +1,6 @@
--- name: take
--- No row: another node is on this round, and one is enough.
+-- name: lock_position
+-- SKIP LOCKED: no row means that another node runs this scan.
 SELECT position, mark FROM scans WHERE name = %(name)s FOR UPDATE SKIP LOCKED;
 
--- name: leave
+-- name: store_position
 UPDATE scans SET position = %(position)s, mark = COALESCE(%(mark)s, mark) WHERE name = %(name)s;

@@ -1,8 +1,10 @@
 """Transactions: one connection, one role, one workspace, one instant.
 
-Everything a transaction needs is set inside it, by the message that opens it, and ends with it. Nothing is kept on the
-session, so a pooled connection cannot carry one workspace into the next request, and PgBouncer in transaction mode is
-as good as a direct connection. Outside a transaction the login has no rights of its own.
+The opening message sets everything that a transaction needs, and it ends with the transaction. Nothing stays on the session, so
+a pooled connection cannot carry one workspace into the next request, and PgBouncer in transaction mode works as well as a
+direct connection. Outside a transaction the login has no rights of its own.
+
+Why: docs/decisions/005-transactions-carry-their-settings.md
 """
 
 from __future__ import annotations
@@ -28,15 +30,15 @@ from foliot.domain.ids import WorkspaceId, raw_uuid7s, uuid7, uuid7s
 from foliot.storage import arrays
 from foliot.storage.errors import is_lost, is_retryable, may_retry, unavailable
 from foliot.storage.queries import SqlQuery
-from foliot.storage.rows import row_reader
+from foliot.storage.rows import column_reader, row_reader
 
 K = TypeVar("K")
 T = TypeVar("T")
 Row = DictRow
 _SAVEPOINT = SqlQuery("tx.savepoint", b"SAVEPOINT part")
-_ROLL_BACK_PART = SqlQuery("tx.roll_back_part", b"ROLLBACK TO SAVEPOINT part")
-_RELEASE_PART = SqlQuery("tx.release_part", b"RELEASE SAVEPOINT part")
-_TURN = SqlQuery("tx.turn", b"SELECT set_config('foliot.workspace', %(workspace)s, true)")
+_ROLL_BACK_SAVEPOINT = SqlQuery("tx.roll_back_part", b"ROLLBACK TO SAVEPOINT part")
+_RELEASE_SAVEPOINT = SqlQuery("tx.release_part", b"RELEASE SAVEPOINT part")
+_SET_WORKSPACE = SqlQuery("tx.set_workspace", b"SELECT set_config('foliot.workspace', %(workspace)s, true)")
 Params = Mapping[str, Any]
 
 
@@ -51,7 +53,7 @@ class Role(StrEnum):
 class PoolSize:
     least: int = 1
     most: int = 10
-    waiting: int = 200  # callers that may queue for a connection; more are refused at once
+    waiting: int = 200  # callers that may queue for a connection; further ones are refused
     wait: float = 5.0  # seconds a caller waits for a connection
 
 
@@ -82,20 +84,20 @@ class Tx:
         return uuid7(self.now, self.chance.randbytes(10))
 
     def new_ids(self, count: int) -> list[UUID]:
-        """Asking for chance once: for a batch, asking for each id is a call of the kernel for each."""
+        """Draw the random bytes of a batch in one system call."""
         return uuid7s(self.now, self.chance.randbytes(10 * count))
 
     def new_raw_ids(self, count: int) -> list[bytes]:
         return raw_uuid7s(self.now, self.chance.randbytes(10 * count))
 
     async def fetch_raw(self, query: SqlQuery, params: Params | None = None) -> list[tuple[Any, ...]]:
-        """As `fetch_tuples`, with ids as bytes and instants as PostgreSQL counts them: for rows that are mostly passed on."""
+        """Return tuples with ids as bytes and instants as PostgreSQL's integers: for rows that are mostly passed on."""
         async with self._open(query).cursor(binary=True, row_factory=tuple_row) as cursor:
             arrays.read_raw(cursor.adapters)
             return await (await cursor.execute(query.text, params)).fetchall()
 
     async def fetch_tuples(self, query: SqlQuery, params: Params | None = None) -> list[tuple[Any, ...]]:
-        """The columns in their order, read in binary: for the batches of the engine, where a row is a few microseconds."""
+        """Return tuples, read in binary: for the engine's batches, where a row takes a few microseconds."""
         async with self._open(query).cursor(binary=True, row_factory=tuple_row) as cursor:
             return await (await cursor.execute(query.text, params)).fetchall()
 
@@ -131,8 +133,8 @@ class Tx:
     ) -> list[tuple[K, T]]:
         """Return the rows of a query with two columns."""
         cursor = await self._open(query).cursor(row_factory=tuple_row).execute(query.text, params)
-        read_first, read_second = row_reader(first, ("first",)), row_reader(second, ("second",))
-        return [(read_first((a,)), read_second((b,))) for a, b in await cursor.fetchall()]
+        read_first, read_second = column_reader(first, 0), column_reader(second, 1)
+        return [(read_first(row), read_second(row)) for row in await cursor.fetchall()]
 
     async def execute(self, query: SqlQuery, params: Params | None = None) -> int:
         """Run a statement and return the number of rows that it changed."""
@@ -140,32 +142,32 @@ class Tx:
 
     @asynccontextmanager
     async def part(self) -> AsyncIterator[None]:
-        """A piece of the transaction: what fails inside is undone alone, and the rest can go on."""
+        """Run a part under a savepoint: an error undoes the part alone."""
         await self.execute(_SAVEPOINT)
         try:
             yield
         except Exception:
-            await self.execute(_ROLL_BACK_PART)
-            await self.execute(_RELEASE_PART)
+            await self.execute(_ROLL_BACK_SAVEPOINT)
+            await self.execute(_RELEASE_SAVEPOINT)
             raise
-        await self.execute(_RELEASE_PART)
+        await self.execute(_RELEASE_SAVEPOINT)
 
     @asynccontextmanager
     async def within(self, workspace_id: WorkspaceId | None) -> AsyncIterator[None]:
-        """Work in another workspace for a moment: for what an administrator of the installation does in several at once."""
-        home = self.workspace_id
-        if workspace_id == home:
+        """Switch to another workspace inside the block: for administrators of the installation."""
+        original = self.workspace_id
+        if workspace_id == original:
             yield
             return
-        await self._turn_to(workspace_id)
+        await self._set_workspace(workspace_id)
         try:
             yield
         finally:
-            self.workspace_id = home
-        await self._turn_to(home)
+            self.workspace_id = original
+        await self._set_workspace(original)
 
-    async def _turn_to(self, workspace_id: WorkspaceId | None) -> None:
-        await self.execute(_TURN, {"workspace": workspace_id.hex if workspace_id else ""})
+    async def _set_workspace(self, workspace_id: WorkspaceId | None) -> None:
+        await self.execute(_SET_WORKSPACE, {"workspace": workspace_id.hex if workspace_id else ""})
         self.workspace_id = workspace_id
 
     async def _run(self, query: SqlQuery, params: Params | None) -> psycopg.AsyncCursor[Row]:
@@ -184,11 +186,11 @@ class Tx:
         return self._connection
 
     def _end(self) -> None:
-        self._connection = None  # the connection may already serve someone else
+        self._connection = None  # the pool may have given the connection to another transaction
 
 
 class Database:
-    """A bounded pool of connections to one PostgreSQL, handing out transactions."""
+    """A bounded pool of connections to one PostgreSQL server, which opens transactions."""
 
     def __init__(
         self,
@@ -200,7 +202,7 @@ class Database:
     ) -> None:
         size = size or PoolSize()
         self._chance = chance or SystemRandom()
-        self._clock = clock  # None: the database's own clock names the instants
+        self._clock = clock  # None: the database's own clock
         self._cleaning: set[asyncio.Task[None]] = set()
         self._pool = AsyncConnectionPool(
             url,
@@ -212,15 +214,15 @@ class Database:
                 "client_encoding": "UTF8",
                 "connect_timeout": 5,
                 "fallback_application_name": "foliot",
-                "tcp_user_timeout": 15_000,  # a cut cable is noticed in seconds, not in the kernel's quarter of an hour
+                "tcp_user_timeout": 15_000,  # detects a broken connection in seconds; the kernel's default is a quarter of an hour
             },
             configure=_configure,
             min_size=size.least,
             max_size=size.most,
             max_waiting=size.waiting,
             timeout=size.wait,
-            # The pool doubles its pause between attempts up to this bound and then starts over at a second when someone asks.
-            # A long bound would leave us blind for minutes after the server is back.
+            # The pool doubles its pause between attempts up to this bound. A long one would delay the return by minutes after the
+            # server is back.
             reconnect_timeout=size.wait,
             name="foliot",
             open=False,
@@ -253,10 +255,10 @@ class Database:
         key_hash: bytes | None = None,
         relaxed: bool = False,
     ) -> AsyncIterator[Tx]:
-        """Commits at the end, rolls back on any error.
+        """Open a transaction that commits at the end of the block and rolls back on any error.
 
-        `system` shows what belongs to no workspace, `key_hash` the one key it belongs to. `relaxed` does not wait for the
-        disk at commit: for heartbeats, logs and progress, whose loss changes nothing.
+        `system` shows rows without a workspace, `key_hash` the key with that hash. `relaxed` does not wait for the disk at
+        commit: for heartbeats, logs and progress, whose loss does no harm.
         """
         try:
             connection, now = await self._begin(_opening(role, workspace_id, system, key_hash, relaxed))
@@ -265,8 +267,8 @@ class Database:
                 yield tx
                 await _commit(connection)
             finally:
-                tx._end()  # noqa: SLF001  # Tx and Database are one thing in two parts
-                await self._give_back(connection)
+                tx._end()  # noqa: SLF001  # Tx and Database are one unit
+                await self._return(connection)
         except psycopg.Error as error:
             raise _translated(error) from error
 
@@ -276,11 +278,11 @@ class Database:
         return self._clock
 
     def instant(self, read_at: datetime, age: float) -> datetime:
-        """Now by the clock that names the instants of transactions, given one that it named `age` seconds ago."""
+        """Return the current instant of the transactions' clock, given one that it returned `age` seconds ago."""
         return self._clock.now() if self._clock else read_at + timedelta(seconds=age)
 
     async def _begin(self, opening: bytes) -> tuple[AsyncConnection[Row], datetime]:
-        """One round trip. A connection found dead has done nothing yet, so another is tried, once."""
+        """Open a transaction in one round trip. A dead connection has done nothing yet, so another one is tried, once."""
         for is_last in (False, True):
             connection = await self._pool.getconn()
             try:
@@ -288,7 +290,7 @@ class Database:
                 cursor.nextset()  # past the result of BEGIN
                 row = await cursor.fetchone()
             except BaseException as error:
-                await self._give_back(connection)
+                await self._return(connection)
                 if is_last or not may_retry(error):
                     raise
             else:
@@ -296,24 +298,26 @@ class Database:
                 return connection, self._clock.now() if self._clock else row["now"].astimezone(UTC)
             await (
                 self._pool.check()
-            )  # what killed one has usually killed the rest: clear them out before trying again
+            )  # the cause has usually broken the other connections too: remove them first
         raise AssertionError("the loop returns or raises")
 
-    async def _give_back(self, connection: AsyncConnection[Row]) -> None:
-        """In a task of its own: the caller may be cancelled at every await, and the connection must still come home."""
+    async def _return(self, connection: AsyncConnection[Row]) -> None:
+        """Return the connection in a task of its own: the caller may be cancelled at every await."""
         task = asyncio.create_task(self._clean(connection))
         self._cleaning.add(task)
         task.add_done_callback(self._cleaning.discard)
         await asyncio.shield(task)
 
     async def _clean(self, connection: AsyncConnection[Row]) -> None:
-        with suppress(psycopg.Error):  # a connection that cannot roll back is broken; the pool replaces it
+        with suppress(
+            psycopg.Error
+        ):  # a connection that cannot roll back is broken, and the pool replaces it
             await connection.rollback()
         await self._pool.putconn(connection)
 
 
 async def _configure(connection: AsyncConnection[Row]) -> None:
-    # PgBouncer follows this one setting per client, so it may live on the session: every instant is read as UTC.
+    # PgBouncer tracks this setting per client, so it may stay on the session: every instant is read as UTC.
     await connection.execute("SET TimeZone TO 'UTC'")
     arrays.register(connection.adapters)
 
@@ -321,7 +325,7 @@ async def _configure(connection: AsyncConnection[Row]) -> None:
 def _opening(
     role: Role, workspace_id: WorkspaceId | None, system: bool, key_hash: bytes | None, relaxed: bool
 ) -> bytes:
-    """BEGIN and all settings as one message. `hex` exists on a UUID and on bytes only, so no text can slip in here."""
+    """Return BEGIN and all settings as one message. Only a UUID and bytes have `hex`, so no other text gets in."""
     settings = {
         "role": role.value,
         "foliot.workspace": workspace_id.hex if workspace_id else "",
@@ -329,7 +333,7 @@ def _opening(
         "foliot.key_hash": key_hash.hex() if key_hash else "",
         "search_path": "foliot, pg_temp",
         "statement_timeout": "10s",
-        "idle_in_transaction_session_timeout": "10s",  # a frozen process must not hold row locks for ever
+        "idle_in_transaction_session_timeout": "10s",  # a hung process must not hold row locks for ever
     }
     if relaxed:
         settings["synchronous_commit"] = "off"

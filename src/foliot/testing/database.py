@@ -1,6 +1,8 @@
 """Real PostgreSQL for tests: a throw-away server, and a fresh migrated database for each test by cloning a template.
 
 `python -m foliot.testing.database BINDIR COMMAND…` runs a command against a throw-away server of other binaries.
+
+Why: docs/decisions/420-tests-and-documents-are-proofs.md
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ def databases() -> Iterator[Databases]:
 @contextmanager
 def throwaway_server(bindir: Path | None = None) -> Iterator[str]:
     """A private PostgreSQL in a temporary folder. Yields a superuser's URL."""
-    with tempfile.TemporaryDirectory(prefix="foliot-test-", dir=_in_memory()) as folder:
+    with tempfile.TemporaryDirectory(prefix="foliot-test-", dir=memory_folder()) as folder:
         Path(folder).chmod(0o711)  # as root, the server runs as another user
         config = EmbeddedConfig(
             Path(folder, "data"),
@@ -111,7 +113,7 @@ def as_unprivileged(program: Path, *args: str | Path) -> list[str]:
     return [sys.executable, "-c", _HELPER, str(uid), str(gid), str(program), *map(str, args)]
 
 
-def _in_memory() -> str | None:
+def memory_folder() -> str | None:
     """Cloning a database makes some three hundred files, six times faster in memory. Containers often give it too little."""
     shared = Path("/dev/shm")  # noqa: S108  # the folder inside it is made by tempfile
     is_roomy = shared.is_dir() and os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > 2 << 30

@@ -1,5 +1,7 @@
 """How a route of the API treats a request: first the key, then the body, strictly; whether it was done before (Idempotency-Key), and
 whether its caller knows what it is about as it is (If-Match); then what FastAPI does.
+
+Why: docs/decisions/600-access-is-checked-first.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What every shape is: strict about types, closed against unknown fields, and helpful about the one that was probably meant."""
+"""What every shape is: strict about types, closed against unknown fields, and helpful about the one that was probably meant.
+
+Why: docs/decisions/601-strict-requests.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The jobs of a workspace as a sync wants them, through the services: for a worker, which has a database and no key."""
+"""The jobs of a workspace as a sync wants them, through the services: for a worker, which has a database and no key.
+
+Why: docs/decisions/805-jobs-managed-by-code.md
+"""
 
 from __future__ import annotations
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from tests.examples import seeds
 from tests.services.playing import Play
 from tests.services.staging import Stage
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("seed", range(2))
+@seeds(2)
 async def test_a_crowd_of_verbs_leaves_the_books_in_balance(stage: Stage, seed: int) -> None:
     play = Play(stage, seed)
     await play.cast()

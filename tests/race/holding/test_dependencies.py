@@ -21,7 +21,7 @@ from foliot.domain.schedule import Cron, Weekly
 from foliot.services.jobs import calendars
 from foliot.services.jobs.dependency_steps import write_edges
 from foliot.services.settlement.report import Report, report, settle_reports
-from foliot.storage.jobs.calendars import held, link
+from foliot.storage.jobs.calendars import link, lock_shared
 from foliot.storage.queue import run_queue
 from foliot.storage.queue.run_queue import Claimed, ClaimOrder
 from foliot.storage.tx import Role
@@ -145,7 +145,7 @@ async def test_a_job_made_while_its_calendar_is_edited_keeps_to_the_edit(
     lunch = await calendars.create(stage.database, Scope(stage.workspace, ADA), LUNCH)
     longer = replace(LUNCH, rules=(Weekly(time(12, 30), time(15)),))
     async with stage.database.tx(Role.APP, stage.workspace) as tx:
-        await held(tx, [lunch])
+        await lock_shared(tx, [lunch])
         editing = asyncio.create_task(
             calendars.edit(stage.database, Scope(stage.workspace, ADA), lunch, longer)
         )

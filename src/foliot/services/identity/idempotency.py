@@ -2,6 +2,8 @@
 
 A key is claimed before anything is done. Whatever is done under the claim closes it in its own transaction, through the audit entry that
 every verb writes; so a process may die anywhere, and a repeat either does the thing for the first time or is told that it is done.
+
+Why: docs/decisions/603-idempotency-keys.md
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ async def begin(
     # Not waited for on disk: a claim that is lost with the machine has done nothing.
     async with database.tx(Role.APP, workspace_id, relaxed=True) as tx:
         claim_id = tx.new_id()
-        limits = {"forgotten": tx.now - KEPT, "given_up": tx.now - GIVEN_UP}
+        limits = {"expired": tx.now - KEPT, "abandoned": tx.now - GIVEN_UP}
         if await idempotency.acquire(tx, asked, claim_id, **limits):
             return claim_id
         held = await idempotency.load_record(tx, asked)

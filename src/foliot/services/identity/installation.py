@@ -21,7 +21,7 @@ from foliot.domain.access import (
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId, uuid7
 from foliot.storage import installation
-from foliot.storage.identity import audit, keys, workspaces
+from foliot.storage.identity import audit, keys, members, workspaces
 from foliot.storage.identity.audit import AuditEntry
 from foliot.storage.installation import Installation, MissedChoice
 from foliot.storage.tx import Database, Role, Tx
@@ -53,7 +53,7 @@ async def first_start(
         await installation.lock(
             tx
         )  # two nodes may start at once: the second waits here and then finds the first one's work
-        if await keys.system_principal_exists(tx):
+        if await members.system_principal_exists(tx):
             return None
         await installation.set_tzdata_version(tx, tzdata_version)
         await workspaces.insert_missing(tx, WorkspaceId(_new_id(tx.now)), DEFAULT_WORKSPACE, "Default")
@@ -108,10 +108,10 @@ async def release_hold(db: Database, choice: MissedChoice) -> None:
 
 
 async def _new_admin_key(tx: Tx, name: str) -> NewKey:
-    holder = await keys.revive_system_principal(tx, name)
+    holder = await members.activate_system_principal(tx, name)
     if holder is None:
         holder = Principal(PrincipalId(_new_id(tx.now)), None, PrincipalKind.SYSTEM, name, MemberRole.ADMIN)
-        await keys.insert_principal(tx, holder)
+        await members.insert_principal(tx, holder)
     key, key_id = ApiKey.make(token_bytes(KEY_ENTROPY)), KeyId(_new_id(tx.now))
     await keys.insert_key(tx, key_id, key, holder, name=name)
     entry = AuditEntry(

@@ -216,12 +216,11 @@ async def _holder(tx: Tx, caller: Caller, principal_id: PrincipalId | None) -> P
             "Only administrators make keys for others.", hint="Leave principal out to make one for yourself."
         )
     found = await members.find(tx, principal_id)
-    if found is None or (found[0].is_system and not caller.holder.may(Permission.SYSTEM)):
+    if found is None or (found.principal.is_system and not caller.holder.may(Permission.SYSTEM)):
         raise Invalid("There is no such member.", pointer="/principal", hint="GET /members lists them.")
-    principal, is_active = found
-    if not is_active:
+    if not found.is_active:
         raise Conflict("This member is not active.", pointer="/principal", hint="Activate it first.")
-    return principal
+    return found.principal
 
 
 async def _take(tx: Tx, caller: Caller, key_id: KeyId) -> StoredKey:

@@ -12,12 +12,12 @@ from foliot.domain.errors import Conflict, NotFound
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.schedule import load_zone
 from foliot.services.cursors import ListPage, cut_page, read_cursor
-from foliot.services.dry_run import rehearsed
 from foliot.services.identity.installation import DEFAULT_WORKSPACE
 from foliot.services.identity.quota_steps import COUNTED
 from foliot.services.identity.workspace_closing import empty
 from foliot.services.jobs.lock_steps import append_audit
 from foliot.storage.content import secrets
+from foliot.storage.dry_run import open_dry_run
 from foliot.storage.identity import keys, workspaces
 from foliot.storage.identity.workspaces import Workspace
 from foliot.storage.runs import statistics
@@ -141,7 +141,8 @@ async def archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> N
 
 async def would_archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> Archiving:
     """What archiving it would end; nothing is kept."""
-    found = await rehearsed(database, None, lambda stage: _shut(stage, by, workspace_id), system=True)
+    async with open_dry_run(database, Role.APP, None, system=True) as stage:
+        found = await _shut(stage, by, workspace_id)
     async with database.tx(Role.APP, workspace_id) as tx:
         now = await statistics.count_open(tx, tx.now, None)
         jobs = (await workspaces.load_usage(tx, COUNTED)).jobs

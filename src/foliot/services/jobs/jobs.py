@@ -79,7 +79,7 @@ async def create(
         job_id = JobId(tx.new_id())
         status, timer = _first_status(definition, tx.now, enabled=enabled), Timer(tx.now, None, None)
         if enabled:
-            named = tuple((await calendars.held(tx, spec.calendars)).values())
+            named = tuple((await calendars.lock_shared(tx, spec.calendars)).values())
             job = Rules(spec).job(job_id, scope.workspace_id, 1, named)
             timer = Timer(first_cursor(definition, tx.now), None, None)
             planned = plan_start(DueJob(job, status, timer), tx.now)

@@ -18,7 +18,6 @@ from foliot.domain.run import RunError
 from foliot.domain.secret_references import KEY
 from foliot.services.secrets.reference_steps import resolve
 from foliot.services.secrets.vault import Vault
-from foliot.storage.content import rooms
 from foliot.storage.identity import workspaces
 from foliot.storage.outbox import outbox, webhooks
 from foliot.storage.outbox.outbox import CourierCapacity
@@ -125,13 +124,13 @@ async def _packed(
 def _parcel(taken: Taken, loaded: LoadedDelivery | None, values: dict[str, str | RunError]) -> Parcel | Came:
     if loaded is None:
         return Void("The room has no webhook any more.")
-    if loaded.row["id"] is None:
+    if loaded.message is None:
         return Void("The message is no longer kept.")
     value = None if loaded.hook.secret is None else values[loaded.hook.secret]
     if isinstance(value, RunError):
         return Unanswered(value.message)
     secrets = () if value is None else (value,)
-    message = rooms.message_in(loaded.row)
+    message = loaded.message
     return Parcel(taken, loaded.hook.url, secrets, loaded.room_key, loaded.room_name, message)
 
 

@@ -1,4 +1,7 @@
-"""Fire due jobs one by one, each in its own transaction, where a batch of them failed: one bad job must not stop the others."""
+"""Fire due jobs one by one, each in its own transaction, where a batch of them failed: one bad job must not stop the others.
+
+Why: docs/decisions/210-scheduler-errors.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Where runs must go: whether such a host or server is there, and which host it means now."""
+"""Where runs must go: whether such a host or server is there, and which host it means now.
+
+Why: docs/decisions/320-hosts-and-targets.md
+"""
 
 from __future__ import annotations
 

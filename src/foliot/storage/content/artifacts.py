@@ -1,4 +1,4 @@
-"""Artifacts: a row for each, and its content in parts."""
+"""Artifacts: one row each, and their content in parts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from uuid import UUID
 from foliot.domain.artifacts import Artifact
 from foliot.domain.ids import RunId, WorkerId, WorkspaceId
 from foliot.storage.queries import sql
-from foliot.storage.tx import Row, Tx
+from foliot.storage.tx import Tx
 
 PART = 512 * 1024  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class NewArtifact:
-    """An artifact on its way in, from who holds the run."""
+    """An artifact from the worker that has the run's lease."""
 
     run_id: RunId
     fence: int
@@ -40,32 +40,29 @@ class StoredArtifact:
 @dataclass(frozen=True, slots=True)
 class ArtifactOwner:
     workspace_id: WorkspaceId
-    quota: int | None  # bytes that the workspace may have, where it has a quota of its own
+    quota: int | None  # bytes, if the workspace has a quota of its own
 
 
 async def find_lease(tx: Tx, given: NewArtifact) -> ArtifactOwner | None:
     params = {"run_id": given.run_id, "fence": given.fence, "worker_id": given.worker_id}
-    row = await tx.fetch_one(sql.artifacts.held, params)
-    return None if row is None else ArtifactOwner(row["workspace_id"], row["quota"])
+    return await tx.fetch_one_as(ArtifactOwner, sql.artifacts.lock_lease, params)
 
 
 async def count_others(tx: Tx, given: NewArtifact) -> int:
-    """How many the run has by other names."""
-    row = await tx.fetch_one(sql.artifacts.others, {"run_id": given.run_id, "name": given.name})
-    return 0 if row is None else int(row["others"])
+    """Count the run's artifacts with other names."""
+    return await tx.fetch_value(int, sql.artifacts.count_others, {"run_id": given.run_id, "name": given.name})
 
 
 async def sum_used_bytes(tx: Tx, workspace_id: WorkspaceId, given: NewArtifact) -> int:
-    """Bytes that the workspace has, without what this one takes the place of."""
+    """Sum the bytes of the workspace's artifacts, without the one that this one replaces."""
     params = {"workspace_id": workspace_id, "run_id": given.run_id, "name": given.name}
-    row = await tx.fetch_one(sql.artifacts.used, params)
-    return 0 if row is None else int(row["used"])
+    return await tx.fetch_value(int, sql.artifacts.sum_used_bytes, params)
 
 
 async def store(tx: Tx, workspace_id: WorkspaceId, given: NewArtifact) -> None:
-    """In the place of one by the same name."""
+    """Store the artifact in place of one with the same name."""
     named = {"run_id": given.run_id, "name": given.name}
-    await tx.execute(sql.artifacts.forget, named)
+    await tx.execute(sql.artifacts.delete, named)
     made = {"workspace_id": workspace_id, "id": tx.new_id()}
     row = {
         **made,
@@ -76,31 +73,22 @@ async def store(tx: Tx, workspace_id: WorkspaceId, given: NewArtifact) -> None:
         "sha256": hashlib.sha256(given.data).digest(),
         "now": tx.now,
     }
-    await tx.execute(sql.artifacts.keep, row)
+    await tx.execute(sql.artifacts.insert, row)
     for number, start in enumerate(range(0, len(given.data), PART)):
         await tx.execute(
-            sql.artifacts.keep_part, {**made, "part": number, "data": given.data[start : start + PART]}
+            sql.artifacts.insert_part, {**made, "part": number, "data": given.data[start : start + PART]}
         )
 
 
 async def list_of_run(tx: Tx, run_id: RunId) -> list[Artifact]:
-    """In the order they came."""
-    return [_stored(row).artifact for row in await tx.fetch(sql.artifacts.of_run, {"run_id": run_id})]
+    """List the run's artifacts in the order of creation."""
+    return await tx.fetch_as(Artifact, sql.artifacts.list_of_run, {"run_id": run_id})
 
 
 async def get(tx: Tx, run_id: RunId, name: str) -> StoredArtifact | None:
-    row = await tx.fetch_one(sql.artifacts.one, {"run_id": run_id, "name": name})
-    return None if row is None else _stored(row)
+    return await tx.fetch_one_as(StoredArtifact, sql.artifacts.get, {"run_id": run_id, "name": name})
 
 
 async def load_part(tx: Tx, artifact_id: UUID, number: int) -> bytes | None:
-    """None where it is gone, or another content has taken its place."""
-    row = await tx.fetch_one(sql.artifacts.part, {"id": artifact_id, "part": number})
-    return None if row is None else bytes(row["data"])
-
-
-def _stored(row: Row) -> StoredArtifact:
-    told = Artifact(
-        row["name"], row["media_type"], row["size"], bytes(row["sha256"]), row["attempt"], row["created_at"]
-    )
-    return StoredArtifact(row["id"], told)
+    """Load a part of the content; None if it was deleted or replaced."""
+    return await tx.fetch_one_as(bytes, sql.artifacts.load_part, {"id": artifact_id, "part": number})

@@ -1,4 +1,4 @@
-"""Secrets as rows: sealed values, never plain ones, and which jobs name them."""
+"""Secrets: sealed values, never plain ones, and the jobs that name them."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from uuid import UUID
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import JobId, PrincipalId, SecretId, WorkspaceId
 from foliot.storage.queries import sql
-from foliot.storage.tx import Row, Tx
+from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
 class SecretRow:
-    """All that is ever shown of one."""
+    """The visible part of a secret."""
 
     id: SecretId
     name: str
     version: int
-    agents: tuple[PrincipalId, ...]  # that may name it in their jobs
-    key_id: str  # of the master key that sealed it
+    agents: tuple[PrincipalId, ...]  # may name it in their jobs
+    key_id: str  # of the master key
     created_at: datetime
     updated_at: datetime
     users: int  # jobs that name it
 
 
 class SealedSecret(NamedTuple):
-    """A value under seal."""
+    """A sealed value."""
 
     workspace_id: WorkspaceId
     id: SecretId
@@ -58,29 +58,27 @@ async def insert(
 
 
 async def count(tx: Tx) -> int:
-    row = await tx.fetch_one(sql.secrets.counted, {"workspace_id": tx.workspace_id})
-    return 0 if row is None else row["secrets"]
+    return await tx.fetch_value(int, sql.secrets.count, {"workspace_id": tx.workspace_id})
 
 
 async def get(tx: Tx, secret_id: SecretId, agent: PrincipalId | None = None) -> SecretRow | None:
-    """`agent`: only where it was given to this one."""
+    """Load a secret; with `agent`, only if the agent may name it."""
     params = {"workspace_id": tx.workspace_id, "id": secret_id, "agent": agent}
-    row = await tx.fetch_one(sql.secrets.get, params)
-    return None if row is None else _secret(row)
+    return await tx.fetch_one_as(SecretRow, sql.secrets.get, params)
 
 
 async def lock(tx: Tx, secret_id: SecretId) -> SecretRow | None:
-    """Under its lock; who names it is not counted."""
-    row = await tx.fetch_one(sql.secrets.lock, {"workspace_id": tx.workspace_id, "id": secret_id})
-    return None if row is None else _secret(row)
+    """Lock the secret and return it, without counting its users."""
+    params = {"workspace_id": tx.workspace_id, "id": secret_id}
+    return await tx.fetch_one_as(SecretRow, sql.secrets.lock, params)
 
 
 async def page(
     tx: Tx, after: str, limit: int, *, name: str | None, agent: PrincipalId | None
 ) -> list[SecretRow]:
-    """In the order of their names."""
+    """List secrets in the order of their names."""
     params = {"workspace_id": tx.workspace_id, "after": after, "limit": limit, "name": name, "agent": agent}
-    return [_secret(row) for row in await tx.fetch(sql.secrets.page, params)]
+    return await tx.fetch_as(SecretRow, sql.secrets.page, params)
 
 
 async def reseal(tx: Tx, secret_id: SecretId, version: int, key_id: str, sealed_value: bytes) -> None:
@@ -96,7 +94,7 @@ async def reseal(tx: Tx, secret_id: SecretId, version: int, key_id: str, sealed_
 
 async def set_agents(tx: Tx, secret_id: SecretId, agents: Sequence[PrincipalId]) -> None:
     params = {"workspace_id": tx.workspace_id, "id": secret_id, "agents": list(agents), "now": tx.now}
-    await tx.execute(sql.secrets.give, params)
+    await tx.execute(sql.secrets.set_agents, params)
 
 
 async def delete(tx: Tx, secret_id: SecretId) -> None:
@@ -106,7 +104,7 @@ async def delete(tx: Tx, secret_id: SecretId) -> None:
 async def users(
     tx: Tx, name: str, after: UUID, limit: int, visible_owner: PrincipalId | None = None
 ) -> list[tuple[JobId, str]]:
-    """The jobs that name it, in the order of their ids, each with its own name. Archived ones run no more."""
+    """List ids and names of the jobs that name it, in the order of ids, without archived ones."""
     params = {
         "workspace_id": tx.workspace_id,
         "name": name,
@@ -114,22 +112,22 @@ async def users(
         "limit": limit,
         "owner_id": visible_owner,
     }
-    return [(row["id"], row["name"]) for row in await tx.fetch(sql.secrets.users, params)]
+    return await tx.fetch_pairs(JobId, str, sql.secrets.list_users, params)
 
 
 async def lock_names(tx: Tx, names: Collection[str]) -> dict[str, Collection[PrincipalId]]:
-    """Those of these that are there, which nobody deletes until we are done; each with the agents it was given to."""
+    """Keep these secrets from being deleted until the transaction ends, and return the agents of each that exists."""
     params = {"workspace_id": tx.workspace_id, "names": list(names)}
-    return {row["name"]: frozenset(row["agents"]) for row in await tx.fetch(sql.secrets.hold, params)}
+    return dict(await tx.fetch_pairs(str, frozenset[PrincipalId], sql.secrets.lock_names, params))
 
 
 async def names(tx: Tx, agent: PrincipalId | None, limit: int) -> list[str]:
     params = {"workspace_id": tx.workspace_id, "agent": agent, "limit": limit}
-    return [row["name"] for row in await tx.fetch(sql.secrets.names, params)]
+    return await tx.fetch_as(str, sql.secrets.list_names, params)
 
 
 async def link(tx: Tx, job_id: JobId, names: Collection[str]) -> None:
-    """Make these, and no others, the secrets that a job names."""
+    """Make these the secrets that a job names."""
     params = {"workspace_id": tx.workspace_id, "job_id": job_id, "names": sorted(names)}
     await tx.execute(sql.secrets.unlink, params)
     if names:
@@ -138,49 +136,44 @@ async def link(tx: Tx, job_id: JobId, names: Collection[str]) -> None:
 
 async def load_sealed(tx: Tx, names: Collection[str]) -> dict[str, SealedSecret]:
     params = {"workspace_id": tx.workspace_id, "names": list(names)}
-    assert tx.workspace_id is not None, "secrets belong to workspaces"
-    return {
-        row["name"]: SealedSecret(
-            tx.workspace_id, row["id"], row["version"], row["key_id"], row["sealed_value"]
-        )
-        for row in await tx.fetch(sql.secrets.sealed, params)
-    }
+    rows = await tx.fetch_as(_NamedSecret, sql.secrets.load_sealed, params)
+    return {row.name: row.secret for row in rows}
 
 
 async def agents_among(tx: Tx, ids: Collection[PrincipalId]) -> set[PrincipalId]:
     params = {"workspace_id": tx.workspace_id, "ids": list(ids)}
-    return {row["id"] for row in await tx.fetch(sql.secrets.principals, params)}
+    return set(await tx.fetch_as(PrincipalId, sql.secrets.list_agents, params))
 
 
 async def count_by_master_key(tx: Tx) -> Mapping[str, int]:
-    """In a transaction of the system: how many secrets of the installation each master key has sealed."""
-    return {row["key_id"]: row["secrets"] for row in await tx.fetch(sql.secrets.by_key)}
+    """Count the installation's secrets by master key. Needs a system transaction, as the functions below."""
+    return dict(await tx.fetch_pairs(str, int, sql.secrets.count_by_master_key))
 
 
 async def lock_sealed_by_others(
     tx: Tx, present: str, known: Collection[str], after: UUID, limit: int
 ) -> list[SealedSecret]:
-    """In a transaction of the system: those that another one of these keys has sealed, under their locks."""
+    """Lock and list secrets sealed with another one of these keys."""
     params = {"others": [each for each in known if each != present], "after": after, "limit": limit}
-    rows = await tx.fetch(sql.secrets.under_others, params)
-    return [SealedSecret(**row) for row in rows]
+    return await tx.fetch_as(SealedSecret, sql.secrets.lock_sealed_by_others, params)
 
 
 async def reseal_all(tx: Tx, key_id: str, boxes: Mapping[SecretId, bytes]) -> None:
     params = {"key_id": key_id, "ids": list(boxes), "boxes": list(boxes.values())}
-    await tx.execute(sql.secrets.reseal_all, params)
+    await tx.execute(sql.secrets.reseal_many, params)
 
 
 async def unreadable(tx: Tx, known: Collection[str], limit: int) -> list[tuple[str, str]]:
-    """In a transaction of the system: (slug of the workspace, name) of those that none of these keys has sealed."""
-    rows = await tx.fetch(sql.secrets.unreadable, {"known": list(known), "limit": limit})
-    return [(row["slug"], row["name"]) for row in rows]
+    """List workspace slug and name of secrets that none of these keys opens."""
+    params = {"known": list(known), "limit": limit}
+    return await tx.fetch_pairs(str, str, sql.secrets.list_unreadable, params)
 
 
 async def delete_all(tx: Tx, workspace_id: WorkspaceId) -> int:
-    """In a transaction of the system, as it puts the workspace away."""
-    return await tx.execute(sql.secrets.destroy, {"workspace_id": workspace_id})
+    """Delete the secrets of a workspace that is being archived."""
+    return await tx.execute(sql.secrets.delete_all, {"workspace_id": workspace_id})
 
 
-def _secret(row: Row) -> SecretRow:
-    return SecretRow(**{**row, "agents": tuple(row["agents"])})
+class _NamedSecret(NamedTuple):
+    name: str
+    secret: SealedSecret

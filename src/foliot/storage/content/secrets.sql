@@ -3,8 +3,8 @@ INSERT INTO secrets (workspace_id, id, name, agents, key_id, sealed_value, creat
 VALUES (%(workspace_id)s, %(id)s, %(name)s, %(agents)s, %(key_id)s, %(sealed_value)s, %(now)s, %(now)s)
     ON CONFLICT ON CONSTRAINT secrets_name_is_taken DO NOTHING;
 
--- name: counted
-SELECT count(*) AS secrets FROM secrets WHERE workspace_id = %(workspace_id)s;
+-- name: count
+SELECT count(*) FROM secrets WHERE workspace_id = %(workspace_id)s;
 
 -- name: get
 SELECT id, name, version, agents, key_id, created_at, updated_at,
@@ -29,24 +29,24 @@ SELECT id, name, version, agents, key_id, created_at, updated_at, 0::bigint AS u
 UPDATE secrets SET version = %(version)s, key_id = %(key_id)s, sealed_value = %(sealed_value)s, updated_at = %(now)s
  WHERE workspace_id = %(workspace_id)s AND id = %(id)s;
 
--- name: give
+-- name: set_agents
 UPDATE secrets SET agents = %(agents)s, updated_at = %(now)s WHERE workspace_id = %(workspace_id)s AND id = %(id)s;
 
 -- name: delete
 DELETE FROM secrets WHERE workspace_id = %(workspace_id)s AND id = %(id)s;
 
--- name: users
+-- name: list_users
 SELECT jobs.id, jobs.name
   FROM job_secrets JOIN jobs ON jobs.id = job_secrets.job_id AND jobs.status <> 'archived'
  WHERE job_secrets.workspace_id = %(workspace_id)s AND job_secrets.name = %(name)s AND jobs.id > %(after)s
    AND (%(owner_id)s::uuid IS NULL OR jobs.owner_id = %(owner_id)s)
  ORDER BY jobs.id LIMIT %(limit)s;
 
--- name: hold
--- A deletion takes the whole row, and so waits for whoever writes a job that names it.
+-- name: lock_names
+-- KEY SHARE: writers of jobs that name a secret do not wait for each other; its deletion waits for them.
 SELECT name, agents FROM secrets WHERE workspace_id = %(workspace_id)s AND name = ANY (%(names)s) ORDER BY id FOR KEY SHARE;
 
--- name: names
+-- name: list_names
 SELECT name FROM secrets
  WHERE workspace_id = %(workspace_id)s AND (%(agent)s::uuid IS NULL OR %(agent)s = ANY (agents)) ORDER BY name LIMIT %(limit)s;
 
@@ -57,28 +57,31 @@ DELETE FROM job_secrets WHERE workspace_id = %(workspace_id)s AND job_id = %(job
 INSERT INTO job_secrets (workspace_id, job_id, name) SELECT %(workspace_id)s, %(job_id)s, unnest(%(names)s::text[])
     ON CONFLICT DO NOTHING;
 
--- name: sealed
-SELECT id, name, version, key_id, sealed_value FROM secrets WHERE workspace_id = %(workspace_id)s AND name = ANY (%(names)s);
+-- name: load_sealed
+SELECT name, workspace_id AS "secret.workspace_id", id AS "secret.id", version AS "secret.version", key_id AS "secret.key_id",
+       sealed_value AS "secret.sealed_value"
+  FROM secrets WHERE workspace_id = %(workspace_id)s AND name = ANY (%(names)s);
 
--- name: principals
+-- name: list_agents
 SELECT id FROM principals WHERE workspace_id = %(workspace_id)s AND id = ANY (%(ids)s::uuid[]) AND kind = 'agent';
 
--- name: by_key
--- Over all workspaces: how many secrets each master key has sealed.
-SELECT key_id, count(*) AS secrets FROM secrets GROUP BY key_id;
+-- name: count_by_master_key
+-- Over all workspaces.
+SELECT key_id, count(*) FROM secrets GROUP BY key_id;
 
--- name: under_others
--- Over all workspaces, in the order of their ids. Who writes a secret meanwhile seals it with the present key anyway: nobody waits.
+-- name: lock_sealed_by_others
+-- Over all workspaces, in the order of ids. SKIP LOCKED: a transaction that writes a secret seals it with the current key anyway.
+-- Relies on secrets_by_master_key.
 SELECT workspace_id, id, version, key_id, sealed_value FROM secrets
  WHERE key_id = ANY (%(others)s::text[]) AND id > %(after)s ORDER BY id LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED;
 
--- name: reseal_all
-UPDATE secrets SET key_id = %(key_id)s, sealed_value = again.sealed_value
-  FROM unnest(%(ids)s::uuid[], %(boxes)s::bytea[]) AS again (id, sealed_value) WHERE secrets.id = again.id;
+-- name: reseal_many
+UPDATE secrets SET key_id = %(key_id)s, sealed_value = new.sealed_value
+  FROM unnest(%(ids)s::uuid[], %(boxes)s::bytea[]) AS new (id, sealed_value) WHERE secrets.id = new.id;
 
--- name: unreadable
+-- name: list_unreadable
 SELECT workspaces.slug, secrets.name FROM secrets JOIN workspaces ON workspaces.id = secrets.workspace_id
  WHERE secrets.key_id <> ALL (%(known)s::text[]) ORDER BY workspaces.slug, secrets.name LIMIT %(limit)s;
 
--- name: destroy
+-- name: delete_all
 DELETE FROM secrets WHERE workspace_id = %(workspace_id)s;

@@ -1,4 +1,4 @@
-"""The audit: entries are appended in the transaction that does the thing, and never change. An entry closes the claim it is made under."""
+"""The audit. A verb appends its entry in its own transaction, which also marks its Idempotency-Key as done; entries never change."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ async def append(tx: Tx, entry_id: UUID, entry: AuditEntry) -> None:
     before = None if entry.before is None else Jsonb(entry.before)
     params = _params(tx, entry) | {"id": entry_id, "object_id": entry.object_id, "before": before}
     await tx.execute(sql.audit.append, params)
-    await _close(tx, entry)
+    await _mark_done(tx, entry)
 
 
 async def append_many(tx: Tx, ids: Sequence[UUID], entries: Sequence[AuditEntry]) -> None:
-    """The same thing done to many by one actor: entries that differ in their object and in what it was before."""
+    """Append entries of one action by one actor, which differ in their object and its earlier state."""
     if entries:
         differing = {
             "ids": list(ids),
@@ -44,11 +44,11 @@ async def append_many(tx: Tx, ids: Sequence[UUID], entries: Sequence[AuditEntry]
             "before": [None if entry.before is None else json.dumps(entry.before) for entry in entries],
         }
         await tx.execute(sql.audit.append_many, _params(tx, entries[0]) | differing)
-        await _close(tx, entries[0])
+        await _mark_done(tx, entries[0])
 
 
-async def _close(tx: Tx, entry: AuditEntry) -> None:
-    """What was asked for under an Idempotency-Key is done from here on."""
+async def _mark_done(tx: Tx, entry: AuditEntry) -> None:
+    """Mark the request's Idempotency-Key as done: a repeat does not act again."""
     if entry.by.claim is not None:
         await idempotency.mark_done(tx, entry.by.claim, (entry.object_kind, entry.object_id))
 
@@ -70,7 +70,7 @@ def _params(tx: Tx, entry: AuditEntry) -> dict[str, Any]:
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
     actor: str | None = None
-    action: str | None = None  # whole, or the noun before its dot
+    action: str | None = None  # an action, or the noun before its dot
     object_kind: str | None = None
     object_id: str | None = None
     since: datetime | None = None
@@ -97,7 +97,7 @@ class AuditRecord:
 async def list_records(
     tx: Tx, wanted: AuditFilter, before: tuple[datetime, UUID] | None, limit: int
 ) -> list[AuditRecord]:
-    """Of the transaction's workspace; without one, of the installation itself."""
+    """List the audit of the transaction's workspace, or of the installation, newest first."""
     before_at, before_id = before or (None, None)
     params = {
         "workspace_id": tx.workspace_id,
@@ -111,4 +111,4 @@ async def list_records(
         "before_id": before_id,
         "limit": limit,
     }
-    return [AuditRecord(**row) for row in await tx.fetch(sql.audit.page, params)]
+    return await tx.fetch_as(AuditRecord, sql.audit.page, params)

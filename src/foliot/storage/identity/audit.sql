@@ -1,5 +1,5 @@
 -- name: append_many
--- The same thing done to many jobs; each is told to whoever listens, as below.
+-- One action on many jobs. Listeners of the workspace get an event for each, as in `append`.
 WITH entries AS MATERIALIZED (
     SELECT * FROM unnest(%(ids)s::uuid[], %(object_ids)s::text[], %(before)s::text[]) AS entry (id, object_id, before)),
 noted AS (
@@ -13,8 +13,8 @@ SELECT watches.workspace_id, %(now)s, %(action)s, entries.object_id, entries.obj
  WHERE %(object_kind)s = 'job';
 
 -- name: append
--- What concerns the work is told to whoever listens; keys, members and the like are not theirs to hear. The end of a cancelled run
--- is told when it has come.
+-- Listeners get an event for changes of jobs, runs, calendars and freezes; keys and members are no concern of theirs. A cancelled
+-- run gets its event when it has ended.
 WITH noted AS (
     INSERT INTO audit (workspace_id, id, at, actor, key_id, address, action, object_kind, object_id, before, after, request_id)
     VALUES (%(workspace_id)s, %(id)s, %(now)s, %(actor)s, %(key_id)s, %(address)s, %(action)s, %(object_kind)s, %(object_id)s,
@@ -27,7 +27,8 @@ SELECT watches.workspace_id, %(now)s, %(action)s, %(object_id)s, CASE %(object_k
    AND %(object_kind)s IN ('job', 'run', 'calendar', 'freeze') AND %(action)s <> 'run.cancelled';
 
 -- name: page
--- The page is cut before names are looked up: an actor is text, since not all of them are principals.
+-- The page is cut before the join: an actor is text, since not every actor is a principal, and no index serves that join.
+-- Relies on audit_newest_first, or audit_of_one_object with a kind and id.
 WITH page AS MATERIALIZED (
     SELECT * FROM audit
      WHERE CASE WHEN %(workspace_id)s::uuid IS NULL THEN workspace_id IS NULL ELSE workspace_id = %(workspace_id)s END

@@ -1,11 +1,11 @@
-"""Idempotency keys: which request holds one, what was done under it, and what was answered."""
+"""Idempotency keys: the request that holds a key, the object it changed, and its stored response."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -18,7 +18,7 @@ from foliot.storage.tx import Tx
 
 @dataclass(frozen=True, slots=True)
 class IdempotentRequest:
-    """A request with a key. The fingerprint tells it from other requests that come with the same one."""
+    """A request with a key. The fingerprint distinguishes different requests with the same key."""
 
     principal_id: PrincipalId
     key: str
@@ -32,89 +32,102 @@ class StoredResponse:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class IdempotencyRecord:
-    """What is known of a key. Neither done nor answered: its request is under way, or died before it did anything."""
+class IdempotencyRecord(NamedTuple):
+    """The state of a key. Without `done_at` and `status` its request is under way, or died before it changed anything."""
 
     fingerprint: bytes
     done_at: datetime | None
-    thing: tuple[str, str] | None  # (kind, id)
-    answer: StoredResponse | None
-    has_ended: bool = False  # it was answered; where there is no `answer`, that could not be kept
+    object_kind: str | None
+    object_id: str | None
+    status: int | None
+    headers: Mapping[str, str] | None
+    body: bytes | None
+
+    @property
+    def thing(self) -> tuple[str, str] | None:
+        """Return kind and id of the changed object."""
+        return (
+            None if self.object_kind is None or self.object_id is None else (self.object_kind, self.object_id)
+        )
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the request was answered; without an `answer` the response could not be stored."""
+        return self.status is not None
+
+    @property
+    def answer(self) -> StoredResponse | None:
+        if self.status is None or self.headers is None or self.body is None:
+            return None
+        return StoredResponse(self.status, self.headers, self.body)
 
 
 async def acquire(
-    tx: Tx, asked: IdempotentRequest, claim_id: UUID, *, forgotten: datetime, given_up: datetime
+    tx: Tx, request: IdempotentRequest, holder_id: UUID, *, expired: datetime, abandoned: datetime
 ) -> bool:
-    """Whether the key is this request's now: nobody had it, or who had it was `forgotten` or `given_up` on by then."""
+    """Take the key for a request: a free one, one from before `expired`, or one idle since before `abandoned`."""
     params = {
         "workspace_id": tx.workspace_id,
-        "principal_id": asked.principal_id,
-        "key": asked.key,
-        "fingerprint": asked.fingerprint,
-        "claim": claim_id,
+        "principal_id": request.principal_id,
+        "key": request.key,
+        "fingerprint": request.fingerprint,
+        "holder_id": holder_id,
         "now": tx.now,
-        "forgotten": forgotten,
-        "given_up": given_up,
+        "expired": expired,
+        "abandoned": abandoned,
     }
-    return await tx.execute(sql.idempotency.claim, params) == 1
+    return await tx.execute(sql.idempotency.acquire, params) == 1
 
 
-async def load_record(tx: Tx, asked: IdempotentRequest) -> IdempotencyRecord | None:
-    params = {"workspace_id": tx.workspace_id, "principal_id": asked.principal_id, "key": asked.key}
-    row = await tx.fetch_one(sql.idempotency.held, params)
-    if row is None:
-        return None
-    has_ended = row["status"] is not None
-    answer = None
-    if has_ended and row["body"] is not None:
-        answer = StoredResponse(row["status"], row["headers"], bytes(row["body"]))
-    thing = None if row["object_id"] is None else (row["object_kind"], row["object_id"])
-    return IdempotencyRecord(bytes(row["fingerprint"]), row["done_at"], thing, answer, has_ended)
+async def load_record(tx: Tx, request: IdempotentRequest) -> IdempotencyRecord | None:
+    params = {"workspace_id": tx.workspace_id, "principal_id": request.principal_id, "key": request.key}
+    return await tx.fetch_one_as(IdempotencyRecord, sql.idempotency.load_record, params)
 
 
-async def mark_done(tx: Tx, claim_id: UUID, thing: tuple[str, str]) -> None:
-    """In the transaction that does what was asked for: from its commit on, nobody does it again."""
+async def mark_done(tx: Tx, holder_id: UUID, thing: tuple[str, str]) -> None:
+    """Record, in the transaction of the requested change, that it is done: from its commit on a repeat does not act."""
     kind, thing_id = thing
-    params = {"claim": claim_id, "kind": kind, "id": thing_id, "now": tx.now}
-    if await tx.execute(sql.idempotency.close, params) != 1:
+    params = {"holder_id": holder_id, "kind": kind, "id": thing_id, "now": tx.now}
+    if await tx.execute(sql.idempotency.mark_done, params) != 1:
         raise _taken_over()
 
 
-async def load_progress(tx: Tx, claim_id: UUID) -> dict[str, Any] | None:
-    """How far what was asked for had come under this key, where it is done in pieces."""
-    row = await tx.fetch_one(sql.idempotency.progress, {"claim": claim_id})
-    return None if row is None else row["progress"]
+async def load_progress(tx: Tx, holder_id: UUID) -> dict[str, Any] | None:
+    """Return the progress of earlier requests with this key that were done in parts."""
+    progress: dict[str, Any] | None = await tx.fetch_one_as(
+        dict, sql.idempotency.load_progress, {"holder_id": holder_id}
+    )
+    return progress
 
 
-async def store_progress(tx: Tx, claim_id: UUID, progress: Mapping[str, Any]) -> None:
-    """In the transaction of a piece: a repeat goes on behind it. `mark_done` belongs to the last one."""
-    params = {"claim": claim_id, "progress": Jsonb(dict(progress)), "now": tx.now}
-    if await tx.execute(sql.idempotency.advance, params) != 1:
+async def store_progress(tx: Tx, holder_id: UUID, progress: Mapping[str, Any]) -> None:
+    """Record, in the transaction of a part, how far the request is: a repeat continues there. The last part calls `mark_done`."""
+    params = {"holder_id": holder_id, "progress": Jsonb(dict(progress)), "now": tx.now}
+    if await tx.execute(sql.idempotency.store_progress, params) != 1:
         raise _taken_over()
 
 
-async def store_response(tx: Tx, claim_id: UUID, status: int, answer: StoredResponse | None) -> None:
-    """Without an `answer` only that there was one: it is not for keeping."""
+async def store_response(tx: Tx, holder_id: UUID, status: int, answer: StoredResponse | None) -> None:
+    """Store the response; without `answer` only its status, for a response that must not be stored."""
     params = {
-        "claim": claim_id,
+        "holder_id": holder_id,
         "status": status,
         "headers": None if answer is None else Jsonb(dict(answer.headers)),
         "body": None if answer is None else answer.body,
     }
-    await tx.execute(sql.idempotency.answered, params)
+    await tx.execute(sql.idempotency.store_response, params)
 
 
-async def release(tx: Tx, claim_id: UUID) -> None:
-    """The key may be used anew, unless something was done under it. Waits for a commit that is under way.
+async def release(tx: Tx, holder_id: UUID) -> None:
+    """Free the key unless something was done under it; wait for a commit that is under way.
 
-    Where only some pieces were done, the next request with the key goes on behind them.
+    After a part of the request, the next request with the key continues behind it.
     """
-    await tx.execute(sql.idempotency.release, {"claim": claim_id})
+    await tx.execute(sql.idempotency.release, {"holder_id": holder_id})
 
 
 async def prune(tx: Tx, before: datetime, limit: int) -> int:
-    return await tx.execute(sql.idempotency.forget, {"before": before, "limit": limit})
+    return await tx.execute(sql.idempotency.prune, {"before": before, "limit": limit})
 
 
 def _taken_over() -> Conflict:

@@ -1,4 +1,4 @@
-"""Principals and their API keys as rows. Of a key only the hash is ever written."""
+"""API keys. Only the hash of a key is stored. A key names the key that created it, so a leaked one is revoked with all it created."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
-from foliot.domain.access import ApiKey, KeyHolder, MemberRole, Principal, PrincipalKind
+from foliot.domain.access import ApiKey, KeyHolder, Principal
 from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId
 from foliot.storage.queries import sql
-from foliot.storage.tx import Row, Tx
+from foliot.storage.tx import Tx
 
-TOUCH_AFTER = timedelta(
-    minutes=1
-)  # last_used_at is for people; writing it on every request would be for nobody
+TOUCH_AFTER = timedelta(minutes=1)  # last_used_at is for people: a write per request would be waste
 
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A key as people see it in a list: all but the secret, which is kept nowhere."""
+    """A key as lists show it, without its secret."""
 
     id: KeyId
     holder: Principal
@@ -35,13 +34,13 @@ class StoredKey:
 
     @property
     def as_presented(self) -> KeyHolder:
-        """What whoever comes with it may do."""
+        """Return the permissions of a request that presents this key."""
         return KeyHolder(self.holder, self.id, self.scopes, self.expires_at, self.prefix)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyVisibility:
-    """Which keys somebody may see: their own; those of the workspace; those of the installation."""
+    """Which keys a caller sees: its own; an administrator the workspace's; a system key the installation's."""
 
     own: PrincipalId
     is_admin: bool
@@ -54,32 +53,10 @@ class PresentedKey:
     last_used_at: datetime | None
 
 
-async def insert_principal(tx: Tx, principal: Principal, *, email: str | None = None) -> None:
-    params = {
-        "id": principal.id,
-        "workspace_id": principal.workspace_id,
-        "kind": principal.kind.value,
-        "name": principal.name,
-        "email": email,
-        "role": principal.role.value,
-        "now": tx.now,
-    }
-    await tx.execute(sql.members.insert, params)
-
-
-async def system_principal_exists(tx: Tx) -> bool:
-    row = await tx.fetch_one(sql.members.system_exists)
-    return row is not None and bool(row["so"])
-
-
-async def revive_system_principal(tx: Tx, name: str) -> Principal | None:
-    """The administrator of this name, active again if it had been switched off."""
-    row = await tx.fetch_one(sql.members.system_by_name, {"name": name})
-    if row is None:
-        return None
-    if not row["active"]:
-        await tx.execute(sql.members.activate, {"id": row["id"]})
-    return _principal(row)
+class _MadeKey(NamedTuple):
+    id: KeyId
+    workspace_id: WorkspaceId | None
+    is_valid: bool
 
 
 async def insert_key(
@@ -109,25 +86,19 @@ async def insert_key(
 
 
 async def find_presented(tx: Tx, key_hash: bytes) -> PresentedKey | None:
-    """Whose key this is, while it is valid. The transaction must have been opened with the key's hash."""
-    row = await tx.fetch_one(sql.keys.find_presented, {"key_hash": key_hash, "now": tx.now})
-    if row is None:
-        return None
-    holder = KeyHolder(
-        _principal(row), row["key_id"], frozenset(row["scopes"]), row["expires_at"], row["prefix"]
-    )
-    return PresentedKey(holder, row["last_used_at"])
+    """Find the valid key with this hash. The transaction must have been opened with the hash."""
+    return await tx.fetch_one_as(PresentedKey, sql.keys.find_presented, {"key_hash": key_hash, "now": tx.now})
 
 
 async def touch(tx: Tx, key_hash: bytes) -> None:
-    """It was used, which is written once a minute. The transaction must have been opened with the key's hash."""
+    """Record a use, at most once a minute. The transaction must have been opened with the hash."""
     params = {"key_hash": key_hash, "now": tx.now, "before": tx.now - TOUCH_AFTER}
     await tx.execute(sql.keys.touch, params)
 
 
 async def page(
     tx: Tx,
-    seen: KeyVisibility,
+    visible: KeyVisibility,
     *,
     key_id: KeyId | None = None,
     principal_id: PrincipalId | None = None,
@@ -135,46 +106,43 @@ async def page(
     before: KeyId | None = None,
     limit: int = 1,
 ) -> list[StoredKey]:
-    """Newest first."""
-    rows = await tx.fetch(
-        sql.keys.page,
-        {
-            "own": seen.own,
-            "is_admin": seen.is_admin,
-            "is_system": seen.is_system,
-            "workspace_id": tx.workspace_id,
-            "id": key_id,
-            "principal_id": principal_id,
-            "is_revoked": is_revoked,
-            "before": before,
-            "limit": limit,
-        },
-    )
-    return [stored_key(row) for row in rows]
+    """List keys, newest first."""
+    params = {
+        "own": visible.own,
+        "is_admin": visible.is_admin,
+        "is_system": visible.is_system,
+        "workspace_id": tx.workspace_id,
+        "id": key_id,
+        "principal_id": principal_id,
+        "is_revoked": is_revoked,
+        "before": before,
+        "limit": limit,
+    }
+    return await tx.fetch_as(StoredKey, sql.keys.page, params)
 
 
-async def lock(tx: Tx, key_id: KeyId, seen: KeyVisibility) -> StoredKey | None:
-    """Read once it is locked: what it was before that may have changed."""
+async def lock(tx: Tx, key_id: KeyId, visible: KeyVisibility) -> StoredKey | None:
+    """Lock the key, then read it: it may have changed while the lock was waited for."""
     await tx.execute(sql.keys.lock, {"id": key_id})
-    return next(iter(await page(tx, seen, key_id=key_id)), None)
+    return next(iter(await page(tx, visible, key_id=key_id)), None)
 
 
 async def change(
     tx: Tx, key_id: KeyId, *, name: str, scopes: Iterable[str], expires_at: datetime | None
 ) -> None:
     params = {"id": key_id, "name": name, "scopes": sorted(scopes), "expires_at": expires_at}
-    await tx.execute(sql.keys.change, params)
+    await tx.execute(sql.keys.update, params)
 
 
 async def revoke(tx: Tx, key_id: KeyId) -> bool:
-    """Whether it was valid until now."""
+    """Revoke the key and return whether it was unrevoked before."""
     return await tx.execute(sql.keys.revoke, {"id": key_id, "now": tx.now}) > 0
 
 
 async def count_valid(tx: Tx) -> int:
-    """Of the workspace of the transaction."""
-    row = await tx.fetch_one(sql.keys.count_valid, {"workspace_id": tx.workspace_id, "now": tx.now})
-    return int(row["valid"]) if row else 0
+    """Count the valid keys of the transaction's workspace."""
+    params = {"workspace_id": tx.workspace_id, "now": tx.now}
+    return await tx.fetch_value(int, sql.keys.count_valid, params)
 
 
 async def revoke_of_principal(tx: Tx, principal_id: PrincipalId) -> int:
@@ -185,73 +153,36 @@ async def revoke_of_workspace(tx: Tx, workspace_id: WorkspaceId) -> int:
     return await tx.execute(sql.keys.revoke_of_workspace, {"workspace_id": workspace_id, "now": tx.now})
 
 
-def stored_key(row: Row) -> StoredKey:
-    """Of a row of `api_keys` with its holder beside it."""
-    holder = Principal(
-        id=row["principal_id"],
-        workspace_id=row["workspace_id"],
-        kind=PrincipalKind(row["kind"]),
-        name=row["principal_name"],
-        role=MemberRole(row["role"]),
-    )
-    return StoredKey(
-        id=row["id"],
-        holder=holder,
-        is_holder_active=row["active"],
-        name=row["name"],
-        prefix=row["prefix"],
-        scopes=frozenset(row["scopes"]),
-        expires_at=row["expires_at"],
-        last_used_at=row["last_used_at"],
-        revoked_at=row["revoked_at"],
-        created_at=row["created_at"],
-        made_by=row["made_by"],
-    )
-
-
-def _principal(row: Row) -> Principal:
-    return Principal(
-        id=row["id"],
-        workspace_id=row["workspace_id"],
-        kind=PrincipalKind(row["kind"]),
-        name=row["name"],
-        role=MemberRole(row["role"]),
-    )
-
-
 async def lock_maker(tx: Tx, key_id: KeyId) -> bool:
-    """Whether this key may still make others. Until the end of the transaction nobody revokes it."""
-    row = await tx.fetch_one(sql.keys.lock_maker, {"id": key_id, "now": tx.now})
-    return row is not None and bool(row["is_valid"])
+    """Check that this key may create others, and keep it from being revoked until the transaction ends."""
+    return bool(await tx.fetch_one_as(bool, sql.keys.lock_maker, {"id": key_id, "now": tx.now}))
 
 
 async def count_valid_family(tx: Tx, key_id: KeyId) -> int:
-    """How many valid keys were made with this one, with those, and so on."""
+    """Count the valid keys created with this one, with those, and so on."""
     found, makers = 0, [key_id]
     while makers:
-        rows = await _made(tx, makers)
-        found += sum(is_valid for _, _, is_valid in rows)
-        makers = [made for made, _, _ in rows]
+        made = await _list_made_by(tx, makers)
+        found += sum(key.is_valid for key in made)
+        makers = [key.id for key in made]
     return found
 
 
 async def lock_family(tx: Tx, key_id: KeyId) -> list[StoredKey]:
-    """All of them, makers before what they made. Needs the lock of the first: a locked key makes no other."""
+    """Lock every key of the family, makers first. The caller has locked the first: a locked key creates no other."""
     found: list[StoredKey] = []
     makers = [key_id]
     while makers:
-        by_home: defaultdict[WorkspaceId | None, list[KeyId]] = defaultdict(list)
-        for made, workspace_id, _ in await _made(tx, makers):
-            by_home[workspace_id].append(made)
-        for home in sorted(by_home, key=str):
-            async with tx.within(home or tx.workspace_id):
-                rows = await tx.fetch(sql.keys.lock_family, {"ids": by_home[home]})
-            found += [stored_key(row) for row in rows]
-        makers = [made for several in by_home.values() for made in several]
+        by_workspace: defaultdict[WorkspaceId | None, list[KeyId]] = defaultdict(list)
+        for key in await _list_made_by(tx, makers):
+            by_workspace[key.workspace_id].append(key.id)
+        for workspace_id in sorted(by_workspace, key=str):
+            async with tx.within(workspace_id or tx.workspace_id):
+                found += await tx.fetch_as(StoredKey, sql.keys.lock_made, {"ids": by_workspace[workspace_id]})
+        makers = [key_id for ids in by_workspace.values() for key_id in ids]
     return found
 
 
-async def _made(tx: Tx, makers: Sequence[KeyId]) -> list[tuple[KeyId, WorkspaceId | None, bool]]:
-    await tx.execute(sql.keys.name_makers, {"makers": list(makers)})
-    rows = await tx.fetch(sql.keys.made, {"makers": list(makers), "now": tx.now})
-    return [(row["id"], row["workspace_id"], row["is_valid"]) for row in rows]
+async def _list_made_by(tx: Tx, makers: Sequence[KeyId]) -> list[_MadeKey]:
+    await tx.execute(sql.keys.set_makers, {"makers": list(makers)})
+    return await tx.fetch_as(_MadeKey, sql.keys.list_made_by, {"makers": list(makers), "now": tx.now})

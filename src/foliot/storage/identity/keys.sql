@@ -4,8 +4,10 @@ VALUES (%(id)s, %(workspace_id)s, %(principal_id)s, %(name)s, %(prefix)s, %(key_
 
 -- name: find_presented
 -- Runs before the workspace is known: the policies show only the row whose hash this transaction presents.
-SELECT api_keys.id AS key_id, api_keys.prefix, api_keys.scopes, api_keys.expires_at, api_keys.last_used_at,
-       principals.id, principals.workspace_id, principals.kind, principals.name, principals.role
+SELECT api_keys.id AS "holder.key_id", api_keys.prefix AS "holder.prefix", api_keys.scopes AS "holder.scopes",
+       api_keys.expires_at AS "holder.expires_at", api_keys.last_used_at, principals.id AS "holder.principal.id",
+       principals.workspace_id AS "holder.principal.workspace_id", principals.kind AS "holder.principal.kind",
+       principals.name AS "holder.principal.name", principals.role AS "holder.principal.role"
   FROM api_keys
   JOIN principals ON principals.id = api_keys.principal_id
   LEFT JOIN workspaces ON workspaces.id = api_keys.workspace_id
@@ -16,15 +18,15 @@ SELECT api_keys.id AS key_id, api_keys.prefix, api_keys.scopes, api_keys.expires
    AND workspaces.archived_at IS NULL;
 
 -- name: touch
--- Asked again here, so that many nodes together write it no more often than one.
+-- The condition is repeated here: many nodes together write it no more often than one.
 UPDATE api_keys SET last_used_at = %(now)s
  WHERE key_hash = %(key_hash)s AND (last_used_at IS NULL OR last_used_at <= %(before)s);
 
 -- name: page
--- One's own, an administrator's those of the workspace, and a system key's those of the installation.
-SELECT api_keys.id, api_keys.workspace_id, api_keys.principal_id, api_keys.name, api_keys.prefix, api_keys.scopes, api_keys.expires_at,
-       api_keys.last_used_at, api_keys.revoked_at, api_keys.created_at, api_keys.made_by,
-       principals.name AS principal_name, principals.kind, principals.role, principals.active
+-- A caller's own keys; for an administrator the workspace's; for a system key the installation's.
+SELECT api_keys.id, principals.id AS "holder.id", principals.workspace_id AS "holder.workspace_id", principals.kind AS "holder.kind",
+       principals.name AS "holder.name", principals.role AS "holder.role", principals.active AS is_holder_active, api_keys.name,
+       api_keys.prefix, api_keys.scopes, api_keys.expires_at, api_keys.last_used_at, api_keys.revoked_at, api_keys.created_at, api_keys.made_by
   FROM api_keys JOIN principals ON principals.id = api_keys.principal_id
  WHERE (api_keys.principal_id = %(own)s
         OR (%(is_admin)s AND api_keys.workspace_id = %(workspace_id)s)
@@ -39,7 +41,7 @@ SELECT api_keys.id, api_keys.workspace_id, api_keys.principal_id, api_keys.name,
 -- name: lock
 SELECT id FROM api_keys WHERE id = %(id)s FOR UPDATE;
 
--- name: change
+-- name: update
 UPDATE api_keys SET name = %(name)s, scopes = %(scopes)s, expires_at = %(expires_at)s WHERE id = %(id)s;
 
 -- name: revoke
@@ -52,24 +54,27 @@ UPDATE api_keys SET revoked_at = %(now)s WHERE principal_id = %(principal_id)s A
 UPDATE api_keys SET revoked_at = %(now)s WHERE workspace_id = %(workspace_id)s AND revoked_at IS NULL;
 
 -- name: count_valid
-SELECT count(*) AS valid FROM api_keys
+SELECT count(*) FROM api_keys
  WHERE workspace_id = %(workspace_id)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s);
 
 -- name: lock_maker
--- Shared: a key may make several at once, but none while it is being revoked.
-SELECT revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s) AS is_valid FROM api_keys WHERE id = %(id)s FOR SHARE;
+-- FOR SHARE: a key may create several keys at once, but none while it is being revoked.
+SELECT revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s) FROM api_keys WHERE id = %(id)s FOR SHARE;
 
--- name: name_makers
+-- name: set_makers
+-- The policy api_keys_of_named_makers shows the keys created by these, in every workspace.
 SELECT set_config('foliot.makers', %(makers)s::uuid[]::text, true);
 
--- name: made
--- Those that are over are walked through too: what they made may still be valid.
+-- name: list_made_by
+-- Includes keys that are no longer valid: those they created may be.
 SELECT id, workspace_id, revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s) AS is_valid
   FROM api_keys
  WHERE made_by = ANY (%(makers)s::uuid[]);
 
--- name: lock_family
-SELECT api_keys.*, principals.name AS principal_name, principals.kind, principals.role, principals.active
+-- name: lock_made
+SELECT api_keys.id, principals.id AS "holder.id", principals.workspace_id AS "holder.workspace_id", principals.kind AS "holder.kind",
+       principals.name AS "holder.name", principals.role AS "holder.role", principals.active AS is_holder_active, api_keys.name,
+       api_keys.prefix, api_keys.scopes, api_keys.expires_at, api_keys.last_used_at, api_keys.revoked_at, api_keys.created_at, api_keys.made_by
   FROM api_keys JOIN principals ON principals.id = api_keys.principal_id
  WHERE api_keys.id = ANY (%(ids)s)
  ORDER BY api_keys.id

@@ -1,4 +1,4 @@
-"""Members: the principals of a workspace as rows."""
+"""Principals: the members of a workspace and the administrators of the installation."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from uuid import UUID
 
 from psycopg.errors import UniqueViolation
 
-from foliot.domain.access import MemberRole, Principal, PrincipalKind
+from foliot.domain.access import Principal, PrincipalKind
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import PrincipalId
-from foliot.storage.identity import keys
 from foliot.storage.queries import sql
-from foliot.storage.tx import Row, Tx
+from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ EVERYBODY = MemberFilter()
 
 
 async def page(tx: Tx, wanted: MemberFilter, before: PrincipalId | None, limit: int) -> list[Member]:
-    """Newest first."""
+    """List the members of the transaction's workspace, newest first."""
     params = {
         "workspace_id": tx.workspace_id,
         "id": wanted.id,
@@ -44,7 +43,7 @@ async def page(tx: Tx, wanted: MemberFilter, before: PrincipalId | None, limit: 
         "before": before,
         "limit": limit,
     }
-    return [_member(row) for row in await tx.fetch(sql.members.page, params)]
+    return await tx.fetch_as(Member, sql.members.page, params)
 
 
 async def get(tx: Tx, principal_id: PrincipalId) -> Member | None:
@@ -52,22 +51,46 @@ async def get(tx: Tx, principal_id: PrincipalId) -> Member | None:
 
 
 async def lock(tx: Tx, principal_id: PrincipalId) -> int:
-    """Locks the member and all administrators; answers with how many of these are others than the member."""
-    rows = await tx.fetch(sql.members.lock, {"workspace_id": tx.workspace_id, "id": principal_id})
-    return sum(row["id"] != principal_id for row in rows)
+    """Lock the member and all administrators, and return the number of other administrators."""
+    params = {"workspace_id": tx.workspace_id, "id": principal_id}
+    return sum(found != principal_id for found in await tx.fetch_as(PrincipalId, sql.members.lock, params))
 
 
-async def find(tx: Tx, principal_id: PrincipalId) -> tuple[Principal, bool] | None:
-    """Of the workspace or, in a transaction that sees them, of the installation; and whether it is active."""
-    row = await tx.fetch_one(sql.members.find, {"id": principal_id})
-    return None if row is None else (_principal(row), bool(row["active"]))
+async def find(tx: Tx, principal_id: PrincipalId) -> Member | None:
+    """Find a principal of the workspace or, in a transaction that sees them, of the installation."""
+    return await tx.fetch_one_as(Member, sql.members.find, {"id": principal_id})
 
 
 async def insert(tx: Tx, principal: Principal, email: str | None) -> None:
     try:
-        await keys.insert_principal(tx, principal, email=email)
+        await insert_principal(tx, principal, email=email)
     except UniqueViolation as error:
-        raise _taken(error) from None
+        raise _conflict(error) from None
+
+
+async def insert_principal(tx: Tx, principal: Principal, *, email: str | None = None) -> None:
+    params = {
+        "id": principal.id,
+        "workspace_id": principal.workspace_id,
+        "kind": principal.kind.value,
+        "name": principal.name,
+        "email": email,
+        "role": principal.role.value,
+        "now": tx.now,
+    }
+    await tx.execute(sql.members.insert, params)
+
+
+async def system_principal_exists(tx: Tx) -> bool:
+    return await tx.fetch_value(bool, sql.members.system_principal_exists)
+
+
+async def activate_system_principal(tx: Tx, name: str) -> Principal | None:
+    """Find the administrator of this name, and activate it again if it was deactivated."""
+    found = await tx.fetch_one_as(Principal, sql.members.lock_system_principal, {"name": name})
+    if found is not None:
+        await tx.execute(sql.members.activate, {"id": found.id})
+    return found
 
 
 async def change(tx: Tx, member: Member) -> None:
@@ -79,22 +102,27 @@ async def change(tx: Tx, member: Member) -> None:
         "active": member.is_active,
     }
     try:
-        await tx.execute(sql.members.change, params)
+        await tx.execute(sql.members.update, params)
     except UniqueViolation as error:
-        raise _taken(error) from None
+        raise _conflict(error) from None
 
 
-def _member(row: Row) -> Member:
-    return Member(_principal(row), row["email"], row["active"], row["created_at"])
+async def describe_actor(tx: Tx, actor: str) -> str:
+    """Return an actor of the audit for people: name and id of a principal that this transaction sees."""
+    name = await name_actor(tx, actor)
+    return actor if name in (None, actor) else f"{name} ({actor})"
 
 
-def _principal(row: Row) -> Principal:
-    return Principal(
-        row["id"], row["workspace_id"], PrincipalKind(row["kind"]), row["name"], MemberRole(row["role"])
-    )
+async def name_actor(tx: Tx, actor: str) -> str | None:
+    """Return the name of an actor; None for a principal that is deleted or hidden from this transaction."""
+    try:
+        found = await find(tx, PrincipalId(UUID(actor)))
+    except ValueError:  # the name of a part of Foliot that acted on its own
+        return actor
+    return None if found is None else found.principal.name
 
 
-def _taken(error: UniqueViolation) -> Conflict:
+def _conflict(error: UniqueViolation) -> Conflict:
     if error.diag.constraint_name == "principals_email_is_taken":
         return Conflict(
             "A member of this workspace has this address already.", pointer="/email", hint="Change that one."
@@ -102,20 +130,5 @@ def _taken(error: UniqueViolation) -> Conflict:
     return Conflict(
         "There is an agent or service of this name already.",
         pointer="/name",
-        hint="Choose another name: the audit speaks of it.",
+        hint="Choose another name: the audit names actors by it.",
     )
-
-
-async def describe_actor(tx: Tx, actor: str) -> str:
-    """An actor of the audit for people to read: by name where it is a principal that this transaction may see, with its id."""
-    name = await name_actor(tx, actor)
-    return actor if name in (None, actor) else f"{name} ({actor})"
-
-
-async def name_actor(tx: Tx, actor: str) -> str | None:
-    """What an actor is called; None for a principal that this transaction may not see, or that is gone."""
-    try:
-        found = await find(tx, PrincipalId(UUID(actor)))
-    except ValueError:  # a word for Foliot's own doing
-        return actor
-    return None if found is None else found[0].name

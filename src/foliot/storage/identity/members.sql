@@ -2,19 +2,20 @@
 INSERT INTO principals (id, workspace_id, kind, name, email, role, created_at)
 VALUES (%(id)s, %(workspace_id)s, %(kind)s, %(name)s, %(email)s, %(role)s, %(now)s);
 
--- name: system_exists
-SELECT EXISTS (SELECT FROM principals WHERE workspace_id IS NULL) AS so;
+-- name: system_principal_exists
+SELECT EXISTS (SELECT FROM principals WHERE workspace_id IS NULL);
 
--- name: system_by_name
--- The lock keeps two commands that revive the same administrator from making it twice.
-SELECT id, workspace_id, kind, name, role, active FROM principals
+-- name: lock_system_principal
+-- FOR UPDATE: of two commands that reactivate the same administrator, the second sees the first's change.
+SELECT id, workspace_id, kind, name, role FROM principals
  WHERE workspace_id IS NULL AND kind = 'system' AND name = %(name)s FOR UPDATE;
 
 -- name: activate
-UPDATE principals SET active = true WHERE id = %(id)s;
+UPDATE principals SET active = true WHERE id = %(id)s AND NOT active;
 
 -- name: page
-SELECT id, workspace_id, kind, name, email, role, active, created_at
+SELECT id AS "principal.id", workspace_id AS "principal.workspace_id", kind AS "principal.kind", name AS "principal.name",
+       role AS "principal.role", email, active AS is_active, created_at
   FROM principals
  WHERE workspace_id = %(workspace_id)s
    AND (%(id)s::uuid IS NULL OR id = %(id)s)
@@ -25,15 +26,18 @@ SELECT id, workspace_id, kind, name, email, role, active, created_at
  LIMIT %(limit)s;
 
 -- name: lock
--- The one in hand and every administrator, in the order of ids: who takes one of two away must see the other stay.
-SELECT id, role, active FROM principals
+-- The member and every administrator, in the order of ids. Of two transactions that each remove one of two administrators, the
+-- second sees that the first is gone.
+SELECT id FROM principals
  WHERE workspace_id = %(workspace_id)s AND (id = %(id)s OR (role = 'admin' AND active))
  ORDER BY id
    FOR UPDATE;
 
--- name: change
+-- name: update
 UPDATE principals SET name = %(name)s, email = %(email)s, role = %(role)s, active = %(active)s WHERE id = %(id)s;
 
 -- name: find
--- Of the workspace, or of the installation where this transaction may see those.
-SELECT id, workspace_id, kind, name, role, active FROM principals WHERE id = %(id)s;
+-- A principal of the workspace, or of the installation where this transaction sees those.
+SELECT id AS "principal.id", workspace_id AS "principal.workspace_id", kind AS "principal.kind", name AS "principal.name",
+       role AS "principal.role", email, active AS is_active, created_at
+  FROM principals WHERE id = %(id)s;

@@ -1,4 +1,4 @@
-"""Workspaces as rows, and how much room there is in one."""
+"""Workspaces: their rows, the usage that quotas limit, and closing one a batch of jobs at a time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Workspace:
 
     @property
     def quotas(self) -> Mapping[str, Any]:
-        """What it has of its own, where that differs from the installation's."""
+        """Return the quotas that differ from the installation's."""
         own: Mapping[str, Any] = self.settings.get("quotas", {})
         return own
 
@@ -40,27 +40,25 @@ class WorkspaceUsage:
 
 
 async def load_slugs(tx: Tx, workspace_ids: Collection[WorkspaceId]) -> dict[WorkspaceId, str]:
-    return dict(await tx.fetch_tuples(sql.workspaces.slugs, {"ids": list(workspace_ids)}))
+    return dict(await tx.fetch_tuples(sql.workspaces.load_slugs, {"ids": list(workspace_ids)}))
 
 
 async def insert_missing(tx: Tx, workspace_id: WorkspaceId, slug: str, name: str) -> None:
-    """Make it unless the slug is there already."""
+    """Insert the workspace unless the slug exists."""
     params = {"id": workspace_id, "slug": slug, "name": name, "now": tx.now}
     await tx.execute(sql.workspaces.insert_missing, params)
 
 
 async def by_slug(tx: Tx, slug: str) -> Workspace | None:
-    row = await tx.fetch_one(sql.workspaces.by_slug, {"slug": slug})
-    return Workspace(**row) if row else None
+    return await tx.fetch_one_as(Workspace, sql.workspaces.find_by_slug, {"slug": slug})
 
 
 async def by_id(tx: Tx, workspace_id: WorkspaceId) -> Workspace | None:
-    row = await tx.fetch_one(sql.workspaces.by_id, {"id": workspace_id})
-    return Workspace(**row) if row else None
+    return await tx.fetch_one_as(Workspace, sql.workspaces.get, {"id": workspace_id})
 
 
 async def insert(tx: Tx, made: Workspace) -> bool:
-    """Whether the slug was free."""
+    """Insert the workspace and return whether the slug was free."""
     params = {
         "id": made.id,
         "slug": made.slug,
@@ -73,14 +71,13 @@ async def insert(tx: Tx, made: Workspace) -> bool:
 
 
 async def page(tx: Tx, after: str | None, limit: int, *, is_archived: bool | None) -> list[Workspace]:
-    """In the order of their slugs."""
+    """List workspaces in the order of their slugs."""
     params = {"after": after, "limit": limit, "is_archived": is_archived}
-    return [Workspace(**row) for row in await tx.fetch(sql.workspaces.page, params)]
+    return await tx.fetch_as(Workspace, sql.workspaces.page, params)
 
 
 async def lock(tx: Tx, workspace_id: WorkspaceId) -> Workspace | None:
-    row = await tx.fetch_one(sql.workspaces.lock, {"id": workspace_id})
-    return Workspace(**row) if row else None
+    return await tx.fetch_one_as(Workspace, sql.workspaces.lock, {"id": workspace_id})
 
 
 async def change(
@@ -92,7 +89,7 @@ async def change(
         "default_timezone": default_timezone,
         "settings": Jsonb(dict(settings)),
     }
-    await tx.execute(sql.workspaces.change, params)
+    await tx.execute(sql.workspaces.update, params)
 
 
 async def archive(tx: Tx, workspace_id: WorkspaceId) -> None:
@@ -100,50 +97,43 @@ async def archive(tx: Tx, workspace_id: WorkspaceId) -> None:
 
 
 async def find_unfinished(tx: Tx) -> WorkspaceId | None:
-    """One that is archived and still has jobs that are not."""
-    row = await tx.fetch_one(sql.workspaces.unfinished)
-    return None if row is None else row["id"]
+    """Find an archived workspace with jobs that are not archived."""
+    return await tx.fetch_one_as(WorkspaceId, sql.workspaces.find_unfinished)
 
 
 async def load_usage(tx: Tx, most: int) -> WorkspaceUsage:
-    """Of the transaction's own workspace; `most` is where counting ends."""
-    row = await tx.fetch_one(sql.workspaces.room, {"id": tx.workspace_id, "most": most})
-    return (
-        WorkspaceUsage(True, 0)
-        if row is None
-        else WorkspaceUsage(row["archived_at"] is not None, row["jobs"])
-    )
+    """Count the jobs of the transaction's workspace, up to `most`."""
+    params = {"id": tx.workspace_id, "most": most}
+    return await tx.fetch_one_as(WorkspaceUsage, sql.workspaces.load_usage, params) or WorkspaceUsage(True, 0)
 
 
 async def count_jobs_created(tx: Tx, start: datetime, end: datetime, most: int) -> int:
-    """How many jobs were made then, archived ones too; `most` is where counting ends."""
+    """Count the jobs created in that time, archived ones included, up to `most`."""
     params = {
         "id": tx.workspace_id,
         "first": first_id_at(start),
         "past": first_id_at(end),
         "most": most,
     }
-    row = await tx.fetch_one(sql.workspaces.made_between, params)
-    return int(row["jobs"]) if row else 0
+    return await tx.fetch_value(int, sql.workspaces.count_jobs_created, params)
 
 
 async def lock_quota(tx: Tx) -> None:
-    """Until the end of the transaction nobody else who asks for room gets an answer."""
-    await tx.execute(sql.workspaces.lock_room, {"id": tx.workspace_id})
+    """Serialise quota checks of the workspace until the transaction ends."""
+    await tx.execute(sql.workspaces.lock_quota, {"id": tx.workspace_id})
 
 
 async def list_open_jobs(tx: Tx, limit: int) -> list[JobId]:
-    """Jobs of the transaction's workspace that are not archived."""
-    rows = await tx.fetch(sql.workspaces.open_jobs, {"workspace_id": tx.workspace_id, "limit": limit})
-    return [row["id"] for row in rows]
+    """List the jobs of the transaction's workspace that are not archived."""
+    params = {"workspace_id": tx.workspace_id, "limit": limit}
+    return await tx.fetch_as(JobId, sql.workspaces.list_open_jobs, params)
 
 
 async def stop_timers(tx: Tx, job_ids: Sequence[JobId]) -> None:
-    """Nothing of theirs is due any more. Needs the locks of their timers."""
-    await tx.execute(sql.workspaces.halt, {"job_ids": list(job_ids)})
+    """Make the timers of these jobs due never. The caller has their locks."""
+    await tx.execute(sql.workspaces.stop_timers, {"job_ids": list(job_ids)})
 
 
 async def list_leases(tx: Tx, job_ids: Sequence[JobId]) -> list[LeaseKey]:
     params = {"workspace_id": tx.workspace_id, "job_ids": list(job_ids)}
-    rows = await tx.fetch(sql.workspaces.leased, params)
-    return [LeaseKey(row["run_id"], row["fence"], row["worker_id"]) for row in rows]
+    return await tx.fetch_as(LeaseKey, sql.workspaces.list_leases, params)

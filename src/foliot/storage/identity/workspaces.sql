@@ -2,13 +2,13 @@
 INSERT INTO workspaces (id, slug, name, created_at) VALUES (%(id)s, %(slug)s, %(name)s, %(now)s)
 ON CONFLICT ON CONSTRAINT workspaces_slug_is_taken DO NOTHING;
 
--- name: by_slug
+-- name: find_by_slug
 SELECT id, slug, name, default_timezone, settings, created_at, archived_at FROM workspaces WHERE slug = %(slug)s;
 
--- name: by_id
+-- name: get
 SELECT id, slug, name, default_timezone, settings, created_at, archived_at FROM workspaces WHERE id = %(id)s;
 
--- name: slugs
+-- name: load_slugs
 SELECT id, slug FROM workspaces WHERE id = ANY (%(ids)s::uuid[]);
 
 -- name: insert
@@ -26,40 +26,41 @@ SELECT id, slug, name, default_timezone, settings, created_at, archived_at
 -- name: lock
 SELECT id, slug, name, default_timezone, settings, created_at, archived_at FROM workspaces WHERE id = %(id)s FOR UPDATE;
 
--- name: change
+-- name: update
 UPDATE workspaces SET name = %(name)s, default_timezone = %(default_timezone)s, settings = %(settings)s WHERE id = %(id)s;
 
 -- name: archive
 UPDATE workspaces SET archived_at = %(now)s WHERE id = %(id)s;
 
--- name: unfinished
--- Put away, with jobs that are not: whoever was at it did not come to the end.
+-- name: find_unfinished
+-- Archived, with jobs that are not: the process that closed it stopped midway. Relies on jobs_by_status.
 SELECT id FROM workspaces
  WHERE archived_at IS NOT NULL
    AND EXISTS (SELECT FROM jobs WHERE jobs.workspace_id = workspaces.id AND jobs.status <> 'archived')
  LIMIT 1;
 
--- name: room
--- Counting ends just past the limit. Asked after the insert of a job, whose foreign key has waited for whoever archives the workspace.
-SELECT workspaces.archived_at,
+-- name: load_usage
+-- Counts to just past the limit. Runs after the insert of a job, whose foreign key has waited for a transaction that archives the
+-- workspace.
+SELECT workspaces.archived_at IS NOT NULL AS is_archived,
        (SELECT count(*) FROM (SELECT FROM jobs WHERE jobs.workspace_id = workspaces.id AND status <> 'archived' LIMIT %(most)s) AS counted) AS jobs
   FROM workspaces WHERE id = %(id)s;
 
--- name: made_between
--- Ids begin with the instant of creation. An ordered walk, or the planner might read the whole workspace to count its end.
-SELECT count(*) AS jobs
+-- name: count_jobs_created
+-- Ids begin with the instant of creation. ORDER BY: without it the planner might read the whole workspace to count a few.
+SELECT count(*)
   FROM (SELECT id FROM jobs WHERE workspace_id = %(id)s AND id >= %(first)s AND id < %(past)s ORDER BY id LIMIT %(most)s) AS counted;
 
--- name: lock_room
--- Does not wait for the foreign keys of other inserts, only for others who count.
+-- name: lock_quota
+-- NO KEY UPDATE: waits for other transactions that count, not for foreign keys of their inserts.
 SELECT id FROM workspaces WHERE id = %(id)s FOR NO KEY UPDATE;
 
--- name: open_jobs
+-- name: list_open_jobs
 SELECT id FROM jobs WHERE workspace_id = %(workspace_id)s AND status <> 'archived' ORDER BY id LIMIT %(limit)s;
 
--- name: halt
+-- name: stop_timers
 UPDATE timers SET due_at = 'infinity', next_at = NULL, version = version + 1
  WHERE job_id = ANY (%(job_ids)s::uuid[]);
 
--- name: leased
+-- name: list_leases
 SELECT run_id, fence, worker_id FROM leases WHERE workspace_id = %(workspace_id)s AND job_id = ANY (%(job_ids)s::uuid[]);

@@ -1,4 +1,4 @@
-"""Calendars as rows, and which jobs use them."""
+"""Calendars, and the jobs that use them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from psycopg.types.json import Jsonb
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.ids import CalendarId, JobId, PrincipalId
 from foliot.domain.schedule import Calendar
-from foliot.storage.codec import decode, encode
+from foliot.storage.codec import encode
 from foliot.storage.queries import sql
-from foliot.storage.tx import Row, Tx
+from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,26 +29,22 @@ class CalendarRow:
 
 
 async def by_ids(tx: Tx, ids: Iterable[CalendarId]) -> dict[CalendarId, Calendar]:
-    rows = await tx.fetch(sql.calendars.by_ids, {"ids": list(ids)})
-    return {row["id"]: _calendar(row) for row in rows}
+    return dict(await tx.fetch_pairs(CalendarId, Calendar, sql.calendars.load, {"ids": list(ids)}))
 
 
 async def get(tx: Tx, calendar_id: CalendarId) -> CalendarRow | None:
-    row = await tx.fetch_one(sql.calendars.get, {"id": calendar_id})
-    return None if row is None else _calendar_row(row)
+    return await tx.fetch_one_as(CalendarRow, sql.calendars.get, {"id": calendar_id})
 
 
 async def lock(tx: Tx, calendar_id: CalendarId) -> CalendarRow | None:
-    """Under its lock; who uses it is not counted."""
-    row = await tx.fetch_one(sql.calendars.lock, {"id": calendar_id})
-    return None if row is None else _calendar_row(row)
+    """Lock the calendar and return it, without counting its users."""
+    return await tx.fetch_one_as(CalendarRow, sql.calendars.lock, {"id": calendar_id})
 
 
 async def page(tx: Tx, after: tuple[str, UUID], limit: int) -> list[CalendarRow]:
-    """In the order of their names."""
+    """List calendars in the order of their names."""
     name, last_id = after
-    rows = await tx.fetch(sql.calendars.all, {"name": name, "id": last_id, "limit": limit})
-    return [_calendar_row(row) for row in rows]
+    return await tx.fetch_as(CalendarRow, sql.calendars.page, {"name": name, "id": last_id, "limit": limit})
 
 
 async def insert(tx: Tx, calendar_id: CalendarId, calendar: Calendar) -> None:
@@ -71,29 +67,28 @@ async def delete(tx: Tx, calendar_id: CalendarId) -> None:
 async def users(
     tx: Tx, calendar_id: CalendarId, after: UUID, limit: int, visible_owner: PrincipalId | None = None
 ) -> list[tuple[JobId, str]]:
-    """The jobs that use it, in the order of their ids, each with its name."""
+    """List ids and names of the jobs that use it, in the order of ids."""
     params = {"id": calendar_id, "after": after, "limit": limit, "owner_id": visible_owner}
-    return [(row["job_id"], row["name"]) for row in await tx.fetch(sql.calendars.users, params)]
+    return await tx.fetch_pairs(JobId, str, sql.calendars.list_users, params)
 
 
-async def held(tx: Tx, ids: Sequence[CalendarId]) -> dict[CalendarId, Calendar]:
-    """These calendars, which nobody edits or deletes until we are done. Refuses those that are not there.
+async def lock_shared(tx: Tx, ids: Sequence[CalendarId]) -> dict[CalendarId, Calendar]:
+    """Load calendars and keep them from being edited or deleted until the transaction ends. Refuse unknown ones.
 
-    Who plans a job by them must look at them so: an edit then waits, and plans this job anew when it is there.
+    A transaction that plans a job by them must call this: an edit then waits, and plans the job again afterwards.
     """
     if not ids:
         return {}
-    rows = await tx.fetch(sql.calendars.hold, {"ids": list(ids)})
-    found = {row["id"]: _calendar(row) for row in rows}
-    for place, calendar_id in enumerate(ids):
+    found = dict(await tx.fetch_pairs(CalendarId, Calendar, sql.calendars.lock_shared, {"ids": list(ids)}))
+    for index, calendar_id in enumerate(ids):
         if calendar_id not in found:
-            raise Invalid("There is no such calendar.", pointer=f"/calendars/{place}")
+            raise Invalid("There is no such calendar.", pointer=f"/calendars/{index}")
     return found
 
 
 async def link(tx: Tx, job_id: JobId, ids: Sequence[CalendarId]) -> None:
-    """Make these, and no others, the calendars that a job uses. Refuses those that are not there."""
-    await held(tx, ids)
+    """Make these the calendars that a job uses. Refuse unknown ones."""
+    await lock_shared(tx, ids)
     params = {"workspace_id": tx.workspace_id, "job_id": job_id, "ids": list(ids)}
     await tx.execute(sql.calendars.unlink, params)
     if ids:
@@ -103,17 +98,6 @@ async def link(tx: Tx, job_id: JobId, ids: Sequence[CalendarId]) -> None:
 def _columns(calendar_id: CalendarId, calendar: Calendar) -> dict[str, object]:
     definition = encode(calendar)
     return {"id": calendar_id, "name": definition.pop("name"), "definition": Jsonb(definition)}
-
-
-def _calendar(row: Row) -> Calendar:
-    found: Calendar = decode(Calendar, {**row["definition"], "name": row["name"]})
-    return found
-
-
-def _calendar_row(row: Row) -> CalendarRow:
-    return CalendarRow(
-        row["id"], _calendar(row), row["revision"], row["created_at"], row["updated_at"], row["users"]
-    )
 
 
 def _taken(name: str) -> Conflict:

@@ -1,13 +1,13 @@
--- name: by_ids
-SELECT id, name, definition FROM calendars WHERE id = ANY (%(ids)s);
+-- name: load
+SELECT id, definition || jsonb_build_object('name', name) AS calendar FROM calendars WHERE id = ANY (%(ids)s);
 
 -- name: get
-SELECT id, name, definition, revision, created_at, updated_at,
+SELECT id, definition || jsonb_build_object('name', name) AS calendar, revision, created_at, updated_at,
        (SELECT count(*) FROM job_calendars WHERE job_calendars.calendar_id = calendars.id) AS users
   FROM calendars WHERE id = %(id)s;
 
--- name: all
-SELECT id, name, definition, revision, created_at, updated_at,
+-- name: page
+SELECT id, definition || jsonb_build_object('name', name) AS calendar, revision, created_at, updated_at,
        (SELECT count(*) FROM job_calendars WHERE job_calendars.calendar_id = calendars.id) AS users
   FROM calendars WHERE (name, id) > (%(name)s, %(id)s) ORDER BY name, id LIMIT %(limit)s;
 
@@ -21,21 +21,21 @@ UPDATE calendars SET name = %(name)s, definition = %(definition)s, revision = re
  WHERE id = %(id)s;
 
 -- name: lock
-SELECT id, name, definition, revision, created_at, updated_at, 0::bigint AS users FROM calendars WHERE id = %(id)s FOR UPDATE;
+SELECT id, definition || jsonb_build_object('name', name) AS calendar, revision, created_at, updated_at, 0::bigint AS users FROM calendars WHERE id = %(id)s FOR UPDATE;
 
 -- name: delete
 DELETE FROM calendars WHERE id = %(id)s;
 
--- name: users
+-- name: list_users
 SELECT job_calendars.job_id, jobs.name
   FROM job_calendars JOIN jobs ON jobs.id = job_calendars.job_id
  WHERE job_calendars.calendar_id = %(id)s AND job_calendars.job_id > %(after)s
    AND (%(owner_id)s::uuid IS NULL OR jobs.owner_id = %(owner_id)s)
  ORDER BY job_calendars.job_id LIMIT %(limit)s;
 
--- name: hold
--- An edit and a deletion take the whole row, and so wait for us.
-SELECT id, name, definition FROM calendars WHERE id = ANY (%(ids)s) ORDER BY id FOR KEY SHARE;
+-- name: lock_shared
+-- KEY SHARE: transactions that plan jobs do not wait for each other; an edit or a deletion (FOR UPDATE) waits for them.
+SELECT id, definition || jsonb_build_object('name', name) AS calendar FROM calendars WHERE id = ANY (%(ids)s) ORDER BY id FOR KEY SHARE;
 
 -- name: unlink
 DELETE FROM job_calendars WHERE job_id = %(job_id)s AND calendar_id <> ALL (%(ids)s);

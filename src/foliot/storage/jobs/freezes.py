@@ -1,24 +1,25 @@
-"""Freezes as rows, each with the jobs it covers."""
+"""Freezes, the jobs they cover, and the runs and timers they hold."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from foliot.domain.freeze import Freeze, FreezePolicy, RunningPolicy
+from foliot.domain.freeze import Freeze
 from foliot.domain.ids import FreezeId, JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.run import Trigger
+from foliot.storage.filter_sql import filled
 from foliot.storage.queries import sql
-from foliot.storage.tx import Row, Tx
+from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
 class ScopedFreeze:
-    """A freeze and what it covers: its whole workspace, or the jobs, tags and queues it names."""
+    """A freeze and its scope: the whole workspace, or the named jobs, tags and queues."""
 
     freeze: Freeze
     workspace_id: WorkspaceId
@@ -35,14 +36,13 @@ class ScopedFreeze:
 
 
 async def list_since(tx: Tx, earliest: datetime) -> list[ScopedFreeze]:
-    """The freezes that touch the time from `earliest` until now."""
-    rows = await tx.fetch(sql.freezes.since, {"now": tx.now, "since": earliest})
-    return [scoped(row) for row in rows]
+    """List the freezes in force at any time from `earliest` until now."""
+    return await tx.fetch_as(ScopedFreeze, _LIST_SINCE, {"now": tx.now, "since": earliest})
 
 
 @dataclass(frozen=True, slots=True)
 class FreezeRow:
-    """A freeze as people read it."""
+    """A freeze with its authors."""
 
     scoped: ScopedFreeze
     created_by: str
@@ -56,12 +56,12 @@ class StartableRun:
     run_id: RunId
     job_id: JobId
     trigger: Trigger
-    is_ready: bool  # else it waits for a cap
+    is_ready: bool  # else it waits at a limit
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedRun:
-    """A run that no freeze holds any more; with the freeze whose rate it must keep to, if any."""
+    """A run that no freeze holds any more, and the freeze whose rate limits its start, if any."""
 
     run_id: RunId
     job_id: JobId
@@ -71,7 +71,7 @@ class ReleasedRun:
 
 @dataclass(frozen=True, slots=True)
 class LiftedFreeze:
-    """A freeze lifted early: timers were set to an end that it no longer has."""
+    """A freeze lifted early: its timers are due at its original end and must be reset."""
 
     id: FreezeId
     thawed_to: UUID
@@ -98,25 +98,23 @@ async def insert(tx: Tx, frozen: ScopedFreeze, by: str) -> None:
 
 
 async def get(tx: Tx, freeze_id: FreezeId) -> FreezeRow | None:
-    row = await tx.fetch_one(sql.freezes.get, {"id": freeze_id})
-    return None if row is None else _freeze_row(row)
+    return await tx.fetch_one_as(FreezeRow, _GET, {"id": freeze_id})
 
 
 async def lock(tx: Tx, freeze_id: FreezeId) -> FreezeRow | None:
-    row = await tx.fetch_one(sql.freezes.lock, {"id": freeze_id})
-    return None if row is None else _freeze_row(row)
+    return await tx.fetch_one_as(FreezeRow, _LOCK, {"id": freeze_id})
 
 
 async def page(tx: Tx, before: UUID, limit: int, *, ended: bool) -> list[FreezeRow]:
-    """The newest first."""
+    """List freezes, newest first."""
     params = {"before": before, "limit": limit, "ended": ended, "now": tx.now}
-    return [_freeze_row(row) for row in await tx.fetch(sql.freezes.page, params)]
+    return await tx.fetch_as(FreezeRow, _PAGE, params)
 
 
 async def owned(tx: Tx, job_ids: Iterable[str], owner_id: PrincipalId) -> frozenset[str]:
-    """Those of these jobs that are somebody's own."""
+    """Return those of these jobs that the principal owns."""
     params = {"job_ids": list(job_ids), "owner_id": owner_id}
-    return frozenset(str(row["id"]) for row in await tx.fetch(sql.freezes.owned, params))
+    return frozenset(await tx.fetch_as(str, sql.freezes.list_owned, params))
 
 
 async def lift(tx: Tx, freeze_id: FreezeId, end_at: datetime, by: str) -> None:
@@ -135,69 +133,66 @@ async def covered_with_work(tx: Tx, freeze_id: FreezeId, after: UUID, limit: int
         "limit": limit,
         "now": tx.now,
     }
-    return [row["id"] for row in await tx.fetch(sql.freezes.covered_with_work, params)]
+    return await tx.fetch_as(JobId, sql.freezes.list_covered_with_work, params)
 
 
 async def startable_while_frozen(tx: Tx, limit: int) -> list[JobId]:
-    rows = await tx.fetch(sql.freezes.startable_while_frozen, {"now": tx.now, "limit": limit})
-    return [row["job_id"] for row in rows]
+    params = {"now": tx.now, "limit": limit}
+    return await tx.fetch_as(JobId, sql.freezes.list_startable_while_frozen, params)
 
 
 async def mark_started(tx: Tx) -> None:
-    """All that could start under the freezes that are on is in line."""
-    await tx.execute(sql.freezes.begin, {"now": tx.now})
+    """Record that every run that could start under the freezes in force is waiting."""
+    await tx.execute(sql.freezes.mark_started, {"now": tx.now})
 
 
 async def startable_of(tx: Tx, job_ids: Iterable[JobId]) -> list[StartableRun]:
-    rows = await tx.fetch(sql.freezes.startable_of, {"job_ids": list(job_ids)})
-    return [
-        StartableRun(row["run_id"], row["job_id"], Trigger(row["trigger"]), row["is_ready"]) for row in rows
-    ]
+    return await tx.fetch_as(StartableRun, sql.freezes.list_startable, {"job_ids": list(job_ids)})
 
 
 async def list_runs_to_stop(tx: Tx, limit: int) -> list[RunId]:
-    """Runs under way that a freeze wants cancelled, under their leases' locks."""
-    rows = await tx.fetch(sql.freezes.to_stop, {"now": tx.now, "limit": limit})
-    return [row["run_id"] for row in rows]
+    """Lock and list running runs that a freeze cancels."""
+    return await tx.fetch_as(RunId, sql.freezes.lock_runs_to_stop, {"now": tx.now, "limit": limit})
 
 
 async def list_runs_to_release(tx: Tx, limit: int) -> list[ReleasedRun]:
-    rows = await tx.fetch(sql.freezes.to_release, {"now": tx.now, "limit": limit})
-    return [ReleasedRun(row["run_id"], row["job_id"], row["freeze_id"], row["per_minute"]) for row in rows]
+    params = {"now": tx.now, "limit": limit}
+    return await tx.fetch_as(ReleasedRun, sql.freezes.list_runs_to_release, params)
 
 
 async def reserve_slots(tx: Tx, freeze_id: FreezeId, takes: timedelta) -> datetime:
-    """Reserve so much of the line that leaves at the freeze's rate; answers with where it begins."""
-    row = await tx.fetch_one(sql.freezes.pace, {"id": freeze_id, "takes": takes, "now": tx.now})
-    found: datetime = tx.now if row is None else row["starts_at"]
-    return found
+    """Reserve start times at the freeze's rate and return the first of them."""
+    params = {"id": freeze_id, "takes": takes, "now": tx.now}
+    return await tx.fetch_one_as(datetime, sql.freezes.reserve_slots, params) or tx.now
 
 
 async def find_lifted(tx: Tx) -> LiftedFreeze | None:
-    row = await tx.fetch_one(sql.freezes.to_thaw, {"now": tx.now})
-    return None if row is None else LiftedFreeze(row["id"], row["thawed_to"])
+    return await tx.fetch_one_as(LiftedFreeze, sql.freezes.find_lifted, {"now": tx.now})
 
 
 async def held_timers(tx: Tx, lifted: LiftedFreeze, limit: int) -> list[JobId]:
     params = {"id": lifted.id, "after": lifted.thawed_to, "limit": limit}
-    return [row["job_id"] for row in await tx.fetch(sql.freezes.held_timers, params)]
+    return await tx.fetch_as(JobId, sql.freezes.list_held_timers, params)
 
 
 async def store_thaw_progress(tx: Tx, lifted: LiftedFreeze, to: UUID, *, done: bool) -> None:
-    await tx.execute(sql.freezes.thawed, {"id": lifted.id, "to": to, "done": done, "now": tx.now})
+    await tx.execute(
+        sql.freezes.store_thaw_progress, {"id": lifted.id, "to": to, "done": done, "now": tx.now}
+    )
 
 
 async def count_covered_jobs(tx: Tx, frozen: ScopedFreeze, limit: int) -> tuple[list[JobId], int]:
-    """The first of the active jobs it would cover, and how many there are."""
-    rows = await tx.fetch(sql.freezes.covered, {"scope": scope_json(frozen), "limit": limit})
-    return [row["id"] for row in rows], rows[0]["total"] if rows else 0
+    """Return the first active jobs that the scope covers, and how many there are."""
+    params = {"scope": scope_json(frozen), "limit": limit}
+    rows = await tx.fetch_pairs(JobId, int, sql.freezes.list_covered, params)
+    return [job_id for job_id, _ in rows], rows[0][1] if rows else 0
 
 
 async def count_affected_runs(tx: Tx, frozen: ScopedFreeze) -> tuple[int, int]:
-    """How many runs it would find ready, and how many under way."""
+    """Count the ready and the running runs that the scope covers."""
     params = {"scope": scope_json(frozen), "workspace_id": frozen.workspace_id}
-    row = await tx.fetch_one(sql.freezes.standing, params)
-    return (row["ready"], row["running"]) if row else (0, 0)
+    [counts] = await tx.fetch_pairs(int, int, sql.freezes.count_covered_runs, params)
+    return counts
 
 
 def scope_json(frozen: ScopedFreeze) -> Jsonb:
@@ -205,24 +200,19 @@ def scope_json(frozen: ScopedFreeze) -> Jsonb:
     return Jsonb({kind: sorted(names) for kind, names in named.items() if names})
 
 
-def _freeze_row(row: Row) -> FreezeRow:
-    return FreezeRow(scoped(row), row["created_by"], row["created_at"], row["lifted_by"], row["lifted_at"])
+def freeze_columns(prefix: str = "") -> str:
+    """Return the select list of a `ScopedFreeze`; `prefix` nests it in another value."""
+    columns = {f"freeze.{field.name}": field.name for field in fields(Freeze)} | {
+        "workspace_id": "workspace_id",
+        "jobs": "COALESCE(scope -> 'jobs', '[]')",
+        "tags": "COALESCE(scope -> 'tags', '[]')",
+        "queues": "COALESCE(scope -> 'queues', '[]')",
+    }
+    return ", ".join(f'{column} AS "{prefix}{name}"' for name, column in columns.items())
 
 
-def scoped(row: Row) -> ScopedFreeze:
-    scope = row["scope"]
-    return ScopedFreeze(
-        Freeze(
-            row["id"],
-            row["start_at"],
-            row["end_at"],
-            FreezePolicy(row["after"]),
-            row["per_minute"],
-            RunningPolicy(row["running"]),
-            row["reason"],
-        ),
-        row["workspace_id"],
-        frozenset(scope.get("jobs", ())),
-        frozenset(scope.get("tags", ())),
-        frozenset(scope.get("queues", ())),
-    )
+_LIST_SINCE = filled(sql.freezes.list_since, columns=freeze_columns())
+_GET, _LOCK, _PAGE = (
+    filled(query, columns=freeze_columns("scoped."))
+    for query in (sql.freezes.get, sql.freezes.lock, sql.freezes.page)
+)

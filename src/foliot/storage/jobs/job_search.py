@@ -1,16 +1,16 @@
-"""Jobs as people look through them: those a query finds, page by page, in the order they ask for."""
+"""Job search: pages of the jobs that match a query, in the requested order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from foliot.domain.filters import Query
 from foliot.domain.filters.order import JobOrder, JobSort, Place
 from foliot.domain.ids import JobId, PrincipalId
 from foliot.storage.filter_sql import Column, Conditions, filled, holds_text, one_of, within
-from foliot.storage.jobs.jobs import StoredJob, stored
+from foliot.storage.jobs.jobs import StoredJob, job_columns
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
@@ -36,16 +36,16 @@ _COLUMNS: Mapping[str, Column] = {
 _OF_TIMERS = frozenset(("next", "last", "result", "failures", "runs"))
 _KEYS = {JobSort.CREATED: "jobs.id", JobSort.NAME: "jobs.name"}  # ids begin with the instant of creation
 _KINDS = {JobSort.NAME: "text", JobSort.NEXT: "timestamptz"}
-# What is due next is what runs next, and the walk goes along timers_due, as the tick does: an index by next_at would be written at
-# every fire. The few timers that say otherwise (a start that lies ahead, nothing planned) have an index of their own, timers_apart.
-# CASE: of a plain comparison of two columns the planner believes that hardly any row meets it.
-_ALONG_DUE = ("timers.due_at", "CASE WHEN timers.due_at = timers.next_at THEN true END")
-_APART = ("COALESCE(timers.next_at, 'infinity')", "timers.due_at IS DISTINCT FROM timers.next_at")
+# Order by next run: most timers have due_at = next_at, so the scan reads timers_due, as the tick does; an index by next_at would be
+# written at every fire. The few other timers (a start ahead, nothing planned) have the index timers_next_run_differs.
+# CASE: the planner expects that a plain comparison of two columns holds for hardly any row.
+_BY_DUE = ("timers.due_at", "CASE WHEN timers.due_at = timers.next_at THEN true END")
+_DIFFERING = ("COALESCE(timers.next_at, 'infinity')", "timers.due_at IS DISTINCT FROM timers.next_at")
 
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """Which jobs: those of a query, of one owner where that is all the asker may see, archived ones only when named."""
+    """Jobs that match a query; with `visible_owner` only that owner's. Archived jobs match only a query by status."""
 
     query: Query = Query()
     visible_owner: PrincipalId | None = None
@@ -54,45 +54,55 @@ class JobFilter:
 @dataclass(frozen=True, slots=True)
 class JobPage:
     items: tuple[StoredJob, ...]
-    next: Place | None  # the next page begins after this one
+    next: Place | None  # where the next page begins
+
+
+class _FoundJob(NamedTuple):
+    key: str | None  # of the order
+    job: StoredJob
 
 
 async def find_jobs(tx: Tx, wanted: JobFilter, order: JobOrder, after: Place | None, limit: int) -> JobPage:
-    conditions, way = _conditions(wanted), "DESC" if order.descending else "ASC"
+    conditions, direction = _conditions(wanted), "DESC" if order.descending else "ASC"
     if order.by is JobSort.NEXT:
-        one, other = (_walk(wanted, order, after, conditions, *each) for each in (_ALONG_DUE, _APART))
-        page = filled(sql.job_search.page_of_two, one=one, other=other, way=way).text.decode()
+        one, other = (_page_sql(wanted, order, after, conditions, *each) for each in (_BY_DUE, _DIFFERING))
+        page = filled(sql.job_search.merge_pages, one=one, other=other, direction=direction).text.decode()
     else:
-        page = _walk(wanted, order, after, conditions, _KEYS[order.by])
-    page_order = f"page.id {way}" if order.by is JobSort.CREATED else f"page.key {way}, page.id {way}"
-    statement = filled(sql.job_search.jobs, page=page, page_order=page_order)
-    rows = await tx.fetch(statement, _params(tx, conditions, limit + 1))
-    items = tuple(stored(row) for row in rows[:limit])
+        page = _page_sql(wanted, order, after, conditions, _KEYS[order.by])
+    page_order = (
+        f"page.id {direction}"
+        if order.by is JobSort.CREATED
+        else f"page.key {direction}, page.id {direction}"
+    )
+    statement = filled(
+        sql.job_search.find_jobs, columns=job_columns("job."), page=page, page_order=page_order
+    )
+    rows = await tx.fetch_as(_FoundJob, statement, _params(tx, conditions, limit + 1))
     last = rows[limit - 1] if len(rows) > limit else None
-    return JobPage(items, None if last is None else Place(last["key"], last["id"]))
+    items = tuple(row.job for row in rows[:limit])
+    return JobPage(items, None if last is None else Place(last.key, last.job.id))
 
 
 async def find_ids(tx: Tx, wanted: JobFilter, limit: int, after: JobId | None = None) -> list[JobId]:
-    """Oldest first; those behind `after`."""
+    """List ids of matching jobs behind `after`, oldest first."""
     conditions = _conditions(wanted)
     if after is not None:
         conditions.add(f"jobs.id > {conditions.put(after)}")
-    statement = filled(sql.job_search.job_ids, join=_join(wanted), conditions=str(conditions))
-    return [row["id"] for row in await tx.fetch(statement, _params(tx, conditions, limit))]
+    statement = filled(sql.job_search.find_ids, join=_join(wanted), conditions=str(conditions))
+    return await tx.fetch_as(JobId, statement, _params(tx, conditions, limit))
 
 
 async def count_jobs(tx: Tx, wanted: JobFilter, limit: int) -> int:
-    """How many, counting no further than `limit`."""
+    """Count matching jobs, up to `limit`."""
     conditions = _conditions(wanted)
     statement = filled(sql.job_search.count_jobs, join=_join(wanted), conditions=str(conditions))
-    row = await tx.fetch_one(statement, _params(tx, conditions, limit))
-    return int(row["found"]) if row else 0
+    return await tx.fetch_value(int, statement, _params(tx, conditions, limit))
 
 
 async def find_owners(tx: Tx, names: Iterable[str]) -> list[tuple[str, PrincipalId]]:
-    """Who has these names, in small letters."""
+    """Find principals by lower-case name."""
     params = {"workspace_id": tx.workspace_id, "names": list(names)}
-    return [(row["name"], row["id"]) for row in await tx.fetch(sql.job_search.owners, params)]
+    return await tx.fetch_pairs(str, PrincipalId, sql.job_search.find_owners, params)
 
 
 def _conditions(wanted: JobFilter) -> Conditions:
@@ -112,7 +122,7 @@ def _join(wanted: JobFilter, order: JobOrder | None = None) -> str:
     return "JOIN timers ON timers.job_id = jobs.id" if is_needed else ""
 
 
-def _walk(
+def _page_sql(
     wanted: JobFilter,
     order: JobOrder,
     after: Place | None,
@@ -120,24 +130,26 @@ def _walk(
     key: str,
     only: str = "true",
 ) -> str:
-    way = "DESC" if order.descending else "ASC"
-    behind = "true" if after is None else _behind(order, key, after, conditions)
+    direction = "DESC" if order.descending else "ASC"
+    is_after = "true" if after is None else _after(order, key, after, conditions)
     statement = filled(
         sql.job_search.page,
         key=key if order.by in _KINDS else "NULL",
         join=_join(wanted, order),
-        conditions=f"{conditions} AND {only} AND {behind}",
-        order=f"{key} {way}" if order.by is JobSort.CREATED else f"{key} {way}, jobs.id {way}",
+        conditions=f"{conditions} AND {only} AND {is_after}",
+        order=f"{key} {direction}"
+        if order.by is JobSort.CREATED
+        else f"{key} {direction}, jobs.id {direction}",
     )
     return statement.text.decode()
 
 
-def _behind(order: JobOrder, key: str, after: Place, conditions: Conditions) -> str:
+def _after(order: JobOrder, key: str, after: Place, conditions: Conditions) -> str:
     sign = "<" if order.descending else ">"
     if order.by is JobSort.CREATED:
         return f"jobs.id {sign} {conditions.put(after.id)}"
     kind, at = _KINDS[order.by], conditions.put(after.key)
-    # Said twice: an index on the key alone can start at its bound, but not at the pair.
+    # Both conditions: an index on the key alone can start at the key's bound, but not at the pair's.
     return (
         f"{key} {sign}= {at}::{kind} AND ({key}, jobs.id) {sign} ({at}::{kind}, {conditions.put(after.id)})"
     )

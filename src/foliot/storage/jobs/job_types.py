@@ -1,4 +1,4 @@
-"""Types of jobs as workers tell them, and those that a workspace has switched off."""
+"""Job types as workers describe them, and the types that a workspace has disabled."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from foliot.domain.ids import JobId, RunId, WorkspaceId
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
-DisabledTypes = frozenset[tuple[WorkspaceId, str]]  # types that are switched off, by workspace
+DisabledTypes = frozenset[tuple[WorkspaceId, str]]  # by workspace
 
 
 @dataclass(frozen=True, slots=True)
 class JobTypeDescription:
-    """What a worker says of a type that it knows."""
+    """A worker's description of a type that it runs."""
 
     name: str
     description: str
@@ -32,55 +32,52 @@ class DisabledType:
     at: datetime
 
 
-async def describe(tx: Tx, workspace_id: WorkspaceId | None, told: Sequence[JobTypeDescription]) -> None:
+async def describe(tx: Tx, workspace_id: WorkspaceId | None, types: Sequence[JobTypeDescription]) -> None:
     await tx.execute(
         sql.job_types.describe,
         {
             "workspace_id": workspace_id,
-            "names": [each.name for each in told],
-            "descriptions": [each.description for each in told],
-            "schemas": [Jsonb(dict(each.config_schema)) for each in told],
+            "names": [each.name for each in types],
+            "descriptions": [each.description for each in types],
+            "schemas": [Jsonb(dict(each.config_schema)) for each in types],
             "now": tx.now,
         },
     )
 
 
 async def forget_beyond(tx: Tx, workspace_id: WorkspaceId, most: int) -> None:
-    """Of what this workspace's own workers have told, the newest are kept."""
+    """Delete all but the `most` newest descriptions of the workspace's own workers."""
     await tx.execute(sql.job_types.forget_beyond, {"workspace_id": workspace_id, "most": most})
 
 
 async def list_known(tx: Tx, name: str | None = None) -> dict[str, JobTypeDescription]:
-    """Those that the workspace of the transaction may use; only the one called `name`, where one is named."""
+    """Return the types that the transaction's workspace may use, or the one called `name`."""
     found: dict[str, JobTypeDescription] = {}
-    for row in await tx.fetch(sql.job_types.known, {"name": name}):
-        found.setdefault(
-            row["name"], JobTypeDescription(row["name"], row["description"], row["config_schema"])
-        )
+    for each in await tx.fetch_as(JobTypeDescription, sql.job_types.list_known, {"name": name}):
+        found.setdefault(each.name, each)
     return found
 
 
 async def list_disabled(tx: Tx) -> dict[str, DisabledType]:
-    rows = await tx.fetch(sql.job_types.off, {})
-    return {row["type"]: DisabledType(row["type"], row["reason"], row["at"]) for row in rows}
+    return {each.type: each for each in await tx.fetch_as(DisabledType, sql.job_types.list_disabled)}
 
 
 async def disabled_in(tx: Tx, workspaces: Iterable[WorkspaceId]) -> DisabledTypes:
-    """What is switched off in these."""
-    rows = await tx.fetch(sql.job_types.off_among, {"workspace_ids": list(workspaces)})
-    return frozenset((row["workspace_id"], row["type"]) for row in rows)
+    """Return the disabled types of these workspaces."""
+    params = {"workspace_ids": list(workspaces)}
+    return frozenset(await tx.fetch_pairs(WorkspaceId, str, sql.job_types.list_disabled_in, params))
 
 
 async def list_released_runs(tx: Tx, limit: int) -> dict[RunId, JobId]:
-    """Runs that nothing holds any more, oldest first: in the workspace of the transaction, or in all."""
-    rows = await tx.fetch(sql.job_types.to_let_go, {"workspace_id": tx.workspace_id, "limit": limit})
-    return {row["run_id"]: row["job_id"] for row in rows}
+    """List runs that wait for a type that is enabled again, oldest first; without a workspace, of all."""
+    params = {"workspace_id": tx.workspace_id, "limit": limit}
+    return dict(await tx.fetch_pairs(RunId, JobId, sql.job_types.list_released_runs, params))
 
 
 async def disable(tx: Tx, name: str, reason: str) -> None:
     params = {"workspace_id": tx.workspace_id, "type": name, "reason": reason, "now": tx.now}
-    await tx.execute(sql.job_types.switch_off, params)
+    await tx.execute(sql.job_types.disable, params)
 
 
 async def enable(tx: Tx, name: str) -> None:
-    await tx.execute(sql.job_types.switch_on, {"type": name})
+    await tx.execute(sql.job_types.enable, {"type": name})

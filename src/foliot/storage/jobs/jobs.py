@@ -1,4 +1,4 @@
-"""Jobs: definitions as rows, and the moves of their status."""
+"""Jobs: their definitions and the changes of their status."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from foliot.domain.dependencies import EdgeMode
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus, RunStatus
+from foliot.storage.filter_sql import filled
 from foliot.storage.jobs.definitions import definition_json, definition_of, spec_text
 from foliot.storage.queries import sql
-from foliot.storage.tx import Row, Tx
+from foliot.storage.tx import Tx
 
-ENGINE = "engine"  # how the engine signs what it does to jobs by itself
+ENGINE = "engine"  # the actor of changes that the engine makes on its own
 
 
 @dataclass(frozen=True, slots=True)
 class StoredJob:
-    """A job as people see it: what they defined, where it stands, and what it has done."""
+    """A job as people see it: its definition, its status, and the counters of its timer.
+
+    Each field is a column of `jobs` or, if named in `_TIMER_COLUMNS`, of `timers`.
+    """
 
     id: JobId
     workspace_id: WorkspaceId
@@ -57,9 +61,12 @@ class StoredJob:
     last_error: str | None
 
 
+_TIMER_COLUMNS = frozenset(StoredJob.__slots__[StoredJob.__slots__.index("cursor_at") :])
+
+
 @dataclass(frozen=True, slots=True)
 class RevisionAuthor:
-    """Who puts a definition in force, and what they say about it."""
+    """The author of a revision, and an optional note."""
 
     name: str
     note: str | None = None
@@ -73,17 +80,16 @@ class StatusChange:
 
 
 async def is_in_app(tx: Tx, app: str, name: str) -> bool:
-    """Whether the app has a job of this name. Until the end of the transaction nobody else gets an answer about it."""
+    """Return whether the app has a job of this name; other transactions wait with the question until this one ends."""
     named = {"workspace_id": tx.workspace_id, "app": app, "name": name}
     await tx.execute(sql.jobs.lock_name_in_app, named)
-    found = await tx.fetch_one(sql.jobs.is_in_app, named)
-    return bool(found and found["is_there"])
+    return await tx.fetch_value(bool, sql.jobs.is_in_app, named)
 
 
 async def insert(
     tx: Tx, job_id: JobId, definition: Definition, status: JobStatus, timer: Timer, by: str
 ) -> None:
-    """The definition and its timer; in the workspace of the transaction."""
+    """Insert a job and its timer in the transaction's workspace."""
     spec = definition.spec
     await tx.execute(
         sql.jobs.insert,
@@ -120,31 +126,29 @@ async def insert(
 
 
 async def definition(tx: Tx, job_id: JobId) -> Definition | None:
-    row = await tx.fetch_one(sql.jobs.definition, {"id": job_id})
-    return None if row is None else definition_of(row["definition"])
+    found: dict[str, Any] | None = await tx.fetch_one_as(dict, sql.jobs.load_definition, {"id": job_id})
+    return None if found is None else definition_of(found)
 
 
 async def owner(tx: Tx, job_id: JobId) -> PrincipalId | None:
-    row = await tx.fetch_one(sql.jobs.owner, {"id": job_id})
-    return None if row is None else row["owner_id"]
+    return await tx.fetch_one_as(PrincipalId, sql.jobs.load_owner, {"id": job_id})
 
 
 async def owned(tx: Tx, job_ids: Sequence[JobId], by: PrincipalId) -> frozenset[JobId]:
-    """Those of them that belong to this principal."""
-    rows = await tx.fetch(sql.jobs.owned, {"ids": list(job_ids), "owner_id": by})
-    return frozenset(row["id"] for row in rows)
+    """Return those of these jobs that the principal owns."""
+    params = {"ids": list(job_ids), "owner_id": by}
+    return frozenset(await tx.fetch_as(JobId, sql.jobs.list_owned, params))
 
 
 async def redefine(tx: Tx, job_id: JobId, changed: Definition, author: RevisionAuthor) -> None:
-    """A new revision of what follows from a change elsewhere: schedule and zone stay. Needs the timer's lock."""
+    """Write a revision that a change elsewhere causes: schedule and zone stay. The caller has the timer's lock."""
     params = {"id": job_id, "definition": Jsonb(definition_json(changed)), "now": tx.now}
     await tx.execute(sql.jobs.redefine, params | {"by": author.name, "note": author.note})
     await tx.execute(sql.timers.respec, {"job_id": job_id, "spec": spec_text(changed.spec)})
 
 
 async def get(tx: Tx, job_id: JobId) -> StoredJob | None:
-    row = await tx.fetch_one(sql.jobs.get, {"id": job_id})
-    return None if row is None else stored(row)
+    return await tx.fetch_one_as(StoredJob, _GET, {"id": job_id})
 
 
 async def edit(
@@ -175,9 +179,9 @@ async def set_paused_until(tx: Tx, until: datetime | None, *job_ids: JobId) -> N
 
 
 async def due_to_resume(tx: Tx, limit: int) -> list[tuple[WorkspaceId, JobId]]:
-    """Jobs whose pause is over, longest over first."""
-    rows = await tx.fetch(sql.jobs.due_to_resume, {"now": tx.now, "limit": limit})
-    return [(row["workspace_id"], row["id"]) for row in rows]
+    """List jobs whose pause has ended, the earliest end first."""
+    params = {"now": tx.now, "limit": limit}
+    return await tx.fetch_pairs(WorkspaceId, JobId, sql.jobs.list_due_to_resume, params)
 
 
 async def mark_purged(tx: Tx, job_id: JobId) -> None:
@@ -186,24 +190,22 @@ async def mark_purged(tx: Tx, job_id: JobId) -> None:
 
 
 async def next_purged(tx: Tx) -> JobId | None:
-    row = await tx.fetch_one(sql.jobs.next_purged)
-    return None if row is None else row["id"]
+    return await tx.fetch_one_as(JobId, sql.jobs.lock_next_purged)
 
 
 async def purge(tx: Tx, job_id: JobId, most: int) -> int:
-    """A piece of its history; with the last piece the job itself. Answers with how many runs went."""
-    row = await tx.fetch_one(sql.jobs.purge_history, {"id": job_id, "most": most})
-    gone = int(row["runs"]) if row else 0
-    if gone < most:
+    """Delete up to `most` runs of its history and, with the last, the job. Return the number of deleted runs."""
+    deleted = await tx.fetch_value(int, sql.jobs.purge_history, {"id": job_id, "most": most})
+    if deleted < most:
         await tx.execute(sql.jobs.purge, {"id": job_id})
-    return gone
+    return deleted
 
 
 async def change_status(tx: Tx, moves: Sequence[StatusChange], by: str) -> None:
     if not moves:
         return
     await tx.execute(
-        sql.jobs.move,
+        sql.jobs.change_status,
         {
             "job_ids": [change.job_id for change in moves],
             "statuses": [change.status.value for change in moves],
@@ -215,15 +217,10 @@ async def change_status(tx: Tx, moves: Sequence[StatusChange], by: str) -> None:
     )
 
 
-def stored(row: Row) -> StoredJob:
-    """Of a row of `jobs` with its timer beside it."""
-    same: dict[str, Any] = {name: row[name] for name in StoredJob.__slots__ if name in row}
-    last_status = row["last_run_status"]
-    return StoredJob(
-        **{
-            **same,
-            "definition": definition_of(row["definition"]),
-            "status": JobStatus(row["status"]),
-            "last_run_status": None if last_status is None else RunStatus(last_status),
-        }
-    )
+def job_columns(prefix: str = "") -> str:
+    """Return the select list of a `StoredJob`; `prefix` nests it in another value."""
+    tables = ((name, "timers" if name in _TIMER_COLUMNS else "jobs") for name in StoredJob.__slots__)
+    return ", ".join(f'{table}.{name} AS "{prefix}{name}"' for name, table in tables)
+
+
+_GET = filled(sql.jobs.get, columns=job_columns())

@@ -1,5 +1,5 @@
 -- name: insert
--- A job and its revision are one statement here and below, so that no definition is ever in force without its record.
+-- One statement writes the job and its revision, here and below: no definition is in force without its record.
 WITH made AS (
     INSERT INTO jobs (workspace_id, id, name, type, queue, tags, owner_id, definition, status, status_reason, status_by, status_at,
                       created_by, created_at, updated_at)
@@ -10,15 +10,11 @@ INSERT INTO revisions (workspace_id, job_id, revision, schedule_rev, at, actor, 
 SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, definition FROM made;
 
 -- name: get
-SELECT jobs.*, timers.cursor_at, NULLIF(timers.due_at, 'infinity') AS due_at, timers.next_at, timers.ending, timers.live,
-       timers.waiting, timers.runs_created, timers.fire_count, timers.run_count, timers.success_count, timers.failure_count, timers.skip_count,
-       timers.failures_in_a_row, timers.last_fire_at, timers.last_run_at, timers.last_run_id, timers.last_run_status,
-       timers.last_error, timers.skip_next
-  FROM jobs JOIN timers ON timers.job_id = jobs.id
- WHERE jobs.id = %(id)s;
+SELECT {columns} FROM jobs JOIN timers ON timers.job_id = jobs.id WHERE jobs.id = %(id)s;
 
--- name: move
--- The status is written in both places at once: people filter jobs by it, the engine reads it where the timer is.
+-- name: change_status
+-- Writes both copies of the status: people filter jobs by it, the engine reads it in timers. Listeners get an event for changes by
+-- the engine; changes by people get theirs from the audit.
 WITH new AS (SELECT * FROM unnest(%(job_ids)s::uuid[], %(statuses)s::text[], %(reasons)s::text[]) AS new (job_id, status, reason)),
      timed AS (UPDATE timers SET status = new.status FROM new WHERE timers.job_id = new.job_id),
      moved AS (UPDATE jobs
@@ -37,22 +33,22 @@ WITH made AS (
 INSERT INTO revisions (workspace_id, job_id, revision, schedule_rev, at, actor, note, definition)
 SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, %(note)s, definition FROM made;
 
--- name: definition
+-- name: load_definition
 SELECT definition FROM jobs WHERE id = %(id)s AND purged_at IS NULL;
 
 -- name: lock_name_in_app
--- Two workers that load one app at the same time must not both make its jobs.
+-- Two workers that load one app at the same time must not both create its jobs.
 SELECT pg_advisory_xact_lock(hashtextextended('foliot.app:' || %(workspace_id)s::uuid || ':' || %(app)s || ':' || %(name)s, 0));
 
 -- name: is_in_app
 SELECT EXISTS (SELECT FROM jobs
                 WHERE workspace_id = %(workspace_id)s AND name = %(name)s AND status <> 'archived'
-                  AND definition -> 'external_ref' ->> 'source' = 'code' AND definition -> 'external_ref' ->> 'app' = %(app)s) AS is_there;
+                  AND definition -> 'external_ref' ->> 'source' = 'code' AND definition -> 'external_ref' ->> 'app' = %(app)s);
 
--- name: owner
+-- name: load_owner
 SELECT owner_id FROM jobs WHERE id = %(id)s;
 
--- name: owned
+-- name: list_owned
 SELECT id FROM jobs WHERE id = ANY (%(ids)s) AND owner_id = %(owner_id)s;
 
 -- name: edit
@@ -68,29 +64,30 @@ SELECT workspace_id, id, revision, schedule_rev, %(now)s, %(by)s, %(note)s, defi
 -- name: set_paused_until
 UPDATE jobs SET paused_until = %(until)s WHERE id = ANY (%(ids)s);
 
--- name: due_to_resume
+-- name: list_due_to_resume
+-- Relies on jobs_paused_until.
 SELECT workspace_id, id FROM jobs WHERE paused_until <= %(now)s ORDER BY paused_until LIMIT %(limit)s;
 
 -- name: mark_purged
--- From here on nobody finds it: without its timer it neither fires nor is shown.
+-- Without its timer the job neither fires nor appears in a query.
 WITH timer AS (DELETE FROM timers WHERE job_id = %(id)s),
      edges AS (DELETE FROM dependencies WHERE job_id = %(id)s),
      calendars AS (DELETE FROM job_calendars WHERE job_id = %(id)s)
 UPDATE jobs SET status = 'archived', purged_at = %(now)s, paused_until = NULL WHERE id = %(id)s;
 
--- name: next_purged
--- No row: nothing is left to do, or another node is doing it.
+-- name: lock_next_purged
+-- SKIP LOCKED: no row means that nothing is left, or that another node works on it. Relies on jobs_to_purge.
 SELECT id FROM jobs WHERE purged_at IS NOT NULL ORDER BY purged_at LIMIT 1 FOR UPDATE SKIP LOCKED;
 
 -- name: purge_history
 WITH doomed AS MATERIALIZED (SELECT id FROM runs WHERE job_id = %(id)s LIMIT %(most)s),
      gone AS (DELETE FROM runs USING doomed WHERE runs.id = doomed.id RETURNING runs.id),
-     tried AS (DELETE FROM attempts USING doomed WHERE attempts.run_id = doomed.id),
+     tries AS (DELETE FROM attempts USING doomed WHERE attempts.run_id = doomed.id),
      lines AS (DELETE FROM log_chunks USING doomed WHERE log_chunks.run_id = doomed.id),
      heads AS (DELETE FROM logs USING doomed WHERE logs.run_id = doomed.id),
      files AS (DELETE FROM artifacts USING doomed WHERE artifacts.run_id = doomed.id RETURNING artifacts.id),
      pieces AS (DELETE FROM artifact_chunks USING files WHERE artifact_chunks.artifact_id = files.id)
-SELECT count(*) AS runs FROM gone;
+SELECT count(*) FROM gone;
 
 -- name: purge
 WITH days AS (DELETE FROM job_days WHERE job_id = %(id)s)

@@ -1,4 +1,4 @@
-"""Revisions: every definition a job ever had. They are written with the job itself, in `sql/jobs.sql`; here they are read."""
+"""Revisions: every definition that a job ever had. `jobs.sql` writes them in the statements that write the job."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from datetime import datetime
 
 from foliot.domain.definition import Definition
 from foliot.domain.ids import JobId
-from foliot.storage.jobs.definitions import definition_of
 from foliot.storage.queries import sql
-from foliot.storage.tx import Row, Tx
+from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +23,15 @@ class Revision:
 
 
 async def get(tx: Tx, job_id: JobId, revision: int) -> Revision | None:
-    row = await tx.fetch_one(sql.revisions.get, {"job_id": job_id, "revision": revision})
-    return None if row is None else _of(row)
+    return await tx.fetch_one_as(Revision, sql.revisions.get, {"job_id": job_id, "revision": revision})
 
 
 async def in_force(tx: Tx, job_id: JobId, at: datetime) -> Revision | None:
-    """None before the first that is known."""
-    row = await tx.fetch_one(sql.revisions.in_force, {"job_id": job_id, "at": at})
-    return None if row is None else _of(row)
+    """Return the revision in force at `at`; None before the first."""
+    return await tx.fetch_one_as(Revision, sql.revisions.find_in_force, {"job_id": job_id, "at": at})
 
 
 async def page(tx: Tx, job_id: JobId, before: int | None, limit: int) -> list[Revision]:
-    """Newest first, those older than `before`."""
-    rows = await tx.fetch(sql.revisions.page, {"job_id": job_id, "before": before, "limit": limit})
-    return [_of(row) for row in rows]
-
-
-def _of(row: Row) -> Revision:
-    return Revision(**{**row, "definition": definition_of(row["definition"])})
+    """List revisions older than `before`, newest first."""
+    params = {"job_id": job_id, "before": before, "limit": limit}
+    return await tx.fetch_as(Revision, sql.revisions.page, params)

@@ -3,8 +3,8 @@ SELECT job_id, revision, schedule_rev, at, actor, note, definition
   FROM revisions
  WHERE job_id = %(job_id)s AND revision = %(revision)s;
 
--- name: in_force
--- By number and not by instant: two edits may share one, and then the later holds.
+-- name: find_in_force
+-- Ordered by number, not by instant: of two edits at one instant the later is in force. Relies on the primary key.
 SELECT job_id, revision, schedule_rev, at, actor, note, definition
   FROM revisions
  WHERE job_id = %(job_id)s AND at <= %(at)s

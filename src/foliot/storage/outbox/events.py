@@ -1,4 +1,4 @@
-"""Events as rows. They are written by the statements that do things, for workspaces that somebody watches; here they are read."""
+"""Events for listeners. The statements that change something write them, for workspaces with listeners; this module reads them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from foliot.storage.tx import Tx
 
 
 class EventPosition(NamedTuple):
-    """Everything up to and with this has been seen: a transaction's number, and a place in it."""
+    """The last event that a listener has read: transaction id and number within."""
 
     xid: int
     seq: int = 0
 
 
 class TransactionBounds(NamedTuple):
-    safe: int  # transactions with a lower number are over
-    next: int  # who begins after this look gets this number or a higher one
+    safe: int  # every transaction below has ended
+    next: int  # a transaction that starts later gets this id or a higher one
 
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """`kinds` are whole ones, such as run.failed, or nouns."""
+    """`kinds` are kinds such as run.failed, or their nouns."""
 
     kinds: tuple[str, ...] = ()
     job_id: JobId | None = None
@@ -52,18 +52,13 @@ class EventRow:
 
 
 async def watch(tx: Tx, until: datetime, lapsed: datetime) -> int:
-    """Keep events for this workspace; answers with the number since which none is missing."""
+    """Store events for this workspace until then, and return the transaction id since which none is missing."""
     params = {"workspace_id": tx.workspace_id, "until": until, "lapsed": lapsed}
-    row = await tx.fetch_one(sql.events.watch, params)
-    assert row is not None
-    since: int = row["since"]
-    return since
+    return await tx.fetch_value(int, sql.events.watch, params)
 
 
 async def load_bounds(tx: Tx) -> TransactionBounds:
-    row = await tx.fetch_one(sql.events.ends)
-    assert row is not None
-    return TransactionBounds(row["safe"], row["next"])
+    return await tx.fetch_value(TransactionBounds, sql.events.load_bounds)
 
 
 async def list_after(
@@ -79,27 +74,10 @@ async def list_after(
         "owner_id": wanted.visible_owner,
         "limit": limit,
     }
-    return [
-        EventRow(
-            EventPosition(row["xid"], row["seq"]),
-            row["at"],
-            row["kind"],
-            row["object_id"] and UUID(row["object_id"]),
-            row["job_id"],
-            row["job_name"],
-            row["run_id"],
-            row["attempt"],
-            row["actor"],
-            row["number"],
-            row["planned_for"],
-            row["skip_reason"],
-            row["error_code"],
-        )
-        for row in await tx.fetch(sql.events.after, params)
-    ]
+    return await tx.fetch_as(EventRow, sql.events.list_after, params)
 
 
 async def prune(tx: Tx, before: datetime, limit: int) -> int:
-    row = await tx.fetch_one(sql.events.prune, {"before": before, "limit": limit})
-    await tx.execute(sql.events.forget, {"before": before})
-    return int(row["gone"]) if row else 0
+    deleted = await tx.fetch_value(int, sql.events.prune, {"before": before, "limit": limit})
+    await tx.execute(sql.events.prune_watches, {"before": before})
+    return deleted

@@ -9,29 +9,31 @@ VALUES (%(workspace_id)s, %(room_id)s, %(url)s, %(receiver)s, %(secret)s, %(now)
 DELETE FROM webhooks WHERE room_id = %(room_id)s;
 
 -- name: lock
-SELECT url, receiver, secret, delivered_seq, delivered_at, failing_since, error, stopped_at
+SELECT url AS "hook.url", receiver AS "hook.receiver", secret AS "hook.secret", delivered_seq, delivered_at, failing_since, error, stopped_at
   FROM webhooks WHERE room_id = %(room_id)s FOR UPDATE;
 
--- name: went_well
+-- name: record_success
 UPDATE webhooks SET delivered_seq = GREATEST(delivered_seq, %(seq)s), delivered_at = %(now)s, failing_since = NULL, error = NULL
  WHERE room_id = %(room_id)s;
 
--- name: went_wrong
+-- name: record_failure
 UPDATE webhooks SET failing_since = COALESCE(failing_since, %(now)s), error = %(error)s,
        stopped_at = CASE WHEN %(stops)s THEN %(now)s ELSE stopped_at END
  WHERE room_id = %(room_id)s;
 
--- name: signing_with
+-- name: list_rooms_by_secret
 SELECT rooms.name
   FROM webhooks JOIN rooms ON rooms.id = webhooks.room_id
  WHERE webhooks.workspace_id = %(workspace_id)s AND webhooks.secret = %(secret)s
  ORDER BY rooms.name LIMIT %(limit)s;
 
--- name: load
--- What is to be sent, and where to: everything of it in the workspace of the transaction.
-SELECT wanted.room_id, wanted.seq, webhooks.url, webhooks.receiver, webhooks.secret, rooms.key AS room_key, rooms.name AS room_name,
-       messages.id, messages.kind, messages.sender, messages.sender_id, principals.name AS sender_name, messages.text, messages.run_id,
-       messages.job_id, messages.sent_at
+-- name: load_deliveries
+-- Messages and their webhooks, in the transaction's workspace. LEFT JOIN: the message may have been deleted.
+SELECT wanted.room_id, wanted.seq, webhooks.url AS "hook.url", webhooks.receiver AS "hook.receiver", webhooks.secret AS "hook.secret",
+       rooms.key AS room_key, rooms.name AS room_name, messages.room_id AS "message.room_id", messages.seq AS "message.seq",
+       messages.id AS "message.id", messages.kind AS "message.kind", messages.sender AS "message.sender.kind",
+       messages.sender_id AS "message.sender.id", principals.name AS "message.sender.name", messages.text AS "message.text",
+       messages.run_id AS "message.run_id", messages.job_id AS "message.job_id", messages.sent_at AS "message.sent_at"
   FROM unnest(%(room_ids)s::uuid[], %(seqs)s::bigint[]) AS wanted (room_id, seq)
   JOIN webhooks ON webhooks.room_id = wanted.room_id
   JOIN rooms ON rooms.id = wanted.room_id

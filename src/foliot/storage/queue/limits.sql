@@ -1,7 +1,7 @@
--- Limits on running runs. A row exists only where a limit is set.
+-- Limits on the number of running runs. Rows exist only where a cap is set; claims of a workspace without one do not read them.
 
 -- name: lock
--- In the order of keys, as everywhere. FOR UPDATE returns the newest version, also after waiting for a rival.
+-- In the order of keys, as in every transaction. FOR UPDATE returns the newest version after a wait.
 SELECT workspace_id, key, cap, in_use FROM limits
  WHERE workspace_id = ANY (%(workspace_ids)s) AND (key = '' OR key = ANY (%(keys)s))
  ORDER BY workspace_id, key
@@ -14,8 +14,8 @@ SELECT workspace_id, key, cap, in_use FROM limits
  LIMIT %(limit)s
    FOR UPDATE;
 
--- name: shown
--- With the number of waiting runs, counted along waiting_at_a_key and waiting_at_a_limit.
+-- name: list_limits
+-- With the number of waiting runs, counted from waiting_at_a_key and waiting_at_a_limit.
 SELECT workspace_id, key, cap, in_use,
        CASE key WHEN '' THEN (SELECT count(*) FROM (SELECT FROM waiting WHERE waiting.workspace_id = limits.workspace_id
                                                        AND waits_for = 'limit' LIMIT %(most)s) AS counted)
@@ -26,7 +26,7 @@ SELECT workspace_id, key, cap, in_use,
  ORDER BY key;
 
 -- name: use
--- Never below zero: a limit may be younger than the leases that end under it. The recount corrects it.
+-- Never below zero: a cap may be younger than the leases that end under it. `recount` corrects it.
 UPDATE limits SET in_use = GREATEST(0, limits.in_use + used.count)
   FROM unnest(%(workspace_ids)s::uuid[], %(keys)s::text[], %(counts)s::int[]) AS used (workspace_id, key, count)
  WHERE limits.workspace_id = used.workspace_id AND limits.key = used.key;
@@ -39,8 +39,8 @@ INSERT INTO limits (workspace_id, key, cap) VALUES (%(workspace_id)s, %(key)s, %
 DELETE FROM limits WHERE workspace_id = %(workspace_id)s AND key = %(key)s;
 
 -- name: recount
--- The rows are locked, so no transaction is between a lease and its count, except one that has ended a lease and waits for this lock to
--- count it down; its lease is still visible here.
+-- The rows are locked, so no transaction is between writing a lease and counting it. One that has deleted a lease waits for the lock
+-- to count it down; its lease is still visible here.
 WITH leased AS MATERIALIZED (
     SELECT workspace_id, concurrency_key, count(*) AS runs FROM leases WHERE workspace_id = ANY (%(workspace_ids)s)
      GROUP BY workspace_id, concurrency_key),
@@ -54,8 +54,8 @@ UPDATE limits SET in_use = counted.runs
   FROM counted
  WHERE limits.workspace_id = counted.workspace_id AND limits.key = counted.key AND limits.in_use <> counted.runs;
 
--- name: free_permits
--- Limits with free permits that runs wait for. Some of those may be in `ready` already; a claim holds the ones that are too many.
+-- name: count_free
+-- Limits with free capacity and waiting runs. Some runs may be ready for it already; a claim sends the surplus back to waiting.
 SELECT limits.workspace_id, limits.key, limits.cap - limits.in_use AS free
   FROM limits JOIN unnest(%(workspace_ids)s::uuid[], %(keys)s::text[]) AS asked (workspace_id, key) USING (workspace_id, key)
  WHERE limits.in_use < limits.cap

@@ -1,27 +1,28 @@
--- name: subject
-SELECT jobs.id, jobs.workspace_id, jobs.name, jobs.definition, jobs.status, jobs.status_reason, jobs.paused_until, jobs.revision, jobs.schedule_rev, jobs.created_at,
-       jobs.updated_at, timers.runs_created, timers.skip_next, timers.skip_until, timers.next_at, live.number AS live_number
+-- name: load_job
+SELECT jobs.id, jobs.workspace_id, jobs.definition, jobs.status, jobs.status_reason, jobs.paused_until, jobs.revision,
+       jobs.schedule_rev, jobs.created_at, jobs.updated_at, timers.runs_created, timers.skip_next IS NOT NULL AS skip_next, timers.skip_until, timers.next_at, live.number AS live_number
   FROM jobs
   JOIN timers ON timers.job_id = jobs.id
   LEFT JOIN runs AS live ON live.id = timers.live_run_id
  WHERE jobs.id = %(job_id)s;
 
--- name: is_there
-SELECT id FROM jobs WHERE id = %(job_id)s AND purged_at IS NULL AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s);
+-- name: job_exists
+SELECT EXISTS (SELECT FROM jobs WHERE id = %(job_id)s AND purged_at IS NULL
+                  AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s));
 
--- name: names
+-- name: load_names
 SELECT id, name FROM jobs WHERE id = ANY (%(job_ids)s) AND purged_at IS NULL;
 
--- name: freezes
--- Of the workspace, from `since` on and into the future: what is to come explains as much as what is.
-SELECT workspace_id, id, scope, start_at, end_at, after, per_minute, running, reason
+-- name: list_freezes
+-- Freezes of the workspace that end after `since`, future ones included.
+SELECT {columns}
   FROM freezes
  WHERE workspace_id = %(workspace_id)s AND (end_at IS NULL OR end_at > %(since)s)
  ORDER BY start_at;
 
--- name: ready_place
--- How many of its workspace are ahead of it in its queue, or for its target, as a claim would take them. Counting ends where it stops
--- being news.
+-- name: load_ready_position
+-- Counts the runs of its workspace that a claim takes before it, from its queue or for its target, up to `most`. Relies on
+-- ready_to_claim and ready_for_a_target.
 SELECT mine.queue, mine.type, mine.target, mine.read_only, mine.available_at,
        (SELECT count(*) FROM (SELECT FROM ready
                                WHERE ((mine.target IS NULL AND target IS NULL AND queue = mine.queue) OR target = mine.target)
@@ -35,8 +36,8 @@ SELECT mine.queue, mine.type, mine.target, mine.read_only, mine.available_at,
   FROM ready AS mine
  WHERE mine.run_id = %(run_id)s;
 
--- name: waiting_place
--- Runs that wait for their turn stand in the line of their job, those at a limit in that of their workspace, the urgent first.
+-- name: load_waiting_position
+-- Runs that wait for their turn are ordered within their job; those at a limit within their workspace, by priority first.
 SELECT mine.waits_for, mine.available_at, mine.expires_at, mine.concurrency_key,
        CASE mine.waits_for
            WHEN 'turn' THEN (SELECT count(*) FROM waiting WHERE job_id = mine.job_id AND waits_for = 'turn' AND position < mine.position)
@@ -48,8 +49,8 @@ SELECT mine.waits_for, mine.available_at, mine.expires_at, mine.concurrency_key,
   FROM waiting AS mine
  WHERE mine.run_id = %(run_id)s;
 
--- name: limits
+-- name: list_limits
 SELECT key, cap, in_use FROM limits WHERE workspace_id = %(workspace_id)s AND key = ANY (%(keys)s) ORDER BY key;
 
--- name: workers
+-- name: list_alive_workers
 SELECT name, queues, types, is_draining, host_id, capacity, running_count FROM workers WHERE alive_until >= %(now)s ORDER BY name, id;

@@ -1,4 +1,4 @@
-"""Pruning: records beyond their job's retention go, in bounded batches, once the days they belong to are added up."""
+"""Delete records beyond their job's retention, in bounded batches, once the totals of their days are written."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from uuid import UUID
 
 from foliot.domain.ids import JobId
 from foliot.domain.policy import Retention, RetentionMode
-from foliot.storage.codec import decode
 from foliot.storage.queries import sql
 from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
 class JobRetention:
-    """A job, what it keeps, and the highest number any of its records has."""
+    """A job, its retention, and the highest number of its records."""
 
     job_id: JobId
     retention: Retention
@@ -27,13 +26,14 @@ class JobRetention:
 
 
 async def next_jobs(tx: Tx, after: UUID, limit: int) -> list[JobRetention]:
-    rows = await tx.fetch(sql.retention.next_jobs, {"after": after, "limit": limit})
-    return [JobRetention(row["id"], decode(Retention, row["retention"] or {}), row["number"]) for row in rows]
+    return await tx.fetch_as(JobRetention, sql.retention.list_jobs, {"after": after, "limit": limit})
 
 
 async def prune(tx: Tx, jobs: Sequence[JobRetention], most: int) -> tuple[int, int]:
-    """How many runs and attempts went: at most `most` runs."""
-    row = await tx.fetch_one(
+    """Delete at most `most` runs, and return the numbers of deleted runs and attempts."""
+    [counts] = await tx.fetch_pairs(
+        int,
+        int,
         sql.retention.prune,
         {
             "job_ids": [job.job_id for job in jobs],
@@ -43,5 +43,4 @@ async def prune(tx: Tx, jobs: Sequence[JobRetention], most: int) -> tuple[int, i
             "most": most,
         },
     )
-    assert row is not None
-    return row["runs"], row["attempts"]
+    return counts

@@ -1,15 +1,15 @@
--- name: next_jobs
--- A job that never had more records than it keeps at least has nothing to lose: most jobs are passed over without a look at runs.
-SELECT jobs.id, jobs.definition -> 'retention' AS retention, timers.number
+-- name: list_jobs
+-- The caller skips jobs that never had more records than keep_last: for most jobs no run is read.
+SELECT jobs.id AS job_id, COALESCE(jobs.definition -> 'retention', '{}') AS retention, timers.number
   FROM jobs JOIN timers ON timers.job_id = jobs.id
  WHERE jobs.id > %(after)s
  ORDER BY jobs.id
  LIMIT %(limit)s;
 
 -- name: prune
--- From each job's old end of runs_newest_of_a_job, in no order: asking for one would read all that may go to delete a few. `edge` is
--- the oldest record that keep_last protects. A run never ends before it was planned, so `planned_for` bounds the walk and
--- `finished_at` decides. Only what daily has counted may go.
+-- Reads the old end of runs_newest_of_a_job for each job, unordered: ORDER BY would read all candidates to delete a few. `edge` is
+-- the oldest record that keep_last protects. A run never ends before its planned time, so `planned_for` bounds the scan and
+-- `finished_at` decides. Only records that job_days has counted are deleted. SKIP LOCKED: settlement and rival janitors go on.
 WITH asked AS (
     SELECT * FROM unnest(%(job_ids)s::uuid[], %(horizons)s::timestamptz[], %(keep_lasts)s::int[], %(stricts)s::boolean[])
                AS asked (job_id, horizon, keep_last, is_strict)),
@@ -33,10 +33,10 @@ doomed AS MATERIALIZED (
             LIMIT %(most)s
               FOR UPDATE OF runs SKIP LOCKED) AS old
      LIMIT %(most)s),
-tried AS (DELETE FROM attempts USING doomed WHERE attempts.run_id = doomed.id RETURNING attempts.run_id),
+tries AS (DELETE FROM attempts USING doomed WHERE attempts.run_id = doomed.id RETURNING attempts.run_id),
 lines AS (DELETE FROM log_chunks USING doomed WHERE log_chunks.run_id = doomed.id),
 heads AS (DELETE FROM logs USING doomed WHERE logs.run_id = doomed.id),
 files AS (DELETE FROM artifacts USING doomed WHERE artifacts.run_id = doomed.id RETURNING artifacts.id),
 pieces AS (DELETE FROM artifact_chunks USING files WHERE artifact_chunks.artifact_id = files.id),
 gone AS (DELETE FROM runs USING doomed WHERE runs.id = doomed.id RETURNING runs.id)
-SELECT (SELECT count(*) FROM gone) AS runs, (SELECT count(*) FROM tried) AS attempts;
+SELECT (SELECT count(*) FROM gone) AS runs, (SELECT count(*) FROM tries) AS attempts;

@@ -1,9 +1,9 @@
--- name: one
+-- name: load_run
 SELECT * FROM run_records WHERE id = %(run_id)s;
 
--- name: attempts
--- A run that ended with its first attempt is its own record of it; the attempt under way is the lease.
-SELECT number, status, worker_id, fence, leased_at, ended_at, error, external_id FROM attempts WHERE run_id = %(run_id)s
+-- name: list_attempts
+-- A run that ended with its first attempt has no row in attempts: the run is the record. The lease is the attempt under way.
+SELECT number, status, worker_id AS worker, fence, leased_at, ended_at, error, external_id FROM attempts WHERE run_id = %(run_id)s
 UNION ALL
 SELECT 1, CASE status WHEN 'interrupted' THEN 'lost' WHEN 'skipped' THEN 'succeeded' ELSE status END, worker_id, fence, started_at,
        finished_at, error, NULL
@@ -14,36 +14,37 @@ UNION ALL
 SELECT attempts, 'running', worker_id, fence, leased_at, NULL, NULL, external_id FROM leases WHERE run_id = %(run_id)s
  ORDER BY number;
 
--- name: startable_at
+-- name: load_earliest_start
 SELECT available_at FROM ready WHERE run_id = %(run_id)s
 UNION ALL
 SELECT available_at FROM waiting WHERE run_id = %(run_id)s;
 
--- name: payloads
--- What the payload of these jobs is and was, by the revisions that changed it.
+-- name: list_payloads
+-- The payloads of these jobs over time, from the revisions that changed them.
 SELECT job_id, at, payload
   FROM (SELECT job_id, revision, at, definition -> 'payload' AS payload,
-               lag(definition -> 'payload') OVER steps AS before, row_number() OVER steps AS place
+               lag(definition -> 'payload') OVER steps AS before, row_number() OVER steps AS step
           FROM revisions WHERE job_id = ANY (%(job_ids)s)
-        WINDOW steps AS (PARTITION BY job_id ORDER BY revision)) AS followed
- WHERE place = 1 OR payload IS DISTINCT FROM before
+        WINDOW steps AS (PARTITION BY job_id ORDER BY revision)) AS changes
+ WHERE step = 1 OR payload IS DISTINCT FROM before
  ORDER BY job_id, revision DESC;
 
--- name: newest
+-- name: load_newest
+-- Relies on runs_newest_of_a_job, as the next.
 SELECT * FROM run_records
  WHERE job_id = %(job_id)s
  ORDER BY planned_for DESC, id DESC
  LIMIT 1;
 
--- name: near
--- The record that people mean by an instant: of that planned time, or of the first in the minute that begins there.
+-- name: find_near
+-- The record of that planned time, or the first one after it within the given time.
 SELECT * FROM run_records
  WHERE job_id = %(job_id)s AND planned_for >= %(at)s AND planned_for < %(before)s
  ORDER BY planned_for, id
  LIMIT 1;
 
--- name: gap_over
--- The gap record that covers an instant. Only gap records are in runs_gaps_of_a_job.
+-- name: find_gap
+-- The gap record that covers an instant. Relies on runs_gaps_of_a_job, which holds gap records only.
 SELECT * FROM run_records
  WHERE job_id = %(job_id)s AND planned_until >= %(at)s AND planned_for <= %(at)s
  ORDER BY planned_until

@@ -16,7 +16,7 @@ from foliot.storage.tx import Tx
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What verbs on a run need to know of it. `status` is None while it is open."""
+    """The facts of a run that verbs on it need. `status` is None while it is open."""
 
     id: RunId
     workspace_id: WorkspaceId
@@ -45,48 +45,21 @@ class RecordedTime:
 
 
 async def find(tx: Tx, run_id: RunId) -> RunFacts | None:
-    row = await tx.fetch_one(sql.run_records.find, {"id": run_id})
-    if row is None:
-        return None
-    return RunFacts(
-        row["id"],
-        row["workspace_id"],
-        row["job_id"],
-        None if row["status"] is None else RunStatus(row["status"]),
-        Trigger(row["trigger"]),
-        row["planned_for"],
-        row["planned_key"],
-        row["fold"],
-        row["schedule_rev"],
-        row["planned_until"],
-        row["input"],
-    )
+    return await tx.fetch_one_as(RunFacts, sql.run_records.find, {"id": run_id})
 
 
 async def known(tx: Tx, run_ids: Collection[RunId]) -> frozenset[RunId]:
-    """Those that there are."""
-    rows = await tx.fetch(sql.run_records.known, {"run_ids": list(run_ids)})
-    return frozenset(row["id"] for row in rows)
+    """Return those of these runs that exist."""
+    return frozenset(await tx.fetch_as(RunId, sql.run_records.list_known, {"run_ids": list(run_ids)}))
 
 
 async def recorded_between(tx: Tx, job_id: JobId, start: datetime, end: datetime) -> list[RecordedTime]:
-    """The planned times from `start` up to `end` that have a record, whatever made it."""
-    rows = await tx.fetch(sql.run_records.recorded_between, {"job_id": job_id, "start": start, "end": end})
-    return [
-        RecordedTime(
-            row["planned_for"],
-            row["planned_until"],
-            row["planned_key"],
-            row["fold"],
-            row["schedule_rev"],
-            Trigger(row["trigger"]),
-            row["status"] == RunStatus.SKIPPED,
-        )
-        for row in rows
-    ]
+    """List the planned times from `start` up to `end` that have a record, whatever made it."""
+    params = {"job_id": job_id, "start": start, "end": end}
+    return await tx.fetch_as(RecordedTime, sql.run_records.list_recorded, params)
 
 
 async def set_note(tx: Tx, run_id: RunId, note: str | None) -> None:
-    """Of a run that has not ended; nothing takes nothing away."""
+    """Set the note of a run that has not ended; None leaves it unchanged."""
     if note is not None:
         await tx.execute(sql.run_records.set_note, {"id": run_id, "note": note})

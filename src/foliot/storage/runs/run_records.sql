@@ -1,14 +1,15 @@
 -- name: find
-SELECT workspace_id, id, job_id, status, trigger, planned_for, planned_key, fold, schedule_rev, planned_until, input
+SELECT workspace_id, id, job_id, status, trigger, planned_for, planned_key AS planned_local, fold, schedule_rev,
+       planned_until, input
   FROM runs WHERE id = %(id)s;
 
--- name: known
+-- name: list_known
 SELECT id FROM runs WHERE id = ANY (%(run_ids)s);
 
--- name: recorded_between
--- The planned times of a job that have their record, gaps that reach into the range included. Runs that people, programs or upstream
--- jobs asked for stand for no planned time, and a run made again stands for one that is here already.
-SELECT planned_for, planned_until, planned_key, fold, schedule_rev, trigger, status
+-- name: list_recorded
+-- Planned times of a job that have a record, including gaps that reach into the range. Manual, API and dependency runs belong to no
+-- planned time, and a retry belongs to one that is listed already. Relies on runs_newest_of_a_job and runs_gaps_of_a_job.
+SELECT planned_for, planned_until, planned_key AS planned_local, fold, schedule_rev, trigger, COALESCE(status = 'skipped', false) AS is_skipped
   FROM runs
  WHERE job_id = %(job_id)s AND planned_for < %(end)s AND (planned_for >= %(start)s OR planned_until >= %(start)s)
    AND trigger IN ('schedule', 'backfill', 'import');

@@ -1,7 +1,7 @@
-"""Runs as people look through them: those a query finds, page by page, newest first.
+"""Run search: pages of the runs that match a query, newest first.
 
-Of one job they come by planned time, of a workspace by when they were recorded; both are walks along an index. A query that leaves most
-of them out walks a bounded stretch and says where to go on, so a page may be short and still have a next one.
+Runs of a job are ordered by planned time, runs of a workspace by creation; both are index scans. A query that matches few rows
+scans a bounded part of the index and returns where to continue, so a page may be short and still have a next one.
 """
 
 from __future__ import annotations
@@ -16,19 +16,18 @@ from foliot.domain.filters import Between, Query, Value
 from foliot.domain.ids import JobId, PrincipalId, RunId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
 from foliot.storage.filter_sql import Column, Conditions, Put, any_in, filled, holds_text, one_of, within
-from foliot.storage.queries import SqlQuery as Statement
-from foliot.storage.queries import sql
-from foliot.storage.runs.run_history import RunRecord, first_id_at, record
+from foliot.storage.queries import SqlQuery, sql
+from foliot.storage.runs.run_history import RunRecord, RunRow, first_id_at
 from foliot.storage.tx import Tx
 
-MOST_SCANNED = 5_000  # records that one page looks at, when a filter leaves most of them out
-LATE = timedelta(minutes=5)  # as runs_recorded_late has it
-SLACK = timedelta(minutes=1)  # a clock that was set back
+MOST_SCANNED = 5_000  # records that one page scans when its filter matches few
+LATE = timedelta(minutes=5)  # as in the index runs_recorded_late
+SLACK = timedelta(minutes=1)  # for a clock that was set back
 OPEN = {
     RunStatus.RUNNING: "leases",
     RunStatus.READY: "ready",
     RunStatus.WAITING: "waiting",
-}  # and where they stand
+}  # the tables of open runs
 _STATUS = (
     "COALESCE(runs.status, CASE WHEN EXISTS (SELECT FROM leases WHERE leases.run_id = runs.id) THEN 'running'"
     " WHEN EXISTS (SELECT FROM waiting WHERE waiting.run_id = runs.id) THEN 'waiting' ELSE 'ready' END)"
@@ -42,7 +41,7 @@ _ATTEMPTS = (
 
 
 def _by_worker(put: Put, values: Sequence[Value]) -> str:
-    """By its id, or by the name of one that is alive."""
+    """Match a worker by id, or by the name of a live one."""
     named = put(list(values))
     return f"{_WORKER}::text = ANY ({named}::text[]) OR {_WORKER} IN (SELECT id FROM workers WHERE name = ANY ({named}::text[]))"  # noqa: S608
 
@@ -67,21 +66,21 @@ _OF_JOBS = frozenset(("tag", "type", "queue", "name"))
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs: those of a query, and of one owner's jobs where that is all the asker may see."""
+    """Runs that match a query; with `visible_owner` only runs of that owner's jobs."""
 
     query: Query = Query()
     visible_owner: PrincipalId | None = None
 
     @property
     def job_id(self) -> JobId | None:
-        """The one job that it is all about."""
+        """Return the only job that can match, if the query names one."""
         terms = [term for term in self.query.of("job") if not term.negated]
         values = terms[0].values if len(terms) == 1 else ()
         return JobId(values[0]) if len(values) == 1 and isinstance(values[0], UUID) else None
 
     @property
     def open(self) -> list[str]:
-        """The tables that hold all it may find, where it asks for none that has ended."""
+        """Return the queue tables that hold every match, if the query asks for open runs only."""
         for term in self.query.of("status"):
             if not term.negated and all(value in OPEN for value in term.values):
                 return [OPEN[RunStatus(str(value))] for value in term.values]
@@ -89,7 +88,7 @@ class RunFilter:
 
     @property
     def planned(self) -> Between:
-        """The stretch that holds all planned times it may find."""
+        """Return the range that holds the planned times of every match."""
         low: datetime | None = None
         high: datetime | None = None
         for term in self.query.of("planned"):
@@ -102,7 +101,7 @@ class RunFilter:
 
 @dataclass(frozen=True, slots=True)
 class RunCursor:
-    """Where a page ended: the next one begins right after it."""
+    """The last run of a page: the next page begins after it."""
 
     planned_for: datetime
     id: RunId
@@ -115,18 +114,18 @@ class RunPage:
 
 
 async def of_job(tx: Tx, job_id: JobId, wanted: RunFilter, after: RunCursor | None, limit: int) -> RunPage:
-    """By planned time."""
+    """List runs of a job by planned time."""
     return await _page(tx, scan_of_job(job_id, wanted, after), limit)
 
 
 async def of_workspace(tx: Tx, wanted: RunFilter, after: RunCursor | None, limit: int) -> RunPage:
-    """By when they were recorded, in the workspace of the transaction."""
+    """List runs of the transaction's workspace by creation."""
     return await _page(tx, scan_of_workspace(tx.workspace_id, wanted, after), limit)
 
 
 @dataclass(frozen=True, slots=True)
 class RunScan:
-    """Along an index, newest first: where it begins and how far it goes at most is in `source`, what it picks up in `conditions`."""
+    """An index scan, newest first: `source` has its bounds, `conditions` the filter."""
 
     source: str
     order: str
@@ -135,57 +134,59 @@ class RunScan:
     is_sparse: bool
     params: Mapping[str, Any]
 
-    def page(self, limit: int) -> tuple[Statement, dict[str, Any]]:
+    def page(self, limit: int) -> tuple[SqlQuery, dict[str, Any]]:
         statement = filled(
-            sql.run_search.runs,
+            sql.run_search.find_runs,
             source=self.source,
             join="JOIN jobs ON jobs.id = runs.job_id" if self.needs_job else "",
             conditions=self.conditions,
             order=_of("runs", self.order),
             newest_order=_of("newest", self.order),
         )
-        scan = MOST_SCANNED if self.is_sparse else limit + 1
-        return statement, {**self.params, "scan": scan, "limit": limit + 1}
+        scanned = MOST_SCANNED if self.is_sparse else limit + 1
+        return statement, {**self.params, "scan": scanned, "limit": limit + 1}
 
-    def floor(self) -> tuple[Statement, dict[str, Any]]:
-        statement = filled(sql.run_search.floor, source=self.source, order=self.order)
+    def end(self) -> tuple[SqlQuery, dict[str, Any]]:
+        statement = filled(sql.run_search.find_scan_end, source=self.source, order=self.order)
         return statement, {**self.params, "scan": MOST_SCANNED}
 
 
 def scan_of_job(job_id: JobId, wanted: RunFilter, after: RunCursor | None) -> RunScan:
-    stretch, found, bounds = wanted.planned, Conditions(), ["true"]
-    if stretch.low is not None:
-        bounds.append(f"planned_for >= {found.put(stretch.low)}")
-    if stretch.high is not None:
-        bounds.append(f"planned_for < {found.put(stretch.high)}")
+    planned_range, found, bounds = wanted.planned, Conditions(), ["true"]
+    if planned_range.low is not None:
+        bounds.append(f"planned_for >= {found.put(planned_range.low)}")
+    if planned_range.high is not None:
+        bounds.append(f"planned_for < {found.put(planned_range.high)}")
     if after is not None:
         bounds.append(f"(planned_for, id) < ({found.put(after.planned_for)}, {found.put(after.id)})")
-    source = filled(sql.run_search.of_job, bounds=" AND ".join(bounds))
-    return _walk(wanted, source, "planned_for DESC, id DESC", found, {"job_id": job_id})
+    source = filled(sql.run_search.scan_job, bounds=" AND ".join(bounds))
+    return _scan(wanted, source, "planned_for DESC, id DESC", found, {"job_id": job_id})
 
 
 def scan_of_workspace(
     workspace_id: WorkspaceId | None, wanted: RunFilter, after: RunCursor | None
 ) -> RunScan:
-    stretch, found, bounds = wanted.planned, Conditions(), ["true"]
+    planned_range, found, bounds = wanted.planned, Conditions(), ["true"]
     params: dict[str, Any] = {"workspace_id": workspace_id}
-    statement = sql.run_search.of_workspace
-    if isinstance(stretch.low, datetime):
-        bounds.append(f"id >= {found.put(first_id_at(stretch.low - SLACK))}")
+    statement = sql.run_search.scan_workspace
+    if isinstance(planned_range.low, datetime):
+        bounds.append(f"id >= {found.put(first_id_at(planned_range.low - SLACK))}")
     if after is not None:
         bounds.append(f"id < {found.put(after.id)}")
     if tables := wanted.open:
-        pieces = [filled(sql.run_search.open, table=table).text.decode() for table in dict.fromkeys(tables)]
-        statement = filled(sql.run_search.of_workspace_open, open=" UNION ALL ".join(pieces))
-    elif isinstance(stretch.high, datetime):
-        statement = sql.run_search.of_workspace_until
-        params |= {"until": stretch.high, "late_from": first_id_at(stretch.high + LATE)}
+        pieces = [
+            filled(sql.run_search.list_open, table=table).text.decode() for table in dict.fromkeys(tables)
+        ]
+        statement = filled(sql.run_search.scan_workspace_open, open=" UNION ALL ".join(pieces))
+    elif isinstance(planned_range.high, datetime):
+        statement = sql.run_search.scan_workspace_until
+        params |= {"until": planned_range.high, "late_from": first_id_at(planned_range.high + LATE)}
     source = filled(statement, bounds=" AND ".join(bounds))
-    return _walk(wanted, source, "id DESC", found, params)
+    return _scan(wanted, source, "id DESC", found, params)
 
 
-def _walk(
-    wanted: RunFilter, source: Statement, order: str, found: Conditions, params: Mapping[str, Any]
+def _scan(
+    wanted: RunFilter, source: SqlQuery, order: str, found: Conditions, params: Mapping[str, Any]
 ) -> RunScan:
     found.add_query(wanted.query, _COLUMNS)
     needs_job = any(term.field in _OF_JOBS for term in wanted.query.terms)
@@ -196,15 +197,14 @@ def _walk(
     return RunScan(source.text.decode(), order, str(found), needs_job, is_sparse, {**found.params, **params})
 
 
-async def _page(tx: Tx, walk: RunScan, limit: int) -> RunPage:
-    rows = await tx.fetch(*walk.page(limit))
-    runs = tuple(record(row) for row in rows[:limit])
+async def _page(tx: Tx, scan: RunScan, limit: int) -> RunPage:
+    rows = await tx.fetch_as(RunRow, *scan.page(limit))
+    runs = tuple(row.record for row in rows[:limit])
     if len(rows) > limit:
         return RunPage(runs, RunCursor(runs[-1].planned_for, runs[-1].id))
-    if not walk.is_sparse:
+    if not scan.is_sparse:
         return RunPage(runs, None)
-    last = await tx.fetch_one(*walk.floor())
-    return RunPage(runs, None if last is None else RunCursor(last["planned_for"], last["id"]))
+    return RunPage(runs, await tx.fetch_one_as(RunCursor, *scan.end()))
 
 
 def _of(table: str, order: str) -> str:
@@ -212,7 +212,7 @@ def _of(table: str, order: str) -> str:
 
 
 def _bounds(values: list[Between]) -> tuple[datetime | None, datetime | None]:
-    """Of any of them: from where the first begins to where the last ends."""
+    """Return the smallest range that contains all of them."""
     lows, highs = [value.low for value in values], [value.high for value in values]
     low = None if not lows or None in lows else min(each for each in lows if isinstance(each, datetime))
     high = None if not highs or None in highs else max(each for each in highs if isinstance(each, datetime))

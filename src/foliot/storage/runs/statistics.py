@@ -1,25 +1,29 @@
-"""Days of runs, added up: rolled up into `daily` by the janitor, read together with what is not rolled up yet."""
+"""Totals of runs per day: the janitor rolls them up; readers add the records that are not rolled up yet."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from foliot.domain.ids import JobId, PrincipalId
 from foliot.domain.lifecycle import JobStatus, RunStatus
+from foliot.storage.filter_sql import filled
 from foliot.storage.jobs import agenda
-from foliot.storage.queries import sql
+from foliot.storage.queries import SqlQuery, sql
 from foliot.storage.runs.run_history import first_id_at
-from foliot.storage.tx import Params, Row, Tx
+from foliot.storage.tx import Params, Tx
 
-MOST_SCANNED = 5_000  # records that percentiles look at to find their runs
-MOST_COUNTED = 10_000  # open runs; beyond that a number is no news
+MOST_SCANNED = 5_000  # records that percentiles are taken from
+PERCENTILES = (0.5, 0.95, 0.99)  # as the queries name them
+MOST_COUNTED = 10_000  # open runs
 
 
 @dataclass(frozen=True, slots=True)
 class DayTotals:
-    """Sums over the records made on one UTC day. `runs` were attempted; `skips` counts planned times, `records` rows."""
+    """Sums over the records made on one UTC day. `runs` counts attempted runs, `skips` planned times, `records` rows."""
 
     day: date
     records: int
@@ -40,7 +44,7 @@ class Percentiles:
 
 @dataclass(frozen=True, slots=True)
 class RunTimings:
-    """Over the newest runs: how many they are, how long they took, how late they started."""
+    """Durations and start delays of the newest runs."""
 
     runs: int
     duration: Percentiles | None
@@ -55,7 +59,7 @@ class OpenRunCounts:
     waiting: int
     running: int
     late: int
-    next_due_at: datetime | None
+    next_due_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,86 +69,96 @@ class RolledUp:
 
 
 async def roll_up(tx: Tx, after: UUID, before: datetime, limit: int) -> RolledUp:
-    """Count the next records made before `before`."""
-    row = await tx.fetch_one(
-        sql.statistics.roll_up, {"after": after, "before": first_id_at(before), "limit": limit}
-    )
-    assert row is not None
-    return RolledUp(row["passed"], row["last"])
+    """Add the next records made before `before` to their days."""
+    params = {"after": after, "before": first_id_at(before), "limit": limit}
+    return await tx.fetch_value(RolledUp, _ROLL_UP, params)
 
 
 async def roll_up_uncounted(tx: Tx, limit: int) -> int:
-    row = await tx.fetch_one(sql.statistics.roll_up_uncounted, {"limit": limit})
-    assert row is not None
-    found: int = row["counted"]
-    return found
+    return await tx.fetch_value(int, _ROLL_UP_UNCOUNTED, {"limit": limit})
 
 
 async def days_of_job(tx: Tx, job_id: JobId, since: date) -> tuple[DayTotals, ...]:
-    params = {"job_id": job_id, "since": since, "rolled_to": await _rolled_to(tx)}
-    return tuple(DayTotals(**row) for row in await tx.fetch(sql.statistics.days_of_job, params))
+    return await _list_days(tx, DAYS_OF_JOB, {"job_id": job_id, "since": since})
 
 
 async def days_of_workspace(
     tx: Tx, since: date, owner_id: PrincipalId | None = None
 ) -> tuple[DayTotals, ...]:
-    """Of the workspace of the transaction; of one owner's jobs, where one is named."""
-    params = {**_whose(tx, owner_id), "since": since, "rolled_to": await _rolled_to(tx)}
-    query = sql.statistics.days_of_workspace if owner_id is None else sql.statistics.days_of_owner
-    return tuple(DayTotals(**row) for row in await tx.fetch(query, params))
+    """List the totals of the transaction's workspace or, with `owner_id`, of one owner's jobs."""
+    query = _DAYS_OF_WORKSPACE if owner_id is None else _DAYS_OF_OWNER
+    return await _list_days(tx, query, {**_scope(tx, owner_id), "since": since})
 
 
 async def load_timings(tx: Tx, job_id: JobId, most: int) -> RunTimings:
-    row = await tx.fetch_one(
-        sql.statistics.percentiles, {"job_id": job_id, "most": most, "scan": MOST_SCANNED}
-    )
-    assert row is not None
-    return RunTimings(row["runs"], _percentiles(row, "seconds"), _percentiles(row, "lag_seconds"))
+    params = {"job_id": job_id, "most": most, "scan": MOST_SCANNED}
+    return (await tx.fetch_value(_Timings, sql.statistics.load_timings, params)).timings
 
 
 async def load_workspace_timings(tx: Tx, most: int, owner_id: PrincipalId | None = None) -> RunTimings:
-    params = {**_whose(tx, owner_id), "most": most, "scan": MOST_SCANNED}
-    row = await tx.fetch_one(sql.statistics.spread_of_workspace, params)
-    assert row is not None
-    return RunTimings(row["runs"], _percentiles(row, "seconds"), _percentiles(row, "lag_seconds"))
+    params = {**_scope(tx, owner_id), "most": most, "scan": MOST_SCANNED}
+    return (await tx.fetch_value(_Timings, sql.statistics.load_workspace_timings, params)).timings
 
 
 async def jobs_by_status(tx: Tx, owner_id: PrincipalId | None = None) -> dict[JobStatus, int]:
-    rows = await tx.fetch(sql.statistics.jobs_by_status, _whose(tx, owner_id))
-    return {JobStatus(row["status"]): row["jobs"] for row in rows}
+    query = sql.statistics.count_jobs_by_status
+    return dict(await tx.fetch_pairs(JobStatus, int, query, _scope(tx, owner_id)))
 
 
 async def count_open(tx: Tx, late_by: datetime, owner_id: PrincipalId | None = None) -> OpenRunCounts:
-    """What is open at this moment, and which timers should have gone off before `late_by`."""
-    whose = _whose(tx, owner_id)
-    counts = await tx.fetch_one(sql.statistics.open_runs, {**whose, "late_by": late_by, "most": MOST_COUNTED})
-    assert counts is not None
-    walks = owner_id is None and await agenda.is_large(tx)
-    next_at = await (agenda.find_next_run(tx) if walks else agenda.find_next_run_of(tx, owner_id))
-    return OpenRunCounts(counts["ready"], counts["waiting"], counts["running"], counts["late"], next_at)
+    """Count the open runs and the timers that were due before `late_by`, and find the next run."""
+    params = {**_scope(tx, owner_id), "late_by": late_by, "most": MOST_COUNTED}
+    counts = await tx.fetch_value(OpenRunCounts, sql.statistics.count_open, params)
+    is_large = owner_id is None and await agenda.is_large(tx)
+    next_at = await (agenda.find_next_run(tx) if is_large else agenda.find_next_run_of(tx, owner_id))
+    return replace(counts, next_due_at=next_at)
 
 
 async def last_run(tx: Tx, job_id: JobId) -> tuple[datetime, RunStatus] | None:
-    """When the job's last attempted run started, and how it ended; None before the first."""
-    row = await tx.fetch_one(sql.statistics.last_run, {"job_id": job_id})
-    if row is None or row["last_run_at"] is None:
-        return None
-    return row["last_run_at"], RunStatus(row["last_run_status"])
+    """Return start and status of the job's last attempted run; None before the first."""
+    rows = await tx.fetch_pairs(datetime, RunStatus, sql.statistics.load_last_run, {"job_id": job_id})
+    return rows[0] if rows else None
 
 
-def _whose(tx: Tx, owner_id: PrincipalId | None) -> Params:
+def _scope(tx: Tx, owner_id: PrincipalId | None) -> Params:
     return {"workspace_id": tx.workspace_id, "owner_id": owner_id}
 
 
-async def _rolled_to(tx: Tx) -> UUID:
-    row = await tx.fetch_one(sql.statistics.rolled_to)
-    assert row is not None
-    found: UUID = row["position"]
-    return found
+async def _list_days(tx: Tx, query: SqlQuery, params: Params) -> tuple[DayTotals, ...]:
+    rolled_to = await tx.fetch_value(UUID, sql.statistics.load_roll_up_position)
+    return tuple(await tx.fetch_as(DayTotals, query, {**params, "rolled_to": rolled_to}))
 
 
-def _percentiles(row: Row, name: str) -> Percentiles | None:
-    values = row[name]
-    if values is None or None in values:
-        return None
-    return Percentiles(*(timedelta(seconds=value) for value in values))
+class _Timings(NamedTuple):
+    runs: int
+    seconds: Sequence[float | None] | None
+    lag_seconds: Sequence[float | None] | None
+
+    @property
+    def timings(self) -> RunTimings:
+        return RunTimings(self.runs, _percentiles(self.seconds), _percentiles(self.lag_seconds))
+
+
+def _percentiles(values: Sequence[float | None] | None) -> Percentiles | None:
+    found = [timedelta(seconds=value) for value in values or () if value is not None]
+    return Percentiles(*found) if len(found) == len(PERCENTILES) else None
+
+
+def _days_query(days: str, condition: str) -> SqlQuery:
+    return filled(
+        sql.statistics.list_days,
+        days=days,
+        of_days=condition.format(days),
+        of_counts=condition.format("run_counts"),
+        of_uncounted=condition.format("uncounted_runs"),
+    )
+
+
+_OF_OWNER = "{0}.workspace_id = %(workspace_id)s AND {0}.job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s)"
+DAYS_OF_JOB = _days_query("job_days", "{0}.job_id = %(job_id)s")
+_DAYS_OF_WORKSPACE = _days_query("workspace_days", "{0}.workspace_id = %(workspace_id)s")
+_DAYS_OF_OWNER = _days_query("job_days", _OF_OWNER)
+_ROLL_UP, _ROLL_UP_UNCOUNTED = (
+    filled(query, write_totals=sql.statistics.write_totals.text.decode())
+    for query in (sql.statistics.roll_up, sql.statistics.roll_up_uncounted)
+)

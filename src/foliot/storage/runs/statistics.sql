@@ -1,6 +1,29 @@
+-- name: write_totals
+-- The common part of both roll-ups: adds the sums in `added` to the days of jobs and of workspaces. Sorted, so that two
+-- transactions lock the days of workspaces in one order.
+counted AS (
+    INSERT INTO job_days AS known (workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
+    SELECT workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds FROM added
+        ON CONFLICT (job_id, day) DO UPDATE
+       SET records = known.records + excluded.records, runs = known.runs + excluded.runs,
+           successes = known.successes + excluded.successes, failures = known.failures + excluded.failures,
+           skips = known.skips + excluded.skips, seconds = known.seconds + excluded.seconds,
+           lag_seconds = known.lag_seconds + excluded.lag_seconds),
+counted_by_workspace AS (
+    INSERT INTO workspace_days AS known (workspace_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
+    SELECT workspace_id, day, sum(records), sum(runs), sum(successes), sum(failures), sum(skips), sum(seconds), sum(lag_seconds)
+      FROM added
+     GROUP BY workspace_id, day
+     ORDER BY workspace_id, day
+        ON CONFLICT (workspace_id, day) DO UPDATE
+       SET records = known.records + excluded.records, runs = known.runs + excluded.runs,
+           successes = known.successes + excluded.successes, failures = known.failures + excluded.failures,
+           skips = known.skips + excluded.skips, seconds = known.seconds + excluded.seconds,
+           lag_seconds = known.lag_seconds + excluded.lag_seconds)
+
 -- name: roll_up
--- The next stretch of the ledger, by id, is added to daily. What is still open goes to uncounted_runs. The cursor moves in the same
--- transaction, so each record is counted once, whatever dies in between.
+-- Adds the next records, by id, to their days; open runs go to uncounted_runs. The same transaction advances the scan, so each
+-- record is counted once, whatever dies in between.
 WITH passed AS MATERIALIZED (
     SELECT workspace_id, id, job_id, status FROM runs
      WHERE id > %(after)s AND id < %(before)s
@@ -12,32 +35,14 @@ added AS MATERIALIZED (
       FROM run_counts
      WHERE id > %(after)s AND id <= (SELECT id FROM passed ORDER BY id DESC LIMIT 1)
      GROUP BY workspace_id, job_id, day),
-counted AS (
-    INSERT INTO job_days AS known (workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
-    SELECT workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds FROM added
-        ON CONFLICT (job_id, day) DO UPDATE
-       SET records = known.records + excluded.records, runs = known.runs + excluded.runs,
-           successes = known.successes + excluded.successes, failures = known.failures + excluded.failures,
-           skips = known.skips + excluded.skips, seconds = known.seconds + excluded.seconds,
-           lag_seconds = known.lag_seconds + excluded.lag_seconds),
-counted_together AS (
-    INSERT INTO workspace_days AS known (workspace_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
-    SELECT workspace_id, day, sum(records), sum(runs), sum(successes), sum(failures), sum(skips), sum(seconds), sum(lag_seconds)
-      FROM added
-     GROUP BY workspace_id, day
-     ORDER BY workspace_id, day
-        ON CONFLICT (workspace_id, day) DO UPDATE
-       SET records = known.records + excluded.records, runs = known.runs + excluded.runs,
-           successes = known.successes + excluded.successes, failures = known.failures + excluded.failures,
-           skips = known.skips + excluded.skips, seconds = known.seconds + excluded.seconds,
-           lag_seconds = known.lag_seconds + excluded.lag_seconds),
+{write_totals},
 postponed AS (
     INSERT INTO uncounted_runs (workspace_id, run_id, job_id)
     SELECT workspace_id, id, job_id FROM passed WHERE status IS NULL)
-SELECT count(*) AS passed, (SELECT id FROM passed ORDER BY id DESC LIMIT 1) AS last FROM passed;
+SELECT count(*) AS count, (SELECT id FROM passed ORDER BY id DESC LIMIT 1) AS last FROM passed;
 
 -- name: roll_up_uncounted
--- Those that were open when the roll-up went by and have ended since. A run that is gone altogether was purged with its job.
+-- Runs that were open when the roll-up read them and have ended since. A run without a row was purged with its job.
 WITH ended AS MATERIALIZED (
     SELECT uncounted_runs.run_id FROM uncounted_runs LEFT JOIN runs ON runs.id = uncounted_runs.run_id
      WHERE runs.id IS NULL OR runs.status IS NOT NULL
@@ -48,93 +53,34 @@ added AS MATERIALIZED (
            sum(skips) AS skips, COALESCE(sum(seconds), 0) AS seconds, COALESCE(sum(lag_seconds), 0) AS lag_seconds
       FROM run_counts JOIN ended ON run_counts.id = ended.run_id
      GROUP BY workspace_id, job_id, day),
-counted AS (
-    INSERT INTO job_days AS known (workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
-    SELECT workspace_id, job_id, day, records, runs, successes, failures, skips, seconds, lag_seconds FROM added
-        ON CONFLICT (job_id, day) DO UPDATE
-       SET records = known.records + excluded.records, runs = known.runs + excluded.runs,
-           successes = known.successes + excluded.successes, failures = known.failures + excluded.failures,
-           skips = known.skips + excluded.skips, seconds = known.seconds + excluded.seconds,
-           lag_seconds = known.lag_seconds + excluded.lag_seconds),
-counted_together AS (
-    INSERT INTO workspace_days AS known (workspace_id, day, records, runs, successes, failures, skips, seconds, lag_seconds)
-    SELECT workspace_id, day, sum(records), sum(runs), sum(successes), sum(failures), sum(skips), sum(seconds), sum(lag_seconds)
-      FROM added
-     GROUP BY workspace_id, day
-     ORDER BY workspace_id, day
-        ON CONFLICT (workspace_id, day) DO UPDATE
-       SET records = known.records + excluded.records, runs = known.runs + excluded.runs,
-           successes = known.successes + excluded.successes, failures = known.failures + excluded.failures,
-           skips = known.skips + excluded.skips, seconds = known.seconds + excluded.seconds,
-           lag_seconds = known.lag_seconds + excluded.lag_seconds)
-SELECT count(*) AS counted FROM ended;
+{write_totals}
+SELECT count(*) FROM ended;
 
--- name: rolled_to
+-- name: load_roll_up_position
 SELECT position FROM scans WHERE name = 'roll_up';
 
--- name: days_of_job
--- What is rolled up, what is not yet, and what was open when the roll-up went by: one statement, so that all three are of one
--- moment and nothing is missed or counted twice. `rolled_to` is where the roll-up was a moment ago: it only rises, so the condition
--- changes nothing but tells the planner how little is left to look at.
+-- name: list_days
+-- Three parts in one statement, so that they show one moment and no record is missed or counted twice: the totals already rolled up,
+-- records not yet rolled up, and runs that were open when the roll-up read them. `rolled_to` is an earlier position of the
+-- roll-up: it only rises, so the condition changes no result but tells the planner how few rows are left.
 SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(successes)::bigint AS successes,
        sum(failures)::bigint AS failures, sum(skips)::bigint AS skips, sum(seconds) AS seconds, sum(lag_seconds) AS lag_seconds
   FROM (SELECT day, records, runs, successes, failures, skips, seconds, lag_seconds
-          FROM job_days
-         WHERE job_id = %(job_id)s AND day >= %(since)s
+          FROM {days}
+         WHERE {of_days} AND day >= %(since)s
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
           FROM run_counts
-         WHERE job_id = %(job_id)s AND id > %(rolled_to)s AND id > (SELECT position FROM scans WHERE name = 'roll_up')
-           AND day >= %(since)s
+         WHERE {of_counts} AND id > %(rolled_to)s AND id > (SELECT position FROM scans WHERE name = 'roll_up') AND day >= %(since)s
         UNION ALL
         SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
           FROM uncounted_runs JOIN run_counts ON run_counts.id = uncounted_runs.run_id
-         WHERE uncounted_runs.job_id = %(job_id)s AND day >= %(since)s) AS each
+         WHERE {of_uncounted} AND day >= %(since)s) AS each
  GROUP BY day
  ORDER BY day;
 
--- name: days_of_workspace
-SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(successes)::bigint AS successes,
-       sum(failures)::bigint AS failures, sum(skips)::bigint AS skips, sum(seconds) AS seconds, sum(lag_seconds) AS lag_seconds
-  FROM (SELECT day, records, runs, successes, failures, skips, seconds, lag_seconds
-          FROM workspace_days
-         WHERE workspace_id = %(workspace_id)s AND day >= %(since)s
-        UNION ALL
-        SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
-          FROM run_counts
-         WHERE workspace_id = %(workspace_id)s AND id > %(rolled_to)s
-           AND id > (SELECT position FROM scans WHERE name = 'roll_up') AND day >= %(since)s
-        UNION ALL
-        SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
-          FROM uncounted_runs JOIN run_counts ON run_counts.id = uncounted_runs.run_id
-         WHERE uncounted_runs.workspace_id = %(workspace_id)s AND day >= %(since)s) AS each
- GROUP BY day
- ORDER BY day;
-
--- name: days_of_owner
--- Of the jobs of one owner.
-SELECT day, sum(records)::bigint AS records, sum(runs)::bigint AS runs, sum(successes)::bigint AS successes,
-       sum(failures)::bigint AS failures, sum(skips)::bigint AS skips, sum(seconds) AS seconds, sum(lag_seconds) AS lag_seconds
-  FROM (SELECT day, records, runs, successes, failures, skips, seconds, lag_seconds
-          FROM job_days
-         WHERE workspace_id = %(workspace_id)s AND day >= %(since)s
-           AND job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s)
-        UNION ALL
-        SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
-          FROM run_counts
-         WHERE workspace_id = %(workspace_id)s AND id > %(rolled_to)s
-           AND id > (SELECT position FROM scans WHERE name = 'roll_up') AND day >= %(since)s
-           AND job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s)
-        UNION ALL
-        SELECT day, 1, runs, successes, failures, skips, COALESCE(seconds, 0), COALESCE(lag_seconds, 0)
-          FROM uncounted_runs JOIN run_counts ON run_counts.id = uncounted_runs.run_id
-         WHERE uncounted_runs.workspace_id = %(workspace_id)s AND day >= %(since)s
-           AND uncounted_runs.job_id IN (SELECT id FROM jobs WHERE owner_id = %(owner_id)s)) AS each
- GROUP BY day
- ORDER BY day;
-
--- name: percentiles
--- Of the newest runs that were attempted, looked for among no more than `scan` records.
+-- name: load_timings
+-- Of the newest attempted runs among the last `scan` records. Relies on runs_newest_of_a_job.
 SELECT count(*) AS runs,
        percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY seconds) AS seconds,
        percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY lag_seconds) AS lag_seconds
@@ -143,11 +89,11 @@ SELECT count(*) AS runs,
          WHERE runs = 1
          LIMIT %(most)s) AS attempted;
 
--- name: last_run
-SELECT last_run_at, last_run_status FROM timers WHERE job_id = %(job_id)s;
+-- name: load_last_run
+SELECT last_run_at, last_run_status FROM timers WHERE job_id = %(job_id)s AND last_run_at IS NOT NULL;
 
--- name: spread_of_workspace
--- As `percentiles`, over what the workspace recorded last. The ids come from its own index alone.
+-- name: load_workspace_timings
+-- Of the workspace's last records. OFFSET 0 separates the two steps: the ids come from runs_newest_of_a_workspace alone.
 SELECT count(*) AS runs,
        percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY seconds) AS seconds,
        percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY lag_seconds) AS lag_seconds
@@ -159,19 +105,19 @@ SELECT count(*) AS runs,
          ORDER BY newest.id DESC
          LIMIT %(most)s) AS attempted;
 
--- name: jobs_by_status
--- What is purged is archived too; asked of those alone, the rest can be counted along jobs_by_status without a look at its rows.
-SELECT status, count(*) AS jobs FROM jobs
+-- name: count_jobs_by_status
+-- Purged jobs are archived: with purged_at checked for those alone, the others are counted from the index jobs_by_status alone.
+SELECT status, count(*) FROM jobs
  WHERE workspace_id = %(workspace_id)s AND status <> 'archived' AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
  GROUP BY status
  UNION ALL
-SELECT status, count(*) AS jobs FROM jobs
+SELECT status, count(*) FROM jobs
  WHERE workspace_id = %(workspace_id)s AND status = 'archived' AND purged_at IS NULL
    AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s)
  GROUP BY status;
 
--- name: open_runs
--- Each count ends where it stops being news.
+-- name: count_open
+-- Each count stops at `most`.
 WITH own AS MATERIALIZED (SELECT id FROM jobs WHERE workspace_id = %(workspace_id)s AND owner_id = %(owner_id)s)
 SELECT (SELECT count(*) FROM (SELECT FROM ready WHERE workspace_id = %(workspace_id)s
                                  AND (%(owner_id)s::uuid IS NULL OR job_id IN (SELECT id FROM own)) LIMIT %(most)s) AS counted) AS ready,

@@ -1,4 +1,4 @@
-"""What looks wrong with timers and open runs, and the statements that put it right."""
+"""Repair: find timers and open runs that contradict each other, and correct them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from foliot.storage.queries import sql
 from foliot.storage.timers.timers import TimerRow
 from foliot.storage.tx import Row, Tx
 
-MOST_ORPHANS = 1_000  # records of a job that are looked through for runs which are nowhere
+MOST_ORPHANS = 1_000  # newest records of a job among which open runs without a queue row are searched
 RUN_LOST = RunError("run_lost", "This run was open, yet nobody had it: it was found and ended by the repair.")
 
 
 @dataclass(frozen=True, slots=True)
 class TimerCheck:
-    """A timer as it stood when it was looked at. `row` is None where its spec cannot be read."""
+    """A timer as it was read, without a lock. `row` is None if its spec cannot be read."""
 
     job_id: JobId
     row: TimerRow | None
@@ -37,14 +37,14 @@ class TimerCheck:
 class QueuedRun:
     run_id: RunId
     job_id: JobId
-    is_behind: bool  # another run of its job
+    is_behind: bool  # it waits behind another run of its job
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
     run_id: RunId
     job_id: JobId
-    is_over: bool  # the ledger has it ended, or not at all
+    is_over: bool  # its record has ended, or does not exist
     is_known: bool  # to the timer of its job
 
 
@@ -56,21 +56,20 @@ class RescheduledTimer:
 
 
 async def timers_after(tx: Tx, after: UUID, limit: int) -> list[TimerCheck]:
-    rows = await tx.fetch(sql.repair.timers_after, {"after": after, "limit": limit})
+    rows = await tx.fetch(sql.repair.list_timers, {"after": after, "limit": limit})
     return [TimerCheck(row["job_id"], _timer_row(row), row["finds_its_run"], row["behind"]) for row in rows]
 
 
 async def due(tx: Tx, late: datetime, limit: int) -> tuple[int, list[JobId]]:
-    """Of the timers that the tick takes next: how many have waited since before `late`, and which cannot be read."""
-    rows = await tx.fetch(sql.repair.due, {"now": tx.now, "limit": limit})
+    """Of the timers that the next tick reads, count those due before `late` and list the unreadable ones."""
+    rows = await tx.fetch(sql.repair.list_due, {"now": tx.now, "limit": limit})
     return sum(row["due_at"] < late for row in rows), [
         row["job_id"] for row in rows if not is_readable(row["spec"])
     ]
 
 
 async def list_queued(tx: Tx, job_ids: Collection[JobId]) -> list[QueuedRun]:
-    rows = await tx.fetch(sql.repair.standing, {"job_ids": list(job_ids)})
-    return [QueuedRun(row["run_id"], row["job_id"], row["waits_for"] == "turn") for row in rows]
+    return await tx.fetch_as(QueuedRun, sql.repair.list_queued, {"job_ids": list(job_ids)})
 
 
 async def set_timers(tx: Tx, rows: Sequence[TimerRow]) -> None:
@@ -94,31 +93,31 @@ async def set_timers(tx: Tx, rows: Sequence[TimerRow]) -> None:
 async def end_orphans(tx: Tx, job_ids: Collection[JobId]) -> list[tuple[RunId, JobId]]:
     error = Jsonb({"code": RUN_LOST.code, "message": RUN_LOST.message})
     params = {"job_ids": list(job_ids), "now": tx.now, "error": error, "scan": MOST_ORPHANS}
-    return [(row["id"], row["job_id"]) for row in await tx.fetch(sql.repair.end_orphans, params)]
+    return await tx.fetch_pairs(RunId, JobId, sql.repair.end_orphans, params)
 
 
 async def runs_after(tx: Tx, after: UUID, limit: int) -> list[OpenRun]:
-    return [OpenRun(**row) for row in await tx.fetch(sql.repair.runs_after, {"after": after, "limit": limit})]
+    return await tx.fetch_as(OpenRun, sql.repair.list_open_runs, {"after": after, "limit": limit})
 
 
 async def rebuild_specs(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, bool]:
-    """Write each timer's spec anew from its job's definition; False for a definition that cannot be read either.
+    """Rewrite each timer's spec from its job's definition, and return whether that was readable.
 
-    A timer without a readable spec is parked: left due, it would stop every tick that meets it.
+    A timer without a readable spec becomes due never: otherwise it would fail every tick that reads it.
     """
-    told: dict[JobId, bool] = {}
-    for row in await tx.fetch(sql.repair.definition, {"job_ids": list(job_ids)}):
+    readable: dict[JobId, bool] = {}
+    for row in await tx.fetch(sql.repair.load_definitions, {"job_ids": list(job_ids)}):
         spec = _spec_of(row)
-        told[row["id"]] = spec is not None
+        readable[row["id"]] = spec is not None
         if spec is None:
             await tx.execute(sql.repair.park, {"job_id": row["id"]})
         else:
             await tx.execute(sql.repair.set_spec, {"job_id": row["id"], "spec": spec})
-    return told
+    return readable
 
 
 async def find_recorded(tx: Tx, asked: Iterable[tuple[TimerRow, PlannedTime]]) -> frozenset[JobId]:
-    """The jobs whose planned time has its record already."""
+    """Return the jobs whose planned time has a record already."""
     asked = list(asked)
     rows = await tx.fetch(
         sql.fires.recorded_already,
@@ -132,18 +131,18 @@ async def find_recorded(tx: Tx, asked: Iterable[tuple[TimerRow, PlannedTime]]) -
     return frozenset(row["job_id"] for row in rows)
 
 
-async def note_rescheduled(tx: Tx, told: Sequence[RescheduledTimer], actor: str) -> None:
-    """In each owner's audit."""
-    if not told:
+async def note_rescheduled(tx: Tx, rescheduled: Sequence[RescheduledTimer], actor: str) -> None:
+    """Append an audit entry for each timer, in its workspace."""
+    if not rescheduled:
         return
     await tx.execute(
         sql.repair.note_rescheduled,
         {
-            "workspace_ids": [each.row.workspace_id for each in told],
-            "ids": [tx.new_id() for _ in told],
-            "job_ids": [each.row.job_id for each in told],
-            "befores": [each.before for each in told],
-            "afters": [each.after for each in told],
+            "workspace_ids": [each.row.workspace_id for each in rescheduled],
+            "ids": [tx.new_id() for _ in rescheduled],
+            "job_ids": [each.row.job_id for each in rescheduled],
+            "befores": [each.before for each in rescheduled],
+            "afters": [each.after for each in rescheduled],
             "actor": actor,
             "now": tx.now,
         },

@@ -1,5 +1,5 @@
--- name: timers_after
--- A stretch of timers as they stand, unlocked, with what can be seen of their runs by primary keys alone: enough to suspect one.
+-- name: list_timers
+-- Timers without locks, and their runs as far as primary keys find them: enough to suspect a timer. The caller locks the suspects.
 SELECT timers.workspace_id, timers.job_id, timers.status, timers.spec, timers.schedule_rev, timers.version, timers.cursor_at,
        NULLIF(timers.due_at, 'infinity') AS due_at, timers.next_at, timers.ending, timers.runs_created, timers.live, timers.waiting,
        timers.live_until, timers.live_run_id, timers.skip_next, timers.skip_until, timers.errors, timers.has_gate, timers.number,
@@ -13,18 +13,18 @@ SELECT timers.workspace_id, timers.job_id, timers.status, timers.spec, timers.sc
  ORDER BY timers.job_id
  LIMIT %(limit)s;
 
--- name: due
--- What the tick takes next. One that cannot even be read stops it, and with it all others.
+-- name: list_due
+-- The timers that the next tick reads. Relies on timers_due.
 SELECT job_id, spec, due_at FROM timers WHERE due_at <= %(now)s ORDER BY due_at LIMIT %(limit)s;
 
--- name: standing
--- What these jobs really have, in one statement: a run that moves from ready to a lease meanwhile is seen in one of them, once.
-SELECT run_id, job_id, waits_for, position
+-- name: list_queued
+-- The unfinished runs of these jobs in one statement: a run that moves from ready to leases meanwhile is seen once.
+SELECT run_id, job_id, COALESCE(waits_for = 'turn', false) AS is_behind
   FROM (SELECT run_id, job_id, NULL::text AS waits_for, 0 AS position FROM leases WHERE job_id = ANY (%(job_ids)s)
         UNION ALL
         SELECT run_id, job_id, NULL, position FROM ready WHERE job_id = ANY (%(job_ids)s)
         UNION ALL
-        SELECT run_id, job_id, waits_for, position FROM waiting WHERE job_id = ANY (%(job_ids)s)) AS standing
+        SELECT run_id, job_id, waits_for, position FROM waiting WHERE job_id = ANY (%(job_ids)s)) AS unfinished
  ORDER BY run_id;
 
 -- name: set_timers
@@ -37,7 +37,7 @@ UPDATE timers
  WHERE timers.job_id = new.job_id;
 
 -- name: end_orphans
--- Open runs that are nowhere: not ready, not waiting, with no worker. Under the timer's lock no run is on its way between them.
+-- Open runs without a row in ready, waiting or leases. Under the timer's lock no run moves between those tables.
 WITH ended AS (
     UPDATE runs
        SET status = 'interrupted', finished_at = %(now)s, error = %(error)s
@@ -50,19 +50,19 @@ WITH ended AS (
                      AND NOT EXISTS (SELECT FROM waiting WHERE waiting.run_id = newest.id)
                      AND NOT EXISTS (SELECT FROM leases WHERE leases.run_id = newest.id))
  RETURNING id, job_id, workspace_id),
-told AS (
+noted AS (
     INSERT INTO events (workspace_id, at, kind, job_id, run_id)
     SELECT ended.workspace_id, %(now)s, 'run.interrupted', ended.job_id, ended.id
       FROM ended JOIN watches ON watches.workspace_id = ended.workspace_id AND watches.until > %(now)s)
 SELECT id, job_id FROM ended;
 
--- name: runs_after
--- A stretch of open runs, and whether their timer knows of them and the ledger still has them open.
-SELECT standing.run_id, standing.job_id,
+-- name: list_open_runs
+-- Unfinished runs, whether their record is open, and whether their timer counts them.
+SELECT unfinished.run_id, unfinished.job_id,
        runs.id IS NULL OR runs.status IS NOT NULL AS is_over,
        timers.job_id IS NOT NULL
-           AND CASE WHEN standing.waits_for = 'turn' THEN timers.waiting > 0
-                    WHEN standing.exclusive THEN timers.live_run_id IS NOT DISTINCT FROM standing.run_id
+           AND CASE WHEN unfinished.waits_for = 'turn' THEN timers.waiting > 0
+                    WHEN unfinished.exclusive THEN timers.live_run_id IS NOT DISTINCT FROM unfinished.run_id
                     ELSE timers.live > 0 END AS is_known
   FROM (SELECT run_id, job_id, waits_for, exclusive
           FROM ((SELECT run_id, job_id, NULL AS waits_for, exclusive FROM ready WHERE run_id > %(after)s ORDER BY run_id LIMIT %(limit)s)
@@ -71,12 +71,12 @@ SELECT standing.run_id, standing.job_id,
                 UNION ALL
                 (SELECT run_id, job_id, waits_for, exclusive FROM waiting WHERE run_id > %(after)s ORDER BY run_id LIMIT %(limit)s)) AS each
          ORDER BY run_id
-         LIMIT %(limit)s) AS standing
-  LEFT JOIN runs ON runs.id = standing.run_id
-  LEFT JOIN timers ON timers.job_id = standing.job_id
- ORDER BY standing.run_id;
+         LIMIT %(limit)s) AS unfinished
+  LEFT JOIN runs ON runs.id = unfinished.run_id
+  LEFT JOIN timers ON timers.job_id = unfinished.job_id
+ ORDER BY unfinished.run_id;
 
--- name: definition
+-- name: load_definitions
 SELECT id, definition FROM jobs WHERE id = ANY (%(job_ids)s);
 
 -- name: set_spec
@@ -90,4 +90,4 @@ INSERT INTO audit (workspace_id, id, at, actor, action, object_kind, object_id, 
 SELECT workspace_id, id, %(now)s, %(actor)s, 'job.rescheduled', 'job', job_id::text,
        jsonb_build_object('next_run_at', before_at), jsonb_build_object('next_run_at', after_at)
   FROM unnest(%(workspace_ids)s::uuid[], %(ids)s::uuid[], %(job_ids)s::uuid[], %(befores)s::timestamptz[], %(afters)s::timestamptz[])
-       AS told (workspace_id, id, job_id, before_at, after_at);
+       AS entries (workspace_id, id, job_id, before_at, after_at);

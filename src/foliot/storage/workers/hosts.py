@@ -1,11 +1,11 @@
-"""Hosts and their server instances as rows, and what stands ready for a host."""
+"""Hosts, their server instances, and the ready runs that a host may claim."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -14,8 +14,8 @@ from foliot.domain.hosts import HostCapacity, Sighting
 from foliot.domain.ids import HostId, InstanceId, JobId, PrincipalId, RunId, WorkerId, WorkspaceId
 from foliot.domain.target import Target, TargetKind
 from foliot.storage.queries import sql
-from foliot.storage.queue.limits import Permit
-from foliot.storage.tx import Row, Tx
+from foliot.storage.queue.limits import Permit, ReadyRun
+from foliot.storage.tx import Tx
 
 Labels = Mapping[str, str]
 
@@ -33,7 +33,7 @@ class HostRow:
     updated_at: datetime
     sighting: Sighting
     running: int
-    types: Sequence[str]  # that its living workers do
+    types: Sequence[str]  # of its live workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class InstanceRow:
 
 @dataclass(frozen=True, slots=True)
 class HostRegistration:
-    """How a host introduces itself. Labels it does not speak of stay as they are."""
+    """A host's registration. Without `labels` the stored ones stay."""
 
     name: str
     principal_id: PrincipalId
@@ -58,7 +58,7 @@ class HostRegistration:
 
 @dataclass(frozen=True, slots=True)
 class TargetHost:
-    """The host that a target means at this moment."""
+    """The host that a target resolves to now."""
 
     id: HostId
     name: str
@@ -68,54 +68,52 @@ class TargetHost:
 async def register(
     tx: Tx, workspace_id: WorkspaceId, host: HostRegistration, alive_until: datetime
 ) -> tuple[HostId, bool] | None:
-    """Its id, and whether it is new; None where the name belongs to somebody else's host."""
+    """Register the host and return its id and whether it is new; None if the name belongs to another principal's host."""
     labels = None if host.labels is None else Jsonb(dict(host.labels))
     params = {
         "workspace_id": workspace_id,
         "id": tx.new_id(),
         "name": host.name,
         "labels": Jsonb({}) if labels is None else labels,
-        "told_labels": labels,
+        "new_labels": labels,
         "principal_id": host.principal_id,
         "version": host.version,
         "now": tx.now,
         "alive_until": alive_until,
     }
-    row = await tx.fetch_one(sql.hosts.register, params)
-    return None if row is None else (row["id"], row["is_new"])
+    rows = await tx.fetch_pairs(HostId, bool, sql.hosts.register, params)
+    return rows[0] if rows else None
 
 
 async def record_heartbeat(tx: Tx, worker_id: WorkerId, alive_until: datetime) -> None:
-    """Its host was heard of, if it is one's."""
-    await tx.execute(sql.hosts.seen, {"worker_id": worker_id, "now": tx.now, "alive_until": alive_until})
-
-
-async def record_sign_off(tx: Tx, host_id: HostId) -> None:
-    await tx.execute(sql.hosts.left, {"id": host_id, "now": tx.now})
-
-
-async def load_free_capacity(tx: Tx, host_id: HostId) -> HostCapacity | None:
-    """What it may take on now, which holds until the transaction ends; None where there is no such host."""
-    caps = await tx.fetch_one(sql.hosts.lock, {"id": host_id})
-    if caps is None:
-        return None
-    taken = await load_used_capacity(tx, host_id)
-    return HostCapacity(
-        max(0, caps["max_mutations"] - taken.mutations), max(0, caps["max_reads"] - taken.reads)
+    """Record a heartbeat of the worker's host, if it has one."""
+    await tx.execute(
+        sql.hosts.record_heartbeat, {"worker_id": worker_id, "now": tx.now, "alive_until": alive_until}
     )
 
 
+async def record_sign_off(tx: Tx, host_id: HostId) -> None:
+    await tx.execute(sql.hosts.record_sign_off, {"id": host_id, "now": tx.now})
+
+
+async def load_free_capacity(tx: Tx, host_id: HostId) -> HostCapacity | None:
+    """Lock the host's capacity and return its free part; None for an unknown host."""
+    total = await tx.fetch_one_as(HostCapacity, sql.hosts.lock_capacity, {"id": host_id})
+    if total is None:
+        return None
+    used = await load_used_capacity(tx, host_id)
+    return HostCapacity(max(0, total.mutations - used.mutations), max(0, total.reads - used.reads))
+
+
 async def load_used_capacity(tx: Tx, host_id: HostId) -> HostCapacity:
-    """How much of its room is taken."""
-    row = await tx.fetch_one(sql.hosts.leased, {"id": host_id})
-    assert row is not None
-    return HostCapacity(row["mutations"], row["reads"])
+    """Count the host's leases."""
+    return await tx.fetch_value(HostCapacity, sql.hosts.count_leases, {"id": host_id})
 
 
 async def lock_ready_runs(
     tx: Tx, host_id: HostId, workspace_id: WorkspaceId, types: Sequence[str], free: HostCapacity, permits: int
 ) -> dict[RunId, Permit]:
-    """Ready runs under our lock, in the order in which they should start."""
+    """Lock ready runs for the host, and return them in the order in which they should start."""
     params = {
         "id": host_id,
         "workspace_id": workspace_id,
@@ -125,31 +123,28 @@ async def lock_ready_runs(
         "most": permits,
         "now": tx.now,
     }
-    rows = await tx.fetch(sql.hosts.ask, params)
-    return {row["run_id"]: Permit(row["workspace_id"], row["concurrency_key"], row["is_off"]) for row in rows}
+    rows = await tx.fetch_as(ReadyRun, sql.hosts.lock_ready_runs, params)
+    return {row.run_id: row.permit for row in rows}
 
 
 async def next_at(tx: Tx, host_id: HostId, workspace_id: WorkspaceId) -> datetime | None:
-    row = await tx.fetch_one(sql.hosts.next_at, {"id": host_id, "workspace_id": workspace_id, "now": tx.now})
-    return None if row is None else row["next_at"]
+    params = {"id": host_id, "workspace_id": workspace_id, "now": tx.now}
+    return await tx.fetch_one_as(datetime, sql.hosts.find_next_start, params)
 
 
 async def get(tx: Tx, host_id: HostId) -> HostRow | None:
-    row = await tx.fetch_one(sql.hosts.get, {"id": host_id, "now": tx.now})
-    return None if row is None else _host(row)
+    return await tx.fetch_one_as(HostRow, sql.hosts.get, {"id": host_id, "now": tx.now})
 
 
 async def lock(tx: Tx, host_id: HostId) -> HostRow | None:
-    """Under its lock; what it runs is not counted."""
-    row = await tx.fetch_one(sql.hosts.lock_whole, {"id": host_id})
-    return None if row is None else _host(row)
+    """Lock the host and return it, without counting its runs."""
+    return await tx.fetch_one_as(HostRow, sql.hosts.lock, {"id": host_id})
 
 
 async def page(tx: Tx, after: tuple[str, UUID], limit: int) -> list[HostRow]:
     name, last_id = after
     params = {"name": name, "after": last_id, "limit": limit, "now": tx.now}
-    rows = await tx.fetch(sql.hosts.page, params)
-    return [_host(row) for row in rows]
+    return await tx.fetch_as(HostRow, sql.hosts.page, params)
 
 
 async def change(tx: Tx, host: HostRow) -> None:
@@ -160,7 +155,7 @@ async def change(tx: Tx, host: HostRow) -> None:
         "max_reads": host.max_reads,
         "now": tx.now,
     }
-    await tx.execute(sql.hosts.change, params)
+    await tx.execute(sql.hosts.update, params)
 
 
 async def delete(tx: Tx, host_id: HostId) -> None:
@@ -168,42 +163,43 @@ async def delete(tx: Tx, host_id: HostId) -> None:
 
 
 async def instances(tx: Tx, host_ids: Sequence[HostId]) -> list[InstanceRow]:
-    rows = await tx.fetch(sql.hosts.instances, {"host_ids": list(host_ids)})
-    return [InstanceRow(**row) for row in rows]
+    return await tx.fetch_as(InstanceRow, sql.hosts.list_instances, {"host_ids": list(host_ids)})
 
 
 async def instance(tx: Tx, host_id: HostId, instance_id: InstanceId) -> InstanceRow | None:
-    """Under its lock."""
-    row = await tx.fetch_one(sql.hosts.instance, {"id": instance_id, "host_id": host_id})
-    return None if row is None else InstanceRow(**row)
+    """Lock a server instance and return it."""
+    params = {"id": instance_id, "host_id": host_id}
+    return await tx.fetch_one_as(InstanceRow, sql.hosts.lock_instance, params)
 
 
 async def held_by_others(
     tx: Tx, workspace_id: WorkspaceId, names: Sequence[str], principal_id: PrincipalId
 ) -> tuple[str, str] | None:
-    """The first of these instances that a living host of somebody else has, and that host's name."""
+    """Return the first of these instances on a live host of another principal, and that host's name."""
     params = {
         "workspace_id": workspace_id,
         "names": list(names),
         "principal_id": principal_id,
         "now": tx.now,
     }
-    row = await tx.fetch_one(sql.hosts.held_by_others, params)
-    return None if row is None else (row["name"], row["host"])
+    rows = await tx.fetch_pairs(str, str, sql.hosts.find_held_by_others, params)
+    return rows[0] if rows else None
 
 
 async def put_instance(
     tx: Tx, workspace_id: WorkspaceId, host_id: HostId, name: str
 ) -> tuple[InstanceId, HostId | None] | None:
-    """Its id and where it was before; None where it was there already."""
-    row = await tx.fetch_one(sql.hosts.put_instance, _new_instance(tx, workspace_id, host_id, name, {}))
-    return None if row is None else (row["id"], row["was"])
+    """Assign the instance to the host, and return its id and earlier host; None if it was there already."""
+    rows = await tx.fetch_as(
+        _PutInstance, sql.hosts.put_instance, _new_instance(tx, workspace_id, host_id, name, {})
+    )
+    return (rows[0].id, rows[0].previous_host_id) if rows else None
 
 
 async def insert_instance(
     tx: Tx, workspace_id: WorkspaceId, host_id: HostId, name: str, labels: Labels
 ) -> InstanceId | None:
-    """None where the name is taken."""
+    """Insert the instance and return its id; None if the name is taken."""
     params = _new_instance(tx, workspace_id, host_id, name, labels)
     return InstanceId(params["id"]) if await tx.execute(sql.hosts.insert_instance, params) else None
 
@@ -215,7 +211,7 @@ async def change_instance(tx: Tx, instance: InstanceRow) -> None:
         "labels": Jsonb(dict(instance.labels)),
         "now": tx.now,
     }
-    await tx.execute(sql.hosts.change_instance, params)
+    await tx.execute(sql.hosts.update_instance, params)
 
 
 async def delete_instance(tx: Tx, instance_id: InstanceId) -> None:
@@ -224,28 +220,23 @@ async def delete_instance(tx: Tx, instance_id: InstanceId) -> None:
 
 async def resolve(tx: Tx, workspace_id: WorkspaceId, target: Target) -> TargetHost | None:
     params = {"workspace_id": workspace_id, "kind": target.kind.value, "name": target.name}
-    row = await tx.fetch_one(sql.hosts.resolve, params)
-    if row is None:
-        return None
-    return TargetHost(row["id"], row["name"], Sighting(row["last_seen_at"], row["alive_until"]))
+    return await tx.fetch_one_as(TargetHost, sql.hosts.resolve, params)
 
 
 async def names(tx: Tx, workspace_id: WorkspaceId, kind: TargetKind) -> list[str]:
-    rows = await tx.fetch(sql.hosts.names, {"workspace_id": workspace_id, "kind": kind.value})
-    return [row["name"] for row in rows]
+    return await tx.fetch_as(str, sql.hosts.list_names, {"workspace_id": workspace_id, "kind": kind.value})
 
 
 async def count(tx: Tx, workspace_id: WorkspaceId) -> tuple[int, int]:
-    """Hosts and server instances of the workspace."""
-    row = await tx.fetch_one(sql.hosts.count, {"workspace_id": workspace_id})
-    assert row is not None
-    return row["hosts"], row["servers"]
+    """Count hosts and server instances of the workspace."""
+    [counts] = await tx.fetch_pairs(int, int, sql.hosts.count, {"workspace_id": workspace_id})
+    return counts
 
 
 async def unseen(tx: Tx, before: datetime, limit: int) -> list[tuple[WorkspaceId, HostId]]:
-    """Not heard of since before then, with nothing bound to them, the longest silent first. Of all workspaces: for the engine."""
-    rows = await tx.fetch(sql.hosts.unseen, {"before": before, "limit": limit})
-    return [(row["workspace_id"], row["id"]) for row in rows]
+    """List hosts of all workspaces that are silent since before then and have nothing bound to them, the longest silent first."""
+    params = {"before": before, "limit": limit}
+    return await tx.fetch_pairs(WorkspaceId, HostId, sql.hosts.list_unseen, params)
 
 
 async def jobs_bound(
@@ -256,7 +247,7 @@ async def jobs_bound(
     limit: int,
     owner: PrincipalId | None = None,
 ) -> list[tuple[JobId, str]]:
-    """Of this owner alone, where one is named."""
+    """List jobs with this target; with `owner`, only that owner's."""
     params = {
         "workspace_id": workspace_id,
         "kind": kind.value,
@@ -264,7 +255,7 @@ async def jobs_bound(
         "limit": limit,
         "owner_id": owner,
     }
-    return [(row["id"], row["name"]) for row in await tx.fetch(sql.hosts.jobs_bound, params)]
+    return await tx.fetch_pairs(JobId, str, sql.hosts.list_bound_jobs, params)
 
 
 def _new_instance(
@@ -280,18 +271,6 @@ def _new_instance(
     }
 
 
-def _host(row: Row) -> HostRow:
-    return HostRow(
-        id=row["id"],
-        name=row["name"],
-        labels=row["labels"],
-        max_mutations=row["max_mutations"],
-        max_reads=row["max_reads"],
-        version=row["version"],
-        revision=row["revision"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        sighting=Sighting(row["last_seen_at"], row["alive_until"]),
-        running=row["running"],
-        types=row["types"],
-    )
+class _PutInstance(NamedTuple):
+    id: InstanceId
+    previous_host_id: HostId | None

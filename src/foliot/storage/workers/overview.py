@@ -1,4 +1,4 @@
-"""Workers and queues as people look at them."""
+"""Workers and queues as people see them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class WorkerOverview:
     queues: Sequence[str]
     types: Sequence[str]
     capacity: int
-    running: int  # of the workspace that asks
+    running: int  # runs of the transaction's workspace
     started_at: datetime
     heartbeat_at: datetime
     version: str
     is_alive: bool
     is_draining: bool
-    host: str | None  # that it works for
+    host: str | None  # of a worker of a host
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class QueueOverview:
     ready: int
     waiting: int
     running: int
-    oldest: datetime | None  # since when the longest ready of them could have started
+    oldest: datetime | None  # earliest possible start among its ready runs
     workers: int
 
 
@@ -42,48 +42,27 @@ async def workers(
     tx: Tx, lost_since: datetime, limit: int, visible_owner: PrincipalId | None
 ) -> list[WorkerOverview]:
     params = {"now": tx.now, "lost_since": lost_since, "limit": limit, "owner_id": visible_owner}
-    return [
-        WorkerOverview(
-            row["id"],
-            row["name"],
-            row["queues"],
-            row["types"],
-            row["capacity"],
-            row["running"],
-            row["started_at"],
-            row["heartbeat_at"],
-            row["version"],
-            row["is_alive"],
-            row["is_draining"],
-            row["host"],
-        )
-        for row in await tx.fetch(sql.overview.workers, params)
-    ]
+    return await tx.fetch_as(WorkerOverview, sql.overview.list_workers, params)
 
 
 async def queues(tx: Tx, limit: int, visible_owner: PrincipalId | None) -> list[QueueOverview]:
     params = {"workspace_id": tx.workspace_id, "now": tx.now, "limit": limit, "owner_id": visible_owner}
-    return [
-        QueueOverview(
-            row["queue"], row["ready"], row["waiting"], row["running"], row["oldest"], row["workers"]
-        )
-        for row in await tx.fetch(sql.overview.queues, params)
-    ]
+    return await tx.fetch_as(QueueOverview, sql.overview.list_queues, params)
 
 
 async def types(tx: Tx) -> dict[str, int]:
-    """How many live workers know each type."""
-    return {row["type"]: row["workers"] for row in await tx.fetch(sql.overview.types, {"now": tx.now})}
+    """Count the live workers of each type."""
+    return dict(await tx.fetch_pairs(str, int, sql.overview.count_by_type, {"now": tx.now}))
 
 
 async def forget_lost(tx: Tx, before: datetime) -> int:
-    return await tx.execute(sql.overview.forget_lost, {"before": before})
+    return await tx.execute(sql.overview.prune_lost, {"before": before})
 
 
 async def list_unserved(
     tx: Tx, by: datetime, limit: int
 ) -> list[tuple[str, str, int, datetime, Target | None]]:
-    """Queue, type, how many runs could have started by then, since when the oldest could, and where they must go."""
+    """List groups of ready runs that no live worker serves: queue, type, number, earliest start, target."""
     params = {"workspace_id": tx.workspace_id, "by": by, "now": tx.now, "limit": limit}
     rows = await tx.fetch(sql.claims.unserved, params)
     return [

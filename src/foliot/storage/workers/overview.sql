@@ -1,5 +1,5 @@
--- name: workers
--- Who could work for this workspace. Row-level security counts only the runs of the workspace that asks.
+-- name: list_workers
+-- Workers that may serve this workspace. Row-level security limits the counted runs to the workspace.
 SELECT workers.id, workers.name, workers.queues, workers.types, workers.capacity, workers.started_at, workers.version,
        COALESCE(workers.heartbeat_at, workers.started_at) AS heartbeat_at, workers.is_draining, workers.alive_until >= %(now)s AS is_alive,
        (SELECT hosts.name FROM hosts WHERE hosts.id = workers.host_id) AS host,
@@ -11,34 +11,34 @@ SELECT id, name, queues, types, capacity, started_at, version, heartbeat_at, fal
  ORDER BY is_alive DESC, heartbeat_at DESC, id
  LIMIT %(limit)s;
 
--- name: queues
-WITH standing AS (
-    SELECT queue, 'ready' AS place, job_id, available_at FROM ready WHERE workspace_id = %(workspace_id)s
+-- name: list_queues
+WITH unfinished AS (
+    SELECT queue, 'ready' AS state, job_id, available_at FROM ready WHERE workspace_id = %(workspace_id)s
      UNION ALL
     SELECT queue, 'waiting', job_id, NULL FROM waiting WHERE workspace_id = %(workspace_id)s
      UNION ALL
     SELECT queue, 'running', job_id, NULL FROM leases WHERE workspace_id = %(workspace_id)s),
 counted AS (
-    SELECT queue, count(*) FILTER (WHERE place = 'ready') AS ready, count(*) FILTER (WHERE place = 'waiting') AS waiting,
-           count(*) FILTER (WHERE place = 'running') AS running, min(available_at) FILTER (WHERE available_at <= %(now)s) AS oldest
-      FROM standing
-     WHERE %(owner_id)s::uuid IS NULL OR EXISTS (SELECT FROM jobs WHERE jobs.id = standing.job_id AND owner_id = %(owner_id)s)
+    SELECT queue, count(*) FILTER (WHERE state = 'ready') AS ready, count(*) FILTER (WHERE state = 'waiting') AS waiting,
+           count(*) FILTER (WHERE state = 'running') AS running, min(available_at) FILTER (WHERE available_at <= %(now)s) AS oldest
+      FROM unfinished
+     WHERE %(owner_id)s::uuid IS NULL OR EXISTS (SELECT FROM jobs WHERE jobs.id = unfinished.job_id AND owner_id = %(owner_id)s)
      GROUP BY queue),
 named AS (
     SELECT queue FROM counted
      UNION SELECT unnest(queues) FROM workers WHERE alive_until >= %(now)s
      UNION SELECT DISTINCT queue FROM jobs WHERE workspace_id = %(workspace_id)s AND status <> 'archived'
                       AND (%(owner_id)s::uuid IS NULL OR owner_id = %(owner_id)s))
-SELECT named.queue, COALESCE(ready, 0) AS ready, COALESCE(waiting, 0) AS waiting, COALESCE(running, 0) AS running, oldest,
+SELECT named.queue AS name, COALESCE(ready, 0) AS ready, COALESCE(waiting, 0) AS waiting, COALESCE(running, 0) AS running, oldest,
        (SELECT count(*) FROM workers WHERE named.queue = ANY (workers.queues) AND alive_until >= %(now)s AND NOT is_draining) AS workers
   FROM named LEFT JOIN counted USING (queue)
  ORDER BY named.queue
  LIMIT %(limit)s;
 
--- name: types
-SELECT type, count(*) AS workers
+-- name: count_by_type
+SELECT type, count(*)
   FROM (SELECT unnest(types) AS type FROM workers WHERE alive_until >= %(now)s AND NOT is_draining) AS known
  GROUP BY type;
 
--- name: forget_lost
+-- name: prune_lost
 DELETE FROM lost_workers WHERE heartbeat_at < %(before)s;

@@ -1,17 +1,18 @@
-"""Workers: who is alive, and what they hold. A worker's row is where its heartbeat and its strike-off meet."""
+"""Workers and their leases. A heartbeat and the removal of a silent worker both lock the worker's row."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from foliot.domain.ids import HostId, JobId, PrincipalId, RunId, WorkerId, WorkspaceId
 from foliot.storage.arrays import ints, uuids
 from foliot.storage.queries import SqlQuery, sql
 from foliot.storage.tx import Params, Tx
 
-ANY_QUEUE = "*"  # what a worker names that serves them all
+ANY_QUEUE = "*"  # the queue name of a worker that serves every queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,20 +22,20 @@ class WorkerRow:
     types: Sequence[str]
     capacity: int
     version: str
-    workspace_id: WorkspaceId | None = None  # None serves every workspace
-    principal_id: PrincipalId | None = None  # whose key it comes with, where it speaks HTTP
+    workspace_id: WorkspaceId | None = None  # None: it serves every workspace
+    principal_id: PrincipalId | None = None  # of a worker over HTTP
     host_id: HostId | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerName:
     name: str
-    host: str | None  # that it worked for
+    host: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteWorker:
-    """A worker that speaks HTTP. One of a host serves what is meant for the host, and no queue."""
+    """A worker over HTTP. A worker of a host claims only the host's runs, from no queue."""
 
     id: WorkerId
     name: str
@@ -44,7 +45,7 @@ class RemoteWorker:
 
 @dataclass(frozen=True, slots=True)
 class HeldLease:
-    """A lease by its name: enough to settle it."""
+    """The identity of a lease: enough to settle it."""
 
     run_id: RunId
     job_id: JobId
@@ -72,9 +73,13 @@ async def register(tx: Tx, worker_id: WorkerId, row: WorkerRow, alive_until: dat
 
 
 async def load_names(tx: Tx, worker_ids: Collection[WorkerId]) -> dict[WorkerId, WorkerName]:
-    """Also of those that are gone."""
-    rows = await tx.fetch(sql.workers.names, {"ids": list(worker_ids)}) if worker_ids else ()
-    return {row["id"]: WorkerName(row["name"], row["host"]) for row in rows}
+    """Return the names of workers, removed ones included."""
+    rows = (
+        await tx.fetch_as(_NamedWorker, sql.workers.load_names, {"ids": list(worker_ids)})
+        if worker_ids
+        else []
+    )
+    return {row.id: row.worker for row in rows}
 
 
 async def forget_names(tx: Tx, before: datetime) -> int:
@@ -82,23 +87,22 @@ async def forget_names(tx: Tx, before: datetime) -> int:
 
 
 async def forget_names_beyond(tx: Tx, workspace_id: WorkspaceId, most: int) -> None:
-    """Of a workspace's own workers, the newest are kept."""
+    """Delete all but the `most` newest names of the workspace's own workers."""
     await tx.execute(sql.workers.forget_names_beyond, {"workspace_id": workspace_id, "most": most})
 
 
 async def load_remote(
     tx: Tx, worker_id: WorkerId, workspace_id: WorkspaceId, principal_id: PrincipalId
 ) -> RemoteWorker | None:
-    """None for one that was given up for lost, or that somebody else registered."""
+    """Load a worker over HTTP; None if it was removed or another principal registered it."""
     params = {"id": worker_id, "workspace_id": workspace_id, "principal_id": principal_id, "now": tx.now}
-    row = await tx.fetch_one(sql.workers.remote, params)
-    return None if row is None else RemoteWorker(**row)
+    return await tx.fetch_one_as(RemoteWorker, sql.workers.load_remote, params)
 
 
 async def record_heartbeat(
     tx: Tx, worker_id: WorkerId, alive_until: datetime, *, is_draining: bool, running_count: int
 ) -> bool:
-    """False where the worker has been given up for lost."""
+    """Record a heartbeat; return False if the worker's time is over."""
     params = {
         "id": worker_id,
         "alive_until": alive_until,
@@ -106,7 +110,7 @@ async def record_heartbeat(
         "running_count": running_count,
         "now": tx.now,
     }
-    return await tx.execute(sql.workers.beat, params) == 1
+    return await tx.execute(sql.workers.record_heartbeat, params) == 1
 
 
 async def leave(tx: Tx, worker_id: WorkerId) -> None:
@@ -114,47 +118,44 @@ async def leave(tx: Tx, worker_id: WorkerId) -> None:
 
 
 async def list_cancel_requests(tx: Tx, worker_id: WorkerId) -> list[tuple[RunId, int]]:
-    rows = await tx.fetch(sql.workers.cancels, {"id": worker_id})
-    return [(row["run_id"], row["fence"]) for row in rows]
+    return await tx.fetch_pairs(RunId, int, sql.workers.list_cancel_requests, {"id": worker_id})
 
 
 async def list_lost_leases(
     tx: Tx, worker_id: WorkerId, working_on: Collection[tuple[RunId, int]]
 ) -> list[tuple[RunId, int]]:
-    """Which of these it does not hold any more."""
+    """Return those of these runs that it has no lease of any more."""
     if not working_on:
         return []
     run_ids, fences = zip(*working_on, strict=True)
     params = {"id": worker_id, "run_ids": uuids(run_ids), "fences": ints(fences)}
-    return [(run_id, fence) for run_id, fence in await tx.fetch_tuples(sql.workers.gone, params)]
+    return [(run_id, fence) for run_id, fence in await tx.fetch_tuples(sql.workers.list_lost_leases, params)]
 
 
 async def list_unknown_leases(
     tx: Tx, worker_id: WorkerId, named: Collection[tuple[RunId, int]], by: datetime
 ) -> list[HeldLease]:
-    """What it holds since before `by` without knowing."""
+    """List its leases from before `by` that it does not know."""
     params = {
         "id": worker_id,
         "run_ids": [run_id for run_id, _ in named],
         "fences": [fence for _, fence in named],
         "by": by,
     }
-    return await _leases(tx, sql.workers.unheard_of, params)
+    return await _leases(tx, sql.workers.list_unknown_leases, params)
 
 
 async def remove_silent(tx: Tx) -> list[tuple[WorkerId, str]]:
-    """The silent, by id and name; from here on their leases are abandoned."""
-    rows = await tx.fetch(sql.workers.strike_off, {"now": tx.now})
-    return [(row["id"], row["name"]) for row in rows]
+    """Remove workers without a heartbeat, and return their ids and names; their leases are then abandoned."""
+    return await tx.fetch_pairs(WorkerId, str, sql.workers.remove_silent, {"now": tx.now})
 
 
 async def count_alive(tx: Tx) -> int:
-    row = await tx.fetch_one(sql.workers.count_alive, {"now": tx.now})
-    return int(row["alive"]) if row else 0
+    return await tx.fetch_value(int, sql.workers.count_alive, {"now": tx.now})
 
 
 async def list_leases(tx: Tx, worker_id: WorkerId) -> list[HeldLease]:
-    return await _leases(tx, sql.workers.held, {"id": worker_id})
+    return await _leases(tx, sql.workers.list_leases, {"id": worker_id})
 
 
 async def list_abandoned_leases(tx: Tx, limit: int) -> list[HeldLease]:
@@ -166,9 +167,13 @@ async def list_overdue_leases(tx: Tx, by: datetime, limit: int) -> list[HeldLeas
 
 
 async def ignored_cancels(tx: Tx, by: datetime, limit: int) -> list[HeldLease]:
-    return await _leases(tx, sql.workers.ignored_cancels, {"by": by, "limit": limit})
+    return await _leases(tx, sql.workers.list_ignored_cancels, {"by": by, "limit": limit})
 
 
 async def _leases(tx: Tx, query: SqlQuery, params: Params) -> list[HeldLease]:
-    rows = await tx.fetch(query, params)
-    return [HeldLease(row["run_id"], row["job_id"], row["fence"], row["worker_id"]) for row in rows]
+    return await tx.fetch_as(HeldLease, query, params)
+
+
+class _NamedWorker(NamedTuple):
+    id: WorkerId
+    worker: WorkerName

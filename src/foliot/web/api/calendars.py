@@ -9,18 +9,19 @@ from fastapi import Depends, Query, Response
 
 from foliot.domain.ids import CalendarId
 from foliot.services import Database
-from foliot.services.dry_run import MOST_JOBS, tried_calendar
+from foliot.services.dry_run import MOST_JOBS, CalendarPreview, preview_calendar
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.jobs import calendars
-from foliot.web.api.dry_run import DryRun, only_tried, shown
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
+from foliot.web.api.writes import Write, Writing, dry_run_response, preview_response
 from foliot.web.auth import SharedEditor, Viewer
 from foliot.web.mapping.calendars import calendar_of, calendar_out, changes_of
+from foliot.web.mapping.dry_run import calendar_preview_out
 from foliot.web.preconditions import IfMatch, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.calendars import CalendarChange, CalendarIn, CalendarOut, CalendarUser
-from foliot.wire.dry_run import CalendarDryRunOut, MovedJobOut
+from foliot.wire.dry_run import CalendarDryRunOut
 from foliot.wire.pages import Page
 
 routes = api_router("calendars")
@@ -31,25 +32,22 @@ def _calendar_id(calendar_id: PathId) -> CalendarId:
 
 
 CalendarIdIn = Annotated[CalendarId, Depends(_calendar_id)]
+# The second argument bounds the jobs that are planned again: a preview locks their timers.
+CalendarVerb = Callable[[Database, int | None], Awaitable[CalendarId]]
 
 
 @routes.post(
-    "/calendars", status_code=201, responses={**only_tried(CalendarDryRunOut), **CONFLICT, **WITH_BODY}
+    "/calendars", status_code=201, responses={**dry_run_response(CalendarDryRunOut), **CONFLICT, **WITH_BODY}
 )
 async def create_calendar(
-    calendar: CalendarIn, caller: SharedEditor, db: Db, response: Response, dry_run: DryRun = False
+    calendar: CalendarIn, caller: SharedEditor, write: Writing
 ) -> CalendarOut | CalendarDryRunOut:
-    made = calendar_of(calendar, caller.workspace.default_timezone)
+    new = calendar_of(calendar, caller.workspace.default_timezone)
 
-    async def act(db: Database) -> CalendarId:
-        return await calendars.create(db, caller.scope, made)
+    async def verb(db: Database, _most: int | None) -> CalendarId:
+        return await calendars.create(db, caller.scope, new)
 
-    if dry_run:
-        response.status_code = 200
-        return await _tried(db, caller, act)
-    calendar_id = await act(db)
-    response.headers["Location"] = f"/api/v1/calendars/{calendar_id}"
-    return await _as_it_stands(db, caller, calendar_id, response)
+    return await _write_calendar(write, verb)
 
 
 @routes.get("/calendars")
@@ -63,7 +61,7 @@ async def list_calendars(
 
 @routes.get("/calendars/{calendar_id}", responses=NOT_FOUND)
 async def get_calendar(calendar_id: CalendarIdIn, caller: Viewer, db: Db, response: Response) -> CalendarOut:
-    return await _as_it_stands(db, caller, calendar_id, response)
+    return await _get(db, caller, calendar_id, response)
 
 
 @routes.get("/calendars/{calendar_id}/jobs", responses=NOT_FOUND)
@@ -82,24 +80,18 @@ async def replace_calendar(
     calendar: CalendarIn,
     caller: SharedEditor,
     db: Db,
-    tell: Tell,
-    response: Response,
+    write: Writing,
     if_match: IfMatch = None,
-    dry_run: DryRun = False,
 ) -> CalendarOut | CalendarDryRunOut:
-    """Put another in its place; the times of the jobs that use it are planned anew at once."""
+    """Replace the calendar; the jobs that use it are planned again at once."""
     new = calendar_of(calendar, caller.workspace.default_timezone)
-    seen = await _seen(db, caller, calendar_id, if_match)
+    scope = caller.scope.expecting(await _seen(db, caller, calendar_id, if_match))
 
-    async def act(db: Database, most: int | None = MOST_JOBS) -> CalendarId:
-        await calendars.edit(db, caller.scope.expecting(seen), calendar_id, new, most=most)
+    async def verb(db: Database, most: int | None) -> CalendarId:
+        await calendars.edit(db, scope, calendar_id, new, most=most)
         return calendar_id
 
-    if dry_run:
-        return await _tried(db, caller, act, calendar_id)
-    await act(db, None)
-    tell(Hint.TIMERS)
-    return await _as_it_stands(db, caller, calendar_id, response)
+    return await _write_calendar(write, verb, calendar_id)
 
 
 @routes.patch("/calendars/{calendar_id}", responses={**NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY})
@@ -108,85 +100,84 @@ async def change_calendar(
     change: CalendarChange,
     caller: SharedEditor,
     db: Db,
-    tell: Tell,
-    response: Response,
+    write: Writing,
     if_match: IfMatch = None,
-    dry_run: DryRun = False,
 ) -> CalendarOut | CalendarDryRunOut:
     """Change the fields that are named; `rules` is one field."""
-    seen, changes = await _seen(db, caller, calendar_id, if_match), changes_of(change)
+    scope = caller.scope.expecting(await _seen(db, caller, calendar_id, if_match))
+    changes = changes_of(change)
 
-    async def act(db: Database, most: int | None = MOST_JOBS) -> CalendarId:
-        await calendars.change(db, caller.scope.expecting(seen), calendar_id, changes, most=most)
+    async def verb(db: Database, most: int | None) -> CalendarId:
+        await calendars.change(db, scope, calendar_id, changes, most=most)
         return calendar_id
 
-    if dry_run:
-        return await _tried(db, caller, act, calendar_id)
-    await act(db, None)
-    tell(Hint.TIMERS)
-    return await _as_it_stands(db, caller, calendar_id, response)
+    return await _write_calendar(write, verb, calendar_id)
 
 
 @routes.delete(
     "/calendars/{calendar_id}",
     status_code=204,
     response_model=None,
-    responses={**only_tried(CalendarDryRunOut), **NOT_FOUND, **CONFLICT, **STALE},
+    responses={**dry_run_response(CalendarDryRunOut), **NOT_FOUND, **CONFLICT, **STALE},
 )
 async def delete_calendar(
     calendar_id: CalendarIdIn,
     caller: SharedEditor,
     db: Db,
-    tell: Tell,
-    force: Annotated[bool, Query(description="Take it out of the jobs that use it.")] = False,
+    write: Writing,
+    force: Annotated[bool, Query(description="Remove it from the jobs that use it.")] = False,
     if_match: IfMatch = None,
-    dry_run: DryRun = False,
 ) -> Response | None:
-    """Refused while jobs use it, unless `force` takes it out of them."""
-    seen = await _seen(db, caller, calendar_id, if_match)
+    """Refused while jobs use it, unless `force` removes it from them."""
+    scope = caller.scope.expecting(await _seen(db, caller, calendar_id, if_match))
 
-    async def act(db: Database, most: int | None = MOST_JOBS) -> CalendarId:
-        await calendars.delete(db, caller.scope.expecting(seen), calendar_id, detach=force, most=most)
+    async def verb(db: Database, most: int | None) -> CalendarId:
+        await calendars.delete(db, scope, calendar_id, detach=force, most=most)
         return calendar_id
 
-    if dry_run:
-        return shown(await _tried(db, caller, act, calendar_id, gone=True))
-    await act(db, None)
-    tell(Hint.TIMERS)
+    if write.dry_run:
+        return preview_response(await _preview(write, verb, calendar_id, deletes=True))
+    await verb(db, None)
+    write.announce(Hint.TIMERS)
     return None
 
 
-async def _tried(
-    db: Database,
-    caller: Caller,
-    act: Callable[[Database], Awaitable[CalendarId]],
-    calendar_id: CalendarId | None = None,
-    *,
-    gone: bool = False,
+async def _write_calendar(
+    write: Write, verb: CalendarVerb, calendar_id: CalendarId | None = None
+) -> CalendarOut | CalendarDryRunOut:
+    if write.dry_run:
+        return await _preview(write, verb, calendar_id)
+    written = await verb(write.db, None)
+    if calendar_id is None:
+        write.set_location(f"calendars/{written}")
+    else:
+        write.announce(Hint.TIMERS)
+    return await _get(write.db, write.caller, written, write.response)
+
+
+async def _preview(
+    write: Write, verb: CalendarVerb, calendar_id: CalendarId | None, *, deletes: bool = False
 ) -> CalendarDryRunOut:
-    tried = await tried_calendar(db, caller.workspace_id, act, calendar_id, gone=gone)
-    moved = [
-        MovedJobOut(job_id=each.id, job_name=each.name, before=each.before, after=each.after)
-        for each in tried.moved
-    ]
-    return CalendarDryRunOut(
-        calendar=None if tried.calendar is None else calendar_out(tried.calendar),
-        jobs=tried.jobs,
-        moved=moved,
-        complete=tried.is_whole,
-    )
+    async def preview(stage: Database) -> CalendarPreview:
+        return await preview_calendar(
+            stage,
+            write.caller.workspace_id,
+            lambda db: verb(db, MOST_JOBS),
+            calendar_id,
+            deletes=deletes,
+        )
+
+    return calendar_preview_out(await write.roll_back(preview))
 
 
-async def _as_it_stands(
-    db: Database, caller: Caller, calendar_id: CalendarId, response: Response
-) -> CalendarOut:
+async def _get(db: Database, caller: Caller, calendar_id: CalendarId, response: Response) -> CalendarOut:
     row = await calendars.get(db, caller.workspace_id, calendar_id)
     response.headers["ETag"] = f'"{row.revision}"'
     return calendar_out(row)
 
 
 async def _seen(db: Database, caller: Caller, calendar_id: CalendarId, if_match: str | None) -> int | None:
-    """The revision that the caller goes by; the verb looks under its lock whether the calendar is still at it."""
+    """Return the revision that If-Match names; the verb checks it again under its lock."""
     if if_match is None:
         return None
     return seen_revision(if_match, (await calendars.get(db, caller.workspace_id, calendar_id)).revision)

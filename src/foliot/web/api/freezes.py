@@ -9,12 +9,10 @@ from fastapi import Depends, Query, Response
 from foliot.domain.errors import NotFound
 from foliot.domain.ids import FreezeId
 from foliot.services import Database
-from foliot.services.dry_run import rehearsed
 from foliot.services.hints import Hint
-from foliot.services.identity.authentication import Caller
 from foliot.services.scheduling import freeze_search, freezes
-from foliot.web.api.dry_run import DryRun, only_tried, shown
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, id_of
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
+from foliot.web.api.writes import Writing, dry_run_response, preview_response
 from foliot.web.auth import SharedOperator, Viewer
 from foliot.web.mapping.calendars import freeze_of, freeze_out, freeze_preview_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
@@ -30,20 +28,20 @@ def _freeze_id(freeze_id: PathId) -> FreezeId:
 
 
 FreezeIdIn = Annotated[FreezeId, Depends(_freeze_id)]
-LIFTING = {**only_tried(FreezeLiftOut), **NOT_FOUND, **CONFLICT}
+LIFTING = {**dry_run_response(FreezeLiftOut), **NOT_FOUND, **CONFLICT}
 
 
-@routes.post("/freezes", status_code=201, responses={**only_tried(FreezePreviewOut), **WITH_BODY})
+@routes.post("/freezes", status_code=201, responses={**dry_run_response(FreezePreviewOut), **WITH_BODY})
 async def turn_freeze_on(
-    freeze: FreezeIn, caller: SharedOperator, db: Db, tell: Tell, response: Response, dry_run: DryRun = False
+    freeze: FreezeIn, caller: SharedOperator, db: Db, write: Writing
 ) -> FreezeOut | FreezePreviewOut:
-    """Hold everything, or the jobs that it names or that have its tags or queues. No job is edited by it."""
-    if dry_run:
-        response.status_code = 200
+    """Hold everything, or the jobs that it names or that have its tags or queues. No job is edited."""
+    if write.dry_run:
+        write.response.status_code = 200
         return await preview_freeze(freeze, caller, db)
     freeze_id = await freezes.turn_on(db, caller.scope, freeze_of(freeze))
-    tell(Hint.CANCELS)
-    response.headers["Location"] = f"/api/v1/freezes/{freeze_id}"
+    write.announce(Hint.CANCELS)
+    write.set_location(f"freezes/{freeze_id}")
     seen = await freeze_search.one(db, caller.scope, freeze_id)
     return freeze_out(seen.items[0], seen.at)
 
@@ -76,33 +74,26 @@ async def get_freeze(freeze_id: FreezeIdIn, caller: Viewer, db: Db) -> FreezeOut
 
 
 @routes.post("/freezes/{freeze_id}/lift", status_code=204, response_model=None, responses=LIFTING)
-async def lift_freeze(
-    freeze_id: FreezeIdIn, caller: SharedOperator, db: Db, tell: Tell, dry_run: DryRun = False
-) -> Response | None:
-    """It ends now, and what it held goes on as its `after` says. One that has not begun is taken back."""
-    if dry_run:
-        return shown(await _tried_lift(db, caller, freeze_id))
-    await freezes.lift(db, caller.scope, freeze_id)
-    tell(Hint.TIMERS)
-    tell(Hint.READY)
+async def lift_freeze(freeze_id: FreezeIdIn, caller: SharedOperator, write: Writing) -> Response | None:
+    """End the freeze now; what it held continues as its `after` says. A freeze that has not begun is removed."""
+
+    async def preview(db: Database) -> FreezeLiftOut:
+        released = await freezes.lift(db, caller.scope, freeze_id)
+        try:
+            seen = await freeze_search.one(db, caller.scope, freeze_id)
+        except NotFound:  # it had not begun
+            return FreezeLiftOut(freeze=None, runs=released.runs, jobs=released.timers)
+        lifted = freeze_out(seen.items[0], seen.at)
+        return FreezeLiftOut(freeze=lifted, runs=released.runs, jobs=released.timers)
+
+    if write.dry_run:
+        return preview_response(await write.roll_back(preview))
+    await freezes.lift(write.db, caller.scope, freeze_id)
+    write.announce(Hint.TIMERS, Hint.READY)
     return None
 
 
 @routes.delete("/freezes/{freeze_id}", status_code=204, response_model=None, responses=LIFTING)
-async def remove_freeze(
-    freeze_id: FreezeIdIn, caller: SharedOperator, db: Db, tell: Tell, dry_run: DryRun = False
-) -> Response | None:
-    """The same as lifting it; its record stays among those that are over."""
-    return await lift_freeze(freeze_id, caller, db, tell, dry_run)
-
-
-async def _tried_lift(db: Database, caller: Caller, freeze_id: FreezeId) -> FreezeLiftOut:
-    async def act(stage: Database) -> FreezeLiftOut:
-        let_go = await freezes.lift(stage, caller.scope, freeze_id)
-        try:
-            seen = await freeze_search.one(stage, caller.scope, freeze_id)
-        except NotFound:  # it had not begun
-            return FreezeLiftOut(freeze=None, runs=let_go.runs, jobs=let_go.timers)
-        return FreezeLiftOut(freeze=freeze_out(seen.items[0], seen.at), runs=let_go.runs, jobs=let_go.timers)
-
-    return await rehearsed(db, caller.workspace_id, act)
+async def remove_freeze(freeze_id: FreezeIdIn, caller: SharedOperator, write: Writing) -> Response | None:
+    """The same as `lift`; the record of the freeze stays."""
+    return await lift_freeze(freeze_id, caller, write)

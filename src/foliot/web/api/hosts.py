@@ -11,12 +11,13 @@ from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.workers import hosts
-from foliot.services.workers.hosts import Host, InstanceRow
+from foliot.services.workers.hosts import Host
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, id_of
 from foliot.web.auth import SharedEditor, Viewer
+from foliot.web.mapping.fleet import host_out, instance_out
 from foliot.web.preconditions import IfMatch, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
-from foliot.wire.hosts import BoundJob, HostChange, HostOut, InstanceChange, InstanceIn, InstanceOut
+from foliot.wire.hosts import HostChange, HostOut, InstanceChange, InstanceIn, InstanceOut
 from foliot.wire.pages import Page
 
 routes = api_router("hosts")
@@ -120,38 +121,6 @@ async def remove_instance(
 ) -> None:
     """Refused while jobs are bound to it, unless `force` leaves them to wait."""
     await hosts.remove_instance(db, caller.scope, host_id, instance_id, force=force)
-
-
-def host_out(host: Host) -> HostOut:
-    row = host.row
-    return HostOut(
-        id=row.id,
-        name=row.name,
-        status=host.status.value,
-        last_seen_at=row.sighting.last_seen_at,
-        labels=dict(row.labels),
-        max_mutations=row.max_mutations,
-        max_reads=row.max_reads,
-        running=row.running,
-        types=list(row.types),
-        jobs=None if host.bound is None else [BoundJob(id=job_id, name=name) for job_id, name in host.bound],
-        instances=[instance_out(each) for each in host.instances],
-        version=row.version,
-        revision=row.revision,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
-
-
-def instance_out(row: InstanceRow) -> InstanceOut:
-    return InstanceOut(
-        id=row.id,
-        host_id=row.host_id,
-        name=row.name,
-        labels=dict(row.labels),
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
 
 
 def _tagged(host: Host, response: Response) -> HostOut:

@@ -1,119 +1,162 @@
-"""/jobs/{id}/run, pause, resume, disable: what an operator does with a job."""
+"""/jobs/{id}/run, pause, disable, resume, skip-next and backfill: operate a job."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Body, Response
+from fastapi import Body
 
 from foliot.domain.ids import JobId, RunId
 from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.services.jobs import job_status
-from foliot.services.runs import history, run_control
-from foliot.web.api.dry_run import DryRun, done_or_tried, only_tried, tried_run
+from foliot.services.jobs import job_search, job_status
+from foliot.services.runs import backfill, run_control
 from foliot.web.api.params import Db, JobIdIn, Tell
+from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Operator
-from foliot.web.mapping.jobs import run_out
+from foliot.web.mapping.jobs import skip_next_out
 from foliot.web.preconditions import Seen
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.dry_run import DryRunOut, RunDryRunOut
-from foliot.wire.jobs import DisableIn, JobOut, PauseIn, ResumeIn, RunIn
+from foliot.wire.jobs import (
+    BackfillIn,
+    BackfillOut,
+    DisableIn,
+    JobOut,
+    PauseIn,
+    ResumeIn,
+    RunIn,
+    SkipNextIn,
+    SkipNextOut,
+)
 from foliot.wire.runs import RunOut
 
 routes = api_router("jobs")
-JUST_RUN, JUST_PAUSE, JUST_RESUME, JUST_DISABLE = (
-    RunIn(),
-    PauseIn(),
-    ResumeIn(),
-    DisableIn(),
-)  # none is needed
+# Bodies that may be left out.
+NO_RUN, NO_PAUSE, NO_RESUME, NO_DISABLE, NO_SKIP = RunIn(), PauseIn(), ResumeIn(), DisableIn(), SkipNextIn()
 REFUSALS = {**NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY}
 
 
-@routes.post("/jobs/{job_id}/run", status_code=201, responses={**only_tried(RunDryRunOut), **REFUSALS})
+@routes.post("/jobs/{job_id}/run", status_code=201, responses={**dry_run_response(RunDryRunOut), **REFUSALS})
 async def run_job(
     job_id: JobIdIn,
     caller: Operator,
-    db: Db,
     seen: Seen,
-    tell: Tell,
-    response: Response,
-    asked: Annotated[RunIn, Body()] = JUST_RUN,
-    dry_run: DryRun = False,
+    write: Writing,
+    asked: Annotated[RunIn, Body()] = NO_RUN,
 ) -> RunOut | RunDryRunOut:
-    """Run it now, whatever its schedule says; behind a run that is live, it waits."""
+    """Start a run now, independent of the schedule. Behind a live run it waits."""
 
-    async def act(db: Database) -> RunId:
-        return await run_control.run_now(
-            db, caller.scope.expecting(seen), job_id, input=asked.input, override=asked.override
-        )
+    async def verb(db: Database) -> RunId:
+        scope = caller.scope.expecting(seen)
+        return await run_control.run_now(db, scope, job_id, input=asked.input, override=asked.override)
 
-    if dry_run:
-        response.status_code = 200
-        return await tried_run(db, caller, act)
-    run_id = await act(db)
-    tell(Hint.READY)
-    response.headers["Location"] = f"/api/v1/runs/{run_id}"
-    return run_out(await history.run(db, caller.scope, run_id))
+    return await write.run(verb, Hint.READY, creates=True)
 
 
 @routes.post("/jobs/{job_id}/pause", responses=REFUSALS)
 async def pause_job(
     job_id: JobIdIn,
     caller: Operator,
-    db: Db,
     seen: Seen,
-    response: Response,
-    asked: Annotated[PauseIn, Body()] = JUST_PAUSE,
-    dry_run: DryRun = False,
+    write: Writing,
+    asked: Annotated[PauseIn, Body()] = NO_PAUSE,
 ) -> JobOut | DryRunOut:
-    """No run starts by schedule until it is resumed, or `until` has come. What runs now runs on."""
+    """Stop the schedule until `resume`, or until the instant `until`. Runs that are under way continue."""
 
-    async def act(db: Database) -> JobId:
-        await job_status.pause(
-            db, caller.scope.expecting(seen), job_id, reason=asked.reason, until=asked.until
-        )
+    async def verb(db: Database) -> JobId:
+        scope = caller.scope.expecting(seen)
+        await job_status.pause(db, scope, job_id, reason=asked.reason, until=asked.until)
         return job_id
 
-    return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run)
+    return await write.job(job_id, verb)
 
 
 @routes.post("/jobs/{job_id}/disable", responses=REFUSALS)
 async def disable_job(
     job_id: JobIdIn,
     caller: Operator,
-    db: Db,
     seen: Seen,
-    response: Response,
-    asked: Annotated[DisableIn, Body()] = JUST_DISABLE,
-    dry_run: DryRun = False,
+    write: Writing,
+    asked: Annotated[DisableIn, Body()] = NO_DISABLE,
 ) -> JobOut | DryRunOut:
-    """Switch it off: as a pause without an end. `resume` switches it on again."""
+    """Disable the job: a pause without an end. `resume` enables it again."""
 
-    async def act(db: Database) -> JobId:
+    async def verb(db: Database) -> JobId:
         await job_status.disable(db, caller.scope.expecting(seen), job_id, reason=asked.reason)
         return job_id
 
-    return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run)
+    return await write.job(job_id, verb)
 
 
 @routes.post("/jobs/{job_id}/resume", responses=REFUSALS)
 async def resume_job(
     job_id: JobIdIn,
     caller: Operator,
-    db: Db,
     seen: Seen,
-    tell: Tell,
-    response: Response,
-    asked: Annotated[ResumeIn, Body()] = JUST_RESUME,
-    dry_run: DryRun = False,
+    write: Writing,
+    asked: Annotated[ResumeIn, Body()] = NO_RESUME,
 ) -> JobOut | DryRunOut:
-    """Back to work. What went by meanwhile is one record, and only `catch_up` runs any of it."""
+    """Start the schedule again. Missed times become one record, and only `catch_up` runs any of them."""
 
-    async def act(db: Database) -> JobId:
+    async def verb(db: Database) -> JobId:
         await job_status.resume(db, caller.scope.expecting(seen), job_id, catch_up=asked.catch_up)
         return job_id
 
-    hints = (Hint.TIMERS, Hint.READY)
-    return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run, tell=tell, hints=hints)
+    return await write.job(job_id, verb, Hint.TIMERS, Hint.READY)
+
+
+@routes.post("/jobs/{job_id}/skip-next", responses=REFUSALS)
+async def skip_next_times(
+    job_id: JobIdIn,
+    caller: Operator,
+    db: Db,
+    seen: Seen,
+    write: Writing,
+    asked: Annotated[SkipNextIn, Body()] = NO_SKIP,
+) -> SkipNextOut:
+    """Skip the next planned time, the next `n`, or all `until` an instant. Each gets a skip record when it is due."""
+
+    async def verb(db: Database) -> run_control.SkipNext:
+        scope = caller.scope.expecting(seen)
+        return await run_control.skip_next(
+            db, scope, job_id, reason=asked.reason, n=asked.n, until=asked.until
+        )
+
+    skipped = await (write.roll_back(verb) if write.dry_run else verb(db))
+    job = await job_search.job(db, caller.scope, job_id)
+    return skip_next_out(job, skipped, dry_run=write.dry_run)
+
+
+@routes.delete("/jobs/{job_id}/skip-next", responses={**NOT_FOUND, **CONFLICT, **STALE})
+async def undo_skip_next(job_id: JobIdIn, caller: Operator, seen: Seen, write: Writing) -> JobOut | DryRunOut:
+    """Cancel the skips that are planned."""
+
+    async def verb(db: Database) -> JobId:
+        await run_control.undo_skip_next(db, caller.scope.expecting(seen), job_id)
+        return job_id
+
+    return await write.job(job_id, verb)
+
+
+@routes.post("/jobs/{job_id}/backfill", responses=REFUSALS)
+async def backfill_job(
+    job_id: JobIdIn, asked: Annotated[BackfillIn, Body()], caller: Operator, db: Db, seen: Seen, tell: Tell
+) -> BackfillOut:
+    """Runs for planned times of the past that have no record. `dry_run` counts them and names the first and the last."""
+    made = await backfill.backfill(
+        db,
+        caller.scope.expecting(seen),
+        job_id,
+        asked.start,
+        asked.to,
+        dry_run=asked.dry_run,
+        most=asked.max,
+        oldest_first=asked.order == "oldest_first",
+        skipped=asked.skipped,
+    )
+    if made.run_ids:
+        tell(Hint.READY)
+    return BackfillOut(
+        dry_run=asked.dry_run, count=made.count, first=made.first, last=made.last, run_ids=list(made.run_ids)
+    )

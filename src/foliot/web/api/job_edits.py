@@ -17,9 +17,9 @@ from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller, admit
 from foliot.services.jobs import job_edits, job_search, job_status, revisions
 from foliot.services.jobs.jobs import JobDraft, WrittenJob
-from foliot.web.api.dry_run import DryRun, done_or_tried, only_tried, shown, tried
 from foliot.web.api.jobs import ETAG
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, Tell, TheReach
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, TheReach
+from foliot.web.api.writes import Writing, dry_run_response, preview_response
 from foliot.web.auth import Editor, Viewer
 from foliot.web.mapping.definitions import DefinitionContext, definition_of
 from foliot.web.mapping.handler_config import config_schema
@@ -55,25 +55,27 @@ async def replace_job(
     job_id: JobIdIn,
     job: Given,
     caller: Editor,
-    db: Db,
-    tell: Tell,
-    response: Response,
     reach: TheReach,
+    write: Writing,
     revision_note: RevisionNote = None,
     if_match: IfMatch = None,
-    dry_run: DryRun = False,
     force: Force = False,
 ) -> JobOut | DryRunOut:
-    """Put a whole definition in place; what is left out is its default. Read-only fields may come along as they are."""
-    write = _Write(caller, job, replaced, if_match, reach)
+    """Replace the whole definition. Fields that are left out get their default; read-only fields may be sent unchanged."""
+    edit = _Edit(caller, job, replaced, if_match, reach)
 
-    async def act(db: Database) -> WrittenJob:
+    async def verb(db: Database) -> WrittenJob:
         return await job_edits.edit(
-            db, caller.scope, job_id, write.define, note=revision_note, force=force, with_warnings=not dry_run
+            db,
+            caller.scope,
+            job_id,
+            edit.define,
+            note=revision_note,
+            force=force,
+            with_warnings=not write.dry_run,
         )
 
-    hints = (Hint.TIMERS,)
-    return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run, tell=tell, hints=hints)
+    return await write.job(job_id, verb, Hint.TIMERS)
 
 
 @routes.patch("/jobs/{job_id}", responses=REFUSALS)
@@ -81,80 +83,65 @@ async def patch_job(
     job_id: JobIdIn,
     patch: Patch,
     caller: Editor,
-    db: Db,
-    tell: Tell,
-    response: Response,
     reach: TheReach,
+    write: Writing,
     revision_note: RevisionNote = None,
     if_match: IfMatch = None,
-    dry_run: DryRun = False,
     force: Force = False,
 ) -> JobOut | DryRunOut:
-    """Change some fields. A schedule in other words or of another kind takes the place of the old one, in its zone."""
-    write = _Write(caller, patch, patched, if_match, reach)
+    """Change some fields. A schedule in other words or of another kind replaces the old one and keeps its zone."""
+    edit = _Edit(caller, patch, patched, if_match, reach)
 
-    async def act(db: Database) -> WrittenJob:
+    async def verb(db: Database) -> WrittenJob:
         return await job_edits.edit(
-            db, caller.scope, job_id, write.define, note=revision_note, force=force, with_warnings=not dry_run
+            db,
+            caller.scope,
+            job_id,
+            edit.define,
+            note=revision_note,
+            force=force,
+            with_warnings=not write.dry_run,
         )
 
-    hints = (Hint.TIMERS,)
-    return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run, tell=tell, hints=hints)
+    return await write.job(job_id, verb, Hint.TIMERS)
 
 
 @routes.delete(
     "/jobs/{job_id}",
     status_code=204,
     response_model=None,
-    responses={
-        **only_tried(DryRunOut),
-        **NOT_FOUND,
-        **CONFLICT,
-        **STALE,
-    },
+    responses={**dry_run_response(DryRunOut), **NOT_FOUND, **CONFLICT, **STALE},
 )
 async def delete_job(
     job_id: JobIdIn,
     caller: Editor,
     db: Db,
-    tell: Tell,
+    write: Writing,
     purge: Annotated[
         bool, Query(description="Remove it with its history, for good: administrators.")
     ] = False,
-    detach: Annotated[bool, Query(description="Take it out of the jobs that depend on it.")] = False,
-    force: Annotated[bool, Query(description="With purge: even while runs are under way.")] = False,
+    detach: Annotated[bool, Query(description="Remove it from the jobs that depend on it.")] = False,
+    force: Annotated[bool, Query(description="With purge: also while runs are under way.")] = False,
     if_match: IfMatch = None,
-    dry_run: DryRun = False,
 ) -> Response | None:
-    """Archive it: nothing of it runs again, and its history stays."""
+    """Archive the job: it does not run again, and its history stays."""
     if purge:
         admit(caller, Permission.ADMIN)
 
-    async def act(db: Database) -> JobId:
+    async def verb(db: Database) -> JobId:
         found = await job_search.job(db, caller.scope, job_id)
         scope = caller.scope.expecting(seen_revision(if_match, found.revision))
         if purge:
-            await job_status.purge(
-                db,
-                scope,
-                job_id,
-                force=force,
-                detach=detach,
-            )
+            await job_status.purge(db, scope, job_id, force=force, detach=detach)
         else:
-            await job_status.archive(
-                db,
-                scope,
-                job_id,
-                detach=detach,
-            )
+            await job_status.archive(db, scope, job_id, detach=detach)
         return job_id
 
-    if dry_run:
-        return shown(await tried(db, caller, act, job_id))
-    await act(db)
+    if write.dry_run:
+        return preview_response(await write.job_preview(job_id, verb))
+    await verb(db)
     if force:
-        tell(Hint.CANCELS)
+        write.announce(Hint.CANCELS)
     return None
 
 
@@ -172,27 +159,23 @@ async def revert_job(
     job_id: JobIdIn,
     asked: RevertIn,
     caller: Editor,
-    db: Db,
-    tell: Tell,
-    response: Response,
     seen: Seen,
+    write: Writing,
     force: Force = False,
-    dry_run: DryRun = False,
 ) -> JobOut | DryRunOut:
-    """Put an old revision in force again, as a new one."""
+    """Restore an old revision, as a new one."""
 
-    async def act(db: Database) -> WrittenJob:
+    async def verb(db: Database) -> WrittenJob:
         scope = caller.scope.expecting(seen)
         return await revisions.revert(
-            db, scope, job_id, asked.revision, note=asked.note, force=force, with_warnings=not dry_run
+            db, scope, job_id, asked.revision, note=asked.note, force=force, with_warnings=not write.dry_run
         )
 
-    hints = (Hint.TIMERS,)
-    return await done_or_tried(db, caller, job_id, act, response, dry_run=dry_run, tell=tell, hints=hints)
+    return await write.job(job_id, verb, Hint.TIMERS)
 
 
 @dataclass(frozen=True, slots=True)
-class _Write:
+class _Edit:
     """A request to change the fields of a job."""
 
     caller: Caller
@@ -210,7 +193,7 @@ class _Write:
             seen = self.given["revision"]
         await draft.require_revision(seen)  # before any complaint about fields that the author has not seen
         written = self.merge(job_out(record), self.given)
-        ground = DefinitionContext(
+        context = DefinitionContext(
             caller.at,
             caller.workspace.default_timezone,
             record.definition.owner_id,
@@ -220,4 +203,4 @@ class _Write:
             self.reach,
             caller.workspace.slug,
         )
-        return definition_of(written.job, ground)
+        return definition_of(written.job, context)

@@ -9,9 +9,9 @@ from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.jobs import job_search, jobs
 from foliot.services.jobs.jobs import JobDraft, WrittenJob
-from foliot.web.api.dry_run import DryRun, job_response, only_tried, tried
 from foliot.web.api.list_params import Count, JobQuery, Order, page_of
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, Tell, TheReach
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, TheReach
+from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Editor, Viewer
 from foliot.web.mapping.definitions import DefinitionContext, definition_of
 from foliot.web.mapping.handler_config import config_schema
@@ -27,20 +27,12 @@ routes = api_router("jobs")
 ETAG = {"headers": {"ETag": {"description": "The revision of the job.", "schema": {"type": "string"}}}}
 
 
-@routes.post("/jobs", status_code=201, responses={**only_tried(DryRunOut), 201: ETAG, **WITH_BODY})
-async def create_job(
-    job: JobIn,
-    caller: Editor,
-    db: Db,
-    tell: Tell,
-    response: Response,
-    reach: TheReach,
-    dry_run: DryRun = False,
-) -> JobOut | DryRunOut:
-    """Create a job. Its first planned time is the answer's `next_run_at`."""
+@routes.post("/jobs", status_code=201, responses={**dry_run_response(DryRunOut), 201: ETAG, **WITH_BODY})
+async def create_job(job: JobIn, caller: Editor, reach: TheReach, write: Writing) -> JobOut | DryRunOut:
+    """Create a job. Its first planned time is `next_run_at` of the answer."""
 
     async def define(draft: JobDraft) -> Definition:
-        ground = DefinitionContext(
+        context = DefinitionContext(
             caller.at,
             caller.workspace.default_timezone,
             caller.holder.principal.id,
@@ -48,18 +40,14 @@ async def create_job(
             reach=reach,
             workspace=caller.workspace.slug,
         )
-        return definition_of(job, ground)
+        return definition_of(job, context)
 
-    async def act(db: Database) -> WrittenJob:
-        return await jobs.create(db, caller.scope, define, enabled=job.enabled, with_warnings=not dry_run)
+    async def verb(db: Database) -> WrittenJob:
+        return await jobs.create(
+            db, caller.scope, define, enabled=job.enabled, with_warnings=not write.dry_run
+        )
 
-    if dry_run:
-        response.status_code = 200
-        return await tried(db, caller, act)
-    made = await act(db)
-    tell(Hint.TIMERS)
-    response.headers["Location"] = f"/api/v1/jobs/{made.id}"
-    return job_response(made, response)
+    return await write.job(None, verb, Hint.TIMERS)
 
 
 @routes.get("/jobs")

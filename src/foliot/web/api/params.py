@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated
 from uuid import UUID
 
@@ -11,7 +10,7 @@ from fastapi import Depends, Path, Query, Request
 from foliot.domain.ids import JobId, RunId
 from foliot.handlers.dependencies import EgressPolicy
 from foliot.services import Database
-from foliot.services.hints import Announce, Hint
+from foliot.services.hints import Announce
 from foliot.services.jobs.lock_steps import not_found
 from foliot.wire.instants import read_id
 from foliot.wire.pages import LONGEST_PAGE, PAGE
@@ -59,16 +58,3 @@ Cursor = Annotated[str | None, Query(max_length=3_000, description="next_cursor 
 Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many to a page.")]
 HowMany = Annotated[int, Query(ge=1, le=100, description="How many times to name.")]
 DEFAULT_LIMIT = PAGE
-
-
-def _changed(request: Request) -> Callable[[], None]:
-    """To be called after the commit: this node asks the database again at once, the others when they hear of it."""
-
-    def tell() -> None:
-        request.app.state.door.forget()
-        request.app.state.announce(Hint.KEYS)
-
-    return tell
-
-
-Changed = Annotated[Callable[[], None], Depends(_changed)]

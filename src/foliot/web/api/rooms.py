@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Depends, Header, Query, Request, Response
 
 from foliot.channels.message import message_out
 from foliot.clock import monotonic
-from foliot.domain.ids import PrincipalId, RoomId
-from foliot.domain.rooms import MessageKind, Room
+from foliot.domain.delivery import DeliveryState
+from foliot.domain.ids import DeliveryId, PrincipalId, RoomId
+from foliot.domain.rooms import MessageKind
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
-from foliot.services.messaging import rooms
+from foliot.services.messaging import rooms, webhooks
 from foliot.services.messaging.rooms import KEEP, Changes, MessagePage, NewRoom
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, TheReach, id_of
-from foliot.web.auth import Editor, Operator, SharedEditor, Viewer
-from foliot.web.mapping.webhooks import changed_hook, hook_of, webhook_out
+from foliot.web.auth import Editor, Operator, SharedEditor, SharedOperator, SharedViewer, Viewer
+from foliot.web.mapping.rooms import changed_hook, delivery_out, hook_of, room_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.web.sse import NAP, EventStream, Line, frame, heartbeat, place_after, streamed, wants_stream
 from foliot.wire.pages import Page
 from foliot.wire.rooms import (
     LONGEST_WAIT,
+    DeliveryOut,
     MessageIn,
     MessageOut,
     MessagesOut,
+    RedeliveredOut,
+    RedeliverIn,
     RoomChange,
     RoomIn,
     RoomKey,
@@ -56,7 +60,7 @@ async def create_room(room: RoomIn, caller: Editor, db: Db, reach: TheReach, res
         hook = hook_of(room.webhook.url, None if secret is None else secret.secret, reach.egress_allow)
     made = await rooms.create(db, caller, NewRoom(room.name.strip(), room.key, agents), hook)
     response.headers["Location"] = f"/api/v1/rooms/{made.id}"
-    return _room(made, caller)
+    return room_out(made, caller)
 
 
 @routes.get("/rooms")
@@ -69,12 +73,12 @@ async def list_rooms(
 ) -> Page[RoomOut]:
     """Newest first. An agent sees the rooms that it was given."""
     page = await rooms.listed(db, caller, cursor, limit, key)
-    return Page[RoomOut](items=[_room(each, caller) for each in page.items], next_cursor=page.next_cursor)
+    return Page[RoomOut](items=[room_out(each, caller) for each in page.items], next_cursor=page.next_cursor)
 
 
 @routes.get("/rooms/{room_id}", responses=NOT_FOUND)
 async def get_room(room_id: RoomIdIn, caller: Viewer, db: Db) -> RoomOut:
-    return _room(await rooms.get(db, caller, room_id), caller)
+    return room_out(await rooms.get(db, caller, room_id), caller)
 
 
 @routes.patch("/rooms/{room_id}", responses={**NOT_FOUND, **WITH_BODY})
@@ -92,7 +96,7 @@ async def change_room(
     changed = await rooms.change(db, caller, room_id, Changes(name, agents, webhook))
     if webhook is not KEEP:
         tell(Hint.OUTBOX)
-    return _room(changed, caller)
+    return room_out(changed, caller)
 
 
 @routes.delete("/rooms/{room_id}", status_code=204, responses=NOT_FOUND)
@@ -170,23 +174,39 @@ async def _frames(
         page = await rooms.read(db, caller, room_id, after=after, limit=PAGE)
 
 
-def _room(room: Room, caller: Caller) -> RoomOut:
-    """To an agent, other agents are not there, until they speak."""
-    agent = caller.visible_owner
-    return RoomOut(
-        id=room.id,
-        key=room.key,
-        name=room.name,
-        agents=[each for each in room.agents if agent in (None, each)],
-        job_id=room.job_id,
-        last_seq=room.last_seq,
-        last_message_at=room.last_message_at,
-        created_at=room.created_at,
-        webhook=None if caller.visible_owner else webhook_out(room.webhook),
-    )
-
-
 def read_after(cursor: str | None) -> int:
     return place_after(
         cursor, MOST, "Use the seq of the last message you have read, or leave it out to begin."
     )
+
+
+@routes.get("/rooms/{room_id}/deliveries", responses=NOT_FOUND)
+async def list_deliveries(
+    room_id: RoomIdIn,
+    caller: SharedViewer,
+    db: Db,
+    state: Annotated[
+        Literal["waiting", "delivered", "dead"] | None,
+        Query(description="Those being sent are waiting, too."),
+    ] = None,
+    cursor: Annotated[str | None, Query(pattern=PLACE, description="next_cursor of the page before.")] = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[DeliveryOut]:
+    """One for each message, the newest first. What has ended is kept for a week."""
+    before = MOST if cursor is None else read_after(cursor)
+    wanted = None if state is None else DeliveryState(state)
+    found = await webhooks.deliveries(db, caller, room_id, before, limit + 1, wanted)
+    shown = found[:limit]
+    place = str(shown[-1].position) if len(found) > limit else None
+    return Page[DeliveryOut](items=[delivery_out(each) for each in shown], next_cursor=place)
+
+
+@routes.post("/rooms/{room_id}/redeliver", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
+async def redeliver(
+    room_id: RoomIdIn, wanted: RedeliverIn, caller: SharedOperator, db: Db, tell: Tell
+) -> RedeliveredOut:
+    """Send again what was given up, under the same ids, before anything that waits."""
+    ids = None if wanted.deliveries is None else [DeliveryId(each) for each in wanted.deliveries]
+    again = await webhooks.redeliver(db, caller, room_id, ids)
+    tell(Hint.OUTBOX)
+    return RedeliveredOut(redelivered=again)

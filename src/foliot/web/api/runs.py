@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Body, Response
+from fastapi import Body
 
 from foliot.domain.ids import RunId
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.runs import explain, history, run_control
-from foliot.web.api.dry_run import DryRun, only_tried, tried_run
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, RunIdIn, Tell
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, RunIdIn
 from foliot.web.api.run_params import RunQuery
+from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Operator, Viewer
 from foliot.web.mapping.jobs import attempt_out, run_out
 from foliot.web.mapping.reports import explanation_out
@@ -75,50 +75,36 @@ async def explain_run(run_id: RunIdIn, caller: Viewer, db: Db) -> ExplanationOut
 async def cancel_run(
     run_id: RunIdIn,
     caller: Operator,
-    db: Db,
-    tell: Tell,
+    write: Writing,
     asked: Annotated[CancelIn, Body()] = JUST_CANCEL,
-    dry_run: DryRun = False,
 ) -> RunOut | RunDryRunOut:
-    """End it. One that no worker has ends at once. One that is running is asked to stop: it shows `cancel_requested_at`, and is ended
-    for it after half a minute where it does not. `force` does not wait: the run ends at once and its worker is told to drop it, usually
-    within a second. Whether it has, and what the work had done by then, cannot be known: the job's next run may begin before the work
-    of this one has stopped, or beside it where its worker hangs.
+    """End the run. One that no worker holds ends at once. One that is running is asked to stop: it shows `cancel_requested_at`, and
+    after half a minute the server ends it. `force` does not wait: the run ends at once and its worker drops it, usually within a second.
+    How far the work had come is then unknown: the job's next run may start before the work of this one has stopped, or run beside it
+    where its worker hangs.
     """
 
-    async def act(db: Database) -> RunId:
+    async def verb(db: Database) -> RunId:
         await run_control.cancel_run(db, caller.scope, run_id, reason=asked.reason, force=asked.force)
         return run_id
 
-    if dry_run:
-        return await tried_run(db, caller, act)
-    await act(db)
-    tell(Hint.CANCELS)
-    tell(Hint.READY)
-    return run_out(await history.run(db, caller.scope, run_id))
+    return await write.run(verb, Hint.CANCELS, Hint.READY)
 
 
-@routes.post("/runs/{run_id}/retry", status_code=201, responses={**only_tried(RunDryRunOut), **REFUSALS})
+@routes.post(
+    "/runs/{run_id}/retry", status_code=201, responses={**dry_run_response(RunDryRunOut), **REFUSALS}
+)
 async def retry_run(
     run_id: RunIdIn,
     caller: Operator,
-    db: Db,
-    tell: Tell,
-    response: Response,
+    write: Writing,
     asked: Annotated[RetryIn, Body()] = JUST_RETRY,
-    dry_run: DryRun = False,
 ) -> RunOut | RunDryRunOut:
-    """Do a finished run again, for its planned time and with its input: a new run with `retry_of`. The first keeps its end."""
+    """Repeat a finished run for its planned time and with its input, as a new run with `retry_of`. The first run keeps its result."""
 
-    async def act(db: Database) -> RunId:
+    async def verb(db: Database) -> RunId:
         return await run_control.retry_run(
             db, caller.scope, run_id, input=asked.input, override=asked.override
         )
 
-    if dry_run:
-        response.status_code = 200
-        return await tried_run(db, caller, act)
-    new_id = await act(db)
-    tell(Hint.READY)
-    response.headers["Location"] = f"/api/v1/runs/{new_id}"
-    return run_out(await history.run(db, caller.scope, new_id))
+    return await write.run(verb, Hint.READY, creates=True)

@@ -1,4 +1,4 @@
-"""/secrets: values that jobs use by name. They are written here and never read."""
+"""/secrets: values that jobs use by name, written and never read; /master-key: the keys that seal them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,28 @@ from fastapi import Depends, Query, Request, Response
 
 from foliot.domain.ids import PrincipalId, SecretId
 from foliot.services import Database
-from foliot.services.dry_run import tried_secret
+from foliot.services.dry_run import preview_secret
 from foliot.services.identity.authentication import Caller
-from foliot.services.secrets import secrets
-from foliot.services.secrets.secrets import SecretRow
+from foliot.services.secrets import master_key, secrets
 from foliot.services.secrets.vault import Vault
-from foliot.web.api.dry_run import DryRun, only_tried, shown
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, id_of
-from foliot.web.auth import Admin, Viewer
+from foliot.web.api.writes import Write, Writing, dry_run_response, preview_response
+from foliot.web.auth import Admin, System, Viewer
+from foliot.web.mapping.secrets import master_key_out, rotated_out, secret_out
 from foliot.web.preconditions import IfMatch, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
-from foliot.wire.dry_run import SecretDryRunOut
+from foliot.wire.dry_run import RotationDryRunOut, SecretDryRunOut
 from foliot.wire.pages import Page
-from foliot.wire.secrets import SecretChange, SecretIn, SecretOut, SecretUser, SecretValueIn
+from foliot.wire.secrets import (
+    MasterKeyOut,
+    RotatedOut,
+    RotateIn,
+    SecretChange,
+    SecretIn,
+    SecretOut,
+    SecretUser,
+    SecretValueIn,
+)
 
 routes = api_router("secrets")
 
@@ -37,24 +46,22 @@ def _vault(request: Request) -> Vault:
 
 SecretIdIn = Annotated[SecretId, Depends(_secret_id)]
 TheVault = Annotated[Vault, Depends(_vault)]
+SecretVerb = Callable[[Database, Vault], Awaitable[SecretId]]
 
 
-@routes.post("/secrets", status_code=201, responses={**only_tried(SecretDryRunOut), **CONFLICT, **WITH_BODY})
+@routes.post(
+    "/secrets", status_code=201, responses={**dry_run_response(SecretDryRunOut), **CONFLICT, **WITH_BODY}
+)
 async def create_secret(
-    secret: SecretIn, caller: Admin, db: Db, vault: TheVault, response: Response, dry_run: DryRun = False
+    secret: SecretIn, caller: Admin, vault: TheVault, write: Writing
 ) -> SecretOut | SecretDryRunOut:
-    """Keep a value. Jobs use it by `{"secret": "<name>"}` anywhere in their config."""
+    """Store a value. Jobs use it by `{"secret": "<name>"}` anywhere in their config."""
     agents = [PrincipalId(each) for each in secret.agents]
 
-    async def act(db: Database, vault: Vault) -> SecretId:
+    async def verb(db: Database, vault: Vault) -> SecretId:
         return await secrets.create(db, vault, caller.scope, secret.name, secret.value, agents)
 
-    if dry_run:
-        response.status_code = 200
-        return await _tried(db, vault, caller, act)
-    secret_id = await act(db, vault)
-    response.headers["Location"] = f"/api/v1/secrets/{secret_id}"
-    return await _as_it_stands(db, vault, caller, secret_id, response)
+    return await _write_secret(write, vault, verb, creates=True)
 
 
 @routes.get("/secrets")
@@ -76,7 +83,7 @@ async def list_secrets(
 async def get_secret(
     secret_id: SecretIdIn, caller: Viewer, db: Db, vault: TheVault, response: Response
 ) -> SecretOut:
-    return await _as_it_stands(db, vault, caller, secret_id, response)
+    return await _get(db, vault, caller, secret_id, response)
 
 
 @routes.get("/secrets/{secret_id}/jobs", responses=NOT_FOUND)
@@ -96,21 +103,17 @@ async def replace_secret(
     caller: Admin,
     db: Db,
     vault: TheVault,
-    response: Response,
+    write: Writing,
     if_match: IfMatch = None,
-    dry_run: DryRun = False,
 ) -> SecretOut | SecretDryRunOut:
-    """A new value, as its next version. Attempts that begin from now on get it; the old one is gone."""
-    seen = await _seen(db, caller, secret_id, if_match)
+    """Replace the value, as the next version. Attempts that start from now on get it; the old value is deleted."""
+    scope = caller.scope.expecting(await _seen(db, caller, secret_id, if_match))
 
-    async def act(db: Database, vault: Vault) -> SecretId:
-        await secrets.replace(db, vault, caller.scope.expecting(seen), secret_id, secret.value)
+    async def verb(db: Database, vault: Vault) -> SecretId:
+        await secrets.replace(db, vault, scope, secret_id, secret.value)
         return secret_id
 
-    if dry_run:
-        return await _tried(db, vault, caller, act)
-    await act(db, vault)
-    return await _as_it_stands(db, vault, caller, secret_id, response)
+    return await _write_secret(write, vault, verb)
 
 
 @routes.patch("/secrets/{secret_id}", responses={**NOT_FOUND, **STALE, **WITH_BODY})
@@ -120,84 +123,64 @@ async def give_secret(
     caller: Admin,
     db: Db,
     vault: TheVault,
-    response: Response,
+    write: Writing,
     if_match: IfMatch = None,
-    dry_run: DryRun = False,
 ) -> SecretOut | SecretDryRunOut:
-    """Which agents may name it in the jobs that they write."""
-    seen = await _seen(db, caller, secret_id, if_match)
+    """Set which agents may name it in their jobs."""
+    scope = caller.scope.expecting(await _seen(db, caller, secret_id, if_match))
     agents = [PrincipalId(each) for each in change.agents]
 
-    async def act(db: Database, vault: Vault) -> SecretId:
-        await secrets.give(db, caller.scope.expecting(seen), secret_id, agents)
+    async def verb(db: Database, _vault: Vault) -> SecretId:
+        await secrets.give(db, scope, secret_id, agents)
         return secret_id
 
-    if dry_run:
-        return await _tried(db, vault, caller, act)
-    await act(db, vault)
-    return await _as_it_stands(db, vault, caller, secret_id, response)
+    return await _write_secret(write, vault, verb)
 
 
 @routes.delete(
     "/secrets/{secret_id}",
     status_code=204,
     response_model=None,
-    responses={**only_tried(SecretDryRunOut), **NOT_FOUND, **CONFLICT, **STALE},
+    responses={**dry_run_response(SecretDryRunOut), **NOT_FOUND, **CONFLICT, **STALE},
 )
 async def delete_secret(
     secret_id: SecretIdIn,
     caller: Admin,
     db: Db,
-    vault: TheVault,
+    write: Writing,
     force: Annotated[bool, Query(description="Also while jobs name it; their runs then fail.")] = False,
     if_match: IfMatch = None,
-    dry_run: DryRun = False,
 ) -> Response | None:
     """Refused while jobs name it, unless `force`."""
-    seen = await _seen(db, caller, secret_id, if_match)
+    scope = caller.scope.expecting(await _seen(db, caller, secret_id, if_match))
 
-    async def act(db: Database, vault: Vault) -> SecretId:
-        await secrets.delete(db, caller.scope.expecting(seen), secret_id, force=force)
-        return secret_id
+    async def preview(stage: Database) -> SecretDryRunOut:
+        users = (await secrets.get(stage, caller.scope, secret_id)).users
+        await secrets.delete(stage, scope, secret_id, force=force)
+        return SecretDryRunOut(secret=None, jobs=users)
 
-    if dry_run:
-        users = (await secrets.get(db, caller.scope, secret_id)).users
-        tried = await _tried(db, vault, caller, act, gone=True)
-        return shown(tried.model_copy(update={"jobs": users}))
-    await act(db, vault)
+    if write.dry_run:
+        return preview_response(await write.roll_back(preview))
+    await secrets.delete(db, scope, secret_id, force=force)
     return None
 
 
-async def _tried(
-    db: Database,
-    vault: Vault,
-    caller: Caller,
-    act: Callable[[Database, Vault], Awaitable[SecretId]],
-    *,
-    gone: bool = False,
-) -> SecretDryRunOut:
-    row = await tried_secret(db, vault, caller.workspace_id, act, gone=gone)
-    if row is None:
-        return SecretDryRunOut(secret=None, jobs=0)
-    told = secret_out(row, vault).model_copy(update={"readable": True})
-    return SecretDryRunOut(secret=told, jobs=row.users)
+async def _write_secret(
+    write: Write, vault: Vault, verb: SecretVerb, *, creates: bool = False
+) -> SecretOut | SecretDryRunOut:
+    caller = write.caller
+    if write.dry_run:
+        write.response.status_code = 200
+        row = await preview_secret(write.db, vault, caller.scope, verb)
+        secret = secret_out(row, vault).model_copy(update={"readable": True})
+        return SecretDryRunOut(secret=secret, jobs=row.users)
+    secret_id = await verb(write.db, vault)
+    if creates:
+        write.set_location(f"secrets/{secret_id}")
+    return await _get(write.db, vault, caller, secret_id, write.response)
 
 
-def secret_out(row: SecretRow, vault: Vault, agent: PrincipalId | None = None) -> SecretOut:
-    """To an agent, other agents are not there."""
-    return SecretOut(
-        id=row.id,
-        name=row.name,
-        version=row.version,
-        agents=[each for each in row.agents if agent in (None, each)],
-        job_count=row.users,
-        readable=vault.knows(row.key_id),
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
-
-
-async def _as_it_stands(
+async def _get(
     db: Database, vault: Vault, caller: Caller, secret_id: SecretId, response: Response
 ) -> SecretOut:
     row = await secrets.get(db, caller.scope, secret_id)
@@ -206,7 +189,30 @@ async def _as_it_stands(
 
 
 async def _seen(db: Database, caller: Caller, secret_id: SecretId, if_match: str | None) -> int | None:
-    """The version that the caller goes by; the verb looks under its lock whether the secret is still at it."""
+    """Return the version that If-Match names; the verb checks it again under its lock."""
     if if_match is None:
         return None
     return seen_revision(if_match, (await secrets.get(db, caller.scope, secret_id)).version)
+
+
+@routes.get("/master-key")
+async def get_master_key(caller: System, db: Db, vault: TheVault) -> MasterKeyOut:
+    """How many secrets, of all workspaces, the keys of the answering node can read."""
+    return master_key_out(await master_key.standing(db, vault))
+
+
+@routes.post("/master-key/rotate", responses={**CONFLICT, **WITH_BODY})
+async def rotate_master_key(
+    wanted: RotateIn, caller: System, db: Db, vault: TheVault, write: Writing
+) -> RotatedOut | RotationDryRunOut:
+    """Seal with the present key what older keys have sealed, up to a thousand secrets; repeat while some are left."""
+    if write.dry_run:
+        # A new master key is a file, which no rollback removes: the preview counts instead.
+        counted = await master_key.try_rotation(
+            db, vault, new_key=wanted.new_key, accept_loss=wanted.accept_loss
+        )
+        return RotationDryRunOut(rotated=counted.rotated, unreadable=counted.unreadable)
+    done = await master_key.rotate(
+        db, vault, caller.actor, new_key=wanted.new_key, accept_loss=wanted.accept_loss
+    )
+    return rotated_out(done)

@@ -8,13 +8,12 @@ from fastapi import Path, Query, Response
 
 from foliot.domain.ids import WorkspaceId
 from foliot.services import Database
-from foliot.services.dry_run import rehearsed
 from foliot.services.hints import Hint
 from foliot.services.identity import workspaces
-from foliot.web.api.dry_run import DryRun, only_tried, shown
-from foliot.web.api.params import DEFAULT_LIMIT, Changed, Cursor, Db, Limit, Tell
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit
+from foliot.web.api.writes import Writing, dry_run_response, preview_response
 from foliot.web.auth import System
-from foliot.web.mapping.identity import workspace_out
+from foliot.web.mapping.identity import archival_preview, workspace_out, workspace_preview
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import WorkspaceDryRunOut
 from foliot.wire.instants import read_id
@@ -26,25 +25,26 @@ NamedIn = Annotated[str, Path(alias="workspace", max_length=200, description="It
 
 
 @routes.post(
-    "/workspaces", status_code=201, responses={**only_tried(WorkspaceDryRunOut), **CONFLICT, **WITH_BODY}
+    "/workspaces",
+    status_code=201,
+    responses={**dry_run_response(WorkspaceDryRunOut), **CONFLICT, **WITH_BODY},
 )
 async def create_workspace(
-    workspace: WorkspaceIn, caller: System, db: Db, response: Response, dry_run: DryRun = False
+    workspace: WorkspaceIn, caller: System, write: Writing
 ) -> WorkspaceOut | WorkspaceDryRunOut:
-    """An empty workspace. Its first administrator is a member made with the header Foliot-Workspace."""
+    """Create an empty workspace. Add its first administrator as a member, with the header Foliot-Workspace."""
     name = (workspace.name or workspace.slug).strip()
-    quotas = workspace.quotas.model_dump(exclude_none=True)
+    zone, quotas = workspace.default_timezone, workspace.quotas.model_dump(exclude_none=True)
 
-    async def act(db: Database) -> workspaces.Workspace:
-        zone = workspace.default_timezone
-        return await workspaces.create(db, caller.actor, workspace.slug, name, zone, quotas)
+    def answer(made: workspaces.Workspace) -> WorkspaceOut:
+        write.set_location(f"workspaces/{made.id}")
+        return workspace_out(made)
 
-    if dry_run:
-        response.status_code = 200
-        return WorkspaceDryRunOut(workspace=workspace_out(await rehearsed(db, None, act, system=True)))
-    made = await act(db)
-    response.headers["Location"] = f"/api/v1/workspaces/{made.id}"
-    return workspace_out(made)
+    return await write.as_system().apply_or_preview(
+        lambda db: workspaces.create(db, caller.actor, workspace.slug, name, zone, quotas),
+        answer,
+        workspace_preview,
+    )
 
 
 @routes.get("/workspaces")
@@ -69,50 +69,36 @@ async def get_workspace(workspace: NamedIn, caller: System, db: Db) -> Workspace
 
 @routes.patch("/workspaces/{workspace}", responses={**NOT_FOUND, **CONFLICT, **WITH_BODY})
 async def change_workspace(
-    workspace: NamedIn,
-    changes: WorkspacePatch,
-    caller: System,
-    db: Db,
-    changed: Changed,
-    dry_run: DryRun = False,
+    workspace: NamedIn, changes: WorkspacePatch, caller: System, db: Db, write: Writing
 ) -> WorkspaceOut | WorkspaceDryRunOut:
+    """Change name, default zone or quotas; a quota of null is the installation's again."""
     quotas = None if changes.quotas is None else changes.quotas.model_dump(exclude_unset=True)
     wanted = workspaces.Changes(changes.name and changes.name.strip(), changes.default_timezone, quotas)
     found = await _named(db, workspace)
-
-    async def act(db: Database) -> workspaces.Workspace:
-        return await workspaces.change(db, caller.actor, found.id, wanted)
-
-    if dry_run:
-        return WorkspaceDryRunOut(workspace=workspace_out(await rehearsed(db, None, act, system=True)))
-    after = await act(db)
-    changed()
-    return workspace_out(after)
+    return await write.as_system().apply_or_preview(
+        lambda db: workspaces.change(db, caller.actor, found.id, wanted),
+        workspace_out,
+        workspace_preview,
+        Hint.KEYS,
+    )
 
 
 @routes.delete(
     "/workspaces/{workspace}",
     status_code=204,
     response_model=None,
-    responses={**only_tried(WorkspaceDryRunOut), **NOT_FOUND, **CONFLICT},
+    responses={**dry_run_response(WorkspaceDryRunOut), **NOT_FOUND, **CONFLICT},
 )
-async def archive_workspace(
-    workspace: NamedIn, caller: System, db: Db, changed: Changed, tell: Tell, dry_run: DryRun = False
-) -> Response | None:
-    """Put it away: its keys end, its jobs are archived, its runs are cancelled, and workers' results for them are refused."""
+async def archive_workspace(workspace: NamedIn, caller: System, db: Db, write: Writing) -> Response | None:
+    """Archive the workspace: its keys end, its jobs are archived, its runs are cancelled, and results of workers for them are refused."""
     found = await _named(db, workspace)
-    if dry_run:
-        would = await workspaces.would_archive(db, caller.actor, found.id)
-        return shown(
-            WorkspaceDryRunOut(
-                workspace=workspace_out(would.workspace), jobs=would.jobs, keys=would.keys, runs=would.runs
-            )
-        )
+    if write.dry_run:
+        # It counts rows of the workspace after the rollback: a dry run stays in one workspace.
+        return preview_response(archival_preview(await workspaces.would_archive(db, caller.actor, found.id)))
     try:
         await workspaces.archive(db, caller.actor, found.id)
     finally:
-        changed()  # the door is shut by the first of its commits
-        tell(Hint.CANCELS)
+        write.announce(Hint.KEYS, Hint.CANCELS)  # the first of its commits ends the keys
     return None
 
 

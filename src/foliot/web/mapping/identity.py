@@ -9,10 +9,11 @@ from foliot.domain.access import Permission, Principal
 from foliot.services.identity.audit import AuditRecord
 from foliot.services.identity.authentication import Caller
 from foliot.services.identity.keys import MadeKey, Revoked, StoredKey
-from foliot.services.identity.members import Member
-from foliot.services.identity.workspaces import Workspace
+from foliot.services.identity.members import Changed, Member
+from foliot.services.identity.workspaces import Archiving, Workspace
 from foliot.wire import identity as wire
 from foliot.wire.audit import ActorOut, AuditOut, ObjectOut
+from foliot.wire.dry_run import KeyDryRunOut, MemberDryRunOut, WorkspaceDryRunOut
 from foliot.wire.workspaces import Quotas, QuotasOut, WorkspaceOut
 
 
@@ -117,3 +118,26 @@ def _principal(principal: Principal) -> wire.PrincipalOut:
 
 def _scopes(scopes: frozenset[str]) -> list[wire.Scope]:
     return cast("list[wire.Scope]", sorted(scopes))
+
+
+def revocation_preview(revoked: Revoked) -> KeyDryRunOut:
+    return KeyDryRunOut(
+        key=key_out(revoked.key), made_valid=revoked.made_valid, made_revoked=len(revoked.made_too)
+    )
+
+
+def member_preview(changed: Changed) -> MemberDryRunOut:
+    return MemberDryRunOut(member=member_out(changed.member), revoked_keys=changed.revoked_keys)
+
+
+def workspace_preview(workspace: Workspace) -> WorkspaceDryRunOut:
+    return WorkspaceDryRunOut(workspace=workspace_out(workspace))
+
+
+def archival_preview(archiving: Archiving) -> WorkspaceDryRunOut:
+    return WorkspaceDryRunOut(
+        workspace=workspace_out(archiving.workspace),
+        jobs=archiving.jobs,
+        keys=archiving.keys,
+        runs=archiving.runs,
+    )

@@ -30,6 +30,7 @@ from foliot.domain.target import Target, TargetKind
 from foliot.services.jobs.job_search import StoredJob
 from foliot.services.jobs.revisions import Change
 from foliot.services.runs.history import AttemptRecord, NextAttempt, RunRecord
+from foliot.services.runs.run_control import SkipNext
 from foliot.web.mapping.definitions import SAME_IN_DEFINITION, SAME_IN_SPEC
 from foliot.wire import jobs as wire
 from foliot.wire.artifacts import ArtifactOut
@@ -38,6 +39,8 @@ from foliot.wire.instants import write_instant
 from foliot.wire.revisions import FieldChange, RevisionOut
 from foliot.wire.runs import AttemptOut, NextAttemptOut, ProgressOut, RunErrorOut, RunOut
 from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut
+
+SHOWN_SKIPS = 100
 
 
 def definition_out(definition: Definition) -> wire.JobDefinition:
@@ -143,6 +146,16 @@ def times_out(schedule: Schedule, times: Iterable[PlannedTime]) -> list[PlannedO
         )
         for time in times
     ]
+
+
+def skip_next_out(job: StoredJob, skipped: SkipNext, *, dry_run: bool) -> wire.SkipNextOut:
+    return wire.SkipNextOut(
+        dry_run=dry_run,
+        count=len(skipped.times),
+        skipped=times_out(job.definition.spec.schedule, skipped.times[:SHOWN_SKIPS]),
+        next_run_at=None if skipped.following is None else skipped.following.planned_for,
+        reason=skipped.reason,
+    )
 
 
 def run_out(record: RunRecord) -> RunOut:

@@ -1,7 +1,7 @@
-"""YAML without its surprises: `on` is a word, 22:00 is a time of day, a date is text, and no key is said twice.
+"""YAML with the scalar types of JSON: `on` and 22:00 are text, a date is text, and no key occurs twice.
 
-PyYAML reads YAML 1.1, where `on: success` has the key True and `22:00` is the number 1320. Here plain words are read as JSON
-has them: null, true, false and numbers; all else is text. JSON is read too, being YAML.
+PyYAML reads YAML 1.1, where `on: success` has the key True and `22:00` is the number 1320. Here only null, true, false
+and JSON numbers are special; everything else is text. JSON is valid input, since it is YAML.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import yaml
 
 from foliot.domain.errors import Invalid
 
-_PLAIN = (
+_SCALARS = (
     ("tag:yaml.org,2002:bool", re.compile(r"true|false"), "tf"),
     ("tag:yaml.org,2002:null", re.compile(r"null|~|"), ["n", "~", ""]),
     ("tag:yaml.org,2002:int", re.compile(r"-?(?:0|[1-9][0-9]*)"), "-0123456789"),
@@ -26,12 +26,12 @@ _PLAIN = (
 
 
 class _Loader(yaml.SafeLoader):
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  # PyYAML keeps them in the class
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  # PyYAML stores them on the class
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):  # a small file could unfold into a huge one
+        if self.check_event(yaml.AliasEvent):  # a small file could expand into a huge one
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(problem="aliases (*name) are not read here", problem_mark=mark)
+            raise yaml.MarkedYAMLError(problem="aliases (*name) are not supported", problem_mark=mark)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # PyYAML's signature
@@ -40,9 +40,7 @@ class _Loader(yaml.SafeLoader):
             if not isinstance(key, yaml.ScalarNode):
                 raise yaml.MarkedYAMLError(problem="a key must be text", problem_mark=key.start_mark)
             if key.value in seen:
-                raise yaml.MarkedYAMLError(
-                    problem=f'"{key.value}" is said twice', problem_mark=key.start_mark
-                )
+                raise yaml.MarkedYAMLError(problem=f'"{key.value}" occurs twice', problem_mark=key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
@@ -58,25 +56,25 @@ class _Dumper(yaml.SafeDumper):
 
 
 for _kind in (_Loader, _Dumper):
-    for _tag, _pattern, _first in _PLAIN:
+    for _tag, _pattern, _first in _SCALARS:
         _kind.add_implicit_resolver(_tag, re.compile(rf"^(?:{_pattern.pattern})$"), list(_first))
 
 
 def read_yaml(text: str, name: str) -> Any:
-    """Raises Invalid, with the line, for what is not YAML."""
+    """Raise Invalid, with line and column, for text that is not YAML."""
     try:
         return yaml.load(text, _Loader)  # noqa: S506  # a SafeLoader, made stricter
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         at = "" if mark is None else f", line {mark.line + 1}, column {mark.column + 1}"
-        why = error.problem or error.context or "it cannot be read"
-        raise Invalid(f"{name}{at}: {why}.", hint="It is read as YAML, or JSON.") from None
+        why = error.problem or error.context or "it is not YAML"
+        raise Invalid(f"{name}{at}: {why}.", hint="The file must be YAML or JSON.") from None
     except yaml.YAMLError as error:
         raise Invalid(f"{name} is not YAML: {error}.") from None
     except RecursionError:
         raise Invalid(f"{name} is nested too deeply.") from None
     except ValueError as error:
-        raise Invalid(f"{name} holds a value that cannot be read: {error}.") from None
+        raise Invalid(f"{name} has an invalid value: {error}.") from None
 
 
 def write_yaml(value: Any) -> str:

@@ -1,21 +1,23 @@
-"""Webhooks of rooms between JSON and values: an address is judged when it is written, as far as that can be done then."""
+"""Rooms, their webhooks and deliveries, between the wire and the domain."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from foliot.domain.addresses import networks
+from foliot.domain.delivery import Delivery
 from foliot.domain.errors import Invalid
-from foliot.domain.rooms import Hook, Webhook
+from foliot.domain.rooms import Hook, Room, Webhook
 from foliot.egress.client import refusal
 from foliot.egress.url import InvalidTarget, read_target
-from foliot.wire.rooms import SecretNamed, WebhookChange, WebhookOut
+from foliot.services.identity.authentication import Caller
+from foliot.wire.rooms import DeliveryOut, RoomOut, SecretNamed, WebhookChange, WebhookOut
 
 URL = "/webhook/url"
 
 
 def hook_of(url: str, secret: str | None, egress_allow: tuple[str, ...]) -> Hook:
-    """Where a name leads is known only when it is called; an address shows it now."""
+    """Read a webhook and check its address. A host name is checked again at each call, when it is resolved."""
     try:
         target = read_target(url)
     except InvalidTarget as error:
@@ -31,7 +33,7 @@ def hook_of(url: str, secret: str | None, egress_allow: tuple[str, ...]) -> Hook
 def changed_hook(
     change: WebhookChange | None, egress_allow: tuple[str, ...]
 ) -> Callable[[Hook | None], Hook] | None:
-    """What becomes of the hook that a room has; None where it is taken away."""
+    """Return a function that changes the hook of a room; None removes it."""
     if change is None:
         return None
     given = change.model_fields_set
@@ -64,4 +66,34 @@ def webhook_out(webhook: Webhook | None) -> WebhookOut | None:
         failing_since=webhook.failing_since,
         last_error=webhook.error,
         stopped_at=webhook.stopped_at,
+    )
+
+
+def room_out(room: Room, caller: Caller) -> RoomOut:
+    """An agent does not see the other agents, nor the webhook."""
+    agent = caller.visible_owner
+    return RoomOut(
+        id=room.id,
+        key=room.key,
+        name=room.name,
+        agents=[each for each in room.agents if agent in (None, each)],
+        job_id=room.job_id,
+        last_seq=room.last_seq,
+        last_message_at=room.last_message_at,
+        created_at=room.created_at,
+        webhook=None if agent else webhook_out(room.webhook),
+    )
+
+
+def delivery_out(delivery: Delivery) -> DeliveryOut:
+    return DeliveryOut(
+        id=delivery.id,
+        seq=delivery.position,
+        state=delivery.state.value,
+        attempts=delivery.attempts,
+        next_attempt_at=delivery.due_at,
+        last_status=delivery.status,
+        last_error=delivery.error,
+        created_at=delivery.created_at,
+        ended_at=delivery.ended_at,
     )

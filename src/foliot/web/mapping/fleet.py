@@ -1,0 +1,107 @@
+"""Workers, queues, job types, hosts and limits on the wire."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from foliot.handlers import registry
+from foliot.services.jobs import job_types
+from foliot.services.workers.hosts import Host, InstanceRow
+from foliot.services.workers.limits import Limit
+from foliot.services.workers.overview import Queue, WorkerOverview
+from foliot.wire.fleet import JobTypeOut, QueueOut, WorkerOut
+from foliot.wire.hosts import BoundJob, HostOut, InstanceOut
+from foliot.wire.limits import LimitOut
+
+WHERE: tuple[Literal["server", "workers"], ...] = ("server", "workers")
+
+
+def job_types_out(seen: job_types.Seen) -> list[JobTypeOut]:
+    """In the order of their names. Of what is installed here, this server speaks itself."""
+    here = registry.describe_types()
+    found = []
+    for name in sorted(here.keys() | seen.told.keys() | seen.workers.keys() | seen.off.keys()):
+        known, off = here.get(name) or seen.told.get(name), seen.off.get(name)
+        places = (("server", name in here), ("workers", name in seen.workers))
+        found.append(
+            JobTypeOut(
+                name=name,
+                description=None if known is None else known.description,
+                config_schema=None if known is None else dict(known.config_schema),
+                active=name in seen.workers,
+                enabled=off is None,
+                disabled_reason=None if off is None else off.reason,
+                known_to=[where for where in WHERE if dict(places)[where]],
+                workers=seen.workers.get(name, 0),
+            )
+        )
+    return found
+
+
+def worker_out(seen: WorkerOverview) -> WorkerOut:
+    return WorkerOut(
+        id=seen.id,
+        name=seen.name,
+        status="lost" if not seen.is_alive else "draining" if seen.is_draining else "alive",
+        queues=list(seen.queues),
+        host=seen.host,
+        types=list(seen.types),
+        capacity=seen.capacity,
+        running=seen.running,
+        since=seen.started_at,
+        last_heartbeat_at=seen.heartbeat_at,
+        version=seen.version,
+    )
+
+
+def queue_out(queue: Queue) -> QueueOut:
+    seen = queue.seen
+    return QueueOut(
+        name=seen.name,
+        ready=seen.ready,
+        waiting=seen.waiting,
+        running=seen.running,
+        oldest_ready_at=seen.oldest,
+        workers=seen.workers,
+        warnings=[each.sentence for each in queue.unserved],
+    )
+
+
+def host_out(host: Host) -> HostOut:
+    row = host.row
+    return HostOut(
+        id=row.id,
+        name=row.name,
+        status=host.status.value,
+        last_seen_at=row.sighting.last_seen_at,
+        labels=dict(row.labels),
+        max_mutations=row.max_mutations,
+        max_reads=row.max_reads,
+        running=row.running,
+        types=list(row.types),
+        jobs=None if host.bound is None else [BoundJob(id=job_id, name=name) for job_id, name in host.bound],
+        instances=[instance_out(each) for each in host.instances],
+        version=row.version,
+        revision=row.revision,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def instance_out(row: InstanceRow) -> InstanceOut:
+    return InstanceOut(
+        id=row.id,
+        host_id=row.host_id,
+        name=row.name,
+        labels=dict(row.labels),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def limit_out(limit: Limit) -> LimitOut:
+    return LimitOut(key=limit.key or None, cap=limit.cap, in_use=limit.in_use, waiting=limit.waiting)
+
+
+def limit_preview(limit: Limit) -> LimitOut:
+    return limit_out(limit).model_copy(update={"dry_run": True})

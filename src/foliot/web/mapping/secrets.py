@@ -1,0 +1,40 @@
+"""Secrets on the wire."""
+
+from __future__ import annotations
+
+from foliot.domain.ids import PrincipalId
+from foliot.services.secrets.master_key import Rotated, Standing
+from foliot.services.secrets.secrets import SecretRow
+from foliot.services.secrets.vault import Vault
+from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut
+
+
+def secret_out(row: SecretRow, vault: Vault, agent: PrincipalId | None = None) -> SecretOut:
+    """An agent does not see the other agents."""
+    return SecretOut(
+        id=row.id,
+        name=row.name,
+        version=row.version,
+        agents=[each for each in row.agents if agent in (None, each)],
+        job_count=row.users,
+        readable=vault.knows(row.key_id),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def master_key_out(standing: Standing) -> MasterKeyOut:
+    return MasterKeyOut(
+        present=standing.present,
+        known=list(standing.known),
+        is_right=standing.opens,
+        secrets=standing.secrets,
+        under_other_keys=standing.under_other_keys,
+        unreadable=standing.unreadable,
+    )
+
+
+def rotated_out(rotated: Rotated) -> RotatedOut:
+    return RotatedOut(
+        present=rotated.present, rotated=rotated.rotated, left=rotated.left, unreadable=rotated.unreadable
+    )

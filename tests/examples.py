@@ -1,0 +1,22 @@
+"""How many examples a property is tried with: some of them in `./dev test`, all of them in `./dev prove`."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import settings
+
+IS_PROVING = "PROVE" in os.environ  # set by `./dev prove`; a name with FOLIOT_ would be a setting
+DEFAULT = 100
+
+
+def examples(count: int = DEFAULT) -> settings:
+    """Timings belong to bench/, not to tests: a busy machine must not fail one, so there is no deadline."""
+    return settings(max_examples=count if IS_PROVING else max(count // 4, 10), deadline=None)
+
+
+def seeds(count: int) -> pytest.MarkDecorator:
+    """Give the test a `seed`: 0 in `./dev test`, all below `count` in `./dev prove`."""
+    others = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, count)]
+    return pytest.mark.parametrize("seed", [0, *others])
