@@ -15,9 +15,10 @@ from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.planning.plan import plan_resume
 from foliot.domain.run_end import TimerDelta
+from foliot.services.identity.audit_steps import append_audit
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.dependency_steps import release_upstream
-from foliot.services.jobs.lock_steps import LockedJob, append_audit, lock_job
+from foliot.services.jobs.lock_steps import LockedJob, lock_job
 from foliot.services.scheduling.fire_steps import status_after, write_plan
 from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import audit

@@ -7,11 +7,11 @@ from uuid import UUID
 
 from fastapi import Depends, Path, Query, Request
 
+from foliot.domain.errors import not_found
 from foliot.domain.ids import JobId, RunId
 from foliot.handlers.dependencies import EgressPolicy
 from foliot.services import Database
 from foliot.services.hints import Announce
-from foliot.services.jobs.lock_steps import not_found
 from foliot.wire.instants import read_id
 from foliot.wire.pages import LONGEST_PAGE, PAGE
 

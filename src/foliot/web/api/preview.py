@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Body, Query
 
 from foliot.domain.errors import Invalid
-from foliot.services.jobs.preview import previewed
+from foliot.services.jobs.agenda import previewed
 from foliot.web.api.params import HowMany
 from foliot.web.auth import Viewer
 from foliot.web.mapping.definitions import schedule_of

@@ -12,7 +12,9 @@ from foliot.domain.explain.hosts import away
 from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.job import Job
+from foliot.domain.quotas import Quotas, check_hosts, check_servers
 from foliot.domain.target import Target, TargetKind
+from foliot.storage.identity import workspaces
 from foliot.storage.tx import Tx
 from foliot.storage.workers import hosts
 
@@ -47,3 +49,15 @@ def _hint(target: Target, there: list[str]) -> str:
     if target.kind is TargetKind.HOST:
         return "A host is there once `foliot host` has started on it."
     return "A server is there once a host has registered it, or somebody added it to one."
+
+
+async def check_host_quota(tx: Tx, workspace_id: WorkspaceId, quotas: Quotas) -> None:
+    """After they are inserted and count; `quotas` of what has not grown are to be left out. Who makes some waits for the others who do,
+    so that two cannot share the last place.
+    """
+    if quotas.hosts is None and quotas.servers is None:
+        return
+    await workspaces.lock_quota(tx)
+    machines, servers = await hosts.count(tx, workspace_id)
+    check_hosts(quotas, machines)
+    check_servers(quotas, servers)
