@@ -15,7 +15,7 @@ from foliot.domain.schedule import Interval
 from foliot.services.settlement.report import Report, settle_reports
 from foliot.services.workers.limit_steps import claim_permitted
 from foliot.services.workers.limits import list_limits, recount, set_limit
-from foliot.storage.queue import claims
+from foliot.storage.queue import run_queue
 from foliot.storage.queue.run_queue import Claimed, ClaimOrder
 from foliot.storage.tx import Role, Tx
 from foliot.testing.fixtures import TEST
@@ -28,7 +28,7 @@ HOUR = timedelta(hours=1)
 
 async def claim_limited(tx: Tx, stage: Stage, share: int) -> tuple[list[Claimed], int]:
     order = ClaimOrder(stage.worker, "default", ["python"], share)
-    return await claim_permitted(tx, stage.worker, await claims.lock_ready(tx, order, [stage.workspace]))
+    return await claim_permitted(tx, stage.worker, await run_queue.lock_ready(tx, order, [stage.workspace]))
 
 
 async def fill(stage: Stage, runs: int, **spec: Any) -> None:
