@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Body, Query
 
 from foliot.domain.errors import Invalid
-from foliot.services.jobs.agenda import previewed
+from foliot.services.jobs.agenda import preview_times
 from foliot.web.api.params import HowMany
 from foliot.web.auth import Viewer
 from foliot.web.mapping.definitions import schedule_of
@@ -37,7 +37,7 @@ async def preview_schedule(
         # The body is the schedule itself; in a job it stands under /schedule.
         error.pointer = (error.pointer or "").removeprefix("/schedule")
         raise
-    found = previewed(read, start, n)
+    found = preview_times(read, start, n)
     shown = schedule_out(read)
     return PreviewOut(
         words=shown.words,

@@ -74,4 +74,4 @@ async def list_agenda(
     follow each other in less than an hour are one line.
     """
     wanted = AgendaFilter(None if job is None else JobId(job), queue, tag)
-    return agenda_out(await agenda.plans(db, caller.scope, wanted, start=start, end=end))
+    return agenda_out(await agenda.load_agenda(db, caller.scope, wanted, start=start, end=end))
