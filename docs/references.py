@@ -10,8 +10,8 @@ from typing import Any
 import typer.main
 
 from docs import api_reference
-from foliot.cli.exit_codes import CODES, MEANINGS, Exit
 from foliot.cli.main import app
+from foliot.cli.output import BY_ERROR, MEANINGS, Exit
 from foliot.domain.errors import FoliotError
 from foliot.settings import FILE_SUFFIX, TABLE, Setting, SettingsError
 from foliot.settings.value_types import PATH, TEXT
@@ -103,7 +103,7 @@ def errors() -> str:
         "|---|---|---|---|",
     ]
     for error in tree(FoliotError):
-        exit_code = next((code for branch, code in CODES if issubclass(error, branch)), Exit.FAILURE)
+        exit_code = next((code for branch, code in BY_ERROR if issubclass(error, branch)), Exit.FAILURE)
         lines.append(
             f"| `{error.code}` | {first_line(error)} | {status_of(error('')).value} | {exit_code.value} |"
         )

@@ -3,6 +3,8 @@
 log.info("server.started", extra={"url": url})
 
 One pipe carries our own lines and those of libraries, as JSON or for people, and never a secret.
+
+Why: docs/decisions/802-command-line-output.md
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
-from foliot.domain.bridge_policy import EVERYTHING, Handing
+from foliot.domain.bridge_policy import EVERYTHING, BridgePolicy
 from foliot.engine.loop import Loop
 from foliot.handlers import registry
 from foliot.handlers.dependencies import EgressPolicy, HandlerDeps, QueueEngineUrls
@@ -16,15 +16,22 @@ from foliot.storage.tx import Database
 from foliot.worker.link import LocalLink
 from foliot.worker.worker import Worker
 
-ALL = Handing(EVERYTHING, EVERYTHING)
+ALL = BridgePolicy(EVERYTHING, EVERYTHING)
 
 
 class Station:
     def __init__(
-        self, database: Database, kind: str, engines: QueueEngineUrls, lease: timedelta, handing: Handing
+        self,
+        database: Database,
+        kind: str,
+        engines: QueueEngineUrls,
+        lease: timedelta,
+        bridge_policy: BridgePolicy,
     ) -> None:
         self.link = LocalLink(database, "station", lease)
-        deps = HandlerDeps(database, queue_engines=engines, egress_policy=EgressPolicy(handing=handing))
+        deps = HandlerDeps(
+            database, queue_engines=engines, egress_policy=EgressPolicy(bridge_policy=bridge_policy)
+        )
         handlers: Mapping[str, Any] = {kind: registry.load_handlers(deps)[kind]}
         self.worker = Worker(self.link, handlers, permits=1)
         reporter, logs = self.worker.reporter, self.worker.logs
@@ -58,9 +65,9 @@ async def station(
     kind: str,
     engines: QueueEngineUrls,
     lease: timedelta = timedelta(minutes=10),
-    handing: Handing = ALL,
+    bridge_policy: BridgePolicy = ALL,
 ) -> AsyncIterator[Station]:
-    opened = Station(database, kind, engines, lease, handing)
+    opened = Station(database, kind, engines, lease, bridge_policy)
     opened.start()
     try:
         yield opened

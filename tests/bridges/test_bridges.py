@@ -17,7 +17,7 @@ import pytest
 from redis import Redis
 
 from foliot.domain.access import Scope
-from foliot.domain.bridge_policy import EVERYTHING, Handing
+from foliot.domain.bridge_policy import EVERYTHING, BridgePolicy
 from foliot.domain.definition import Definition, Spec
 from foliot.domain.ids import RunId, WorkspaceId
 from foliot.domain.lifecycle import RunStatus
@@ -166,17 +166,21 @@ async def test_a_result_comes_back_and_the_run_shows_what_the_engine_called_it(
 async def test_what_the_operator_does_not_allow_is_not_handed_over_and_is_not_tried_again(
     bench: Bench, broker: str
 ) -> None:
-    for handing, named in (
-        (Handing(("jobs-{workspace}",), ("shop.*",)), "FOLIOT_BRIDGE_TASKS"),
-        (Handing(("jobs-{workspace}.*",), EVERYTHING), "FOLIOT_BRIDGE_QUEUES"),
+    for bridge_policy, named in (
+        (BridgePolicy(("jobs-{workspace}",), ("shop.*",)), "FOLIOT_BRIDGE_TASKS"),
+        (BridgePolicy(("jobs-{workspace}.*",), EVERYTHING), "FOLIOT_BRIDGE_QUEUES"),
     ):
-        async with station(bench.database, bench.kind.type, bench.kind.means(broker), handing=handing):
+        async with station(
+            bench.database, bench.kind.type, bench.kind.means(broker), bridge_policy=bridge_policy
+        ):
             run = await bench.ended(await bench.start())
         assert run.error is not None
         assert (run.status, run.error.code, run.attempt_count) == (RunStatus.FAILED, "handover_refused", 1)
         assert named in run.error.message
-    handing = Handing(("jobs-{workspace}",), ("tests.bridges.**", "chores.*", "work"))
-    async with station(bench.database, bench.kind.type, bench.kind.means(broker), handing=handing):
+    bridge_policy = BridgePolicy(("jobs-{workspace}",), ("tests.bridges.**", "chores.*", "work"))
+    async with station(
+        bench.database, bench.kind.type, bench.kind.means(broker), bridge_policy=bridge_policy
+    ):
         assert (await bench.ended(await bench.start())).status is RunStatus.SUCCEEDED
     assert bench.begun() == 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foliot.domain.bridge_policy import EVERYTHING, Handing
+from foliot.domain.bridge_policy import EVERYTHING, BridgePolicy
 
 
 @pytest.mark.parametrize(
@@ -26,8 +26,10 @@ from foliot.domain.bridge_policy import EVERYTHING, Handing
 def test_a_star_crosses_no_dot_and_two_cross_all(
     pattern: str, allowed: list[str], refused: list[str]
 ) -> None:
-    handing = Handing(EVERYTHING, (pattern,))
-    assert [each for each in allowed + refused if handing.refusal({"task": each}, "acme") is None] == allowed
+    bridge_policy = BridgePolicy(EVERYTHING, (pattern,))
+    assert [
+        each for each in allowed + refused if bridge_policy.refusal({"task": each}, "acme") is None
+    ] == allowed
 
 
 @pytest.mark.parametrize(
@@ -44,18 +46,18 @@ def test_a_star_crosses_no_dot_and_two_cross_all(
     ],
 )
 def test_queues_are_those_of_the_workspace(pattern: str, queue: str, is_allowed: bool) -> None:
-    found = Handing((pattern,), EVERYTHING).refusal({"task": "t", "queue": queue}, "acme")
+    found = BridgePolicy((pattern,), EVERYTHING).refusal({"task": "t", "queue": queue}, "acme")
     assert (found is None) is is_allowed
 
 
 def test_a_refusal_says_what_is_allowed_and_who_can_allow_more() -> None:
-    found = Handing().refusal({"function": "os.system"}, "acme")
+    found = BridgePolicy().refusal({"function": "os.system"}, "acme")
     assert found is not None
     assert (found.field, "os.system" in found.message, "FOLIOT_BRIDGE_TASKS" in found.hint) == (
         "function",
         True,
         True,
     )
-    found = Handing(tasks=EVERYTHING).refusal({"name": "x", "queue": "other"}, "acme")
+    found = BridgePolicy(tasks=EVERYTHING).refusal({"name": "x", "queue": "other"}, "acme")
     assert found is not None
     assert "jobs-acme" in found.hint

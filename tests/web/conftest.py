@@ -15,7 +15,7 @@ import httpx2 as httpx
 import pytest
 
 from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Principal, PrincipalKind
-from foliot.domain.bridge_policy import EVERYTHING, Handing
+from foliot.domain.bridge_policy import EVERYTHING, BridgePolicy
 from foliot.domain.ids import KeyId, PrincipalId, WorkerId, WorkspaceId
 from foliot.handlers.dependencies import EgressPolicy
 from foliot.services.identity.authentication import Door
@@ -34,7 +34,7 @@ from foliot.web.rate_limits import Rates
 
 FOR_EVER = datetime(9999, 1, 1, tzinfo=UTC)
 WORKSPACES = ("acme", "globex", "outsider")
-LOCAL = EgressPolicy(handing=Handing(EVERYTHING, EVERYTHING))
+LOCAL = EgressPolicy(bridge_policy=BridgePolicy(EVERYTHING, EVERYTHING))
 
 
 @dataclass

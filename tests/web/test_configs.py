@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from foliot.domain.bridge_policy import Handing
+from foliot.domain.bridge_policy import BridgePolicy
 from foliot.handlers import registry
 from foliot.handlers.dependencies import EgressPolicy
 from foliot.web.mapping.handler_config import check_config
@@ -60,29 +60,32 @@ def test_a_secret_fits_in_the_place_of_any_value_that_a_worker_told_of() -> None
     assert check_config("DATA_SYNC", {"a": 1}, {"$ref": "https://example.test/schema"}) == []
 
 
-def refused(kind: str, config: dict[str, Any], handing: Handing) -> list[str | None]:
-    return [each.pointer for each in check_config(kind, config, None, EgressPolicy(handing=handing), "acme")]
+def refused(kind: str, config: dict[str, Any], bridge_policy: BridgePolicy) -> list[str | None]:
+    return [
+        each.pointer
+        for each in check_config(kind, config, None, EgressPolicy(bridge_policy=bridge_policy), "acme")
+    ]
 
 
 @pytest.mark.parametrize(("kind", "field"), [("celery", "task"), ("rq", "function"), ("bullmq", "name")])
 def test_a_job_names_the_tasks_and_queues_that_the_operator_allows(kind: str, field: str) -> None:
     registry.refuse_type("celery", None)
-    handing, named = Handing(tasks=("shop.tasks.*",)), {field: "shop.tasks.sync"}
-    assert refused(kind, named, handing) == []
-    assert refused(kind, {**named, "queue": "jobs-acme"}, handing) == []
-    assert refused(kind, {**named, "queue": "jobs-{workspace}"}, handing) == []
+    bridge_policy, named = BridgePolicy(tasks=("shop.tasks.*",)), {field: "shop.tasks.sync"}
+    assert refused(kind, named, bridge_policy) == []
+    assert refused(kind, {**named, "queue": "jobs-acme"}, bridge_policy) == []
+    assert refused(kind, {**named, "queue": "jobs-{workspace}"}, bridge_policy) == []
     for queue in ("jobs-globex", "celery", "jobs-acme-corp"):
-        assert refused(kind, {**named, "queue": queue}, handing) == ["/config/queue"]
+        assert refused(kind, {**named, "queue": queue}, bridge_policy) == ["/config/queue"]
     for task in ("subprocess.getoutput", "shop.tasks.subprocess.getoutput", "shop.tasks"):
-        assert refused(kind, {field: task}, handing) == [f"/config/{field}"]
-    assert refused(kind, named, Handing()) == [f"/config/{field}"]
-    assert refused(kind, named, Handing(queues=("high",), tasks=("**",))) == ["/config/queue"]
+        assert refused(kind, {field: task}, bridge_policy) == [f"/config/{field}"]
+    assert refused(kind, named, BridgePolicy()) == [f"/config/{field}"]
+    assert refused(kind, named, BridgePolicy(queues=("high",), tasks=("**",))) == ["/config/queue"]
 
 
 def test_a_prefix_of_bullmq_is_a_part_of_the_queue() -> None:
     config, tasks = {"name": "sync", "prefix": "foliot"}, ("sync",)
-    assert refused("bullmq", config, Handing(tasks=tasks)) == ["/config/queue"]
-    assert refused("bullmq", config, Handing(("foliot:jobs-{workspace}",), tasks)) == []
+    assert refused("bullmq", config, BridgePolicy(tasks=tasks)) == ["/config/queue"]
+    assert refused("bullmq", config, BridgePolicy(("foliot:jobs-{workspace}",), tasks)) == []
 
 
 HEAVY = {"additionalProperties": {"allOf": [{"enum": [[each]]} for each in range(450)]}}  # told by a host

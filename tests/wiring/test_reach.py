@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foliot.domain.bridge_policy import EVERYTHING, Handing
+from foliot.domain.bridge_policy import EVERYTHING, BridgePolicy
 from foliot.settings import Settings, SettingsError, load
 from foliot.wiring.policies import LOOPBACK, bridge_policy_of, egress_allow_of, egress_policy_of
 
@@ -35,22 +35,25 @@ def test_loopback_is_open_only_where_nobody_else_can_reach_the_server(
 
 
 @pytest.mark.parametrize(
-    ("environ", "handing"),
+    ("environ", "bridge_policy"),
     [
-        ({}, Handing(EVERYTHING, EVERYTHING)),
-        ({"FOLIOT_HOST": "0.0.0.0"}, Handing(("jobs-{workspace}",), ())),
-        (OWN, Handing(("jobs-{workspace}",), ())),
-        ({**OWN, "FOLIOT_BRIDGE_TASKS": "shop.*, mail"}, Handing(("jobs-{workspace}",), ("shop.*", "mail"))),
-        ({"FOLIOT_BRIDGE_QUEUES": "celery", "FOLIOT_BRIDGE_TASKS": "none"}, Handing(("celery",), ())),
+        ({}, BridgePolicy(EVERYTHING, EVERYTHING)),
+        ({"FOLIOT_HOST": "0.0.0.0"}, BridgePolicy(("jobs-{workspace}",), ())),
+        (OWN, BridgePolicy(("jobs-{workspace}",), ())),
+        (
+            {**OWN, "FOLIOT_BRIDGE_TASKS": "shop.*, mail"},
+            BridgePolicy(("jobs-{workspace}",), ("shop.*", "mail")),
+        ),
+        ({"FOLIOT_BRIDGE_QUEUES": "celery", "FOLIOT_BRIDGE_TASKS": "none"}, BridgePolicy(("celery",), ())),
     ],
 )
 def test_a_server_for_others_hands_over_no_task_that_its_operator_did_not_name(
-    environ: dict[str, str], handing: Handing, tmp_path: Path
+    environ: dict[str, str], bridge_policy: BridgePolicy, tmp_path: Path
 ) -> None:
     settings = load(environ, {}, tmp_path)
-    assert bridge_policy_of(settings) == handing
+    assert bridge_policy_of(settings) == bridge_policy
     in_the_worker = Settings.from_json(settings.to_json())
-    assert egress_policy_of(in_the_worker).handing == handing
+    assert egress_policy_of(in_the_worker).bridge_policy == bridge_policy
 
 
 def test_a_pattern_with_blanks_is_no_pattern(tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ async def test_a_program_ends_though_nobody_reads_what_it_still_says(at_once: bo
     said: Any = kept.process.stdout
     await until(lambda: said._paused)  # more than the reader takes is there, and its end will never be seen
     async with asyncio.timeout(20):
-        await kept.end(at_once=at_once)
+        await kept.stop(at_once=at_once)
     assert not kept.is_alive
 
 

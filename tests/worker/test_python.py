@@ -60,7 +60,7 @@ async def test_a_process_is_used_again(python: PythonHandler) -> None:
 
 async def test_an_async_function_runs_on_the_loop(python: PythonHandler) -> None:
     assert await call(python, "soon", a=1) == HandlerResult(Succeeded(), {"a": 1})
-    assert python._idle == []
+    assert python._pool._idle == []
 
 
 async def test_what_it_raises_is_a_failure_by_name(python: PythonHandler) -> None:
@@ -195,7 +195,7 @@ async def test_what_a_function_prints_is_kept_with_its_own_run(python: PythonHan
             ("stdout", "four, without an end"),
         ]
     assert await heard(python, "add", a=1, b=2) == []
-    assert len(python._idle) == 1
+    assert len(python._pool._idle) == 1
 
 
 async def test_what_is_printed_is_heard_while_the_function_runs(
@@ -251,7 +251,7 @@ async def test_a_job_cannot_name_code_that_the_operator_neither_wrote_nor_let_in
 async def test_installed_packages_are_open_where_the_operator_names_them(python: PythonHandler) -> None:
     opened = PythonHandler(packages=("idna",))
     assert isinstance((await opened.run(Assignment(CTX, {"call": "idna:encode"}, {}))).outcome, Failed)
-    assert "idna:encode" in opened._known  # it was found; what it made of its input is another matter
+    assert "idna:encode" in opened._functions  # it was found; what it made of its input is another matter
     assert error(await python.run(Assignment(CTX, {"call": "idna:encode"}, {})))[0] == "call_invalid"
     await opened.close()
 

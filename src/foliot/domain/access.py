@@ -1,7 +1,7 @@
-"""Who is asking: principals, their roles, and the shape of the API keys they present.
+"""Principals, their roles, and the format of API keys.
 
-A key reads `fol_<prefix>_<secret><checksum>`. The prefix names the key in lists and logs, the secret is never stored, and
-the checksum lets a mistyped or cut key be refused without asking the database. Entropy comes in as bytes.
+A key reads `fol_<prefix>_<secret><checksum>`. The prefix names the key in lists and logs. The secret is never stored. The checksum
+rejects a mistyped or cut key without a database query. Callers pass entropy as bytes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PrincipalKind(StrEnum):
 
 
 class MemberRole(StrEnum):
-    """What a principal may do, weakest first. Compare by rank, never by the text."""
+    """The role of a principal, weakest first. Compare by rank, never by the text."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -49,7 +49,7 @@ class MemberRole(StrEnum):
 
 
 class Permission(StrEnum):
-    """What an operation needs: at least this role in the workspace, the keys of the whole installation, or a key made for workers."""
+    """The permission that an operation requires: a role in the workspace, an installation key, or a worker key."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -83,7 +83,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class KeyHolder:
-    """A principal, and the key by which it came in. Scopes narrow what its role allows; a key without any is not narrowed."""
+    """A principal and the key that it presented. Scopes narrow the role; a key without scopes has the whole role."""
 
     principal: Principal
     key_id: KeyId
@@ -114,7 +114,7 @@ class KeyHolder:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who does a thing, as the audit tells it. Foliot's own doing has a name alone; records show only the name."""
+    """The author of a change, as the audit records it. Changes by Foliot itself have a name only."""
 
     name: str  # the id of a principal, or a word for Foliot's own doing
     key_id: KeyId | None = None
@@ -150,7 +150,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key in the clear. It exists in memory only, and its repr keeps the secret."""
+    """A key in plain text. It exists in memory only, and its repr hides the secret."""
 
     prefix: str
     secret: str = field(repr=False)
@@ -170,7 +170,7 @@ class ApiKey:
 
 
 def parse_key(text: str) -> ApiKey | None:
-    """The key in this text, or None where it cannot be one: the caller answers the same for both."""
+    """Return the key in this text, or None if the text is not a key. Callers answer both cases alike."""
     found = _KEY.fullmatch(text)
     if found is None or _checksum(text[:-_CHECKSUM]) != text[-_CHECKSUM:]:
         return None

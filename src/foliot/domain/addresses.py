@@ -1,7 +1,7 @@
-"""Which addresses requests may go to: the public internet, and networks that the operator has allowed beside it.
+"""Network addresses that outgoing requests may use: the public internet, and networks that the operator allows.
 
-Python's own `is_global` says yes to addresses that lead inside (NAT64 and 6to4 around private ones, multicast, site-local), so
-the list is ours: all of IANA's special-purpose registries, and what clouds serve their metadata from.
+Python's `is_global` accepts addresses that lead inside (NAT64 and 6to4 around private addresses, multicast, site-local). This list
+therefore holds all of IANA's special-purpose registries and the metadata addresses of clouds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Network = IPv4Network | IPv6Network
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Why an address may not be called. `meant` is where it leads, which is another one where it wraps an IPv4 address."""
+    """Why an address is blocked. `meant` is its final destination: another address if it wraps an IPv4 address."""
 
     address: Address
     meant: Address
@@ -36,7 +36,7 @@ class Closed:
 
 
 def closed(address: Address, allowed: Sequence[Network] = ()) -> Closed | None:
-    """None where it may be called. What it wraps must be open too, so that no wrapper leads past the list."""
+    """Return why the address is blocked, or None. A wrapped address must be allowed too."""
     for meant in meanings(address):
         found = _closed_network(meant)
         if found is not None and not any(_holds(network, meant) for network in allowed):
@@ -45,7 +45,7 @@ def closed(address: Address, allowed: Sequence[Network] = ()) -> Closed | None:
 
 
 def meanings(address: Address) -> Iterator[Address]:
-    """Every address that a packet to this one may end at: itself, and the IPv4 addresses in it."""
+    """Return every address that a packet to this address may reach: itself, and the IPv4 addresses inside it."""
     if isinstance(address, IPv4Address):
         yield address
         return

@@ -1,6 +1,6 @@
-"""What is planned in a stretch of time, over many jobs: in order, bounded, and saying how far it is complete.
+"""Planned times of many jobs within a time span: ordered, bounded, with the instant up to which the list is complete.
 
-A line is one planned time, or a run of them: times of one job that follow each other in less than an hour and meet the same fate.
+One line is one planned time, or a series: times of one job that are less than an hour apart and have the same outcome.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """A job that has times ahead. `since` is no later than the first of them; jobs come in its order."""
+    """A job with planned times ahead. `since` is at or before the first of them; jobs are sorted by it."""
 
     job: Job
     since: datetime
@@ -57,7 +57,7 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`count` is None where there are more than were counted; `last` is there when it is more than one."""
+    """One line of the agenda. `count` is None above the counting bound; `last` is set for a series."""
 
     first: PlannedTime
     fate: Fate
@@ -75,7 +75,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Agenda:
-    """Everything that starts before `complete_until` is in `entries`; of what comes later, some may be."""
+    """`entries` contains every start before `complete_until`, and some later ones."""
 
     entries: tuple[Entry, ...]
     complete_until: datetime
@@ -100,7 +100,7 @@ def agenda(
     most: int = MOST_LINES,
     steps: int = MOST_STEPS,
 ) -> Agenda:
-    """What the jobs do from `start` up to `end`. `more_since`: there are more jobs, whose times begin here or later."""
+    """List the planned times of the jobs from `start` up to `end`. `more_since`: further jobs have times from that instant on."""
     # Where jobs are missing whose times may begin before the stretch does, nothing is complete, and some is better than none.
     is_partial = more_since is not None and more_since <= start
     until = end if more_since is None or is_partial else min(end, more_since)
@@ -119,7 +119,7 @@ def agenda(
 
 
 class _Merge:
-    """The lines of all jobs in one order. A job is looked at when the order comes to it, so most of many jobs cost nothing."""
+    """Merge the lines of all jobs in order. A job is evaluated only when the order reaches it, so most of many jobs cost nothing."""
 
     def __init__(self, effort: _Effort, jobs: list[Ahead], start: datetime, end: datetime) -> None:
         self._effort, self._start, self._end = effort, start, end
@@ -153,7 +153,7 @@ class _Merge:
 
 
 def _shared(effort: _Effort, ahead: Ahead, start: datetime, end: datetime) -> Iterator[Line]:
-    """Jobs on one timetable have the same lines: they are worked out once."""
+    """Compute the lines of a timetable once for all jobs that share it."""
     if ahead.skip_next or ahead.runs_left is not None or ahead.job.is_chained:
         yield from _lines(effort, ahead, start, end)
         return
@@ -196,7 +196,7 @@ def _lines(effort: _Effort, ahead: Ahead, start: datetime, end: datetime) -> Ite
 def _fates(
     effort: _Effort, ahead: Ahead, start: datetime, end: datetime
 ) -> Iterator[tuple[PlannedTime, Fate, SkipReason | None, Freeze | None]]:
-    """Each planned time that goes off in the stretch, and what becomes of it as things stand."""
+    """Yield each planned time in the span with its expected outcome."""
     after = _after(ahead, start)
     runs_left, skip_next = _left_at(effort, ahead, after), ahead.skip_next and after == _known(ahead)
     planned = _step(effort, ahead, after)
@@ -229,7 +229,7 @@ def _step(effort: _Effort, ahead: Ahead, after: datetime) -> PlannedTime | None:
 
 
 def _after(ahead: Ahead, start: datetime) -> datetime:
-    """Where to begin looking. What has its record is behind the cursor; what passes in a pause is never planned."""
+    """Return the instant to search from: after the cursor, and after the end of a pause."""
     known = _known(ahead)
     if ahead.job.is_chained:
         return known
@@ -242,7 +242,7 @@ def _known(ahead: Ahead) -> datetime:
 
 
 def _left_at(effort: _Effort, ahead: Ahead, after: datetime) -> int | None:
-    """How many of max_runs are left when the stretch begins: what comes before it uses them up."""
+    """Return how many of max_runs remain at the start of the span."""
     known = _known(ahead)
     if ahead.runs_left is None or after <= known:
         return ahead.runs_left
@@ -252,7 +252,7 @@ def _left_at(effort: _Effort, ahead: Ahead, after: datetime) -> int | None:
 
 
 def _uncounted(effort: _Effort, ahead: Ahead, start: datetime, end: datetime) -> Line | None:
-    """A plain interval need not be walked through."""
+    """Count the times of a plain interval without stepping through them."""
     timetable, schedule = ahead.job.timetable, ahead.job.timetable.schedule
     if (
         not isinstance(schedule, Interval)
@@ -273,7 +273,7 @@ def _uncounted(effort: _Effort, ahead: Ahead, start: datetime, end: datetime) ->
 
 
 def _moves(timetable: Timetable) -> bool:
-    """Whether a time may go off later than it is planned."""
+    """Return whether a time may start later than planned."""
     schedule = timetable.schedule
     spread = schedule.spread if isinstance(schedule, Cron | Interval) else timedelta(0)
     return bool(timetable.window or timetable.calendars or spread)

@@ -1,4 +1,4 @@
-"""What a run leaves behind: named files, bounded in size and number."""
+"""Artifacts: named files that a run stores, limited in size and number."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Artifact:
 
 
 def charset_of(media_type: str) -> str | None:
-    """How its text is written; None where it is no text."""
+    """Return the charset of a text artifact, or None if it is not text."""
     kind, _, charset = media_type.partition(";")
     is_text = kind.startswith("text/") or kind in _TEXTS or kind.endswith(("+json", "+xml", "+yaml"))
     return (charset.partition("=")[2] or "utf-8") if is_text else None

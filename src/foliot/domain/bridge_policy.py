@@ -1,7 +1,7 @@
-"""What jobs may hand over to a queue engine: into which of its queues, and under which names of tasks. The operator says, by patterns.
+"""Which queues and task names of another queue engine jobs may use. The operator configures patterns.
 
-A pattern is a name in which `*` stands for anything but a dot, `**` for anything, and `{workspace}` for the slug of the workspace. A dot
-divides: where a module imports another, `shop.tasks.*` does not reach what that other one holds.
+In a pattern, `*` matches anything but a dot, `**` matches anything, and `{workspace}` is the slug of the workspace. The dot is a
+separator: `shop.tasks.*` does not match names in a module that `shop.tasks` imports.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PART = re.compile(r"\*\*|\*|\{workspace\}")
 
 
 class Refused(NamedTuple):
-    """Why it may not, and what to do; `field` is the one of the configuration that says it."""
+    """Why the hand-over is refused, and what to do; `field` is the field of the configuration."""
 
     field: str
     message: str
@@ -27,7 +27,7 @@ class Refused(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Handing:
+class BridgePolicy:
     queues: tuple[str, ...] = (DEFAULT_QUEUE,)
     tasks: tuple[str, ...] = ()
 

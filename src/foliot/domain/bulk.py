@@ -1,4 +1,4 @@
-"""Doing one thing to many jobs: which things there are, and what one would mean for a job as it stands."""
+"""Actions on many jobs at once, and the effect of an action on one job."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _THERE = {
 
 
 def is_done(action: Action, status: JobStatus, tags: tuple[str, ...], named: frozenset[str]) -> bool:
-    """Whether the job is already as the action would leave it. A job that is paused is not switched off."""
+    """Return whether the job already has the state that the action would give it. A paused job is not disabled."""
     match action:
         case Action.TAG:
             return named <= set(tags)
@@ -55,7 +55,7 @@ def is_done(action: Action, status: JobStatus, tags: tuple[str, ...], named: fro
 
 
 def check_move(action: Action, status: JobStatus) -> None:
-    """Refuses what the job's status does not allow."""
+    """Raise IllegalMove if the job's status does not allow the action."""
     if action in _MOVES:
         advance(status, _MOVES[action])
 

@@ -1,4 +1,4 @@
-"""What a person defines: a job's whole definition, and the part of it that planning and dispatch read."""
+"""The definition of a job as its author wrote it, and the part that planning and dispatch read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """When, under which policies, and where to. Jobs with equal specs share one value."""
+    """Schedule, policies and destination of a job. Jobs with equal specs share one value."""
 
     schedule: Schedule
     type: str
@@ -55,7 +55,7 @@ _other_fields = attrgetter(*(each.name for each in fields(Spec) if each.name != 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """Everything about a job that a person wrote. Status, counters and times of runs are not part of it."""
+    """Everything that the author of a job wrote. Status, counters and run times are not part of it."""
 
     name: str
     spec: Spec
@@ -77,7 +77,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Rules:
-    """A spec made ready for use, once for all jobs that have it."""
+    """A spec prepared for evaluation, once for all jobs that share it."""
 
     spec: Spec
 

@@ -1,7 +1,7 @@
-"""What leaves the house, and how it goes on after each try: delivered, tried again, given up, or never again.
+"""Outgoing deliveries, and the next step after each attempt: delivered, retry later, give up, or stop the receiver.
 
-Tries go on for a day, ever more seldom, whatever the reason was: receivers are mended, secrets set and networks opened. What is
-older than that when its turn comes, since others of its ordering_key stood before it, is still tried once.
+Attempts continue for a day with growing waits, whatever the error: receivers are repaired, secrets set and networks opened. A
+delivery that is older than a day when its turn comes still gets one attempt.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DeliveryState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A delivery in the hands of a courier, until its lease ends. `attempts` counts the one that begins now."""
+    """A delivery that one courier holds until its lease ends. `attempts` includes the attempt that starts now."""
 
     workspace_id: WorkspaceId
     id: DeliveryId
@@ -48,7 +48,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """As it stands. `due_at` is None for what has ended, is being sent, or waits behind others."""
+    """A stored delivery. `due_at` is None if it has ended, is being sent, or waits behind others."""
 
     id: DeliveryId
     position: int
@@ -63,7 +63,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """`sentence` tells the answer, `asked` is how long the receiver wants to be left alone: heeded up to the longest wait."""
+    """The receiver answered. `sentence` describes the answer; `asked` is the wait that the receiver requests."""
 
     status: int
     sentence: str
@@ -79,7 +79,7 @@ class Unanswered:
 
 @dataclass(frozen=True, slots=True)
 class Void:
-    """There is nothing to send any more, or nowhere to send it."""
+    """The delivery has no content or no receiver any more."""
 
     sentence: str
 
@@ -101,7 +101,7 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """With `stops`, whatever else waits for this receiver is given up as well."""
+    """Give up. With `stops`, every other delivery to this receiver is given up too."""
 
     status: int | None
     why: str
@@ -109,7 +109,7 @@ class Dead:
 
 
 def after(came: Came, taken: Taken, now: datetime, chance: float) -> Delivered | Again | Dead:
-    """How a delivery goes on. `chance`, from 0 to 1, keeps those that failed together from coming back together."""
+    """Return the next step of a delivery. `chance`, from 0 to 1, spreads the retries of deliveries that failed together."""
     match came:
         case Answered(status=status) if 200 <= status < 300:
             return Delivered(status)

@@ -1,4 +1,4 @@
-"""Jobs that wait for other jobs: edges, cycles, what an upstream's end triggers, what a gate says at a planned time."""
+"""Dependencies between jobs: edges, cycles, triggers when an upstream run ends, and gates at a planned time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 class EdgeCondition(StrEnum):
-    """Which ends of the upstream run count. Skipped ones never do."""
+    """Which outcomes of the upstream run satisfy the edge. A skipped run never does."""
 
     SUCCESS = "success"
     FAILURE = "failure"
@@ -28,8 +28,8 @@ class EdgeCondition(StrEnum):
 
 
 class EdgeMode(StrEnum):
-    TRIGGER = "trigger"  # the upstream's end starts this job
-    GATE = "gate"  # at its own planned time this job asks whether the upstream has delivered
+    TRIGGER = "trigger"  # the end of the upstream run starts a run of this job
+    GATE = "gate"  # at its own planned time this job checks whether the upstream has delivered
 
 
 class JoinRule(StrEnum):
@@ -50,7 +50,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamEnd:
-    """An upstream run that came to its end."""
+    """The end of an upstream run."""
 
     run_id: RunId
     at: datetime
@@ -58,13 +58,13 @@ class UpstreamEnd:
 
 @dataclass(frozen=True, slots=True)
 class EdgeFacts:
-    """What one edge looks like under the dependent's timer lock: the newest end that matches its `on`, if any."""
+    """The state of one edge under the dependent's timer lock: the newest upstream end that satisfies it, if any."""
 
     edge: Edge
     latest: UpstreamEnd | None = None
     consumed_run_id: RunId | None = None
     upstream_is_live: bool = False
-    upstream_has_run: bool = True  # False while it never came to any end
+    upstream_has_run: bool = True  # False while no run of it has ended
 
     @property
     def fresh(self) -> UpstreamEnd | None:
@@ -81,7 +81,7 @@ class Dependencies:
 
 @dataclass(frozen=True, slots=True)
 class ConsumedRun:
-    """The mark an edge keeps, so that one upstream run is used once."""
+    """The upstream run that an edge has used: each is used once."""
 
     upstream: JobId
     run_id: RunId
@@ -116,7 +116,7 @@ GateAnswer = GateOpen | GateWaits | GateClosed
 
 
 def satisfies(on: EdgeCondition, status: RunStatus) -> bool:
-    """Whether an upstream run that ended so satisfies an edge."""
+    """Return whether an upstream run with this end satisfies an edge."""
     match on:
         case EdgeCondition.SUCCESS:
             return status is RunStatus.SUCCEEDED
@@ -128,15 +128,15 @@ def satisfies(on: EdgeCondition, status: RunStatus) -> bool:
 
 @cache
 def satisfied_conditions(status: RunStatus) -> tuple[EdgeCondition, ...]:
-    """The values of `on` that this end satisfies, for one query over all dependents."""
+    """Return the conditions that this end satisfies, for one query over all dependents."""
     return tuple(on for on in EdgeCondition if satisfies(on, status))
 
 
 def find_triggered_run(dependencies: Dependencies, settled: UpstreamEnd) -> TriggeredRun | None:
-    """Whether the end of `settled` starts the dependent, evaluating every trigger edge as it stands now.
+    """Return the run that the end of `settled` starts, if any, after evaluating every trigger edge.
 
-    `settled` must be the `latest` of the edges it satisfies. An edge whose upstream run was consumed already stays
-    unsatisfied, so the same settlement evaluated twice starts one run.
+    `settled` must be the `latest` of the edges it satisfies. A consumed upstream run does not satisfy its edge again, so evaluating the
+    same settlement twice starts one run.
     """
     edges = [facts for facts in dependencies.edges if facts.edge.mode is EdgeMode.TRIGGER]
     completing = [
@@ -156,7 +156,7 @@ def find_triggered_run(dependencies: Dependencies, settled: UpstreamEnd) -> Trig
 
 
 def judge_gate(dependencies: Dependencies, now: datetime) -> GateAnswer:
-    """At the job's own planned time: run, wait for a live upstream, or skip."""
+    """Decide at the job's planned time: run, wait for a live upstream run, or skip."""
     gates = [facts for facts in dependencies.edges if facts.edge.mode is EdgeMode.GATE]
     passed = [facts for facts in gates if _is_fresh(facts, now)]
     failed = [facts for facts in gates if facts not in passed]
@@ -165,8 +165,8 @@ def judge_gate(dependencies: Dependencies, now: datetime) -> GateAnswer:
         return GateOpen(
             tuple(ConsumedRun(facts.edge.upstream, facts.latest.run_id) for facts in passed if facts.latest)
         )
-    hopeful = [facts.upstream_is_live for facts in failed]
-    if all(hopeful) if is_all else any(hopeful):
+    live = [facts.upstream_is_live for facts in failed]
+    if all(live) if is_all else any(live):
         return GateWaits()
     missing = [not facts.upstream_has_run for facts in failed]
     if any(missing) if is_all else all(missing):
@@ -175,7 +175,7 @@ def judge_gate(dependencies: Dependencies, now: datetime) -> GateAnswer:
 
 
 def consume(dependencies: Dependencies, consumed: Iterable[ConsumedRun]) -> Dependencies:
-    """The same facts after a run has used up these upstream runs."""
+    """Return the facts after a run has consumed these upstream runs."""
     marks = {mark.upstream: mark.run_id for mark in consumed}
     edges = (
         replace(facts, consumed_run_id=marks[facts.edge.upstream]) if facts.edge.upstream in marks else facts
@@ -185,10 +185,10 @@ def consume(dependencies: Dependencies, consumed: Iterable[ConsumedRun]) -> Depe
 
 
 def check_edges(job: JobId, schedule: Schedule, edges: Sequence[Edge]) -> None:
-    """Refuses edges that cannot mean anything. Cycles need the whole graph: see `find_cycle`."""
+    """Raise Invalid for edges without meaning. `find_cycle` checks the whole graph."""
     seen: set[JobId] = set()
-    for place, edge in enumerate(edges):
-        pointer = f"/depends_on/{place}"
+    for index, edge in enumerate(edges):
+        pointer = f"/depends_on/{index}"
         if edge.upstream == job:
             raise Invalid("A job cannot depend on itself.", pointer=f"{pointer}/job")
         if edge.upstream in seen:
@@ -221,9 +221,9 @@ def check_edges(job: JobId, schedule: Schedule, edges: Sequence[Edge]) -> None:
 
 
 def find_cycle(upstreams: Mapping[Node, Sequence[Node]]) -> tuple[Node, ...] | None:
-    """One cycle of the graph, named in order and closed (a, b, a); None when there is none.
+    """Return one cycle in order and closed (a, b, a), or None.
 
-    Walks with its own stack: ten thousand jobs in a row must not meet Python's recursion limit.
+    The walk keeps its own stack: a chain of ten thousand jobs must not reach Python's recursion limit.
     """
     done: set[Node] = set()
     for start in upstreams:

@@ -1,4 +1,4 @@
-"""What differs between two JSON objects, field by field. Lists count as one value: who reads a change wants to see the whole of them."""
+"""Compare two JSON objects field by field. A list counts as one value, so a change shows the whole list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Freezes: a temporary hold over many jobs. A freeze never edits a job; it decides what its planned times become."""
+"""Freezes: hold many jobs for a while. A freeze never edits a job; it decides what happens to planned times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foliot.domain.ids import FreezeId
 
 
 class FreezePolicy(StrEnum):
-    """What becomes of planned times that fall into a freeze."""
+    """What happens to planned times within a freeze."""
 
     SKIP = "skip"  # recorded as skipped (frozen), each at its time
     LATEST = "latest"  # held; the newest runs when the freeze is over
@@ -20,7 +20,7 @@ class FreezePolicy(StrEnum):
 
 
 class RunningPolicy(StrEnum):
-    """What a freeze does to runs that are under way when it starts."""
+    """What a freeze does with runs that are running when it starts."""
 
     DRAIN = "drain"  # they finish
     STOP = "stop"  # they are cancelled
@@ -28,7 +28,7 @@ class RunningPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """In force from `start_at` up to `end_at`; without an end, until somebody lifts it (which gives it one)."""
+    """A freeze from `start_at` up to `end_at`. Without an end it lasts until somebody lifts it."""
 
     id: FreezeId
     start_at: datetime
@@ -53,20 +53,20 @@ class Freeze:
 
 
 def freeze_at(freezes: Sequence[Freeze], instant: datetime) -> Freeze | None:
-    """The freeze that decides at `instant`. Where several hold, skip beats holding; of several holds, the longest."""
+    """Return the freeze that decides at `instant`. Skip wins over hold; of several holds the longest wins."""
     in_force = [freeze for freeze in freezes if freeze.holds(instant)]
     return max(in_force, key=_strictness, default=None)
 
 
 def freeze_holding(freezes: Sequence[Freeze], instant: datetime, asked_at: datetime | None) -> Freeze | None:
-    """The freeze that holds a run. One that somebody asked for while a freeze was on was asked for in spite of it."""
+    """Return the freeze that holds a run. A run requested during a freeze was requested despite it and passes."""
     if asked_at is not None:
         freezes = [freeze for freeze in freezes if freeze.start_at > asked_at]
     return freeze_at(freezes, instant)
 
 
 def next_change(freezes: Sequence[Freeze], instant: datetime) -> datetime | None:
-    """The next instant after `instant` at which a freeze starts or ends."""
+    """Return the next instant at which a freeze starts or ends."""
     edges = (edge for freeze in freezes for edge in (freeze.start_at, freeze.end_at))
     return min((edge for edge in edges if edge is not None and edge > instant), default=None)
 

@@ -1,4 +1,4 @@
-"""What one key may hand on to another: never more than it is itself, and never for longer to itself."""
+"""The rights that one key may give to another: never more than its own, and never for longer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def refuse_stronger(maker: KeyHolder, made: KeyHolder) -> None:
 
 
 def check_scopes(principal: Principal, scopes: Iterable[str]) -> frozenset[str]:
-    """Scopes only narrow, so one that means nothing for this principal is a mistake and not a wish."""
+    """Raise Invalid for a scope without effect on this principal: scopes only narrow, so it is a mistake."""
     given = frozenset(scopes)
     if Permission.SYSTEM.value in given and not principal.is_system:
         raise Invalid(
@@ -39,7 +39,7 @@ def check_scopes(principal: Principal, scopes: Iterable[str]) -> frozenset[str]:
 
 
 def check_narrower(before: KeyHolder, after: KeyHolder) -> None:
-    """A key that is out in the world only ever loses rights: whoever holds it was not asked again."""
+    """Raise Invalid unless the change removes rights: the holder of an issued key is not asked again."""
     frees = bool(before.scopes) and not after.scopes
     if frees or (after.scopes - before.scopes) & {WORKER} or not _reaches(before, after):
         raise _wider("/scopes")

@@ -1,4 +1,4 @@
-"""Hosts as people see them: whether they are there, by when they were last heard of."""
+"""The status of a host, from the time of its last contact."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class HostStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """When a host was heard of last, and by when it must be again. One that leaves in good order owes nothing more from then on."""
+    """The last contact of a host and the deadline of the next. A host that leaves in order has no deadline."""
 
     last_seen_at: datetime
     alive_until: datetime
@@ -33,7 +33,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class HostCapacity:
-    """How many runs a host may take on now: one that changes something at a time, unless people allow more, and several that only look."""
+    """How many runs a host may take now: by default one that changes something, and several read-only ones."""
 
     mutations: int
     reads: int

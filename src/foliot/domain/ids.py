@@ -1,4 +1,4 @@
-"""Identifiers. Each kind is its own type; times and entropy come in as values."""
+"""Identifiers. Each kind has its own type. Callers pass time and entropy as values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def made_at(id_: UUID) -> datetime:
 
 
 def uuid7(at: datetime, entropy: bytes) -> UUID:
-    """A UUIDv7 (RFC 9562): 48 bits of milliseconds, then 74 bits of `entropy` (ten bytes), so ids sort by time."""
+    """Return a UUIDv7 (RFC 9562): 48 bits of milliseconds, then 74 bits of `entropy` (ten bytes). Ids sort by time."""
     return uuid7s(at, entropy[:10])[0]
 
 
@@ -45,7 +45,7 @@ def uuid7s(at: datetime, entropy: bytes) -> list[UUID]:
 
 
 def raw_uuid7s(at: datetime, entropy: bytes) -> list[bytes]:
-    """The same as bytes, for batches: a column of bytes at a time, since a step for each id would cost more than all else about it."""
+    """Return ids as bytes for batches. It builds whole columns of bytes: a Python step per id would dominate the cost."""
     count = len(entropy) // 10
     made = bytearray(16 * count)
     for place, byte in enumerate(int(at.timestamp() * 1000).to_bytes(6, "big")):

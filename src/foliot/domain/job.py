@@ -1,4 +1,4 @@
-"""Jobs as values: the definition as decisions read it, its timer, its counters."""
+"""A job as decisions read it: definition, timer and counters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from foliot.domain.schedule import Interval, Once, Timetable, is_chained
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The part of a definition that decisions read. It changes only by an edit, so one value serves many ticks."""
+    """The part of a definition that decisions read. Only an edit changes it, so one value serves many ticks."""
 
     id: JobId
     workspace_id: WorkspaceId

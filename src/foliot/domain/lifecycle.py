@@ -1,6 +1,6 @@
-"""The lives of jobs, runs and attempts: three tables of moves and one door, `advance`.
+"""The state machines of jobs, runs and attempts: three tables and one function, `advance`.
 
-Nothing else in Foliot changes a status. The page `docs/explanation/lifecycles.md` is drawn from these tables.
+Nothing else changes a status. `docs/explanation/lifecycles.md` is generated from these tables.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def advance(status: StrEnum, event: StrEnum) -> StrEnum:
 
 
 def may(status: JobStatus, event: JobEvent) -> bool:
-    """Whether a job in this status can make that move."""
+    """Return whether a job in this status can make that move."""
     return (status, event) in JOB_MOVES
 
 

@@ -1,4 +1,4 @@
-"""The lines that a run writes, and how many of them are kept."""
+"""Log lines of a run, and the limits on what is stored."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """What a run has written so far. Once truncated, it stays so: what follows a hole would be read as if nothing were missing."""
+    """How much a run has logged so far. A truncated log stays truncated: lines after a gap would look complete."""
 
     lines: int = 0
     bytes: int = 0
@@ -44,7 +44,7 @@ class LogHead:
 
 
 def lines_of(text: str) -> list[str]:
-    """What somebody wrote, as lines that can be kept."""
+    """Split text into lines that can be stored."""
     return [fitted(line) for line in whole_lines(text)]
 
 
@@ -54,7 +54,7 @@ def whole_lines(text: str) -> list[str]:
 
 
 def fitted(line: str) -> str:
-    """As long as a line may be."""
+    """Cut a line to the maximum length."""
     return line if len(line) <= LONGEST_LINE else line[:LONGEST_LINE] + CUT
 
 
@@ -63,7 +63,7 @@ def storable(text: str) -> str:
 
 
 def fitting(head: LogHead, lines: Iterable[LogLine]) -> tuple[list[LogLine], LogHead]:
-    """Those that still fit, and the head with them."""
+    """Return the lines that still fit, and the new head."""
     kept: list[LogLine] = []
     count, size, truncated = head.lines, head.bytes, head.truncated
     for line in lines:

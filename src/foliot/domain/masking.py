@@ -1,7 +1,7 @@
-"""What is left of a text when the values of secrets are taken out of it, in whichever usual spelling they stand there.
+"""Remove the values of secrets from text, in every common spelling.
 
-Masks are compared with line ends left out on both sides: a key of several lines, a value that two pieces of output divide, and
-base64 broken into lines of 76 characters are then all found.
+Masks are compared without line ends on both sides. This finds keys of several lines, values that two pieces of output divide, and
+base64 broken into lines of 76 characters.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _URL = re.compile(
 
 
 class Masks:
-    """Of one attempt. False where nothing is to be masked, so that the ordinary case costs one question."""
+    """The masks of one attempt. False if nothing is to be masked, so that the common case costs one check."""
 
     __slots__ = ("_borders", "_spellings")
 

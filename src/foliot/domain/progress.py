@@ -1,4 +1,4 @@
-"""How far an attempt is, in its own words."""
+"""The progress of an attempt, as its handler reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a workspace may have: jobs, secrets and rooms, how often jobs fire, how large payloads are, how often its keys may ask."""
+"""Quotas of a workspace: jobs, secrets, rooms, how often jobs fire, payload size, request rate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """None is no limit. Seconds and bytes are plain numbers: they are kept as JSON beside the workspace."""
+    """None means no limit. Seconds and bytes are plain numbers because they are stored as JSON."""
 
     jobs: int | None = None  # that are not archived
     min_interval: int = 1  # seconds between two planned times
@@ -37,7 +37,7 @@ class Quotas:
     secrets: int | None = None
 
     def overlaid(self, own: Mapping[str, Any]) -> Quotas:
-        """With what the workspace has of its own."""
+        """Return these quotas with the workspace's own values on top."""
         known = {each.name for each in fields(Quotas)}
         return replace(self, **{name: value for name, value in own.items() if name in known})
 
@@ -48,7 +48,7 @@ UNLIMITED = Quotas()
 def check_definition(
     quotas: Quotas, definition: Definition, now: datetime, before: Definition | None = None
 ) -> None:
-    """What an edit leaves as it was is not looked at: a quota that came later must not stand in the way of a new name."""
+    """Check only what the edit changes: a later quota must not prevent a new name."""
     if before is None or before.spec.schedule != definition.spec.schedule:
         _check_pace(quotas, definition.spec.schedule, now)
     if before is None or before.config != definition.config:
@@ -84,7 +84,7 @@ def check_hosts(quotas: Quotas, used: int) -> None:
 
 
 def check_servers(quotas: Quotas, used: int) -> None:
-    """They are made several at once, so what there would be is told."""
+    """Check the total after several instances are added at once."""
     told = f"This workspace would have {used:,} server instances, and may have"
     hint = "Remove those that are gone with `foliot hosts remove-server`, or ask the operator for more."
     _check_count("servers", quotas.servers, used, told, hint, had=used)

@@ -1,4 +1,4 @@
-"""How often: a bucket of tokens that fills at a steady rate. Seconds come in as a value that never goes back."""
+"""Token buckets for rate limits. Callers pass seconds of a clock that never goes back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """So many a second in the long run, and `burst` at once after a rest."""
+    """A steady rate per second, and a `burst` after a quiet time."""
 
     per_second: float
     burst: int
@@ -27,7 +27,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a bucket says to a request, as headers tell it."""
+    """The state of a bucket, as response headers report it."""
 
     limit: int
     remaining: int
@@ -40,7 +40,7 @@ def full(rate: Rate, at: float) -> Bucket:
 
 
 def take(bucket: Bucket, rate: Rate, at: float) -> tuple[Bucket, Standing]:
-    """One token, if there is one. What is refused costs nothing, so knocking does not keep the door shut."""
+    """Take one token if there is one. A refused request takes none, so repeated attempts do not prolong the wait."""
     tokens = _filled(bucket, rate, at)
     if tokens >= 1:
         left = tokens - 1

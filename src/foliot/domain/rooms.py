@@ -1,4 +1,4 @@
-"""Rooms and messages: where jobs leave word for people and agents, and these answer."""
+"""Chat rooms and messages: jobs write to people and agents, who can answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """Where messages of a room are sent as they come. `receiver` is host and port of `url`; `secret` names what to sign with."""
+    """Where a room's messages are sent. `receiver` is host and port of `url`; `secret` names the signing secret."""
 
     url: str
     receiver: str
@@ -42,7 +42,7 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A room's hook, and how it fares. `stopped_at` is when the receiver said that it is gone."""
+    """A room's hook and its state. `stopped_at` is set when the receiver answered 410."""
 
     hook: Hook
     delivered_seq: int | None = None
@@ -54,7 +54,7 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """`agents` may see it; other members of the workspace see every room. `job_id` is that of the job it was made for."""
+    """A chat room. `agents` may see it; other members see every room. `job_id` is the job it was created for."""
 
     id: RoomId
     key: str | None
@@ -69,7 +69,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`seq` is its place in the room; it rises, and numbers may be missing."""
+    """A message. `seq` is its position in the room; it rises and may have gaps."""
 
     id: MessageId
     room_id: RoomId
@@ -83,7 +83,7 @@ class Message:
 
     @property
     def expects_reply(self) -> bool:
-        """What an agent says asks nothing of agents, or two of them would talk for ever."""
+        """Return whether agents should answer. Messages of agents expect no answer, or two agents would talk for ever."""
         return self.kind is MessageKind.MESSAGE and self.sender.kind is not SenderKind.AGENT
 
 

@@ -1,4 +1,4 @@
-"""Runs as values: what decisions read of one, and the words for how it came to be."""
+"""A run as decisions read it, and how it was created."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Trigger(StrEnum):
 
 
 class WaitsFor(StrEnum):
-    """Why a run stands in `waiting`."""
+    """Why a run is in `waiting`."""
 
     TURN = "turn"  # another run of its job
     UPSTREAM = "upstream"  # a gate: the upstream run that is live
@@ -40,12 +40,12 @@ BY_ITSELF = frozenset({Trigger.SCHEDULE, Trigger.DEPENDENCY, Trigger.BACKFILL})
 
 
 def asked_at(run_id: RunId, trigger: Trigger) -> datetime | None:
-    """When somebody asked for this run; None where that is no reason to let it pass a freeze."""
+    """Return when a person requested this run; None if that does not let it pass a freeze."""
     return None if trigger in BY_ITSELF else made_at(run_id)
 
 
 def effective_input(payload: Mapping[str, Any], given: Any) -> dict[str, Any]:
-    """What a run works on: its job's payload, with the top-level keys that this run was given in their place."""
+    """Return the input of a run: the job's payload with the run's own top-level keys on top."""
     return {**payload, **given} if given is not None and isinstance(given, Mapping) else dict(payload)
 
 
@@ -57,7 +57,7 @@ class RunError:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What settling reads of a run. `attempt_count` includes the attempt that reports now, if one was under way."""
+    """What settlement reads of a run. `attempt_count` includes the attempt that reports now."""
 
     id: RunId
     job_id: JobId

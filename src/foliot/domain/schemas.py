@@ -1,5 +1,7 @@
-"""Which JSON Schemas are taken from afar. Whoever checks a value against one spends time that its author chooses, so it is weighed
-first: with all references followed it must be finite, and small.
+"""Check JSON Schemas that remote workers send.
+
+Validating against a schema costs time that its author controls. A schema is accepted only if it is finite and small with all
+references followed.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ _OLD = re.compile("draft-0?[0-5]\\b")
 
 
 class TooHeavy(Exception):
-    """Its weight cannot be told, or is more than is taken."""
+    """The schema is too large, or its size cannot be computed."""
 
 
 def problem_of(schema: Mapping[str, Any]) -> str | None:
-    """Why it is not taken; None where it is."""
+    """Return why the schema is refused, or None."""
     if _depth(schema) > DEEPEST:
         return f"The schema is nested deeper than {DEEPEST} levels."
     size = len(json.dumps(schema).encode())
@@ -39,7 +41,7 @@ def problem_of(schema: Mapping[str, Any]) -> str | None:
 
 
 def weight_of(schema: Mapping[str, Any]) -> int:
-    """Its parts, those behind a reference counted each time. Raises TooHeavy."""
+    """Count the parts of the schema, with parts behind a reference counted each time. Raises TooHeavy."""
     weight, waiting = 0, [schema]
     while waiting:
         part = waiting.pop()

@@ -1,4 +1,4 @@
-"""Secrets by name: where `{"secret": "name"}` stands in a configuration, and the same with values in their places."""
+"""Find `{"secret": "name"}` in a configuration, and replace names by values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Reference(NamedTuple):
 
 
 def may_refer(config: Mapping[str, Any]) -> bool:
-    """Whether any can stand in it. Asked of every claimed run: most configurations hold nothing but text and numbers."""
+    """Return whether the configuration can contain a reference. Most contain only text and numbers."""
     for value in config.values():
         if type(value) is dict or type(value) is list:
             return True
@@ -38,7 +38,7 @@ def names(config: Mapping[str, Any]) -> frozenset[str]:
 
 
 def resolved(config: Any, values: Mapping[str, str]) -> Any:
-    """The same with the values of secrets in the places of their names. KeyError where one is not among them."""
+    """Return the configuration with secret values in place of names. Raises KeyError for an unknown name."""
     if isinstance(config, dict):
         name = _named(config)
         return values[name] if name is not None else {key: resolved(it, values) for key, it in config.items()}

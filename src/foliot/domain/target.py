@@ -1,4 +1,4 @@
-"""Where a run must go when not every worker will do: to a host, or to whichever host has a server instance at that moment."""
+"""The target of a run that not every worker may take: a host, or the host that has a server instance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class TargetKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """By name: an instance that moves to another host takes the runs that wait for it along."""
+    """A target by name: when an instance moves to another host, waiting runs follow it."""
 
     kind: TargetKind
     name: str

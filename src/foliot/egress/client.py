@@ -1,4 +1,7 @@
-"""Names to addresses, by the system's own resolver, in threads of its own: slow names hold up nobody's files and functions."""
+"""Names to addresses, by the system's own resolver, in threads of its own: slow names hold up nobody's files and functions.
+
+Why: docs/decisions/900-guarded-outgoing-requests.md
+"""
 
 from __future__ import annotations
 

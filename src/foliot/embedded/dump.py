@@ -2,6 +2,8 @@
 
 Roles are not in the file: they belong to the server, and migrations make them. Before a restore to a new server the
 caller makes them; what is restored then belongs to whoever restores it.
+
+Why: docs/decisions/004-dump-and-restore.md
 """
 
 from __future__ import annotations

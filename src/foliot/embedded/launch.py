@@ -1,4 +1,7 @@
-"""One PostgreSQL process as our child: its settings, its tie to our life, and the wait until it is ready."""
+"""One PostgreSQL process as our child: its settings, its tie to our life, and the wait until it is ready.
+
+Why: docs/decisions/002-private-postgresql-own-launcher.md
+"""
 
 from __future__ import annotations
 

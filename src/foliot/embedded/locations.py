@@ -1,4 +1,7 @@
-"""What one start of the embedded server must know of the ones before: `<data dir>/postgres.json`."""
+"""What one start of the embedded server must know of the ones before: `<data dir>/postgres.json`.
+
+Why: docs/decisions/003-private-postgresql-files-and-owner.md
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Each one is known by its working folder, which PostgreSQL sets to the cluster, so that no other process can be meant,
 whatever pid a stale file names.
+
+Why: docs/decisions/002-private-postgresql-own-launcher.md
 """
 
 from __future__ import annotations

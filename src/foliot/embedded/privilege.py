@@ -1,4 +1,7 @@
-"""Whom PostgreSQL runs as. It refuses root, so root lends it an account without rights; anyone else runs it as himself."""
+"""Whom PostgreSQL runs as. It refuses root, so root lends it an account without rights; anyone else runs it as himself.
+
+Why: docs/decisions/003-private-postgresql-files-and-owner.md
+"""
 
 from __future__ import annotations
 

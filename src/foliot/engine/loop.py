@@ -2,6 +2,8 @@
 
 Whatever a step raises is logged and tried again after a pause that grows, with chance in it so that many nodes do not
 knock in the same instant. A database that is away is therefore waited for, and one poisoned step ends nothing else.
+
+Why: docs/decisions/300-loops-and-hints.md
 """
 
 from __future__ import annotations

@@ -1,18 +1,22 @@
-"""`celery`, `rq` and `bullmq`: the run is handed over to an engine that a team already runs, and its end is the engine's last word.
+"""`celery`, `rq` and `bullmq`: hand the run over to a queue engine that a team already runs, and wait for the engine's result.
 
-An attempt here only waits, so it takes no permit; a worker may wait for a thousand of them. Which queues and which tasks jobs may name,
-the operator says (`domain/bridge_policy.py`): asked when a job is written, and again here before it is handed over.
+An attempt here only waits, so it takes no permit; a worker may wait for a thousand of them. The operator decides which queues and tasks
+jobs may name (`domain/bridge_policy.py`): checked when a job is written, and again here before the run is handed over.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
-from foliot.handlers.config_fields import BullmqConfig, CeleryConfig, RqConfig
+from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo
+
+from foliot.domain.bridge_policy import DEFAULT_PREFIX, DEFAULT_QUEUE
 from foliot.handlers.dependencies import HandlerDeps
 from foliot.handlers.registry import Assignment, HandlerResult, TypeRefusal
+from foliot.wire.shape import Shape, refusal
 
 if TYPE_CHECKING:
     from foliot.handlers.bridge.bridge import Bridge
@@ -25,6 +29,87 @@ NO_RESULT_BACKEND = TypeRefusal(
     "Set FOLIOT_CELERY_RESULT_URL to the Redis that Celery's result_backend names, for the server and its workers.",
 )
 
+_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+_NAME = re.compile(r"[^\s:\x00-\x1f]+")
+
+
+def _name(value: str) -> str:
+    """Refuse colons: BullMQ and others separate the parts of their Redis keys by them."""
+    if not _NAME.fullmatch(value):
+        raise refusal(
+            "name", "This is no name that every engine can take.", "It has no blanks and no colons."
+        )
+    return value
+
+
+def _function(value: str) -> str:
+    if not _DOTTED.fullmatch(value):
+        raise refusal(
+            "function",
+            "This names no function.",
+            "Write it as package.module.function, such as shop.jobs.sync.",
+        )
+    return value
+
+
+Name = Annotated[str, StringConstraints(max_length=200), AfterValidator(_name)]
+QueueName = Annotated[
+    Name,
+    Field(
+        description="The engine's queue; {workspace} stands for the slug of the workspace.",
+        examples=["jobs-acme"],
+    ),
+]
+Arguments = Annotated[
+    Literal["keywords", "input"],
+    Field(
+        description="keywords: each key of the run's input is an argument; input: all of it is the only argument."
+    ),
+]
+BRIDGE_POLICY = (
+    "bridge_policy"  # in the context of a validation: what may be handed over, and the slug of the workspace
+)
+
+
+def _allowed(value: str, info: ValidationInfo) -> str:
+    bridge_policy, slug = (info.context or {}).get(BRIDGE_POLICY, (None, ""))
+    if bridge_policy is None:
+        return value
+    if info.field_name == "queue":
+        found = bridge_policy.refusal_of_queue(value, slug, info.data.get("prefix", DEFAULT_PREFIX))
+    else:
+        found = bridge_policy.refusal_of_task(info.field_name, value)
+    if found is not None:
+        raise refusal("handing", found.message, found.hint)
+    return value
+
+
+Task = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_allowed)]
+AllowedQueue = Annotated[QueueName, AfterValidator(_allowed), Field(validate_default=True)]
+
+
+class CeleryConfig(Shape):
+    task: Task = Field(examples=["shop.tasks.sync"])
+    queue: AllowedQueue = DEFAULT_QUEUE
+    arguments: Arguments = "keywords"
+
+
+class RqConfig(Shape):
+    function: Annotated[Task, AfterValidator(_function)] = Field(examples=["shop.tasks.sync"])
+    queue: AllowedQueue = DEFAULT_QUEUE
+    arguments: Arguments = "keywords"
+    serializer: Literal["pickle", "json"] = Field(
+        default="pickle", description="Serializer that the workers of this queue use; RQ's default is pickle."
+    )
+
+
+class BullmqConfig(Shape):
+    name: Task = Field(examples=["sync"], description="The job's name; its data is the run's input.")
+    prefix: Name = Field(
+        default=DEFAULT_PREFIX, description="Prefix of all keys that the queue has in Redis."
+    )
+    queue: AllowedQueue = DEFAULT_QUEUE  # after the prefix, which is checked with it
+
 
 class _Bridged:
     takes_permit: ClassVar = False
@@ -33,30 +118,32 @@ class _Bridged:
         self._bridge = bridge
 
     async def run(self, assignment: Assignment) -> HandlerResult:
-        return await self._bridge.carry(assignment)
+        return await self._bridge.run(assignment)
 
     async def close(self) -> None:
         await self._bridge.close()
 
     @classmethod
-    def _over(cls, extra: str, make: Callable[[], QueueEngine], deps: HandlerDeps) -> Self | None:
-        """None, and a word about it, where the engine's library is not installed."""
+    def _create(cls, extra: str, make: Callable[[], QueueEngine], deps: HandlerDeps) -> Self | None:
+        """Return None, with a warning in the log, where the engine's library is not installed."""
         assert deps.database is not None
         try:
-            from foliot.handlers.bridge.bridge import Bridge  # noqa: PLC0415  # what it needs comes with the extras
+            from foliot.handlers.bridge.bridge import Bridge  # noqa: PLC0415  # its libraries come with the extras
 
-            return cls(Bridge(make(), deps.database, deps.egress_policy.handing))
+            return cls(Bridge(make(), deps.database, deps.egress_policy.bridge_policy))
         except ModuleNotFoundError as missing:
             hint = f"pip install 'foliot[{extra}]'"
             log.warning("bridge.not_installed", extra={"type": extra, "missing": missing.name, "hint": hint})
             return None
 
     @classmethod
-    def _over_redis(cls, extra: str, make: Callable[[str], QueueEngine], deps: HandlerDeps) -> Self | None:
+    def _create_on_redis(
+        cls, extra: str, make: Callable[[str], QueueEngine], deps: HandlerDeps
+    ) -> Self | None:
         url = deps.queue_engines.redis_url
         if deps.database is None or url is None:
             return None
-        return cls._over(extra, lambda: make(url), deps)
+        return cls._create(extra, lambda: make(url), deps)
 
 
 class CeleryHandler(_Bridged):
@@ -80,7 +167,7 @@ class CeleryHandler(_Bridged):
 
             return CeleryEngine(broker, results)
 
-        return cls._over("celery", make, deps)
+        return cls._create("celery", make, deps)
 
 
 class RqHandler(_Bridged):
@@ -94,7 +181,7 @@ class RqHandler(_Bridged):
 
             return RqEngine(url)
 
-        return cls._over_redis("rq", make, deps)
+        return cls._create_on_redis("rq", make, deps)
 
 
 class BullmqHandler(_Bridged):
@@ -108,4 +195,4 @@ class BullmqHandler(_Bridged):
 
             return BullmqEngine(url)
 
-        return cls._over_redis("bullmq", make, deps)
+        return cls._create_on_redis("bullmq", make, deps)

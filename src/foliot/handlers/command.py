@@ -1,9 +1,8 @@
 """`command`: start a program on the worker's machine; success is exit code 0, or one of `success`.
 
-`{"argv": ["backup", "--full"], "env": {}, "cwd", "stdin": "input"|"none", "success": [0]}`. There is no shell: what stands in
-`argv` is what the program gets. It sees the variables that the worker's settings let through, those of `env`, and the run's own.
-Off unless the worker allows it: whoever may write jobs of this type may run anything that the worker's user may, or the user that a
-worker with the rights of root is told to run them as.
+`{"argv": ["backup", "--full"], "env": {}, "cwd", "stdin": "input"|"none", "success": [0]}`. No shell reads `argv`. The program sees the
+variables that the worker's settings let through, those of `env`, and those of the run. Off unless the worker allows it: the author of
+such a job may run anything that the worker's user may, or the user that a worker with root's rights runs commands as.
 """
 
 from __future__ import annotations
@@ -16,25 +15,72 @@ from asyncio import StreamWriter
 from asyncio.subprocess import PIPE
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
-from foliot.handlers.config_fields import CommandConfig
+from pydantic import AfterValidator, Field, StringConstraints
+
+from foliot.handlers.config_fields import Text
 from foliot.handlers.dependencies import HandlerDeps
 from foliot.handlers.output_stream import OutputStream
 from foliot.handlers.registry import Assignment, HandlerResult, failed, succeeded
 from foliot.handlers.sandbox import Sandbox
 from foliot.handlers.supervised_process import ProcessExit, ProcessLimits, Program, SupervisedProcess
 from foliot.sdk.context import Context
+from foliot.wire.shape import Shape, refusal
 
 log = logging.getLogger(__name__)
 
-NO_BOUNDS, NO_CONFINES = ProcessLimits(), Sandbox()
-TAIL = 8 * 1024  # bytes of each stream in the output
-PIECE = 64 * 1024  # bytes read at once
-LONGEST_LINE = 16 * 1024  # bytes; the logbook cuts sooner, by characters
-FLOOD_PAUSE = (
-    0.01  # seconds after each piece of what nobody keeps: at most 6 MiB a second are read and dropped
-)
+NO_LIMITS, NO_SANDBOX = ProcessLimits(), Sandbox()
+
+
+def _word(value: str) -> str:
+    if "\0" in value:
+        raise refusal("word", "Text for a program cannot hold a NUL character.")
+    return value
+
+
+def _word_or_secret(value: Any) -> Any:
+    return _word(value) if isinstance(value, str) else value
+
+
+def _variable(name: str) -> str:
+    if name in _RESERVED_VARIABLES or name.startswith(("LD_", "FOLIOT_")):
+        raise refusal(
+            "variable",
+            f"{name} cannot be given to a command.",
+            "It would change which programs and libraries are found, or the run's own fields. A worker's setting "
+            "command_env lets variables of its own through.",
+        )
+    return name
+
+
+# Variables that decide which code runs. Those of the dynamic linker all begin with LD_.
+_RESERVED_VARIABLES = frozenset({"PATH", "BASH_ENV", "ENV", "IFS", "GCONV_PATH"})
+Word = Annotated[str, Field(max_length=65_536), AfterValidator(_word)]
+Variable = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$"), AfterValidator(_variable)
+]
+
+
+class CommandConfig(Shape):
+    argv: list[Word] = Field(
+        min_length=1,
+        max_length=1_000,
+        description="The program and its arguments, word by word; no shell reads them.",
+        examples=[["/usr/local/bin/backup", "--full"]],
+    )
+    env: dict[Variable, Annotated[Text, AfterValidator(_word_or_secret)]] = Field(
+        default={}, max_length=200, description="Variables beside those that the worker lets through."
+    )
+    cwd: Annotated[Word, Field(pattern=r"^/", max_length=4_000)] | None = Field(
+        default=None, description="Folder to start in, from the root on; the worker's where left out."
+    )
+    stdin: Literal["input", "none"] = Field(
+        default="input", description="What it reads: the run's input as JSON, or nothing."
+    )
+    success: list[Annotated[int, Field(ge=0, le=255)]] = Field(
+        default=[], max_length=256, description="Exit codes that count as success; 0 where left out."
+    )
 
 
 class CommandHandler:
@@ -44,15 +90,16 @@ class CommandHandler:
     def __init__(
         self,
         passed_on: tuple[str, ...] = (),
-        bounds: ProcessLimits = NO_BOUNDS,
-        confines: Sandbox = NO_CONFINES,
+        limits: ProcessLimits = NO_LIMITS,
+        sandbox: Sandbox = NO_SANDBOX,
     ) -> None:
-        self._bounds = bounds
-        self._confines = confines
-        user = confines.user
-        its_own = {} if user is None else user.variables
-        self._passed_on = (*passed_on, *its_own)
-        self._ours = {**os.environ, **its_own}
+        """`passed_on` names the variables of this process that commands get."""
+        self._limits = limits
+        self._sandbox = sandbox
+        user = sandbox.user
+        of_user = {} if user is None else user.variables
+        self._passed_on = (*passed_on, *of_user)
+        self._environ = {**os.environ, **of_user}
         self._cwd = None if user is None else user.home
 
     @classmethod
@@ -61,41 +108,41 @@ class CommandHandler:
             return None
         if os.geteuid() == 0 and deps.sandbox.user is None:
             log.warning(
-                "commands.as_root", extra={"hint": "Set FOLIOT_COMMAND_USER to run them as somebody else."}
+                "commands.as_root", extra={"hint": "Set FOLIOT_COMMAND_USER to run them as another user."}
             )
         return cls(deps.command_env, deps.process_limits, deps.sandbox)
 
     async def run(self, assignment: Assignment) -> HandlerResult:
         config, ctx = assignment.config, assignment.ctx
-        env = environment(config.get("env") or {}, self._passed_on, self._ours, ctx)
-        program = Program(config["argv"], config.get("cwd") or self._cwd, env, self._bounds, self._confines)
+        env = environment(config.get("env") or {}, self._passed_on, self._environ, ctx)
+        program = Program(config["argv"], config.get("cwd") or self._cwd, env, self._limits, self._sandbox)
         given = b"" if config.get("stdin") == "none" else json.dumps(dict(assignment.input)).encode()
-        kept = await SupervisedProcess.start(program, stderr=PIPE)
+        supervised = await SupervisedProcess.start(program, stderr=PIPE)
         try:
             out, err = OutputStream("stdout", ctx.write), OutputStream("stderr", ctx.write)
-            process = kept.process
+            process = supervised.process
             assert process.stdin is not None
             assert process.stdout is not None
             assert process.stderr is not None
             await asyncio.gather(
-                _feed(process.stdin, given), out.listen(process.stdout), err.listen(process.stderr)
+                _write_input(process.stdin, given), out.read(process.stdout), err.read(process.stderr)
             )
-            ended = await kept.ended()
+            exit_ = await supervised.wait()
         except BaseException:
-            await kept.end(group=True)
+            await supervised.stop(group=True)
             raise
-        return _done(ended, out, err, config.get("success") or [0])
+        return _result(exit_, out, err, config.get("success") or [0])
 
     async def close(self) -> None:
         pass
 
 
 def environment(
-    given: Mapping[str, str], passed_on: tuple[str, ...], ours: Mapping[str, str], ctx: Context
+    given: Mapping[str, str], passed_on: tuple[str, ...], environ: Mapping[str, str], ctx: Context
 ) -> dict[str, str]:
-    """The run's own fields come last: nobody can pose as another run."""
+    """Return the variables of a command. Those of the run come last: no job can pose as another run."""
     return {
-        **{name: ours[name] for name in passed_on if name in ours},
+        **{name: environ[name] for name in passed_on if name in environ},
         **{name: str(value) for name, value in given.items()},
         "FOLIOT_RUN_ID": ctx.run_id,
         "FOLIOT_ATTEMPT": str(ctx.attempt),
@@ -106,26 +153,26 @@ def environment(
     }
 
 
-async def _feed(stdin: StreamWriter, given: bytes) -> None:
-    with suppress(ConnectionError):  # it need not read what it is given
+async def _write_input(stdin: StreamWriter, given: bytes) -> None:
+    with suppress(ConnectionError):  # it need not read its input
         stdin.write(given)
         await stdin.drain()
     stdin.close()
 
 
-def _done(ended: ProcessExit, out: OutputStream, err: OutputStream, success: list[int]) -> HandlerResult:
-    if ended.exit_code is None and ended.signal is None:
-        return failed("command_not_started", f"The command could not be started: {ended.why}.")
+def _result(exit_: ProcessExit, out: OutputStream, err: OutputStream, success: list[int]) -> HandlerResult:
+    if exit_.exit_code is None and exit_.signal is None:
+        return failed("command_not_started", f"The command could not be started: {exit_.reason}.")
     output: dict[str, Any] = {
-        "exit_code": ended.exit_code,
-        "signal": ended.signal,
+        "exit_code": exit_.exit_code,
+        "signal": exit_.signal,
         "stdout_tail": out.tail,
         "stderr_tail": err.tail,
         "truncated": not (out.is_whole and err.is_whole),
     }
-    if ended.is_crowded:
+    if exit_.is_crowded:
         return failed("too_many_processes", "It was ended: it had started too many processes.", output)
-    if ended.exit_code in success:
+    if exit_.exit_code in success:
         return succeeded(output)
-    code = "exit_code" if ended.signal is None else "killed_by_signal"
-    return failed(code, f"The command ended by {ended.how}.", output)
+    code = "exit_code" if exit_.signal is None else "killed_by_signal"
+    return failed(code, f"The command ended by {exit_.how}.", output)

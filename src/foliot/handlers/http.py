@@ -1,4 +1,8 @@
-"""What the configuration of `http` looks like."""
+"""`http`: send one request; success is an answer with a 2xx code, or one of `success`.
+
+`{"url", "method" (POST), "headers", "body" (the run's input), "success" ([200, …]), "timeout", "sign"}`. Redirects are not
+followed: they could lead to an address that nobody approved. The answer is stored up to 64 KiB, as it came.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from urllib.parse import quote
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, ValidationInfo, WithJsonSchema
 
 from foliot import __version__
 from foliot.clock import Clock, SystemClock
@@ -29,7 +33,7 @@ from foliot.egress.client import (
 from foliot.egress.client import refusal as address_refusal
 from foliot.egress.signatures import InvalidSigningSecret, signature_headers
 from foliot.egress.url import HttpTarget, InvalidTarget, read_target
-from foliot.handlers.config_fields import SECRET, HeaderName, Text, is_secret
+from foliot.handlers.config_fields import SECRET, Text, is_secret
 from foliot.handlers.dependencies import HandlerDeps
 from foliot.handlers.placeholders import (
     Values,
@@ -43,7 +47,7 @@ from foliot.handlers.registry import Assignment, HandlerResult, failed, succeede
 from foliot.wire.durations import Duration, read_duration, write_duration
 from foliot.wire.shape import Shape, refusal
 
-# They say where the request ends and whom it is for: two readers of one request must not differ about that.
+# These frame and route the request: two readers of one request must not differ about them.
 RESERVED_HEADERS = frozenset(
     {
         "connection",
@@ -59,12 +63,13 @@ RESERVED_HEADERS = frozenset(
         "upgrade",
     }
 )
-EGRESS_ALLOW = "egress_allow"  # in the context of a validation: the networks that this node may reach
-MOST_SECRETS = 3  # to sign with, while one takes the place of another
+EGRESS_ALLOW = "egress_allow"  # in the validation context: the networks that this node may reach
+HeaderName = Annotated[str, StringConstraints(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", max_length=200)]
+MOST_SECRETS = 3  # to sign with, while one replaces another
 
 
 def _address(value: Any, info: ValidationInfo) -> Any:
-    """What no worker could call is refused here. Where a name leads is known only when it is called."""
+    """Refuse an address that no worker could call. A name is resolved only when it is called."""
     if not isinstance(value, str):
         return value
     try:
@@ -74,14 +79,14 @@ def _address(value: Any, info: ValidationInfo) -> Any:
     context = info.context or {}
     if target.address is not None and EGRESS_ALLOW in context:
         allowed = networks(tuple(context[EGRESS_ALLOW]))
-        sentence = address_refusal(target.host, [target.address], allowed)
-        if sentence is not None:
-            what, _, hint = sentence.partition(". ")
+        refused = address_refusal(target.host, [target.address], allowed)
+        if refused is not None:
+            what, _, hint = refused.partition(". ")
             raise refusal("address_refused", f"{what}.", hint)
     return value
 
 
-def _not_ours(value: str) -> str:
+def _not_reserved(value: str) -> str:
     if value.lower() in RESERVED_HEADERS:
         raise refusal("header", f"The header {value} is set by Foliot.", "Leave it out.")
     return value
@@ -115,7 +120,7 @@ class HttpConfig(Shape):
     )
     method: str = Field(default="POST", pattern=r"^[A-Za-z]{1,20}$")
     headers: dict[
-        Annotated[HeaderName, AfterValidator(_not_ours)],
+        Annotated[HeaderName, AfterValidator(_not_reserved)],
         Annotated[Text, AfterValidator(_one_line), AfterValidator(check_names)],
     ] = Field(default={}, max_length=100)
     body: Annotated[Any, AfterValidator(check_names)] = Field(
@@ -138,7 +143,7 @@ WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
 
 class InvalidRequest(Exception):
-    """This configuration makes no request. It was written by an older version, or a secret is not what it should be."""
+    """The configuration makes no request: an older version wrote it, or a secret has a wrong value."""
 
 
 class HttpHandler:
@@ -154,11 +159,13 @@ class HttpHandler:
         return cls(Egress(networks(deps.egress_policy.egress_allow)))
 
     async def run(self, assignment: Assignment) -> HandlerResult:
-        done = await self._exchange(assignment)
-        # What went well is in the output; a line for each would only cost.
-        if isinstance(done.outcome, Failed):
-            assignment.ctx.write("system", f"{_named(assignment.config)}: {done.outcome.error.message}")
-        return done
+        result = await self._exchange(assignment)
+        # A success is in the output; a log line for each would only cost.
+        if isinstance(result.outcome, Failed):
+            assignment.ctx.write(
+                "system", f"{_request_line(assignment.config)}: {result.outcome.error.message}"
+            )
+        return result
 
     async def close(self) -> None:
         self._egress.close()
@@ -183,19 +190,19 @@ class HttpHandler:
             if within is None or not deadline.expired():
                 raise
             return failed("http_timeout", f"The target did not answer within {write_duration(within)}.")
-        return _done(answer, config.get("success") or (), self._clock.now())
+        return _result(answer, config.get("success") or (), self._clock.now())
 
 
 def build_request(assignment: Assignment, now: datetime) -> OutgoingRequest:
-    """What is sent. The run's id is the same for all its attempts: a target that knows Idempotency-Key does the work once."""
-    config, facts = assignment.config, placeholder_values(assignment)
-    check_growth(config, facts)
-    target = _target(config, facts)
-    content = _content(assignment, facts)
+    """Build the request. All attempts of a run send the same id: a target that supports Idempotency-Key does the work once."""
+    config, values = assignment.config, placeholder_values(assignment)
+    check_growth(config, values)
+    target = _target(config, values)
+    content = _content(assignment, values)
     headers = {
         "user-agent": f"foliot/{__version__}",
         "accept": "*/*",
-        "accept-encoding": "identity",  # what is packed could unfold to any size
+        "accept-encoding": "identity",  # a compressed answer could expand to any size
         "connection": "close",
         "idempotency-key": assignment.ctx.run_id,
         "foliot-run-id": assignment.ctx.run_id,
@@ -206,7 +213,7 @@ def build_request(assignment: Assignment, now: datetime) -> OutgoingRequest:
     if content is not None and not isinstance(config.get("body"), str):
         headers["content-type"] = "application/json"
     for name, value in (config.get("headers") or {}).items():
-        headers[_header_name(name)] = _header_value(name, fill_text(str(value), facts))
+        headers[_header_name(name)] = _header_value(name, fill_text(str(value), values))
     if config.get("sign"):
         secrets = config["sign"] if isinstance(config["sign"], list) else [config["sign"]]
         headers |= signature_headers(
@@ -219,25 +226,25 @@ def _method(config: Mapping[str, Any]) -> str:
     return str(config.get("method", "POST")).upper()
 
 
-def _target(config: Mapping[str, Any], facts: Values) -> HttpTarget:
-    """Host and port are never filled in: who wrote the job has named them."""
+def _target(config: Mapping[str, Any], values: Values) -> HttpTarget:
+    """Fill in the path. Host and port are never filled in: the job's author named them."""
     target = read_target(str(config.get("url", "")))
-    return replace(target, path=fill_text(target.path, facts, lambda text: quote(text, safe="")))
+    return replace(target, path=fill_text(target.path, values, lambda text: quote(text, safe="")))
 
 
-def _named(config: Mapping[str, Any]) -> str:
-    """Without what may be secret in an address."""
+def _request_line(config: Mapping[str, Any]) -> str:
+    """Return method and target without the parts of the address that may be secret."""
     try:
         return f"{_method(config)} {read_target(str(config.get('url', '')))}"
     except InvalidTarget:
         return _method(config)
 
 
-def _content(assignment: Assignment, facts: Values) -> bytes | None:
+def _content(assignment: Assignment, values: Values) -> bytes | None:
     config = assignment.config
     if "body" in config:
         body = config["body"]
-        text = fill_text(body, facts) if isinstance(body, str) else json.dumps(fill(body, facts))
+        text = fill_text(body, values) if isinstance(body, str) else json.dumps(fill(body, values))
         return text.encode()
     return None if _method(config) in WITHOUT_BODY else json.dumps(dict(assignment.input)).encode()
 
@@ -255,7 +262,7 @@ def _header_value(name: str, value: str) -> str:
     return line
 
 
-def _done(answer: HttpAnswer, success: Any, now: datetime) -> HandlerResult:
+def _result(answer: HttpAnswer, success: Any, now: datetime) -> HandlerResult:
     code = answer.status
     reason = reason_of(answer)
     output = {
@@ -267,8 +274,8 @@ def _done(answer: HttpAnswer, success: Any, now: datetime) -> HandlerResult:
     }
     if code in success if success else 200 <= code < 300:
         return succeeded(output)
-    sentence = f"The target answered {code} {reason}".rstrip() + "."
-    asked = retry_after(answer, now)
-    if asked is not None:
-        sentence += f" It asks to be left alone for {write_duration(asked)}."
-    return HandlerResult(Failed(RunError("http_status", sentence), not_before=asked), output)
+    message = f"The target answered {code} {reason}".rstrip() + "."
+    wait = retry_after(answer, now)
+    if wait is not None:
+        message += f" It asks to be left alone for {write_duration(wait)}."
+    return HandlerResult(Failed(RunError("http_status", message), not_before=wait), output)

@@ -1,4 +1,7 @@
-"""What the configuration of `message` looks like."""
+"""`message`: post a message into a room, for a person or an agent to read. `{"text", "kind" (message), "room", "new_room"}`.
+
+A run posts once: a later attempt finds the message of the first.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ class MessageConfig(Shape):
     new_room: bool = Field(default=False, description="A new room for each run.")
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> Self:
+    def _one_room(self) -> Self:
         if self.new_room and self.room is not None:
             raise refusal("room", "A run has a new room, or the one that is named.", "Leave one of them out.")
         return self
@@ -73,12 +76,12 @@ class MessageHandler:
 
     async def run(self, assignment: Assignment) -> HandlerResult:
         config, ctx = assignment.config, assignment.ctx
-        facts = placeholder_values(assignment)
+        values = placeholder_values(assignment)
         try:
-            check_growth(config["text"], facts)
+            check_growth(config["text"], values)
         except FilledTextTooLarge as error:
             return failed("text_invalid", str(error), permanent=True)
-        text = fill_text(str(config["text"]), facts)
+        text = fill_text(str(config["text"]), values)
         if not 0 < len(text) <= LONGEST_TEXT:
             return failed("text_invalid", f"The text has {len(text):,} characters.", permanent=True)
         named = config.get("room")

@@ -1,4 +1,4 @@
-"""What a program says on one of its streams: lines for the log as they come, bounded, and the last of it."""
+"""Read an output stream of a program: lines go to the log as they come, up to a limit, and the tail is kept."""
 
 from __future__ import annotations
 
@@ -11,50 +11,48 @@ from foliot.sdk.context import Write
 
 TAIL = 8 * 1024  # bytes
 PIECE = 64 * 1024  # bytes read at once
-LONGEST_LINE = 16 * 1024  # characters; the logbook cuts sooner
-FLOOD_PAUSE = (
-    0.01  # seconds after each piece of what nobody keeps: at most 6 MiB a second are read and dropped
-)
+LONGEST_LINE = 16 * 1024  # characters; the log buffer cuts sooner
+FLOOD_PAUSE = 0.01  # seconds after each piece beyond the limit: at most 6 MiB a second are read and dropped
 
 
 class OutputStream:
-    """What a program says on one stream: line by line to the log while there is room, and the last of it for the output."""
+    """Write the lines of a stream to the log, up to the limit, and keep its tail for the run's output."""
 
     def __init__(self, stream: str, write: Write) -> None:
         self._stream = stream
         self._write = write
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._line = ""  # begun and not ended
+        self._line = ""  # the unfinished last line
         self._tail = b""
-        self._lines_left, self._bytes_left = MOST_LINES + 1, MOST_BYTES  # one more tells that there were more
-        self.is_whole = True  # whether the tail is all there was
+        self._lines_left, self._bytes_left = MOST_LINES + 1, MOST_BYTES  # one more shows that there were more
+        self.is_whole = True  # whether the tail is the whole output
 
     @property
     def tail(self) -> str:
         return self._tail.decode("utf-8", "replace").replace("\0", "\ufffd")
 
-    async def listen(self, reader: StreamReader) -> None:
-        """To its end."""
+    async def read(self, reader: StreamReader) -> None:
+        """Read the stream to its end."""
         while piece := await reader.read(PIECE):
-            await self.take(piece)
+            await self.add(piece)
         self.end()
 
-    async def take(self, piece: bytes) -> None:
-        self._keep(piece)
+    async def add(self, piece: bytes) -> None:
+        self._extend_tail(piece)
         if self._lines_left > 0:
-            self._tell(self._decoder.decode(piece))
+            self._write_lines(self._decoder.decode(piece))
         else:
-            await asyncio.sleep(FLOOD_PAUSE)  # its writer waits meanwhile, and the others here do not
+            await asyncio.sleep(FLOOD_PAUSE)  # the program waits meanwhile, and other attempts go on
 
     def end(self) -> None:
-        self._tell(self._decoder.decode(b"", final=True), is_end=True)
+        self._write_lines(self._decoder.decode(b"", final=True), is_end=True)
 
-    def _keep(self, piece: bytes) -> None:
+    def _extend_tail(self, piece: bytes) -> None:
         whole = self._tail + piece
         self.is_whole = self.is_whole and len(whole) <= TAIL
         self._tail = whole[-TAIL:]
 
-    def _tell(self, text: str, *, is_end: bool = False) -> None:
+    def _write_lines(self, text: str, *, is_end: bool = False) -> None:
         lines = (self._line + text).split("\n")
         self._line = lines.pop()
         if len(self._line) > LONGEST_LINE or (is_end and self._line):

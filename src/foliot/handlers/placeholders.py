@@ -1,4 +1,4 @@
-"""`{{run.id}}` in an address, a header or a body: replaced by a fact of the run. Nothing is evaluated, and the list of names is closed."""
+"""Fill in `{{run.id}}` and the like in addresses, headers and bodies. Nothing is evaluated; the list of names is fixed."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ NAMES = (
     "job.name",
     "workspace.id",
 )
-# Blanks around a name are taken off later: a pattern for them would try every way to divide them.
-_PLACE = re.compile(r"\{\{([^{}]*)\}\}")
+# Blanks around a name are stripped later: a pattern for them would backtrack.
+_PLACEHOLDER = re.compile(r"\{\{([^{}]*)\}\}")
 
 
-MOST_FILLED = 4 * 1024 * 1024  # characters that facts may add to one configuration
+MOST_FILLED = 4 * 1024 * 1024  # characters that values may add to one configuration
 
 
 class FilledTextTooLarge(ValueError):
-    """With every fact in its place, this would be larger than anybody means."""
+    """Filled in, the configuration would be too large."""
 
 
 def placeholder_values(assignment: Assignment) -> Values:
     ctx = assignment.ctx
-    values = (
+    in_order = (
         ctx.run_id,
         ctx.attempt,
         ctx.fence,
@@ -47,16 +47,16 @@ def placeholder_values(assignment: Assignment) -> Values:
         ctx.job,
         ctx.workspace_id,
     )
-    return dict(zip(NAMES, values, strict=True))
+    return dict(zip(NAMES, in_order, strict=True))
 
 
-def check_growth(value: Any, facts: Values) -> None:
-    """Before anything is filled: the input, named ten thousand times, is more than a machine has memory. Raises TooMuch."""
+def check_growth(value: Any, values: Values) -> None:
+    """Raise FilledTextTooLarge before anything is filled in: the input, named ten thousand times, would not fit into memory."""
     sizes: dict[str, int] = {}
     grown = 0
     for name in _names(value):
-        if name in facts:
-            grown += sizes.get(name) or sizes.setdefault(name, len(_as_text(facts[name])))
+        if name in values:
+            grown += sizes.get(name) or sizes.setdefault(name, len(_as_text(values[name])))
             if grown > MOST_FILLED:
                 raise FilledTextTooLarge(
                     f"Filled in, the facts of this run would take more than {MOST_FILLED // 1024:,} KiB of its request or message. "
@@ -64,33 +64,33 @@ def check_growth(value: Any, facts: Values) -> None:
                 )
 
 
-def fill(value: Any, facts: Values) -> Any:
-    """JSON with its texts filled. A text that is one placeholder and nothing else becomes the fact itself, with its type."""
+def fill(value: Any, values: Values) -> Any:
+    """Fill in the texts of a JSON value. A text that is one placeholder becomes the value itself, with its type."""
     match value:
         case str():
-            whole = _PLACE.fullmatch(value)
+            whole = _PLACEHOLDER.fullmatch(value)
             name = whole[1].strip() if whole else ""
-            return facts[name] if name in facts else fill_text(value, facts)
+            return values[name] if name in values else fill_text(value, values)
         case list():
-            return [fill(each, facts) for each in value]
+            return [fill(each, values) for each in value]
         case dict():
-            return {name: fill(each, facts) for name, each in value.items()}
+            return {name: fill(each, values) for name, each in value.items()}
         case _:
             return value
 
 
-def fill_text(text: str, facts: Values, written: Callable[[str], str] = str) -> str:
-    """Names not on the list stay as they are: they were refused when the job was written, so this is the text of a secret."""
+def fill_text(text: str, values: Values, written: Callable[[str], str] = str) -> str:
+    """Fill in a text. Unknown names stay: they were refused when the job was written, so they come from the value of a secret."""
 
-    def put(found: re.Match[str]) -> str:
+    def replace(found: re.Match[str]) -> str:
         name = found[1].strip()
-        return written(_as_text(facts[name])) if name in facts else found[0]
+        return written(_as_text(values[name])) if name in values else found[0]
 
-    return _PLACE.sub(put, text)
+    return _PLACEHOLDER.sub(replace, text)
 
 
 def check_names(value: Any) -> Any:
-    """For shapes: refuses the first name that is not on the list."""
+    """Refuse the first unknown name; a pydantic validator."""
     name = next((name for name in _names(value) if name not in NAMES), None)
     if name is not None:
         known = f"Known names: {', '.join(NAMES)}. Braces that are to be sent belong in the payload."
@@ -103,7 +103,7 @@ def check_names(value: Any) -> Any:
 def _names(value: Any) -> Iterator[str]:
     match value:
         case str():
-            yield from (each.strip() for each in _PLACE.findall(value))
+            yield from (each.strip() for each in _PLACEHOLDER.findall(value))
         case list():
             for each in value:
                 yield from _names(each)

@@ -1,38 +1,65 @@
 """`python`: call a function of the worker's own code. `{"call": "package.module:function", "secrets": {…}}`.
 
-Which functions may be named is told in `python_call.py`. An async one runs on the worker's loop; a plain one runs in a process of
-its own, where a deadline can end it.
+`python_call.py` decides which functions jobs may name. An async function runs on the worker's event loop; a plain one runs in a child
+process, where a deadline can end it. The job types of an app are functions too, called in the same way.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, Field
 
 from foliot.handlers import python_call
-from foliot.handlers.config_fields import PythonConfig
+from foliot.handlers.config_fields import Secret
 from foliot.handlers.dependencies import HandlerDeps
 from foliot.handlers.python_call import InvalidCall, bind_arguments, decode_result, encode_error, find_allowed
-from foliot.handlers.python_pool import PythonChild, PythonChildDied
-from foliot.handlers.registry import Assignment, Handler, HandlerDescription, HandlerResult, failed, succeeded
+from foliot.handlers.python_pool import PythonPool
+from foliot.handlers.registry import (
+    Assignment,
+    Handler,
+    HandlerDescription,
+    HandlerResult,
+    failed,
+    succeeded,
+)
 from foliot.handlers.supervised_process import ProcessLimits
 from foliot.sdk.app.application import Foliot
 from foliot.sdk.app.errors import Misdefined
 from foliot.sdk.app.job_type import JobType
 from foliot.sdk.context import never
+from foliot.wire.shape import Shape, refusal
+
+_CALL = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+def _call(value: str) -> str:
+    if not _CALL.fullmatch(value):
+        raise refusal(
+            "call", "This names no function.", "Write it as package.module:function, such as shop.jobs:sync."
+        )
+    return value
+
+
+class PythonConfig(Shape):
+    call: Annotated[str, AfterValidator(_call)] = Field(max_length=500, examples=["shop.jobs:sync"])
+    secrets: dict[str, Secret] = Field(
+        default={}, max_length=100, description="What the function finds in ctx.secrets, by these names."
+    )
 
 
 class PythonHandler:
     description: ClassVar = "Call a function of the worker's own code."
     config_shape: ClassVar = PythonConfig
 
-    def __init__(self, bounds: ProcessLimits | None = None, packages: Sequence[str] = ()) -> None:
-        self._bounds = bounds
+    def __init__(self, limits: ProcessLimits | None = None, packages: Sequence[str] = ()) -> None:
         self._packages = packages
-        self._known: dict[str, tuple[Callable[..., Any], bool]] = {}  # and whether it is async
-        self._idle: list[PythonChild] = []
+        self._functions: dict[str, tuple[Callable[..., Any], bool]] = {}  # and whether each is async
+        self._pool = PythonPool(limits or ProcessLimits())
 
     @classmethod
     def from_deps(cls, deps: HandlerDeps) -> PythonHandler:
@@ -44,17 +71,17 @@ class PythonHandler:
     async def call(
         self, call: object, assignment: Assignment, config: Mapping[str, Any] | None = None
     ) -> HandlerResult:
-        """`config` is for functions that do all jobs of a type."""
+        """Call the function. `config` is for functions that serve all jobs of a type."""
         try:
-            function, is_async = self._known.get(str(call)) or await self._find(call)
+            function, is_async = self._functions.get(str(call)) or await self._find(call)
         except InvalidCall as error:
             return failed("call_invalid", str(error), permanent=True)
         if secrets := assignment.config.get("secrets"):
             assignment = replace(assignment, ctx=replace(assignment.ctx, secrets=secrets))
         if is_async:
-            answer = await _on_the_loop(function, assignment, config)
+            answer = await _call_on_loop(function, assignment, config)
         else:
-            answer = await self._by_hand(str(call), assignment, config)
+            answer = await self._pool.call(str(call), assignment.input, assignment.ctx, config)
         if "output" in answer:
             return succeeded(answer["output"])
         if "retry_after" in answer:
@@ -62,44 +89,16 @@ class PythonHandler:
         return decode_result(answer)
 
     async def close(self) -> None:
-        for hand in self._idle:
-            await hand.end(at_once=True)
+        await self._pool.close()
 
     async def _find(self, call: object) -> tuple[Callable[..., Any], bool]:
-        """In a thread: importing may take long, and others are waiting for the loop."""
+        """Import in a thread: it may take long, and other attempts need the event loop."""
         function = await asyncio.to_thread(find_allowed, call, self._packages)
-        found = self._known[str(call)] = function, python_call.is_async(function)
+        found = self._functions[str(call)] = function, python_call.is_async(function)
         return found
 
-    async def _by_hand(
-        self, call: str, assignment: Assignment, config: Mapping[str, Any] | None
-    ) -> dict[str, Any]:
-        hand = await self._hand()
-        question = {"call": call, "input": dict(assignment.input), "ctx": assignment.ctx.as_json()}
-        if config is not None:
-            question["config"] = dict(config)
-        try:
-            answer = await hand.ask(question, assignment.ctx)
-        except PythonChildDied as error:
-            return {"error": "process_died", "message": str(error)}
-        except BaseException:
-            await hand.end()
-            raise
-        if hand.is_spent:
-            await hand.end(at_once=True)
-        else:
-            self._idle.append(hand)
-        return answer
 
-    async def _hand(self) -> PythonChild:
-        while self._idle:
-            hand = self._idle.pop()
-            if hand.is_alive:
-                return hand
-        return await PythonChild.start(self._bounds)
-
-
-async def _on_the_loop(
+async def _call_on_loop(
     function: Callable[..., Any], assignment: Assignment, config: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     ctx = assignment.ctx
@@ -109,12 +108,12 @@ async def _on_the_loop(
         ctx = replace(ctx, is_stopping=lambda: task.cancelling() > 0)
     try:
         return {"output": await bind_arguments(function, dict(assignment.input), ctx, config)()}
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not ours
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever it raises is the attempt's failure, not the worker's
         return encode_error(error)
 
 
 class AppTypeHandler:
-    """Does the jobs of one type. The processes belong to the python handler, which outlives it."""
+    """Handle the jobs of one app type. The child processes belong to the python handler, which outlives it."""
 
     def __init__(self, job_type: JobType[..., object], python: PythonHandler) -> None:
         self._type = job_type
@@ -128,7 +127,7 @@ class AppTypeHandler:
 
 
 def app_handlers(app: Foliot, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
-    """Those of the app beside those that are installed, which it may not replace."""
+    """Return handlers of the app's job types, which may not replace installed ones."""
     python = handlers.get("python")
     assert isinstance(python, PythonHandler)
     for each in app.handlers:

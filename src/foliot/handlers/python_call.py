@@ -1,4 +1,7 @@
-"""`package.module:function` -> the function, and what to call it with. No heavy imports: child processes load this."""
+"""Find the function that `package.module:function` names, bind its arguments, and encode its result.
+
+No heavy imports: child processes load this.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from foliot.sdk.outcomes import Fail, Retry, Skip
 
 
 class InvalidCall(Exception):
-    """`call` does not name a function."""
+    """`call` does not name a function that jobs may call."""
 
 
 def resolve(call: object) -> Callable[..., Any]:
@@ -41,8 +44,8 @@ def is_async(function: Callable[..., Any]) -> bool:
 def bind_arguments(
     function: Callable[..., Any], given: dict[str, Any], ctx: Context, config: Mapping[str, Any] | None = None
 ) -> Callable[[], Any]:
-    """Ready to be called. A decorated function gets the input by the names of its parameters; any other gets
-    (input, ctx), (input) or (), as many as it takes, and a single one named ctx gets that.
+    """Return the call with its arguments. A decorated function gets the input by the names of its parameters; any other gets
+    (input, ctx), (input) or (), as many as it takes, and a single parameter named ctx gets the context.
     """
     if isinstance(function, Job):
         if problem := function.inputs.misfit(given):
@@ -53,19 +56,19 @@ def bind_arguments(
             return function.bound(config or {}, given, ctx)
         except ValueError as error:
             raise Fail(f"The config does not fit {function.name}: {error}", code="config_invalid") from error
-    wanted = _wanted(function)
-    return partial(function, *((ctx,) if wanted == ("ctx",) else (given, ctx)[: len(wanted)]))
+    parameters = _parameters(function)
+    return partial(function, *((ctx,) if parameters == ("ctx",) else (given, ctx)[: len(parameters)]))
 
 
 @lru_cache(maxsize=1_000)
-def _wanted(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of what it takes by place; two where it takes any number."""
-    places = [each for each in inspect.signature(function).parameters.values() if each.kind in _BY_PLACE]
-    takes_any = any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in places)
-    return ("input", "ctx") if takes_any else tuple(each.name for each in places)
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the positional parameters; two where the function takes any number."""
+    found = [each for each in inspect.signature(function).parameters.values() if each.kind in _POSITIONAL]
+    takes_any = any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in found)
+    return ("input", "ctx") if takes_any else tuple(each.name for each in found)
 
 
-_BY_PLACE = (
+_POSITIONAL = (
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
     inspect.Parameter.VAR_POSITIONAL,
@@ -76,6 +79,7 @@ if TYPE_CHECKING:
 
 
 def encode_error(error: BaseException) -> dict[str, Any]:
+    """Encode the exception of a function as JSON that a child process can send."""
     message = str(error)
     match error:
         case Retry(after=timedelta() as after):
@@ -106,36 +110,41 @@ def decode_result(answer: dict[str, Any]) -> HandlerResult:
             return succeeded(answer["output"])
 
 
-FIRST_TRY = "builtins:print"  # what the first job of many does; it starts nothing and reads nothing
+FIRST_TRY = "builtins:print"  # many first jobs call it; it starts nothing and reads nothing
 
 
 def find_allowed(call: object, packages: Sequence[str] = ()) -> Callable[..., Any]:
-    """Raises NotCallable. Nothing of Python's own is imported for it: that alone may have effects."""
+    """Find a function that the operator wrote or allowed, or raise InvalidCall.
+
+    The standard library has functions that start any program, and the author of a job often does not own the worker, which serves every
+    workspace. So a name leads to a decorated function, to one whose code lies outside the folders of Python and Foliot, or to one in an
+    installed package that the operator has named. No module of the standard library is imported: that alone may have effects.
+    """
     if call == FIRST_TRY:
         return print
     top = str(call).partition(":")[0].partition(".")[0]
     if top in sys.stdlib_module_names or top == foliot.__name__:
-        raise _closed(call)
+        raise _not_allowed(call)
     found = resolve(call)
-    if not isinstance(found, Job | JobType) and not _is_open(found, packages):
-        raise _closed(call)
+    if not isinstance(found, Job | JobType) and not _is_allowed(found, packages):
+        raise _not_allowed(call)
     return found
 
 
-def _is_open(found: Any, packages: Sequence[str]) -> bool:
-    """By where its code lies: a module also hands out what it has imported."""
+def _is_allowed(found: Any, packages: Sequence[str]) -> bool:
+    """Decide by the file of the code: a module also exposes functions that it imported."""
     while isinstance(found, partial):
         found = found.func
     found = inspect.unwrap(found)
     if not (inspect.isroutine(found) or inspect.isclass(found)):
         found = type(found)
     try:
-        place = Path(inspect.getfile(found))
+        path = Path(inspect.getfile(found))
     except TypeError:  # it is written in C
         return False
-    if not place.is_absolute():  # frozen, or made by exec
+    if not path.is_absolute():  # frozen, or made by exec
         return False
-    resolved = place.resolve()
+    resolved = path.resolve()
     if not any(resolved.is_relative_to(folder) for folder in _closed_folders()):
         return True
     name = str(getattr(found, "__module__", ""))
@@ -144,13 +153,13 @@ def _is_open(found: Any, packages: Sequence[str]) -> bool:
 
 @cache
 def _closed_folders() -> tuple[Path, ...]:
-    """Of the standard library, of what is installed, and our own."""
+    """Return the folders of the standard library, of installed packages, and of Foliot."""
     named = [sysconfig.get_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib")]
     named += [*site.getsitepackages(), site.getusersitepackages()]
     return (*(Path(each).resolve() for each in named), Path(foliot.__file__).resolve().parent)
 
 
-def _closed(call: object) -> InvalidCall:
+def _not_allowed(call: object) -> InvalidCall:
     return InvalidCall(
         f"{call} is no function that jobs may name. Decorate it, keep it in a folder of your own, or let its package in by "
         "FOLIOT_PYTHON_PACKAGES, on every worker"

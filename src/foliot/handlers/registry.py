@@ -1,4 +1,4 @@
-"""The handlers there are. Ours and those of other packages come in by the same door, the entry points `foliot.handlers`."""
+"""The registry of handlers. Ours and those of other packages are found by the entry points `foliot.handlers`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from foliot.wire.shape import Shape
 
 log = logging.getLogger(__name__)
 GROUP = "foliot.handlers"
-_refused: dict[str, TypeRefusal] = {}  # of this process, as its settings want it
+_refused: dict[str, TypeRefusal] = {}  # in this process, by its settings
 
 
 @dataclass(slots=True)
 class Assignment:
-    """One attempt: the job's configuration and the run's input, and how long it may take.
+    """One attempt: the job's configuration, the run's input and the time left.
 
-    `ended_by` tells a handler that is being cancelled what ended it: its deadline, a person, a shutdown.
+    `ended_by` returns what ends a cancelled attempt: its deadline, a person, a shutdown.
 
     Neither this nor its context is frozen: both are made for every attempt, and a frozen one takes seven times as long to make.
     """
@@ -39,7 +39,7 @@ class Assignment:
 
 @dataclass(slots=True, unsafe_hash=True)
 class HandlerResult:
-    """What came of it. The output is JSON and is kept whether the attempt succeeded or not."""
+    """The outcome of an attempt. The output is JSON and is kept whether the attempt succeeded or not."""
 
     outcome: Outcome
     output: Any = None
@@ -47,42 +47,42 @@ class HandlerResult:
 
 @dataclass(frozen=True, slots=True)
 class HandlerDescription:
-    """What people are told of a type: a sentence, and what its configuration looks like."""
+    """Describe a job type: a sentence, and the schema of its configuration."""
 
     description: str
     config_schema: Mapping[str, Any]
-    config_shape: type[Shape] | None = None  # None: any object will do
+    config_shape: type[Shape] | None = None  # None accepts any object
 
 
 @dataclass(frozen=True, slots=True)
 class TypeRefusal:
-    """Why jobs of a type are refused when they are written, and what would help."""
+    """Explain why jobs of a type are refused when they are written."""
 
     message: str
     hint: str
 
 
 class Handler(Protocol):
-    """A class may say what it does in `description`, and what its configuration looks like in `config_shape`, a shape of the wire.
+    """A class may have a `description`, and a `config_shape`: the wire shape of its configuration.
 
-    Where it needs something of its process it has `from_deps(deps)`, which answers None where this process cannot serve it.
-    One whose attempts only wait for work done elsewhere says `takes_permit = False`: they take no room from those that work here.
+    A class that needs parts of its process has `from_deps(deps)`, which returns None where this process cannot serve its jobs.
+    A class whose attempts only wait for another engine sets `takes_permit = False`: they do not count against the permits.
     """
 
     async def run(self, assignment: Assignment) -> HandlerResult:
-        """Cancelled when the attempt must end (deadline, cancel, shutdown): then stop the work for real, and soon.
+        """Execute the attempt. It is cancelled at a deadline, a cancel or a shutdown: then stop the work for real, and soon.
 
         An exception is a failure with the exception's name as its code.
         """
         ...
 
     async def close(self) -> None:
-        """The worker is going."""
+        """Release resources: the worker stops."""
         ...
 
 
-class _Unknown:
-    """In the place of a handler that is not there: a worker is given only what it asks for, unless somebody else errs."""
+class _UnknownType:
+    """Replace a missing handler. A worker gets only types that it asked for, unless the server errs."""
 
     async def run(self, assignment: Assignment) -> HandlerResult:
         return failed("type_unknown", "This worker knows no such type of job.")
@@ -91,7 +91,7 @@ class _Unknown:
         pass
 
 
-UNKNOWN_TYPE = _Unknown()
+UNKNOWN_TYPE = _UnknownType()
 
 
 def succeeded(output: Any = None) -> HandlerResult:
@@ -107,13 +107,13 @@ def takes_permit(handler: Handler) -> bool:
 
 
 def load_handlers(deps: HandlerDeps) -> dict[str, Handler]:
-    """Every handler by its type. One that cannot be loaded is told and left out: its jobs wait for a worker that can."""
+    """Return every handler by its type. One that cannot be loaded is logged and left out: its jobs wait for another worker."""
     found: dict[str, Handler] = {}
     for entry in entry_points(group=GROUP):
         try:
-            handler = _made(entry.load(), deps)
+            handler = _create(entry.load(), deps)
         except Exception:
-            log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
+            log.exception("handler.load_failed", extra={"type": entry.name, "where": entry.value})
         else:
             if handler is not None:
                 found[entry.name] = handler
@@ -122,7 +122,7 @@ def load_handlers(deps: HandlerDeps) -> dict[str, Handler]:
 
 @cache
 def describe_types() -> Mapping[str, HandlerDescription]:
-    """Every type installed here, without making its handler."""
+    """Describe every installed type, without creating its handler."""
     found: dict[str, HandlerDescription] = {}
     for entry in entry_points(group=GROUP):
         try:
@@ -131,12 +131,12 @@ def describe_types() -> Mapping[str, HandlerDescription]:
             schema = {"type": "object"} if shape is None else shape.model_json_schema()
             found[entry.name] = HandlerDescription(str(getattr(made, "description", "")), schema, shape)
         except Exception:
-            log.exception("handler.not_loaded", extra={"type": entry.name, "where": entry.value})
+            log.exception("handler.load_failed", extra={"type": entry.name, "where": entry.value})
     return found
 
 
 def refuse_type(kind: str, why: TypeRefusal | None) -> None:
-    """This installation could never finish jobs of a type, so it does not take them. None takes them again."""
+    """Refuse new jobs of a type that this installation could never finish. None accepts them again."""
     if why is None:
         _refused.pop(kind, None)
     else:
@@ -147,7 +147,7 @@ def type_refusal(kind: str) -> TypeRefusal | None:
     return _refused.get(kind)
 
 
-def _made(kind: Any, deps: HandlerDeps) -> Handler | None:
+def _create(kind: Any, deps: HandlerDeps) -> Handler | None:
     make = getattr(kind, "from_deps", None)
     handler: Handler | None = kind() if make is None else make(deps)
     return handler

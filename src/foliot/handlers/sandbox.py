@@ -1,4 +1,4 @@
-"""Who commands run as, and what is theirs: another user than the worker's, where the worker is root, and bounds of the kernel's own."""
+"""The sandbox of commands: another user than the worker's, where the worker is root, and limits that the kernel enforces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class UserIdentity:
     uid: int
     gid: int
     groups: tuple[int, ...]
-    name: str | None = None  # None: a number that the machine has no name for
+    name: str | None = None  # None for a number that the machine has no name for
     home: str = "/"
 
     @property
@@ -27,16 +27,15 @@ class UserIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """Of commands; None is as the worker has it."""
+    """Restrictions of commands; None leaves what the worker has."""
 
     user: UserIdentity | None = None
     umask: int | None = None
-    file_size: int | None = None  # bytes of any file that they write
+    file_size: int | None = None  # bytes of any file that a command writes
     processes: int | None = None  # of that user, all its commands together
 
     @property
-    def orders(self) -> dict[str, Any]:
-        """For the keeper."""
+    def for_supervisor(self) -> dict[str, Any]:
         user = self.user
         return {
             "user": None if user is None else (user.uid, user.gid, user.groups),
@@ -46,14 +45,14 @@ class Sandbox:
         }
 
 
-def resolve_user(written: str | None) -> UserIdentity | None:
-    """`name`, `name:group` or numbers in their places. None where nothing is written, or it is who we are and cannot leave.
+def resolve_user(name: str | None) -> UserIdentity | None:
+    """Look up `user`, `user:group` or numbers. Return None without a name, and for the user that this process runs as without root's rights.
 
-    A user without a group has all of its own; a group that is named is the only one.
+    A user without a group has all of its groups; a named group is the only one.
     """
-    if written is None:
+    if name is None:
         return None
-    user, _, group = written.partition(":")
+    user, _, group = name.partition(":")
     account = _account(user)
     if account is None and not (user.isdecimal() and group):
         raise _unknown("user", user, "Name one that this machine has, or give numbers as uid:gid.")
@@ -63,7 +62,7 @@ def resolve_user(written: str | None) -> UserIdentity | None:
         if uid == os.geteuid():
             return None
         raise Invalid(
-            f"Commands are to run as {written}, but this worker does not run as root and cannot become anybody else.",
+            f"Commands are to run as {name}, but this worker does not run as root and cannot become anybody else.",
             hint="Start it as root, or as that user and without FOLIOT_COMMAND_USER.",
         )
     if account is None:

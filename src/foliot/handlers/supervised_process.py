@@ -1,4 +1,4 @@
-"""Programs that a worker starts, each under a keeper: whatever they start themselves ends with them."""
+"""Programs that a worker starts, each under a supervisor: everything that a program starts ends with it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from pathlib import Path
 from foliot.handlers import supervisor
 from foliot.handlers.sandbox import Sandbox
 
-STOPS_WITHIN = 1.0  # seconds between the polite signal and the other one
-SLACK = 1.0  # seconds that a keeper may take beyond what it promises
-# Without `site`, and imported rather than run, so that it is compiled once. Its folder comes last: it has modules called as the
-# library's own are.
+STOPS_WITHIN = 1.0  # seconds between SIGTERM and SIGKILL
+SLACK = 1.0  # seconds that a supervisor may take beyond its deadlines
+# Without `site`, and imported rather than run, so that it is compiled once. Its folder comes last: some modules in it have names of
+# the standard library.
 SUPERVISOR_ARGS = (
     "-I",
     "-S",
@@ -32,47 +32,47 @@ SUPERVISOR_ARGS = (
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """What one program may take, with all that it starts; memory is that of each process."""
+    """Limits of one program and all that it starts; memory is that of each process."""
 
     memory: int | None = None  # bytes
     processes: int | None = None
 
     @classmethod
     def of(cls, mebibytes: int, processes: int) -> ProcessLimits:
-        """As the settings have them, where 0 is no limit."""
+        """Take the limits from the settings, where 0 is no limit."""
         return cls(mebibytes * 1024 * 1024 or None, processes or None)
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
     argv: Sequence[str]
-    cwd: str | None = None  # None: that of the worker
-    env: Mapping[str, str] | None = None  # None: that of the worker
-    bounds: ProcessLimits = ProcessLimits()
-    confines: Sandbox = Sandbox()
+    cwd: str | None = None  # None is the worker's
+    env: Mapping[str, str] | None = None  # None is the worker's
+    limits: ProcessLimits = ProcessLimits()
+    sandbox: Sandbox = Sandbox()
 
-    def as_orders(self) -> bytes:
-        """For a keeper, which runs in the same interpreter: it needs no module to read them, and they come with their length."""
-        orders = {
+    def to_bytes(self) -> bytes:
+        """Serialize for the supervisor, behind the length. `marshal` suits: it runs the same interpreter and need not import a module."""
+        fields = {
             "argv": list(self.argv),
             "cwd": self.cwd,
             "env": None if self.env is None else dict(self.env),
             "stops_within": STOPS_WITHIN,
-            **asdict(self.bounds),
-            **self.confines.orders,
+            **asdict(self.limits),
+            **self.sandbox.for_supervisor,
         }
-        packed = marshal.dumps(orders)
+        packed = marshal.dumps(fields)
         return len(packed).to_bytes(4, "big") + packed
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessExit:
-    """What became of a program. Neither code nor signal: it was never started, and `why` says so, or its keeper died with it."""
+    """The end of a program. Without code and signal it was never started, and `reason` says why."""
 
     exit_code: int | None = None
     signal: str | None = None
-    why: str | None = None
-    is_crowded: bool = False  # it was ended because it had started too many processes
+    reason: str | None = None
+    is_crowded: bool = False  # it was ended because it started too many processes
 
     @property
     def how(self) -> str:
@@ -80,20 +80,20 @@ class ProcessExit:
 
 
 class SupervisedProcess:
-    """A program under its keeper. `stdin`, `stdout` and `stderr` are the program's own."""
+    """A program under its supervisor. `stdin`, `stdout` and `stderr` of the process are the program's own."""
 
-    def __init__(self, process: Process, told: StreamReader, orders: StreamWriter) -> None:
+    def __init__(self, process: Process, reports: StreamReader, control: StreamWriter) -> None:
         self.process = process
-        self._told = told
-        self._orders = orders
-        self._over: asyncio.Task[ProcessExit] | None = None
+        self._reports = reports
+        self._control = control
+        self._exit: asyncio.Task[ProcessExit] | None = None
 
     @classmethod
     async def start(cls, program: Program, *, stderr: int | None = None) -> SupervisedProcess:
         ours, theirs = socket.socketpair()
         with theirs:
             command = (sys.executable, *SUPERVISOR_ARGS, str(theirs.fileno()))
-            # In a session of its own: a Ctrl-C in the terminal is for the server.
+            # In a session of its own: a Ctrl-C in the terminal must reach the server only.
             process = await asyncio.create_subprocess_exec(
                 *command,
                 stdin=PIPE,
@@ -102,75 +102,77 @@ class SupervisedProcess:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
-        told, orders = await asyncio.open_connection(sock=ours)
-        orders.write(program.as_orders())
-        return cls(process, told, orders)
+        reports, control = await asyncio.open_connection(sock=ours)
+        control.write(program.to_bytes())
+        return cls(process, reports, control)
 
     @property
     def is_alive(self) -> bool:
         return self.process.returncode is None
 
-    async def ended(self) -> ProcessExit:
-        """Once it is over with all that it had started. May be asked by several, and more than once, but not while somebody
-        listens: what is not read by then is dropped.
-        """
-        if self._over is None:
-            self._over = asyncio.create_task(self._wait())
-        return await asyncio.shield(self._over)
+    async def wait(self) -> ProcessExit:
+        """Wait until the program and all that it started have ended.
 
-    async def end(self, *, at_once: bool = False, group: bool = False) -> None:
-        """Politely, then by force, and with everything that was started from it. `group`: those beside it are asked, too."""
-        over = asyncio.ensure_future(self.ended())
+        Several callers may wait, but none while the output is being read: unread output is dropped.
+        """
+        if self._exit is None:
+            self._exit = asyncio.create_task(self._wait())
+        return await asyncio.shield(self._exit)
+
+    async def stop(self, *, at_once: bool = False, group: bool = False) -> None:
+        """Stop the program and all that it started: by SIGTERM, to its whole `group` if asked, then by force."""
+        exited = asyncio.ensure_future(self.wait())
         try:
             if not at_once:
-                self._orders.write(b"G" if group else b"T")
+                self._control.write(b"G" if group else b"T")
                 # Not asyncio.timeout: in a task that is being cancelled, Python before 3.11.4 lets its own cancellation out.
-                await asyncio.wait([over], timeout=STOPS_WITHIN + SLACK)
+                await asyncio.wait([exited], timeout=STOPS_WITHIN + SLACK)
         finally:
-            self._orders.close()  # which is the order to kill them all
-            await asyncio.wait([over], timeout=supervisor.GIVE_UP + SLACK)
-            if not over.done():
+            self._control.close()  # which makes the supervisor kill them all
+            await asyncio.wait([exited], timeout=supervisor.GIVE_UP + SLACK)
+            if not exited.done():
                 with suppress(ProcessLookupError):
                     self.process.kill()
-        await over
+        await exited
 
     async def _wait(self) -> ProcessExit:
         try:
-            line = await self._told.readline()
+            line = await self._reports.readline()
         except ConnectionError:
             line = b""
-        self._hear_no_more()
+        self._close_output()
         await self.process.wait()
-        self._orders.close()
+        self._control.close()
         # The pipes would be closed in a later turn of the loop, which there may not be.
-        self.process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001  # asyncio has no other door to it
-        return _ended(line)
+        self.process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001  # asyncio offers no other access
+        return _parse_exit(line)
 
-    def _hear_no_more(self) -> None:
-        """Whoever listened has heard the end or has left. In Python 3.11 `wait` returns only once all pipes are at their end,
-        and one that is full and that nobody reads never is.
+    def _close_output(self) -> None:
+        """Close the output pipes: their readers have read to the end or have left.
+
+        In Python 3.11 `wait` returns only once all pipes are at their end, and a full one that nobody reads never is.
         """
-        transport = self.process._transport  # type: ignore[attr-defined]  # noqa: SLF001  # asyncio has no other door to it
+        transport = self.process._transport  # type: ignore[attr-defined]  # noqa: SLF001  # asyncio offers no other access
         for stream in (1, 2):
             if (pipe := transport.get_pipe_transport(stream)) is not None:
                 pipe.close()
 
 
-def _ended(line: bytes) -> ProcessExit:
+def _parse_exit(line: bytes) -> ProcessExit:
     if not line:
-        return ProcessExit(signal="SIGKILL", why="Its keeper was killed.")
-    told = literal_eval(line.decode())
-    if "not_started" in told:
-        return ProcessExit(why=told["not_started"])
-    code, crowded = told["code"], told["crowded"]
+        return ProcessExit(signal="SIGKILL", reason="Its supervisor was killed.")
+    report = literal_eval(line.decode())
+    if "not_started" in report:
+        return ProcessExit(reason=report["not_started"])
+    code, crowded = report["code"], report["crowded"]
     if code is None:
-        return ProcessExit(signal="SIGKILL", why="It could not be killed.", is_crowded=crowded)
+        return ProcessExit(signal="SIGKILL", reason="It could not be killed.", is_crowded=crowded)
     if code < 0:
-        return ProcessExit(signal=_named(-code), is_crowded=crowded)
+        return ProcessExit(signal=_signal_name(-code), is_crowded=crowded)
     return ProcessExit(exit_code=code, is_crowded=crowded)
 
 
-def _named(number: int) -> str:
+def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:  # real-time ones have no names

@@ -1,4 +1,7 @@
-"""The jobs of a workspace as a sync wants them, through the services: for a worker, which has a database and no key."""
+"""The jobs of a workspace as a sync wants them, through the services: for a worker, which has a database and no key.
+
+Why: docs/decisions/805-jobs-managed-by-code.md
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,8 @@ from foliot.web.mapping.handler_config import config_schema
 from foliot.web.mapping.job_patch import replaced
 from foliot.web.mapping.jobs import job_out, schedule_out
 from foliot.wire.jobs import JobIn, JobOut
-from foliot.wire.problems import FieldProblem
 from foliot.wire.schedules import ScheduleIn
-from foliot.wire.shape import pointer
+from foliot.wire.shape import FieldProblem, pointer
 
 A_PAGE = 200
 _SCHEDULE: TypeAdapter[ScheduleIn] = TypeAdapter(ScheduleIn)

@@ -1,4 +1,7 @@
-"""Which database the settings mean: ours, started here and stopped last, or the user's own."""
+"""Which database the settings mean: ours, started here and stopped last, or the user's own.
+
+Why: docs/decisions/001-postgresql-is-the-only-database.md
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_address
 from pathlib import Path
 
-from foliot.domain.bridge_policy import EVERYTHING, Handing
+from foliot.domain.bridge_policy import EVERYTHING, BridgePolicy
 from foliot.domain.errors import Invalid
 from foliot.domain.quotas import Quotas
 from foliot.handlers.dependencies import EgressPolicy
@@ -28,12 +28,12 @@ def egress_policy_of(settings: Settings) -> EgressPolicy:
     return EgressPolicy(egress_allow_of(settings), bridge_policy_of(settings))
 
 
-def bridge_policy_of(settings: Settings) -> Handing:
+def bridge_policy_of(settings: Settings) -> BridgePolicy:
     """Without a setting, each workspace has its own queue and no task; a local installation belongs to one team and allows all."""
     queues, tasks = settings.bridge_queues, settings.bridge_tasks
     is_local = settings.database_url is None and is_loopback(settings.host)
-    otherwise = Handing(EVERYTHING, EVERYTHING) if is_local else Handing()
-    return Handing(
+    otherwise = BridgePolicy(EVERYTHING, EVERYTHING) if is_local else BridgePolicy()
+    return BridgePolicy(
         otherwise.queues if queues is None else queues, otherwise.tasks if tasks is None else tasks
     )
 

@@ -1,4 +1,4 @@
-"""Why a run that must go to one host has not started there, in words."""
+"""Explain why a run that is bound to a host has not started there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALLOWED_BY_FLAG = frozenset({"command", "python"})
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Where it must go, and what is known of the host that this means now. Without a name there is none."""
+    """The target of a run, and the host that it resolves to now. Without a name no host matches."""
 
     target: Target
     host: str | None = None

@@ -1,6 +1,6 @@
-"""Why it ran, did not run, or waits: records and definition in, one sentence and a next step out.
+"""Explain what a job did, or will do, at one instant: one sentence, facts, and the next step.
 
-The console, the CLI, the API and MCP all print what is said here. Times are quoted in the job's own zone.
+Console, CLI, API and agent tools print this text. Times are in the job's own zone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LOOK_BACK = timedelta(days=366)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A job, an instant, and what is known of it. `job` is the definition in force at that instant."""
+    """A job, an instant, and the facts about it. `job` is the definition in force at that instant."""
 
     job: Job
     status: JobStatus
@@ -52,7 +52,7 @@ class Question:
 
 
 def explain(question: Question) -> Explanation:
-    """What happened, or will happen, to this job at that instant."""
+    """Explain what happened, or will happen, to this job at that instant."""
     if question.at < question.created_at:
         created = quote(question.job, question.created_at)
         return Explanation(
@@ -73,7 +73,7 @@ def explain(question: Question) -> Explanation:
 
 
 def nearest(job: Job, created_at: datetime, at: datetime) -> tuple[PlannedTime | None, PlannedTime | None]:
-    """The planned times just before, or at, and just after an instant."""
+    """Return the planned times just before (or at) and just after an instant."""
     before = (
         latest_until(job.timetable, max(at - LOOK_BACK, created_at - TICK), at) if at >= created_at else None
     )
@@ -131,7 +131,7 @@ def _frozen(job: Job, freeze: Freeze) -> str:
 
 
 def _runs_out(question: Question, planned: PlannedTime, left: int) -> bool:
-    """Whether the times before this one use up what is left of max_runs."""
+    """Return whether earlier times use up the rest of max_runs."""
     before = count_between(
         question.job.timetable, question.now, planned.planned_for - TICK, min(left, MOST_TIMES)
     )
@@ -139,7 +139,7 @@ def _runs_out(question: Question, planned: PlannedTime, left: int) -> bool:
 
 
 def _is_stopped(question: Question, planned: PlannedTime) -> bool:
-    """A pause that ends before the planned time does not touch it."""
+    """Return whether the job is stopped at the planned time. A pause that ends before it does not count."""
     if question.paused_until is not None and question.paused_until <= planned.due_at:
         return False
     return question.status not in (JobStatus.ACTIVE, JobStatus.PENDING)

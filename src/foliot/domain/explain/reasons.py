@@ -1,4 +1,4 @@
-"""Every reason for not running, in words: why, and what to do next."""
+"""A sentence for every skip reason: the cause and the next step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One record of the ledger in words. What an instant without a record means is told in `explaining.py`."""
+"""Explain one record of the run history. `instants.py` explains instants without a record."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A row of the ledger, as far as explaining reads it. A gap record has `planned_until` and, if countable, `count`."""
+    """The columns of a run record that explanations read. A gap record has `planned_until` and, if known, `count`."""
 
     run_id: RunId
     number: int
@@ -61,7 +61,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a waiting run stands, within its own workspace."""
+    """The position of a waiting run within its own workspace."""
 
     waits_for: WaitsFor
     position: int | None = None
@@ -71,7 +71,7 @@ class Place:
 
 
 def explain_record(job: Job, record: Recorded, place: Place | None = None) -> Explanation:
-    """One record of the ledger in words."""
+    """Explain one record of the run history."""
     match record.status:
         case RunStatus.SKIPPED:
             return _skipped(job, record)
@@ -91,7 +91,7 @@ def explain_record(job: Job, record: Recorded, place: Place | None = None) -> Ex
 
 
 def explain_crowded(record: Recorded, place: Place, places: int) -> Explanation:
-    """Ready, while the workers that could take it have all that they can do at once."""
+    """Explain a ready run whose possible workers are all busy."""
     taken = "the only place" if places == 1 else f"all {places} places"
     return Explanation(
         Verdict.WAITING,
@@ -103,7 +103,7 @@ def explain_crowded(record: Recorded, place: Place, places: int) -> Explanation:
 
 
 def quote(job: Job, instant: datetime) -> str:
-    """An instant on the job's own wall clock, with its zone: `2027-01-05 06:00:00 America/Bogota (UTC-05:00)`."""
+    """Format an instant on the job's wall clock with its zone: `2027-01-05 06:00:00 America/Bogota (UTC-05:00)`."""
     zone = job.timetable.schedule.timezone
     local = instant.astimezone(load_zone(zone))
     offset = f"{local:%z}"

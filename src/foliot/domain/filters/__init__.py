@@ -1,7 +1,7 @@
-"""Finding many by a line of text: `status:failed tag:billing since:24h -type:http "daily sync"`.
+"""The filter language: `status:failed tag:billing since:24h -type:http "daily sync"`.
 
-One language for API, CLI, console and tools. Each resource declares what it can be filtered by (`Fields`); reading a line gives a
-`Query`, a frozen value without any SQL in it.
+API, CLI, console and agent tools share it. Each resource declares its fields (`Fields`); parsing returns a `Query`, a frozen value
+without SQL.
 """
 
 from foliot.domain.filters.fields import Field, Fields, Kind, Side

@@ -1,4 +1,4 @@
-"""What a resource can be filtered by, as a table: the names, what kind of value each takes, and what it means."""
+"""The filter fields of each resource: name, kind of value, meaning."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The table of one resource. Words without a field are looked for in `free`."""
+    """The fields of one resource. Words without a field are searched in `free`."""
 
     noun: str
     fields: tuple[Field, ...]

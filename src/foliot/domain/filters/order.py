@@ -1,4 +1,4 @@
-"""The order of a list of jobs, and the place in it where a page ends."""
+"""The sort order of a job list, and the position where a page ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From text to a query: words apart, each read by the kind of its field, and all that is wrong told at once."""
+"""Parse filter text into a query and report all errors at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SPACES = frozenset(" \t\r\n\u00a0")
 
 
 def read_query(text: str, fields: Fields, now: datetime, zone: tzinfo = UTC) -> Query:
-    """`q=`. Days are those of `zone`; durations count from `now`."""
+    """Parse the text of `q=`. Days are those of `zone`; durations count back from `now`."""
     if len(text) > LONGEST:
         raise QueryInvalid(f"A filter has at most {LONGEST:,} characters.", pointer="/q")
     reader = _Reader(text, fields, now, zone)
@@ -33,7 +33,7 @@ def read_query(text: str, fields: Fields, now: datetime, zone: tzinfo = UTC) -> 
 def read_parameters(
     given: Mapping[str, Sequence[str]], fields: Fields, now: datetime, zone: tzinfo = UTC
 ) -> Query:
-    """`status=failed&tag=billing`: each is as good as a term; several values of one mean any of them."""
+    """Parse plain parameters such as `status=failed&tag=billing`. Several values of one field mean any of them."""
     terms, wrong = [], []
     for name, texts in given.items():
         field = fields.get(name)

@@ -1,4 +1,4 @@
-"""What a filter says, once it is read: terms that must all hold, each with values of which one must."""
+"""A parsed filter: all terms must match; within a term one value must match."""
 
 from __future__ import annotations
 

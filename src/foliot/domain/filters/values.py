@@ -1,4 +1,4 @@
-"""One value of a term, by the kind of its field: a word of a few, a text, an id, a number or an instant to compare with."""
+"""Parse one value of a term by the kind of its field: a fixed word, text, id, number or instant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When: one time engine. Preview, next-run, explain, agenda and firing all ask `timetable.py`."""
+"""The time engine. Preview, next run, explain, agenda and firing all call `timetable.py`."""
 
 from foliot.domain.schedule.calendar import Absolute, Calendar, CalendarKind, CronStretch, check_calendar
 from foliot.domain.schedule.cron import parse_cron

@@ -1,4 +1,4 @@
-"""Named calendars: shared sets of stretches in which jobs must not run (blackout) or may only run (allow)."""
+"""Named calendars: shared time spans in which jobs must not run (blackout) or may only run (allow)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Calendar:
 
 
 def check_calendar(calendar: Calendar) -> None:
-    """Refuses a calendar that could not be evaluated, or that means nothing."""
+    """Raise ScheduleInvalid for a calendar that cannot be evaluated or has no effect."""
     if not 1 <= len(calendar.name.strip()) <= LONGEST_NAME:
         raise Invalid(f"A calendar has a name of at most {LONGEST_NAME} characters.", pointer="/name")
     _pointed(lambda: load_zone(calendar.timezone), "/timezone")
@@ -70,7 +70,7 @@ def check_calendar(calendar: Calendar) -> None:
 
 
 def calendar_closed_until(calendar: Calendar, instant: datetime) -> datetime | None:
-    """None when this calendar lets `instant` through, else when it may next be asked; `datetime.max` when never."""
+    """Return None if the calendar allows `instant`, else the next instant to check; `datetime.max` means never."""
     ends = [
         end for rule in calendar.rules if (end := _held_until(rule, calendar.timezone, instant)) is not None
     ]
@@ -84,7 +84,7 @@ def calendar_closed_until(calendar: Calendar, instant: datetime) -> datetime | N
 
 
 def calendar_closes_at(calendar: Calendar, instant: datetime) -> datetime | None:
-    """When a calendar that lets `instant` through next closes; None when it never does."""
+    """Return when a calendar that allows `instant` closes next, or None."""
     if calendar.kind is CalendarKind.BLACKOUT:
         start = min(_next_start(rule, calendar.timezone, instant) for rule in calendar.rules)
         return None if start == datetime.max else start

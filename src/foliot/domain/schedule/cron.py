@@ -1,4 +1,4 @@
-"""Cron text, read strictly: `parse_cron` gives the wall-clock times it names, or says which field is wrong and what to write."""
+"""Parse cron text strictly: return the wall-clock times it names, or an error that points at the wrong field."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def parse_cron(
 
 
 def hashed_values(cron: Cron, seed: str = "") -> dict[str, tuple[str, ...]]:
-    """What the hashed fields came to for this seed, by the name of the field."""
+    """Return the values of hashed fields for this seed, by field name."""
     kinds = _SIX if cron.seconds else _FIVE
     return {
         kind.name: tuple(kind.says(number) for number in sorted(parse_field(kind, token, seed).numbers))

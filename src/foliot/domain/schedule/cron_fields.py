@@ -1,4 +1,4 @@
-"""One cron field at a time: text in, the numbers it names out, or an error that points at the text."""
+"""Parse one cron field: return its numbers, or an error that points at the text."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Field:
 
 
 def parse_field(kind: Kind, token: Token, seed: str) -> Field:
-    """Expressions differ less in their fields than as a whole, so a field is read once. Where it stands matters to errors alone."""
+    """Parse a field once per distinct text: expressions share fields. The position matters for errors only."""
     if token.text == "*":
         return _EVERY[kind.name]
     known = _read.get((kind.name, token.text, seed))

@@ -1,8 +1,8 @@
-"""Clock changes: how wall-clock times become instants where the clocks jump.
+"""Map wall-clock times to instants across clock changes.
 
-Real time is walked span by span (see `zone.Span`). Inside a span every matching wall-clock time is one instant. At a border the clocks
-either jump forward, and a closed schedule carries the swallowed times over by its gap policy, or back, and the overlap policy says in
-which of the two passes they count. Open schedules (hour field `*`) follow real time: nothing is carried, nothing is dropped.
+The code walks real time span by span (see `zone.Span`). Inside a span every matching wall-clock time is one instant. At a border the
+clocks jump forward or back. Forward: a closed schedule moves the skipped times by its gap policy. Back: the overlap policy chooses
+the first pass, the second, or both. Open schedules (hour field `*`) follow real time: nothing is moved, nothing is dropped.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Nominal(NamedTuple):
 def nominal_after(
     walls: WallTimes, zone: str, gap: Gap, overlap_time: OverlapTime, after: datetime
 ) -> Nominal | None:
-    """The first planned instant strictly later than `after`. One answer serves every job with this expression and zone."""
+    """Return the first planned instant after `after`. Jobs with the same expression and zone share the answer."""
     if after.year > LAST_YEAR:
         return None
     after = max(after, _BEGINNING)
@@ -80,7 +80,7 @@ def _first_in(
 
 
 def _carried(span: Span, walls: WallTimes, gap: Gap, after: datetime) -> Nominal | None:
-    """What a closed schedule brings over from the wall-clock times that were jumped at the start of this span."""
+    """Return the skipped wall-clock times that a closed schedule runs at the start of this span."""
     low, high = span.start + span.before, span.start + span.offset
     if gap is Gap.SHIFT:
         shifted = walls.first_from(max(low, after + span.before + TICK))

@@ -1,4 +1,4 @@
-"""The four kinds of schedule, as values. What they name is decided in `timetable.py`; how they are read, in `cron.py` and `words.py`."""
+"""The four kinds of schedule as values. `timetable.py` evaluates them; `cron.py` and `words` parse them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Once:
 
 @dataclass(frozen=True, slots=True)
 class Manual:
-    """Names no times: runs come from people, programs and upstream jobs."""
+    """A schedule without planned times: people, programs and upstream jobs create the runs."""
 
     timezone: str = "UTC"
 

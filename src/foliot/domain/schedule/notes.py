@@ -1,4 +1,4 @@
-"""What a reader of planned times should know about them, in sentences: clock changes, and what is chosen per job."""
+"""Notes about planned times: clock changes, and values that differ per job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from foliot.domain.schedule.zone import load_zone, naive_utc, span_at
 
 
 def notes_on(timetable: Timetable, after: datetime, times: tuple[PlannedTime, ...]) -> tuple[str, ...]:
-    """Everything that `times`, previewed from `after`, do not say themselves."""
+    """Return every note about `times`, previewed from `after`."""
     hashed = hash_note(timetable)
     return (*(() if hashed is None else (hashed,)), *dst_notes(timetable, after, times))
 

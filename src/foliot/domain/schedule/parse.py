@@ -1,4 +1,4 @@
-"""From what a person wrote to a schedule that is complete and true: read, check, anchor."""
+"""Turn user input into a complete, valid schedule: parse, check, anchor."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LONGEST = timedelta(days=366 * 100)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to read what the text itself does not say."""
+    """How to parse what the text itself does not say."""
 
     timezone: str = "UTC"
     seconds: bool = False
@@ -42,7 +42,7 @@ class Reading:
 
 
 def read_schedule(text: str, now: datetime, reading: Reading = Reading()) -> Schedule:  # noqa: B008  # frozen
-    """Cron text or words, checked and anchored at `now`."""
+    """Parse cron text or words; check the schedule and anchor it at `now`."""
     zone = load_zone(reading.timezone)
     if looks_like_cron(text):
         schedule: Schedule = Cron(
@@ -56,7 +56,7 @@ def read_schedule(text: str, now: datetime, reading: Reading = Reading()) -> Sch
 
 
 def settled(schedule: Schedule, now: datetime) -> Schedule:
-    """The schedule as a job created at `now` keeps it: checked, anchored, and sure to fire some day."""
+    """Return the schedule as a job created at `now` stores it: checked, anchored, with at least one future time."""
     check_schedule(schedule)
     schedule = anchored(schedule, now)
     if isinstance(schedule, Cron) and planned_after(Timetable(schedule), now) is None:
@@ -84,7 +84,7 @@ def looks_like_cron(text: str) -> bool:
 
 
 def check_schedule(schedule: Schedule) -> None:
-    """Refuses a schedule that could never be evaluated; `planned_after` then cannot fail on it."""
+    """Raise ScheduleInvalid for a schedule that cannot be evaluated; `planned_after` never fails on the others."""
     load_zone(schedule.timezone)
     match schedule:
         case Cron():
@@ -103,7 +103,7 @@ def check_schedule(schedule: Schedule) -> None:
 
 
 def anchored(schedule: Schedule, now: datetime) -> Schedule:
-    """Fixes what counts from creation: an interval's first instant, and which of the weeks of `every_n_weeks` come first."""
+    """Fix what counts from creation: an interval's anchor, and the first week of `every_n_weeks`."""
     match schedule:
         case Interval(anchor=None):
             return replace(schedule, anchor=now)

@@ -1,4 +1,4 @@
-"""One planned time: an instant that a schedule names, with the wall-clock time that is its identity."""
+"""One planned time: an instant of a schedule, with the wall-clock time that identifies it."""
 
 from __future__ import annotations
 

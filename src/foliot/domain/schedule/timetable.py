@@ -1,4 +1,4 @@
-"""One function names the next planned time: `planned_after`. Preview, next-run, explain, agenda and firing are all made of it."""
+"""One function names the next planned time: `planned_after`. Preview, next run, explain, agenda and firing use it."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Timetable:
 
 
 def planned_after(timetable: Timetable, after: datetime) -> PlannedTime | None:
-    """The first planned time strictly later than `after`, whether it will run or is bound to be skipped.
+    """Return the first planned time after `after`, whether it will run or be skipped.
 
-    Jobs that share a timetable ask the same question one after the other, so a timetable remembers its last few answers.
+    Jobs that share a timetable ask the same question in a row, so a timetable caches its last answers.
     """
     known = timetable._known  # noqa: SLF001  # no other function looks in there
     if after in known:
@@ -59,7 +59,7 @@ def planned_after(timetable: Timetable, after: datetime) -> PlannedTime | None:
 
 
 def next_time(timetable: Timetable, after: datetime) -> PlannedTime | None:
-    """The first planned time after `after` that will run. Of those deferred to one instant it is the newest."""
+    """Return the first planned time after `after` that will run. Of times deferred to one instant it is the newest."""
     planned = planned_after(timetable, after)
     for _ in range(_MOST_STEPS):
         if planned is None or planned.skip is None:
@@ -70,7 +70,7 @@ def next_time(timetable: Timetable, after: datetime) -> PlannedTime | None:
 
 
 def preview(timetable: Timetable, after: datetime, n: int) -> tuple[PlannedTime, ...]:
-    """The next `n` times that will run. After a fixed delay only the first is known: the next waits for that run's end."""
+    """Return the next `n` times that will run. With a fixed delay only the first is known."""
     times: list[PlannedTime] = []
     most = 1 if is_chained(timetable.schedule) else min(n, MOST_TIMES)
     while len(times) < most and (planned := next_time(timetable, after)) is not None:
@@ -82,7 +82,7 @@ def preview(timetable: Timetable, after: datetime, n: int) -> tuple[PlannedTime,
 def times_between(
     timetable: Timetable, start: datetime, end: datetime, limit: int = MOST_TIMES
 ) -> tuple[PlannedTime, ...]:
-    """The planned times in (start, end], skipped ones included, at most `limit`."""
+    """Return the planned times in (start, end], skipped ones included, at most `limit`."""
     times: list[PlannedTime] = []
     most = 1 if is_chained(timetable.schedule) else limit
     while (
@@ -96,17 +96,17 @@ def times_between(
 
 
 def latest_until(timetable: Timetable, after: datetime, until: datetime) -> PlannedTime | None:
-    """The newest planned time in (after, until]."""
+    """Return the newest planned time in (after, until]."""
     return _latest(partial(planned_after, timetable), after, until)
 
 
 def latest_to_run_until(timetable: Timetable, after: datetime, until: datetime) -> PlannedTime | None:
-    """The newest planned time in (after, until] that will run: closed stretches are leapt over, not walked through."""
+    """Return the newest planned time in (after, until] that will run. Closed spans are skipped in one step."""
     return _latest(partial(next_time, timetable), after, until)
 
 
 def _latest(following: Step, after: datetime, until: datetime) -> PlannedTime | None:
-    """The last in (after, until], found by halving: a year of minutes costs as little as a day of hours."""
+    """Find the last time in (after, until] by bisection: a year of minutes costs as little as a day of hours."""
     best = following(after)
     if best is None or best.planned_for > until:
         return None
@@ -123,7 +123,7 @@ def _latest(following: Step, after: datetime, until: datetime) -> PlannedTime | 
 def count_between(
     timetable: Timetable, after: datetime, until: datetime, cap: int = MOST_TIMES
 ) -> int | None:
-    """How many planned times lie in (after, until]; None when more than `cap`."""
+    """Count the planned times in (after, until]; None above `cap`."""
     schedule = timetable.schedule
     if isinstance(schedule, Interval) and schedule.mode is IntervalMode.FIXED_RATE:
         low, high = (max(after, (timetable.start_at or after) - TICK), min(until, timetable.end_at or until))
@@ -137,7 +137,7 @@ def count_between(
 
 
 def is_chained(schedule: Schedule) -> bool:
-    """A fixed delay: each planned time hangs on the end of the run before it."""
+    """Return whether the schedule has a fixed delay: the end of each run sets the next time."""
     return isinstance(schedule, Interval) and schedule.mode is IntervalMode.FIXED_DELAY
 
 
@@ -206,7 +206,7 @@ def _planned(timetable: Timetable, nominal: Nominal) -> PlannedTime:
 
 
 def _spread(timetable: Timetable, at: datetime) -> timedelta:
-    """A stable offset of the job's own, never reaching the next planned time, so that spread cannot reorder runs."""
+    """Return the job's stable offset. It never reaches the next planned time, so spread cannot reorder runs."""
     schedule = timetable.schedule
     if not isinstance(schedule, Cron | Interval) or schedule.spread <= ZERO:
         return ZERO
@@ -223,7 +223,7 @@ def _fraction(seed: str) -> float:
 
 
 def _admitted(timetable: Timetable, due: datetime) -> tuple[datetime, SkipReason | None]:
-    """When window and calendars let it start; or why they never will."""
+    """Return when window and calendars allow the start, or why they never do."""
     at = due
     for _ in range(_MOST_GATES):
         closed = _closed(timetable, at)
@@ -239,7 +239,7 @@ def _admitted(timetable: Timetable, due: datetime) -> tuple[datetime, SkipReason
 
 
 def _closed(timetable: Timetable, at: datetime) -> list[tuple[datetime, SkipReason, Otherwise]]:
-    """Who says no at this instant, and until when."""
+    """Return what is closed at this instant, and until when."""
     closed = []
     if (window := timetable.window) is not None:
         until = window_closed_until(window, timetable.schedule.timezone, at)
@@ -253,7 +253,7 @@ def _closed(timetable: Timetable, at: datetime) -> list[tuple[datetime, SkipReas
 
 
 def _leap(timetable: Timetable, skipped: PlannedTime) -> datetime | None:
-    """Where to look on after a skipped time: behind all that is closed, not one minute later. None when nothing opens again."""
+    """Return where to continue after a skipped time: after everything that is closed. None if nothing opens again."""
     if skipped.skip not in (SkipReason.WINDOW, SkipReason.BLACKOUT):
         return skipped.planned_for
     at = due = naive_utc(skipped.due_at)

@@ -1,4 +1,4 @@
-"""Wall-clock times as numbers: which dates and times of day an expression names. No zone is known here."""
+"""Wall-clock times as numbers: the dates and times of day that an expression names. No zones here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schedule may say and its writer often does not mean: sentences, never refusals."""
+"""Warnings about schedules that often differ from what the author means. They never refuse a schedule."""
 
 from __future__ import annotations
 

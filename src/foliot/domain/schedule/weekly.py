@@ -1,4 +1,4 @@
-"""Recurring stretches of wall-clock time: Mondays 22:00 to 04:00, in a zone. Windows and weekly calendars are made of these."""
+"""Weekly spans of wall-clock time in a zone, such as Mondays 22:00 to 04:00. Windows and calendars use them."""
 
 from __future__ import annotations
 

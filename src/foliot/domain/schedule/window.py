@@ -1,4 +1,4 @@
-"""When a job may run, by the time of day: a window on the job's own wall clock."""
+"""The window of a job: the times of day, on its own wall clock, at which it may run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Window:
 
 
 def window_closed_until(window: Window, zone: str, instant: datetime) -> datetime | None:
-    """None while the window is open, else when it opens next; `datetime.max` when it never does."""
+    """Return None while the window is open, else when it opens next; `datetime.max` means never."""
     weekly = Weekly(window.start, window.end, window.days)
     if stretch_holding(weekly, zone, instant, with_end=True) is not None:
         return None
@@ -35,6 +35,6 @@ def window_closed_until(window: Window, zone: str, instant: datetime) -> datetim
 
 
 def window_closes_at(window: Window, zone: str, instant: datetime) -> datetime | None:
-    """When the stretch that holds `instant` ends: the last moment a run waiting in it may start."""
+    """Return when the span that contains `instant` ends: the last moment at which a waiting run may start."""
     held = stretch_holding(Weekly(window.start, window.end, window.days), zone, instant, with_end=True)
     return None if held is None else held[1]

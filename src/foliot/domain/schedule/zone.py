@@ -1,4 +1,4 @@
-"""Zones: where the wall clock runs straight, and where it jumps. Data comes from the `tzdata` wheel, never from the machine."""
+"""Time zones: spans in which the wall clock runs straight, and jumps between them. Data comes from the `tzdata` wheel only."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def wall_at(zone: str, instant: datetime) -> datetime:
 
 
 def instant_of(zone: str, wall: datetime, *, second: bool = False) -> datetime:
-    """The instant that shows `wall`: the end of the gap where the clocks jump over it, the first (or second) where it comes twice."""
+    """Return the instant that shows `wall`: the end of the gap if it is skipped, the first (or second) if it occurs twice."""
     tz = load_zone(zone)
     early, late = (_utcoffset(wall.replace(tzinfo=tz, fold=fold)) for fold in (0, 1))
     if early < late:

@@ -23,7 +23,7 @@ from foliot.handlers.bridge.engine import (
 from foliot.handlers.registry import HandlerResult, failed, succeeded
 
 AT_ONCE = 500
-MOST_QUEUES = 100  # kept at hand; each holds its scripts, a quarter of a MiB
+MOST_QUEUES = 100  # cached; each holds its scripts, a quarter of a MiB
 PREFIX = "bull"
 
 
@@ -34,12 +34,12 @@ class BullmqEngine:
         self.redis = connect(url)
         self._streams = RedisStreams(self.redis)
         self._queues: dict[str, Queue] = {}  # by their base keys
-        self._read: dict[str, str] = {}  # the last event we know of each queue, by its stream
+        self._last_seen: dict[str, str] = {}  # the last known event of each queue, by its stream
 
     async def push(self, handover: Handover) -> None:
         events = f"{_base(handover)}:events"
-        if events not in self._read:  # before the push, or its end might come before we listen
-            self._read[events] = await self._streams.last(events)
+        if events not in self._last_seen:  # before the push, or its end could be missed
+            self._last_seen[events] = await self._streams.last(events)
         keep = {"age": handover.keep}
         options = {"jobId": handover.id, "attempts": 1, "removeOnComplete": keep, "removeOnFail": keep}
         with broker_errors():
@@ -71,13 +71,13 @@ class BullmqEngine:
 
     async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, HandlerResult]:
         bases = {f"{_base(each)}:events" for each in handovers}
-        for idle in self._read.keys() - bases:
-            del self._read[idle]
-        for new in bases - self._read.keys():
-            self._read[new] = await self._streams.last(new)
-        found = await self._streams.read({each: self._read[each] for each in bases}, seconds)
+        for idle in self._last_seen.keys() - bases:
+            del self._last_seen[idle]
+        for new in bases - self._last_seen.keys():
+            self._last_seen[new] = await self._streams.last(new)
+        found = await self._streams.read({each: self._last_seen[each] for each in bases}, seconds)
         for stream, entries in found.items():
-            self._read[stream] = entries[-1][0]
+            self._last_seen[stream] = entries[-1][0]
         ended = {
             fields.get("jobId")
             for entries in found.values()
@@ -103,7 +103,7 @@ class BullmqEngine:
             await self.redis.aclose()
 
     def _queue(self, handover: Handover) -> Queue:
-        """One for each name, all over one client."""
+        """Return the queue of a handover, over the shared client."""
         base = _base(handover)
         if base not in self._queues:
             if len(self._queues) >= MOST_QUEUES:

@@ -1,8 +1,8 @@
-"""Celery: tasks are sent by name to whatever broker Celery speaks; their ends are read from its results in Redis.
+"""Celery: send tasks by name to any broker that Celery supports; read their ends from its results in Redis.
 
-Celery publishes each result on a channel of its own, so one pattern hears them all. A broker cannot be asked for a task by its id. So where
-the note does not say whether the push got through, we look for the task where it may be: among the results, in the queue (where the broker
-is a Redis), and with the workers.
+Celery publishes each result on a channel of its own, so one pattern subscribes to all. A broker cannot be asked for a task by its id.
+Where the note does not tell whether a push succeeded, the task is searched among the results, in the queue (of a Redis broker), and with
+the workers.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ PRIORITIES = (
     "\x06\x169",
 )  # behind the names of the lists that one queue is made of in Redis
 UNACKED = "unacked"  # fetched by a worker that has not begun it
-ANSWER_WITHIN = 1.0  # seconds in which workers may say that they have a task
-LATE = 60  # seconds behind its deadline after which a task that still waits is not begun any more
+ANSWER_WITHIN = 1.0  # seconds for workers to answer which tasks they have
+LATE = 60  # seconds after its deadline at which a waiting task expires
 AT_ONCE = 500
 
 
@@ -43,7 +43,7 @@ class CeleryEngine:
     name = "Celery"
 
     def __init__(self, broker_url: str, result_url: str) -> None:
-        # Without a backend of its own: it would open a subscription for each task, and we have one for all of them.
+        # Without a backend: it would subscribe for each task, and one subscription serves all of them.
         self._app = Celery("foliot", broker=broker_url, backend="disabled://", set_as_current=False)
         self._app.conf.update(
             task_serializer="json",
@@ -54,14 +54,12 @@ class CeleryEngine:
         self.redis = connect(result_url)
         self._broker = connect(broker_url) if _is_redis(broker_url) else None
         self._thread = ThreadPoolExecutor(1, "celery")  # its client blocks
-        self._heard: PubSub | None = None
+        self._subscription: PubSub | None = None
 
     async def push(self, handover: Handover) -> None:
         try:
             await self._do(lambda: self._send(handover))
-        except (
-            BrokerUnreachable
-        ):  # perhaps only the connection was an old one; what it did before it broke is to be seen
+        except BrokerUnreachable:  # maybe only a stale connection: check what it did before it broke
             if not await self.knows(handover, is_pushed=False):
                 await self._do(lambda: self._send(handover))
 
@@ -71,10 +69,10 @@ class CeleryEngine:
         with broker_errors():
             if await self.redis.exists(META + handover.id) or await self._is_waiting(handover):
                 return True
-        told = await self._do(
+        answers = await self._do(
             lambda: self._app.control.inspect(timeout=ANSWER_WITHIN).query_task(handover.id)
         )
-        return any(handover.id in found for found in (told or {}).values())
+        return any(handover.id in found for found in (answers or {}).values())
 
     async def look(self, handovers: Collection[Handover]) -> Mapping[str, HandlerResult]:
         ids, ends = [each.id for each in handovers], dict[str, HandlerResult]()
@@ -88,24 +86,24 @@ class CeleryEngine:
     async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, HandlerResult]:
         try:
             with broker_errors():
-                if self._heard is None:
-                    self._heard = self.redis.pubsub(ignore_subscribe_messages=True)
-                    await self._heard.psubscribe(OURS)
-                    return await self.look(handovers)  # what ended before we heard
-                return await self._hear(self._heard, seconds)
+                if self._subscription is None:
+                    self._subscription = self.redis.pubsub(ignore_subscribe_messages=True)
+                    await self._subscription.psubscribe(OURS)
+                    return await self.look(handovers)  # what ended before the subscription
+                return await self._read_results(self._subscription, seconds)
         except BrokerUnreachable:
-            await self._deafen()
+            await self._unsubscribe()
             raise
 
     async def wake(self) -> None:
-        """Nothing to do: the pattern hears the ends of tasks that are sent while it listens."""
+        """Do nothing: the pattern covers tasks that are sent while it waits."""
 
     async def revoke(self, handover: Handover) -> str | None:
         await self._do(lambda: self._app.control.revoke(handover.id, terminate=True))
         return None
 
     async def close(self) -> None:
-        await self._deafen()
+        await self._unsubscribe()
         with suppress(BrokerUnreachable), broker_errors():
             await self.redis.aclose()
             if self._broker is not None:
@@ -127,12 +125,12 @@ class CeleryEngine:
                 "foliot_attempt": handover.attempt,
                 "foliot_planned_for": handover.planned_for,
             },
-            ignore_result=False,  # whatever the task's own code says
+            ignore_result=False,  # even where the task ignores its result
             retry=False,
         )
 
     async def _is_waiting(self, handover: Handover) -> bool:
-        """In its queue, or with a worker that has fetched it and not begun. Only a Redis can be looked through."""
+        """Return whether it waits in its queue, or with a worker that fetched it. Only a Redis broker can be searched."""
         if self._broker is None:
             return False
         for each in PRIORITIES:
@@ -146,23 +144,23 @@ class CeleryEngine:
                 return True
         return False
 
-    async def _hear(self, heard: PubSub, seconds: float) -> dict[str, HandlerResult]:
-        """The first to come, and all that have come with it."""
+    async def _read_results(self, subscription: PubSub, seconds: float) -> dict[str, HandlerResult]:
+        """Wait for the first result and return it with all others that have come."""
         ends: dict[str, HandlerResult] = {}
         until = monotonic() + seconds
         while (left := until - monotonic()) > 0 and len(ends) < AT_ONCE:
-            message = await heard.get_message(timeout=0 if ends else left)
+            message = await subscription.get_message(timeout=0 if ends else left)
             if message is not None and (done := _end(message["data"])):
                 ends[message["channel"].removeprefix(META)] = done
             elif message is None and ends:
                 break
         return ends
 
-    async def _deafen(self) -> None:
-        heard, self._heard = self._heard, None
-        if heard is not None:
+    async def _unsubscribe(self) -> None:
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None:
             with suppress(BrokerUnreachable), broker_errors():
-                await heard.aclose()  # type: ignore[no-untyped-call]  # redis types the rest
+                await subscription.aclose()  # type: ignore[no-untyped-call]  # redis types the rest
 
     async def _do(self, do: Callable[[], T]) -> T:
         try:
@@ -172,7 +170,7 @@ class CeleryEngine:
 
 
 def _end(text: str | bytes | None) -> HandlerResult | None:
-    """From what Celery stores of a task. None where it has not ended."""
+    """Parse the result that Celery stores of a task. Return None where it has not ended."""
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a bridge asks of a queue engine."""
+"""The interface of a queue engine, as a bridge uses it, and its access to Redis."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from redis.exceptions import RedisError
 from foliot.handlers.registry import HandlerResult, failed
 
 CONNECT_WITHIN, ANSWER_WITHIN = 3.0, 10.0  # seconds
-MARGIN = 3600  # seconds for which an engine and our notes remember a run beyond its deadline
+MARGIN = 3600  # seconds that an engine and our notes keep a run beyond its deadline
 
 
 class BrokerUnreachable(Exception):
-    """The engine's broker did not answer, or would not. What was asked of it may have been done all the same."""
+    """The engine's broker did not answer, or refused. It may have carried out the request all the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """One attempt, as its engine is told of it. An attempt that takes up an earlier one's work has the id of that one."""
+    """One attempt, as the engine gets it. An attempt that takes over the work of an earlier one has the id of that one."""
 
     id: str
     queue: str
@@ -38,38 +38,38 @@ class Handover:
 
     @property
     def keep(self) -> int:
-        """Seconds for which its result may be needed."""
+        """Return the seconds for which its result may be needed."""
         return int(self.left) + MARGIN
 
 
 class QueueEngine(Protocol):
-    """Every verb may raise Unreachable."""
+    """Every method may raise BrokerUnreachable."""
 
     name: str
     redis: Redis  # where the bridge keeps its notes
 
     async def push(self, handover: Handover) -> None:
-        """Under an id that the engine has, this adds nothing where the engine can tell."""
+        """Push the handover. An engine that can detect it adds an id only once."""
         ...
 
     async def knows(self, handover: Handover, *, is_pushed: bool) -> bool:
-        """Whether the engine has it, waiting, under way or ended. `is_pushed`: somebody saw the push succeed."""
+        """Return whether the engine has it, waiting, running or ended. `is_pushed` means that the push succeeded."""
         ...
 
     async def look(self, handovers: Collection[Handover]) -> Mapping[str, HandlerResult]:
-        """Those of them that have ended, by their ids: the truth."""
+        """Return the results of the handovers that have ended, by their ids."""
         ...
 
     async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, HandlerResult]:
-        """Wait until something has ended, or the time is up. What is missed here is found by `look`."""
+        """Wait until some handover has ended, or the time is up. `look` finds an end that is missed here."""
         ...
 
     async def wake(self) -> None:
-        """End a `listen` that is under way: there is more to listen for."""
+        """End a `listen` that is under way: there are new handovers."""
         ...
 
     async def revoke(self, handover: Handover) -> str | None:
-        """Stop it. A sentence says why it may go on."""
+        """Stop the handover. Return a message where it may go on."""
         ...
 
     async def close(self) -> None: ...
@@ -77,22 +77,22 @@ class QueueEngine(Protocol):
 
 @contextmanager
 def broker_errors() -> Iterator[None]:
-    """Around whatever speaks with Redis."""
+    """Raise BrokerUnreachable for errors of Redis."""
     try:
         yield
     except (RedisError, OSError, TimeoutError) as error:
-        raise BrokerUnreachable(_why(error)) from error
+        raise BrokerUnreachable(_reason(error)) from error
 
 
 def connect(url: str) -> Redis:
-    """Connects when it is used first, and once more where it was cut off; who waits longer than that is told."""
+    """Return a client that connects on first use and retries a broken connection once."""
     return Redis.from_url(
         url,
         decode_responses=True,
         socket_connect_timeout=CONNECT_WITHIN,
         socket_timeout=ANSWER_WITHIN,
         retry=Retry(NoBackoff(), 1),
-        protocol=2,  # the older one, in whose shape streams are read here
+        protocol=2,  # the answers of streams are parsed in the shape of version 2
     )
 
 
@@ -103,7 +103,7 @@ def forgotten(engine: str, handover: Handover) -> HandlerResult:
     )
 
 
-def _why(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     return str(error).strip(". ") or type(error).__name__
 
 
@@ -111,30 +111,32 @@ Entry = tuple[str, dict[str, Any]]  # its id, its fields
 
 
 class RedisStreams:
+    """Listen to many streams at once. A stream of our own among them ends a wait when there are new handovers."""
+
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._bell = f"foliot:bell:{uuid4()}"
-        self._rung = "0-0"
+        self._wake_stream = f"foliot:bell:{uuid4()}"
+        self._last_wake = "0-0"
 
     async def read(self, after: Mapping[str, str], seconds: float) -> dict[str, list[Entry]]:
-        """What came in each behind the id we know; waits for the first of them, as long as it may."""
-        asked: dict[Any, Any] = {**after, self._bell: self._rung}
+        """Return the entries of each stream behind the known id; wait for the first."""
+        streams: dict[Any, Any] = {**after, self._wake_stream: self._last_wake}
         with broker_errors():
-            found: Any = await self._redis.xread(asked, block=max(1, int(seconds * 1000)))
+            found: Any = await self._redis.xread(streams, block=max(1, int(seconds * 1000)))
         entries: dict[str, list[Entry]] = dict(found or ())
-        if rung := entries.pop(self._bell, None):
-            self._rung = rung[-1][0]
+        if woken := entries.pop(self._wake_stream, None):
+            self._last_wake = woken[-1][0]
         return entries
 
     async def wake(self) -> None:
         with broker_errors():
             async with self._redis.pipeline(transaction=False) as pipe:
-                pipe.xadd(self._bell, {"more": "1"}, maxlen=1, approximate=False)
-                pipe.expire(self._bell, MARGIN)
+                pipe.xadd(self._wake_stream, {"more": "1"}, maxlen=1, approximate=False)
+                pipe.expire(self._wake_stream, MARGIN)
                 await pipe.execute()
 
     async def last(self, stream: str) -> str:
-        """The newest id there is."""
+        """Return the newest id of a stream."""
         with broker_errors():
             newest: Any = await self._redis.xrevrange(stream, count=1)
         return str(newest[0][0]) if newest else "0-0"

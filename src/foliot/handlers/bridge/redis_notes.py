@@ -1,7 +1,7 @@
-"""A bridge's notes, in the Redis of the engine: `foliot:{run}:{attempt}` says under which id an attempt was pushed.
+"""Notes of a bridge in the engine's Redis: `foliot:{run}:{attempt}` holds the id under which an attempt was pushed.
 
-A note is made before the push and confirmed after it, so that whoever takes up the run of a bridge that died knows what to ask the engine
-for. It outlives the attempt's deadline by an hour.
+A note is written before the push and confirmed after it. When a bridge dies, the next attempt of its run learns from the note which id to
+ask the engine for. A note outlives the attempt's deadline by an hour.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from redis.asyncio import Redis
 
 from foliot.handlers.bridge.engine import Handover, broker_errors
 
-LOOKED_BACK = 20  # attempts; those that could not reach the broker left no note
+LOOKED_BACK = 20  # attempts; one that could not reach the broker left no note
 
 
 class HandoverState(StrEnum):
     PUSHING = "pushing"  # it may or may not have reached the engine
     PUSHED = "pushed"
-    OVER = "over"  # its end has been told, or it was taken back: the next attempt begins anew
+    OVER = "over"  # its end is reported, or it was revoked: the next attempt starts anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class HandoverNotes:
         self._redis = redis
 
     async def earlier(self, run_id: str, attempt: int) -> HandoverNote | None:
-        """What the newest attempt before this one left, where its work is to be taken up."""
+        """Return the note of the newest attempt before this one, where its work is to be taken over."""
         keys = [_key(run_id, number) for number in range(attempt - 1, max(0, attempt - 1 - LOOKED_BACK), -1)]
         if not keys:
             return None
@@ -46,7 +46,7 @@ class HandoverNotes:
         return None if newest is None or newest.state is HandoverState.OVER else newest
 
     async def open(self, handovers: Sequence[Handover]) -> list[HandoverNote | None]:
-        """Before the push. What it answers was there already: somebody pushes, or has pushed, this very attempt."""
+        """Write notes before the push. Return those that existed already: this very attempt is being pushed, or was."""
         with broker_errors():
             async with self._redis.pipeline(transaction=False) as pipe:
                 for each in handovers:
@@ -66,7 +66,7 @@ class HandoverNotes:
         return [_read(text) if (text := found.get(each.id)) else None for each in handovers]
 
     async def confirm(self, handovers: Sequence[Handover]) -> None:
-        """After the push."""
+        """Mark notes as pushed."""
         await self._mark(handovers, HandoverState.PUSHED)
 
     async def close(self, handover: Handover) -> None:

@@ -1,7 +1,7 @@
-"""RQ: functions are enqueued by name; each job's results are a stream of its own, and one read waits on all of them.
+"""RQ: enqueue functions by name; each job's results are a stream of its own, and one read waits on all of them.
 
-RQ pickles by default. We write pickles, since its workers read them, but we never load one that could name anything: a result must be made
-of plain values.
+RQ pickles by default. We write pickles, since its workers read them, but never load one that could import anything: a result must
+consist of plain values.
 """
 
 from __future__ import annotations
@@ -48,9 +48,8 @@ class RqEngine:
     def __init__(self, url: str) -> None:
         self.redis = connect(url)
         self._streams = RedisStreams(self.redis)
-        self._passed: dict[
-            str, str
-        ] = {}  # by stream, what was no end: the function asked RQ to call it again
+        # By stream, the last entry that was no end: the function asked RQ for a retry.
+        self._seen: dict[str, str] = {}
         self._client = Redis.from_url(
             url,
             socket_connect_timeout=CONNECT_WITHIN,
@@ -89,11 +88,11 @@ class RqEngine:
 
     async def listen(self, handovers: Collection[Handover], seconds: float) -> Mapping[str, HandlerResult]:
         by_stream = {_results(each.id): each for each in handovers}
-        self._passed = {key: last for key, last in self._passed.items() if key in by_stream}
-        found = await self._streams.read(dict.fromkeys(by_stream, "0-0") | self._passed, seconds)
+        self._seen = {key: last for key, last in self._seen.items() if key in by_stream}
+        found = await self._streams.read(dict.fromkeys(by_stream, "0-0") | self._seen, seconds)
         ends: dict[str, HandlerResult] = {}
         for key, entries in found.items():
-            self._passed[key], fields = entries[-1]
+            self._seen[key], fields = entries[-1]
             if done := _end(fields, by_stream[key]):
                 ends[by_stream[key].id] = done
         return ends
@@ -114,12 +113,12 @@ class RqEngine:
         config, given = handover.config, dict(handover.input)
         by_name = config.get("arguments", "keywords") == "keywords"
         queue = Queue(handover.queue, connection=self._client, serializer=_serializer(handover))
-        with suppress(DuplicateJobError):  # it is there: that is all we want
+        with suppress(DuplicateJobError):  # it is enqueued already
             queue.enqueue_call(
                 config["function"],
                 args=() if by_name else (given,),
                 kwargs=given if by_name else {},
-                timeout=handover.keep,  # it is stopped at its deadline; this is for when nobody is left to do so
+                timeout=handover.keep,  # the bridge stops it at its deadline; this is for a dead bridge
                 result_ttl=handover.keep,
                 failure_ttl=handover.keep,
                 ttl=handover.keep,
@@ -159,7 +158,7 @@ def _serializer(handover: Handover) -> str:
 
 
 def _end(fields: Mapping[str, str], handover: Handover) -> HandlerResult | None:
-    """From a result as RQ stores it. None where RQ will call the function again."""
+    """Parse a result as RQ stores it. Return None where RQ will retry the function."""
     kind = int(fields["type"])
     if kind == Result.Type.RETRIED.value:
         return None
@@ -172,7 +171,7 @@ def _end(fields: Mapping[str, str], handover: Handover) -> HandlerResult | None:
     ).strip()
     name, _, message = last.partition(": ")
     output = {"traceback": text} if text else None
-    if not name.replace(".", "").replace("_", "").isalnum():  # no traceback, but a sentence of RQ
+    if not name.replace(".", "").replace("_", "").isalnum():  # not a traceback, but a message of RQ
         return failed("rq_failed", last, output)
     return failed(name.rpartition(".")[2], message or last, output)
 
@@ -192,7 +191,7 @@ def _returned(value: str | None, handover: Handover) -> HandlerResult:
 
 
 class _Plain(pickle.Unpickler):
-    """Loads numbers, text, lists and dictionaries. Anything that would have to be looked up by name could run code."""
+    """Load numbers, text, lists and dictionaries only. An object that is looked up by name could run code."""
 
     def find_class(self, module: str, name: str) -> NoReturn:
         raise pickle.UnpicklingError(f"it is or holds a {module}.{name}, not plain values")

@@ -12,12 +12,12 @@ from pydantic import ValidationError
 
 from foliot.domain import schemas
 from foliot.domain.errors import Invalid
-from foliot.handlers.config_fields import HANDING
+from foliot.handlers.bridge_handlers import BRIDGE_POLICY
 from foliot.handlers.dependencies import EgressPolicy
 from foliot.handlers.http import EGRESS_ALLOW
 from foliot.handlers.registry import describe_types, type_refusal
 from foliot.services.jobs.jobs import JobDraft
-from foliot.web.validation import field_problems
+from foliot.web.errors import field_problems
 from foliot.wire.shape import pointer
 
 MOST_TOLD = 20
@@ -46,7 +46,7 @@ def check_config(
         return []
     context: dict[str, Any] = {}
     if reach is not None:
-        context = {EGRESS_ALLOW: reach.egress_allow, HANDING: (reach.handing, workspace)}
+        context = {EGRESS_ALLOW: reach.egress_allow, BRIDGE_POLICY: (reach.bridge_policy, workspace)}
     try:
         known.config_shape.model_validate(dict(config), context=context)
     except ValidationError as error:

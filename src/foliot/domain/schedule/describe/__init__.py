@@ -1,12 +1,12 @@
-"""Schedule -> sentence. What words can express is said in those very words, so that reading the sentence gives the schedule back.
+"""Describe a schedule in one sentence.
 
-Everything else is told faithfully, if less gracefully; an expression that cannot be told is quoted. Better literal than pretty,
-and never wrong. The way in, words -> schedule, is `words`.
+If the schedule can be written in words, the sentence uses those words, so that parsing the sentence gives the schedule back. Other
+schedules are described literally; an expression that cannot be described is quoted. `words` is the opposite direction.
 
-    cron_shape.py   a cron expression taken apart
-    times.py     the time of day
-    days.py      the days and months
-    english.py   lists, ordinals, names
+    cron_shape.py  the parts of a cron expression
+    times.py       the time of day
+    days.py        the days and months
+    english.py     lists, ordinals, names
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ OVERLAPS = {
 
 
 def say(schedule: Schedule, tz: tzinfo | None = None) -> str:
-    """One sentence. `tz` is the zone of the schedule; without it a one-shot is told in UTC."""
+    """Describe the schedule in one sentence. `tz` is its zone; without it a one-shot is shown in UTC."""
     match schedule:
         case Cron():
             text = _say_cron(schedule)

@@ -1,6 +1,6 @@
-"""A cron expression taken apart just far enough to be told: values, and how they were written. Not a judge of what is valid.
+"""Split a cron expression into values and the way they were written, for its description.
 
-Whatever it does not recognise makes it answer None, and the sentence then quotes the expression as it is.
+It does not validate. For anything it does not recognise it returns None, and the sentence quotes the expression.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The days and months in a sentence."""
+"""Describe the days and months of a schedule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The little English that sentences need: lists, ordinals, plurals, and the names of days and months."""
+"""English helpers for sentences: lists, ordinals, plurals, names of days and months."""
 
 from __future__ import annotations
 

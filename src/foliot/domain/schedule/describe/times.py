@@ -1,4 +1,4 @@
-"""The time of day in a sentence: clock times, a pace, or hours and minutes one by one."""
+"""Describe the time of day: clock times, a step, or hours and minutes one by one."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""Words -> schedule: "every weekday at 9am" as a value. The way back, schedule -> sentence, is `describe.py`.
+"""Parse words such as "every weekday at 9am" into a schedule. `describe` is the opposite direction.
 
-    vocabulary.py   the words there are, and those refused with a reason
-    tokens.py       the cutting of a text into tokens
-    parts.py       the cursor, and the small pieces: clock times, durations, dates, ordinals
-    days.py         which days
-    phrase.py       the clauses of a phrase, noted as what was said
-    clauses.py         the notes
-    interpret.py      what was said -> a schedule, or why it is none
-    one_shot.py      one-shots: a wall time -> an instant that exists and lies ahead
+    vocabulary.py  known words, and words refused with a reason
+    tokens.py      split the text into tokens
+    parts.py       the token cursor; clock times, durations, dates, ordinals
+    days.py        days
+    phrase.py      the clauses of a phrase
+    clauses.py     the values that clauses fill in
+    interpret.py   clauses -> schedule, or why there is none
+    one_shot.py    a wall time -> one future instant
 
-Every token is read by some clause or the phrase is refused with examples: never guessed, never half-read. Only ScheduleInvalid
-is raised. `now` and the zone come in as values.
+Every token belongs to a clause, or the phrase is refused with examples: never guessed, never half-read. Only ScheduleInvalid is
+raised. `now` and the zone are arguments.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def read_words(
 
 
 def examples() -> tuple[str, ...]:
-    """Phrases that Foliot understands, for hints and pages."""
+    """Return phrases that Foliot understands, for hints and pages."""
     return EXAMPLES
 
 

@@ -1,4 +1,4 @@
-"""What a phrase said, clause by clause, before anybody decides what it amounts to."""
+"""The clauses of a phrase as values, before they are interpreted."""
 
 from __future__ import annotations
 

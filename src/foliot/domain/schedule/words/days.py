@@ -1,4 +1,4 @@
-"""Which days a phrase names: weekdays, days of the month, days of the year, or one date."""
+"""Parse the days of a phrase: weekdays, days of the month, days of the year, or one date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was said -> a schedule, or the reason why it is none. Counted paces are intervals, clock times are cron, the rest comes once."""
+"""Turn clauses into a schedule, or explain why they are none. A counted step is an interval, a clock time is cron, the rest runs once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One-shots: a wall time in its zone -> the one instant it names, which must exist and lie ahead."""
+"""One-shots: map a wall time in its zone to one instant that exists and lies ahead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """When and where the words were said."""
+    """The time and zone in which the phrase was written."""
 
     now: datetime
     timezone: str

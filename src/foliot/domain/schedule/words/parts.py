@@ -1,6 +1,6 @@
-"""The small pieces of a phrase: clock times, durations, dates and ordinals, read from a cursor that walks its tokens.
+"""Parse small parts of a phrase: clock times, durations, dates and ordinals.
 
-A piece answers None and takes nothing where it does not begin; once it has begun, it is read to its end or refused.
+A parser returns None and consumes nothing if its part does not start here. Once started, a part is complete or refused.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The clauses of a phrase, in any order, each said once. They only note what was said; `interpret.py` decides what it amounts to."""
+"""Parse the clauses of a phrase, in any order, each at most once. `interpret.py` decides what they mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cutting of a text into tokens, each with its place in the text, and the refusal that points at one."""
+"""Split text into tokens with their positions, and raise errors that point at a token."""
 
 from __future__ import annotations
 

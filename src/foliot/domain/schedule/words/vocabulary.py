@@ -1,4 +1,4 @@
-"""The words there are: what Foliot reads, what it refuses with a reason, and phrases to show."""
+"""The vocabulary: words that Foliot reads, words that it refuses with a reason, and example phrases."""
 
 from __future__ import annotations
 
