@@ -14,7 +14,7 @@ from foliot.domain.target import Target, TargetKind
 from foliot.services.workers import remote, remote_register
 from foliot.services.workers.claim import Work
 from foliot.services.workers.remote import RemoteReport
-from foliot.services.workers.remote_register import HostIntroduction, WorkerIntroduction, WorkerPrincipal
+from foliot.services.workers.remote_register import HostIntroduction, RemoteWorkerHello, WorkerPrincipal
 from foliot.storage.tx import Database
 
 PVP = Target(TargetKind.SERVER, "pvp")
@@ -58,7 +58,7 @@ async def machine(
     types: Sequence[str] = ("python",),
     lease: timedelta = timedelta(seconds=30),
 ) -> Machine:
-    hello = WorkerIntroduction(f"{name}/1", types, 16, "1.0", host=HostIntroduction(name, None, instances))
+    hello = RemoteWorkerHello(f"{name}/1", types, 16, "1.0", host=HostIntroduction(name, None, instances))
     made = await remote_register.register(database, speaker, hello, lease=lease)
     assert made.host_id is not None
     return Machine(database, speaker, name, made.worker_id, made.host_id)

@@ -19,7 +19,7 @@ from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers import hosts, remote_register, workers
 from foliot.services.workers.claim import Turns, claim
-from foliot.services.workers.remote_register import HostIntroduction, WorkerIntroduction, WorkerPrincipal
+from foliot.services.workers.remote_register import HostIntroduction, RemoteWorkerHello, WorkerPrincipal
 from foliot.storage.jobs import job_types
 from foliot.storage.jobs.job_types import JobTypeDescription
 from foliot.storage.tx import Role
@@ -67,7 +67,7 @@ async def plant(town: Town, clock: ManualClock, who: str = "acme") -> Nest:
         return found
 
     speaker = WorkerPrincipal(town.ids[who], PrincipalId(uuid4()), TEST)
-    hello = WorkerIntroduction(
+    hello = RemoteWorkerHello(
         f"{CANARY} process",
         ["http"],
         1,

@@ -176,7 +176,7 @@ class _Edit:
         rules, schedule_rev = Rules(definition.spec), old.schedule_rev + self.is_rescheduled
         row = old._replace(rules=rules, schedule_rev=schedule_rev, timer=self._from())
         events, timer = await self._replan(row)
-        await timers.place(tx, job_id, definition, schedule_rev, timer)
+        await timers.store_edit(tx, job_id, definition, schedule_rev, timer)
         await jobs.edit(tx, job_id, definition, self.before.revision + 1, schedule_rev, self.author)
         if definition.spec.calendars != self.before.definition.spec.calendars:
             await calendars.link(tx, job_id, definition.spec.calendars)

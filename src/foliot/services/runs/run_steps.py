@@ -15,7 +15,7 @@ from foliot.services.jobs.lock_steps import LockedJob, lock_job, require_not_arc
 from foliot.services.runs.new_run_steps import RunRequest, create_runs
 from foliot.storage.jobs import jobs
 from foliot.storage.runs import run_records
-from foliot.storage.runs.run_records import RunFacts
+from foliot.storage.runs.run_records import StoredRun
 from foliot.storage.tx import Tx
 
 
@@ -44,7 +44,7 @@ async def request_run(
 
 async def lock_run(
     tx: Tx, run_id: RunId, scope: Scope, *, dependents: bool = False
-) -> tuple[LockedJob, RunFacts]:
+) -> tuple[LockedJob, StoredRun]:
     """Lock the run's job, then read the run again: it may have changed before the lock."""
     known = await run_records.find(tx, run_id)
     if known is None or known.workspace_id != tx.workspace_id:

@@ -46,7 +46,7 @@ class HostIntroduction:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerIntroduction:
+class RemoteWorkerHello:
     """A worker introduces itself. One with a host serves no queue."""
 
     name: str
@@ -66,7 +66,7 @@ class RegisteredWorker:
 
 
 async def register(
-    database: Database, speaker: WorkerPrincipal, hello: WorkerIntroduction, *, lease: timedelta = LEASE
+    database: Database, speaker: WorkerPrincipal, hello: RemoteWorkerHello, *, lease: timedelta = LEASE
 ) -> RegisteredWorker:
     """A fresh id each time, as for every worker; a host keeps its name. What it tells of its types counts in its workspace alone."""
     for place, each in enumerate(hello.described):
@@ -101,7 +101,7 @@ async def register(
 
 
 async def _register_host(
-    tx: Tx, speaker: WorkerPrincipal, hello: WorkerIntroduction, lease: timedelta
+    tx: Tx, speaker: WorkerPrincipal, hello: RemoteWorkerHello, lease: timedelta
 ) -> HostId:
     assert hello.host is not None
     told = hello.host

@@ -37,7 +37,7 @@ from foliot.services.runs.logs import LogChunk, Progress
 from foliot.services.workers import remote
 from foliot.services.workers.claim import Work
 from foliot.services.workers.remote import RemoteReport
-from foliot.services.workers.remote_register import HostIntroduction, WorkerIntroduction, WorkerPrincipal
+from foliot.services.workers.remote_register import HostIntroduction, RemoteWorkerHello, WorkerPrincipal
 from foliot.services.workers.workers import HeartbeatReply
 from foliot.web.work_signal import Bell
 from foliot.wire import worker as wire
@@ -113,11 +113,11 @@ def speaker_of(caller: Caller) -> WorkerPrincipal:
     return WorkerPrincipal(caller.workspace_id, caller.holder.principal.id, caller.actor)
 
 
-def hello_of(given: wire.RegisterIn) -> WorkerIntroduction:
+def hello_of(given: wire.RegisterIn) -> RemoteWorkerHello:
     host = given.host
     told = None if host is None else HostIntroduction(host.name, host.labels, host.instances)
     types = [JobTypeDescription(each.name, each.description, each.config_schema) for each in given.described]
-    return WorkerIntroduction(
+    return RemoteWorkerHello(
         given.name, given.types, given.capacity, given.version, given.queues, told, types
     )
 
