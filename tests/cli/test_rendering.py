@@ -19,7 +19,7 @@ from foliot.cli.tables import Column, Table, render
 from foliot.cli.times import format_duration, local_time, parse_time, relative_short
 from foliot.domain.errors import Invalid
 from foliot.sdk.sync.plan import Change
-from foliot.wire.events import EventOut
+from foliot.wire.audit import EventOut
 from foliot.wire.jobs import JobOut, JobStatus
 from foliot.wire.runs import RunOut, RunStatus
 from foliot.wire.schedules import PlannedOut

@@ -20,8 +20,7 @@ from foliot.cli.times import local_time_relative, local_zone, relative
 if TYPE_CHECKING:
     from foliot.sdk.sync.plan import Change
     from foliot.wire.dry_run import DryRunOut
-    from foliot.wire.jobs import JobOut
-    from foliot.wire.revisions import RevisionOut
+    from foliot.wire.jobs import JobOut, RevisionOut
 
 Note = Annotated[str | None, typer.Option(help="Why; stored with the revision.", metavar="TEXT")]
 Force = Annotated[bool, typer.Option("--force", help="Even if code manages the job and may change it back.")]
