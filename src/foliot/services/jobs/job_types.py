@@ -41,7 +41,9 @@ class JobTypesOverview:
 async def look(database: Database, workspace_id: WorkspaceId) -> JobTypesOverview:
     async with database.tx(Role.APP, workspace_id) as tx:
         return JobTypesOverview(
-            await job_types.list_known(tx), await overview.types(tx), await job_types.list_disabled(tx)
+            await job_types.list_known(tx),
+            await overview.count_by_type(tx),
+            await job_types.list_disabled(tx),
         )
 
 
