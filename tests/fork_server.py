@@ -28,7 +28,7 @@ from typing import IO, Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[1]
 IMPORTED = (
-    "foliot.cli.jobs.rendering",
+    "rich.table",
     "foliot.cli.main",
     "foliot.sdk.synchronous.client",
     "foliot.wiring.host",

@@ -2,6 +2,8 @@
 
 Two clients by hand would drift apart, and one that wraps the other would cost a thread or its types. So the asynchronous
 client is the source; what is no word of WORDS and carries no `async` or `await` is the same in both.
+
+Why: docs/decisions/800-generated-synchronous-client.md
 """
 
 from __future__ import annotations

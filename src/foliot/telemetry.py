@@ -3,6 +3,8 @@
 log.info("server.started", extra={"url": url})
 
 Our own lines and those of libraries go to one stream, as JSON or for people, without secrets.
+
+Why: docs/decisions/802-command-line-output.md
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from foliot.cli.apply.job_file import read_sheet
-from foliot.cli.apply.yaml_text import read_yaml, write_yaml
+from foliot.cli.job_file import read_job_file
+from foliot.cli.yaml_text import read_yaml, write_yaml
 from foliot.domain.errors import Invalid
 from tests.cli.conftest import Ask
 from tests.cli.test_commands import PATIENCE
@@ -117,7 +117,7 @@ async def test_a_name_that_means_nothing_is_told_before_anything_is_done(ask: As
 
 def test_all_that_is_wrong_with_a_file_is_told_at_once() -> None:
     with pytest.raises(Invalid) as caught:
-        read_sheet("jobs: [{name: a, type: http, shedule: x}, {name: b, schedule: daily}]", "jobs.yaml")
+        read_job_file("jobs: [{name: a, type: http, shedule: x}, {name: b, schedule: daily}]", "jobs.yaml")
     assert '"a" /shedule: There is no field "shedule" here. Did you mean "schedule"?' in (
         caught.value.hint or ""
     )

@@ -120,6 +120,6 @@ def test_output_that_cannot_be_written_is_one_clear_error(argv: list[str]) -> No
     with Path("/dev/full").open("w") as full:
         done = subprocess.run((FOLIOT, *argv), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode != 0
-    assert "Standard output cannot be written to: No space left on device." in done.stderr
+    assert "Cannot write to standard output: No space left on device." in done.stderr
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr

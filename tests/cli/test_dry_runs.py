@@ -27,7 +27,7 @@ async def words(ask: Ask, *args: str) -> str:
 
 async def test_jobs_and_runs_are_tried(ask: Ask) -> None:
     await ask("jobs", "create", "nightly", "--python", "work:hello", "--schedule", "0 3 * * *")
-    assert "Would make nightly#1" in await words(ask, "jobs", "run", "nightly")
+    assert "Would create nightly#1" in await words(ask, "jobs", "run", "nightly")
     assert "Would skip 2 planned times of nightly" in await words(
         ask, "jobs", "skip-next", "nightly", "-n", "2"
     )
@@ -36,13 +36,13 @@ async def test_jobs_and_runs_are_tried(ask: Ask) -> None:
     assert "Would cancel nightly#1" in await words(ask, "runs", "cancel", run["id"])
     assert (await ask("runs", "retry", run["id"], "--dry-run")).code != 0
     await ask("runs", "cancel", run["id"])
-    assert "Would make nightly#2" in await words(ask, "runs", "retry", run["id"])
+    assert "Would create nightly#2" in await words(ask, "runs", "retry", run["id"])
 
 
 async def test_calendars_and_freezes_are_tried(ask: Ask, tmp_path: Path) -> None:
     file = tmp_path / "holidays.json"
     file.write_text(json.dumps(BLACKOUT))
-    assert "Would make holidays" in await words(ask, "calendars", "create", "-f", str(file))
+    assert "Would create holidays" in await words(ask, "calendars", "create", "-f", str(file))
     await ask("calendars", "create", "-f", str(file))
     assert "No job uses it." in await words(ask, "calendars", "replace", "holidays", "-f", str(file))
     assert "Would delete holidays" in await words(ask, "calendars", "delete", "holidays")
@@ -54,14 +54,14 @@ async def test_calendars_and_freezes_are_tried(ask: Ask, tmp_path: Path) -> None
 
 async def test_keys_members_and_workspaces_are_tried(ask: Ask) -> None:
     told = await words(ask, "keys", "create", "--name", "laptop", "--scope", "viewer")
-    assert "Would make laptop" in told
+    assert "Would create laptop" in told
     assert "fol_" not in told
     assert "secret" not in (await ask("keys", "create", "--name", "laptop", "--dry-run")).out
     assert "Would add Ada: user, editor" in await words(ask, "members", "add", "Ada", "--role", "editor")
     await ask("members", "add", "Ada", "--role", "editor")
     await ask("keys", "create", "--member", "Ada", "--name", "hers")
     assert "Would change Ada" in await words(ask, "members", "change", "Ada", "--role", "viewer")
-    assert "1 key would end." in await words(ask, "members", "remove", "Ada")
+    assert "1 key would be revoked." in await words(ask, "members", "remove", "Ada")
     assert "Would revoke hers" in await words(ask, "keys", "revoke", "hers")
     assert len((await ask("keys", "list")).json["items"]) == 2
     assert "Would create acme" in await words(ask, "workspaces", "create", "acme")
@@ -72,13 +72,13 @@ async def test_keys_members_and_workspaces_are_tried(ask: Ask) -> None:
 
 
 async def test_limits_are_set_listed_tried_and_removed(ask: Ask) -> None:
-    assert "key db, at most 2" in await words(ask, "limits", "set", "2", "--key", "db")
+    assert "key db: at most 2" in await words(ask, "limits", "set", "2", "--key", "db")
     assert (await ask("limits", "list")).json["items"] == []
     assert (await ask("limits", "set", "2", "--key", "db")).json["cap"] == 2
     assert (await ask("limits", "set", "9")).json["key"] is None
     table = (await ask("limits", "list", "-o", "table")).out.splitlines()
     assert [line.split()[-3:] for line in table[1:]] == [["9", "0", "0"], ["2", "0", "0"]]
-    assert "Would remove: key db" in await words(ask, "limits", "remove", "--key", "db")
+    assert "Would remove the limit of key db" in await words(ask, "limits", "remove", "--key", "db")
     assert (await ask("limits", "remove", "--key", "db")).json == {"key": "db", "removed": True}
     assert (await ask("limits", "remove", "--key", "db")).code == 3
 
@@ -88,7 +88,7 @@ async def test_a_leaked_key_is_ended_with_what_it_made(ask: Ask) -> None:
     child = (await ask("keys", "create", "--name", "child", FOLIOT_API_KEY=leaked["secret"])).json
     assert child["made_by"] == leaked["id"]
     alone = await ask("keys", "revoke", "leaked", "--yes", "-o", "table")
-    assert "1 key made with it still opens" in alone.err
+    assert "1 key made with it is still valid" in alone.err
     assert f"foliot keys revoke {leaked['id']} --made-too" in alone.err
     told = await ask("keys", "revoke", leaked["id"], "--made-too", "--yes", "-o", "table")
     assert "and 1 key made with it" in told.out
@@ -112,7 +112,7 @@ async def test_applying_a_file_to_jobs_of_an_app_needs_force(ask: Ask, tmp_path:
     planned = await ask("apply", "-f", str(file), "--plan", "-o", "table")
     assert 'managed by the app "shop": needs --force' in planned.out
     refused = await ask("apply", "-f", str(file))
-    assert (refused.code, 'belongs to the app "shop"' in refused.err) == (4, True), refused.err
+    assert (refused.code, 'managed by the app "shop"' in refused.err) == (4, True), refused.err
     assert len((await ask("jobs", "list")).json["items"]) == 1
     done = await ask("apply", "-f", str(file), "--force")
     assert done.code == 0, done.err

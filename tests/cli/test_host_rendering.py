@@ -7,11 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from foliot.cli.host_rendering import host_list, host_page
-from foliot.cli.hosts import parse_label
-from foliot.cli.tables import drawn
+from foliot.cli.hosts import host_page, host_table, parse_label
+from foliot.cli.tables import render
 from foliot.domain.errors import Invalid
-from foliot.wire.hosts import HostOut, InstanceOut
+from foliot.wire.fleet import HostOut, InstanceOut
 
 NOW = datetime(2027, 1, 15, 12, tzinfo=UTC)
 
@@ -40,7 +39,7 @@ def host(name: str = "h1", **fields: object) -> HostOut:
 
 
 def test_a_list_tells_who_is_there_and_what_is_on_them() -> None:
-    told = drawn(host_list([host(), host("h2", status="offline", instances=[])], NOW), 120)
+    told = render(host_table([host(), host("h2", status="offline", instances=[])], NOW), 120)
     head, first, second = told.splitlines()
     assert head.split() == ["HOST", "STATUS", "LAST", "SEEN", "RUNNING", "SERVERS", "LABELS"]
     assert first.split()[:2] == ["h1", "online"]
@@ -50,12 +49,12 @@ def test_a_list_tells_who_is_there_and_what_is_on_them() -> None:
 
 
 def test_without_hosts_it_says_how_to_have_one() -> None:
-    assert "foliot host" in drawn(host_list([], NOW), 80)
+    assert "foliot host" in render(host_table([], NOW), 80)
 
 
 def test_a_page_tells_how_much_the_host_takes_on_at_once() -> None:
-    told = drawn(host_page(host(), NOW), 100)
-    assert "2 runs now; at once 1 that change, 8 that read" in told
+    told = render(host_page(host(), NOW), 100)
+    assert "2 runs now; at most 1 mutating and 8 read-only at a time" in told
 
 
 @pytest.mark.parametrize("text", ["region", "=eu", " =x"])

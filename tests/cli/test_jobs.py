@@ -37,10 +37,10 @@ async def test_the_name_may_stand_first_and_is_said_once(ask: Ask) -> None:
     assert (await ask("jobs", "create", "pong", "--name", "pong", *flags)).json["name"] == "pong"
     both = await ask("jobs", "create", "ping", "--name", "pong", *flags)
     assert both.code == 2
-    assert 'Two names: "ping" and "pong".' in both.err
+    assert 'Two different names: "ping" and "pong".' in both.err
     neither = await ask("jobs", "create", *flags)
     assert neither.code == 2
-    assert "A job needs a name." in neither.err
+    assert "The name is missing." in neither.err
 
 
 @pytest.mark.parametrize("flags", [(), ("--every", "5m", "--when", "every day at 9am")])
@@ -78,7 +78,7 @@ async def test_a_name_that_several_have_lists_them_and_one_that_nobody_has_is_no
     assert all(job_id in several.err for job_id in ids)
     nobody = await ask("jobs", "show", "hell")
     assert nobody.code == 3
-    assert 'There is no job called "hell".' in nobody.err
+    assert 'Job not found: "hell".' in nobody.err
     assert 'Did you mean "hello"' in nobody.err
 
 

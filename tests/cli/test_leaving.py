@@ -48,7 +48,7 @@ async def line(process: asyncio.subprocess.Process) -> str:
 
 async def test_following_events_ends_without_a_word(ask: Ask, served: Served) -> None:
     async with started(served, "events", "-f", "-o", "table") as process:
-        assert await line(process) == "Following. Ctrl-C ends it.\n"
+        assert await line(process) == "Following events. Press Ctrl-C to stop.\n"
         assert await interrupted(process) == (130, "")
 
 

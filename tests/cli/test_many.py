@@ -23,12 +23,12 @@ async def test_many_jobs_are_paused_by_a_filter_once_somebody_agreed(ask: Ask) -
     assert (done["found"], done["done"], done["already"], done["failed"]) == (2, 2, 0, 0)
     assert (await ask("jobs", "list", "status:active")).json["items"][0]["name"] == "c"
     again = await ask("jobs", "bulk", "pause", "-q", "tag:billing", "--yes", "-o", "table")
-    assert again.out == "2 jobs are so already. Nothing was done.\n"
+    assert again.out == "2 jobs are already in this state. Nothing was done.\n"
 
 
 async def test_tags_are_put_on_many_and_must_be_named(ask: Ask) -> None:
     await ask("jobs", "create", "a", "--python", "work:hello", "--manual")
-    assert "Which tags?" in (await ask("jobs", "bulk", "tag", "-q", "name:a", "--yes")).err
+    assert "--tag is missing." in (await ask("jobs", "bulk", "tag", "-q", "name:a", "--yes")).err
     assert (await ask("jobs", "bulk", "tag", "-q", "name:a", "--tag", "new", "--yes")).json["done"] == 1
     assert (await ask("jobs", "show", "a")).json["tags"] == ["new"]
     assert "No job matches" in (await ask("jobs", "bulk", "run", "-q", "tag:old", "-y", "-o", "table")).out

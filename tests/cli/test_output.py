@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from foliot.cli.exit_codes import Exit
-from foliot.cli.output import WIDEST_QUOTE, format_error, quote, report_error, table
+from foliot.cli.output import MAX_QUOTE, Exit, format_error, quote, report_error
+from foliot.cli.tables import Column, Table, render
 from foliot.domain.errors import (
     Conflict,
     DatabaseUnavailable,
@@ -65,11 +65,16 @@ def test_user_text_cannot_move_the_cursor_or_colour_the_terminal() -> None:
 def test_of_a_long_text_the_part_around_the_mark_is_quoted(start: int, end: int) -> None:
     text = "x" * start + "!" * (end - start) + "x" * (10_000 - end)
     shown, caret = quote(Mark(text, start, end)).split("\n")
-    assert len(shown) <= WIDEST_QUOTE
-    assert len(caret) <= WIDEST_QUOTE + 1
+    assert len(shown) <= MAX_QUOTE
+    assert len(caret) <= MAX_QUOTE + 1
     if end > start:
         assert shown[caret.index("^")] == "!"
 
 
 def test_a_table_is_aligned_and_has_no_trailing_blanks() -> None:
-    assert table(("NAME", "VALUE"), [("a", "1"), ("longer", "")]) == "NAME    VALUE\na       1\nlonger"
+    columns: list[Column[tuple[str, str]]] = [
+        Column("NAME", lambda row: row[0]),
+        Column("VALUE", lambda row: row[1]),
+    ]
+    table = Table(columns, [("a", "1"), ("longer", "")])
+    assert render(table, 80) == "NAME    VALUE\na       1\nlonger"

@@ -31,7 +31,7 @@ async def test_a_workspace_is_made_changed_worked_in_and_put_away(ask: Ask) -> N
     assert (changed["name"], changed["quotas"]["jobs"]) == ("Acme", None)
     wrong = await ask("workspaces", "change", "acme", "--quota", "jbos=3")
     assert wrong.code == 2
-    assert 'There is no quota "jbos".' in wrong.err
+    assert 'Unknown quota "jbos".' in wrong.err
     assert (await ask("whoami", "-w", "acme")).json["workspace"]["slug"] == "acme"
     assert (await ask("workspaces", "archive", "acme", "--yes")).code == 0
     listed = (await ask("workspaces", "list")).json["items"]

@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from foliot.cli.preview import Preview, as_json, as_text, read_instant
+from foliot.cli.preview import SchedulePreview, parse_instant, preview_json, preview_page
+from foliot.cli.tables import render
 from foliot.cli.times import relative
 from foliot.domain.errors import Invalid
 from foliot.domain.schedule.planned import PlannedTime, SkipReason
@@ -17,11 +18,15 @@ NEW_YORK = ZoneInfo("America/New_York")
 NOW = datetime(2027, 3, 13, 10, 0, tzinfo=UTC)
 
 
+def shown_text(found: SchedulePreview, now: datetime) -> str:
+    return render(preview_page(found, now), 100)
+
+
 def planned(at: datetime, skip: SkipReason | None = None) -> PlannedTime:
     return PlannedTime(at, at.astimezone(NEW_YORK).replace(tzinfo=None), 0, at, skip)
 
 
-TWO = Preview(
+TWO = SchedulePreview(
     words="Every day at 09:00, America/New_York",
     times=(
         planned(datetime(2027, 3, 13, 14, 0, tzinfo=UTC)),
@@ -33,7 +38,7 @@ TWO = Preview(
 
 
 def test_the_sentence_comes_first_then_the_times_then_the_notes() -> None:
-    assert as_text(TWO, NOW) == (
+    assert shown_text(TWO, NOW) == (
         "Every day at 09:00, America/New_York\n"
         "\n"
         "LOCAL                      UTC                FROM NOW\n"
@@ -45,7 +50,7 @@ def test_the_sentence_comes_first_then_the_times_then_the_notes() -> None:
 
 
 def test_json_has_exactly_words_times_and_notes() -> None:
-    assert json.loads(as_json(TWO)) == {
+    assert json.loads(preview_json(TWO)) == {
         "words": "Every day at 09:00, America/New_York",
         "times": [
             {"local": "2027-03-13T09:00:00-05:00", "utc": "2027-03-13T14:00:00Z"},
@@ -57,13 +62,13 @@ def test_json_has_exactly_words_times_and_notes() -> None:
 
 def test_seconds_and_skips_are_shown_where_there_are_any() -> None:
     at = datetime(2027, 3, 13, 14, 0, 30, tzinfo=UTC)
-    shown = as_text(Preview("words", (planned(at, SkipReason.DST_GAP),), NEW_YORK, ()), NOW)
+    shown = shown_text(SchedulePreview("words", (planned(at, SkipReason.DST_GAP),), NEW_YORK, ()), NOW)
     assert "09:00:30 EST" in shown
     assert "in 4 h, skipped (dst_gap)" in shown
 
 
 def test_no_more_times_is_said_in_words() -> None:
-    assert as_text(Preview("Once", (), NEW_YORK, ()), NOW) == "Once\n\nIt names no later time."
+    assert shown_text(SchedulePreview("Once", (), NEW_YORK, ()), NOW) == "Once\n\nIt has no later time."
 
 
 @pytest.mark.parametrize(
@@ -84,8 +89,8 @@ def test_a_distance_is_said_in_its_two_largest_units(distance: timedelta, said: 
 
 
 def test_an_instant_needs_a_zone() -> None:
-    assert read_instant("2027-03-13T00:00:00-05:00") == datetime(2027, 3, 13, 5, tzinfo=UTC)
+    assert parse_instant("2027-03-13T00:00:00-05:00") == datetime(2027, 3, 13, 5, tzinfo=UTC)
     with pytest.raises(Invalid, match="no time zone"):
-        read_instant("2027-03-13T00:00:00")
+        parse_instant("2027-03-13T00:00:00")
     with pytest.raises(Invalid, match="not an instant"):
-        read_instant("tomorrow\0")
+        parse_instant("tomorrow\0")

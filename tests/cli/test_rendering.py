@@ -10,18 +10,16 @@ from uuid import UUID
 import pytest
 from rich.text import Text
 
-from foliot.cli.choices import JobStatusChoice as JobStatusWord
-from foliot.cli.choices import RunStatusChoice as RunStatusWord
-from foliot.cli.event_rendering import event_line
-from foliot.cli.jobs.change_rendering import change_list
-from foliot.cli.jobs.rendering import created, job_list, next_times
+from foliot.cli.events import event_line
+from foliot.cli.jobs.edit import change_table
+from foliot.cli.jobs.views import JobStatusChoice, created_page, job_list, planned_time_table
 from foliot.cli.output import pluralize
-from foliot.cli.run_rendering import run_list
-from foliot.cli.tables import cell, columns, drawn
+from foliot.cli.runs import RunStatusChoice, run_table
+from foliot.cli.tables import Column, Table, render
 from foliot.cli.times import format_duration, local_time, parse_time, relative_short
 from foliot.domain.errors import Invalid
 from foliot.sdk.sync.plan import Change
-from foliot.wire.events import EventOut
+from foliot.wire.audit import EventOut
 from foliot.wire.jobs import JobOut, JobStatus
 from foliot.wire.runs import RunOut, RunStatus
 from foliot.wire.schedules import PlannedOut
@@ -77,7 +75,7 @@ def paused() -> JobOut:
 
 
 def test_the_list_of_jobs_reads_as_a_person_would_tell_it() -> None:
-    assert drawn(job_list([job(1, "Email Check"), paused()], NOW), 110) == (
+    assert render(job_list([job(1, "Email Check"), paused()], NOW), 110) == (
         "Jobs (1 active, 1 paused):\n"
         "  ✓  Email Check   http  */30 * * * *  Last: 2 m ago (succeeded)        Next: in 28 m  0192f0c1-0001\n"
         "  ‖  Deploy Watch  http  every 5m      Paused (5 consecutive failures)                 0192f0c1-0002"
@@ -85,12 +83,12 @@ def test_the_list_of_jobs_reads_as_a_person_would_tell_it() -> None:
 
 
 def test_what_stands_in_the_way_of_a_new_jobs_runs_is_said_at_once() -> None:
-    told = drawn(created(job(1, "backup", warnings=["No live worker serves it."]), NOW), width=100)
+    told = render(created_page(job(1, "backup", warnings=["No live worker serves it."]), NOW), width=100)
     assert told.splitlines()[-1].strip() == "Note: No live worker serves it."
 
 
 def test_a_narrow_terminal_loses_columns_before_words_are_broken() -> None:
-    shown = drawn(job_list([job(1, "Email Check"), paused()], NOW), 80)
+    shown = render(job_list([job(1, "Email Check"), paused()], NOW), 80)
     assert "0192f0c1" not in shown
     assert "  ✓  Email Check   */30 * * * *  Last: 2 m ago (succeeded)" in shown
     assert max(map(len, shown.splitlines())) <= 80
@@ -99,18 +97,18 @@ def test_a_narrow_terminal_loses_columns_before_words_are_broken() -> None:
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     jobs = [job(1, "a name that goes on and on, " * 5), paused(), job(3, "界" * 40)]
-    for line in drawn(job_list(jobs, NOW), width).splitlines():
+    for line in render(job_list(jobs, NOW), width).splitlines():
         assert Text(line).cell_len <= width
 
 
 def test_names_are_never_read_as_markup_or_escapes() -> None:
-    shown = drawn(job_list([job(1, "[red]x[/red] \x1b[2J :smile:")], NOW), 120, colour=True)
+    shown = render(job_list([job(1, "[red]x[/red] \x1b[2J :smile:")], NOW), 120, colour=True)
     assert "[red]x[/red] \\x1b[2J :smile:" in shown
     assert "\x1b[2J" not in shown
 
 
 def test_without_utf_8_the_marks_are_plain() -> None:
-    assert drawn(job_list([job(1, "x")], NOW), 80, plain_marks=True).isascii()
+    assert render(job_list([job(1, "x")], NOW), 80, ascii_marks=True).isascii()
 
 
 def test_next_times_are_told_on_the_jobs_own_clock_from_now_and_in_utc() -> None:
@@ -118,7 +116,7 @@ def test_next_times_are_told_on_the_jobs_own_clock_from_now_and_in_utc() -> None
     times = [
         PlannedOut(planned_for=at, planned_local=datetime(2027, 3, 14, 9, 0), notes=["Clocks went forward."])
     ]
-    assert drawn(next_times(times, "America/New_York", NOW), 110) == (
+    assert render(planned_time_table(times, "America/New_York", NOW), 110) == (
         "NEXT                       IN          UTC                NOTE\n"
         "Sun 14 Mar 2027 09:00 EDT  in 1 d 1 h  2027-03-14T13:00Z  Clocks went forward."
     )
@@ -142,7 +140,7 @@ def test_runs_are_called_as_the_commands_take_them() -> None:
         error=None,
         attempt_count=0,
     )
-    last = drawn(run_list([run], NOW), 100).splitlines()[-1]
+    last = render(run_table([run], NOW), 100).splitlines()[-1]
     assert last.startswith("hello#12  Sat 13 Mar 09:00  3 h ago  ○ skipped (overlap)")
 
 
@@ -150,11 +148,11 @@ def test_seconds_are_shown_everywhere_in_a_table_or_nowhere() -> None:
     times = [
         PlannedOut.model_construct(planned_for=NOW + timedelta(seconds=each), notes=[]) for each in (2, 60)
     ]
-    uneven = drawn(next_times(times, "UTC", NOW), 100)
+    uneven = render(planned_time_table(times, "UTC", NOW), 100)
     assert "12:00:02 UTC" in uneven
     assert "12:01:00 UTC" in uneven
     assert "12:01:00Z" in uneven
-    even = drawn(next_times(times[1:], "UTC", NOW), 100)
+    even = render(planned_time_table(times[1:], "UTC", NOW), 100)
     assert "12:01 UTC" in even
     assert "12:01Z" in even
 
@@ -175,7 +173,7 @@ def test_an_event_is_one_line() -> None:
         error_code="http_status",
         actor="7",
     )
-    shown = drawn(event_line(event, {"7": "Ada"}, "UTC"), 80)
+    shown = render(event_line(event, {"7": "Ada"}, "UTC"), 80)
     assert shown == "12:00:00  run.failed         hello#12  (http_status, attempt 2, by Ada)"
 
 
@@ -189,12 +187,16 @@ def test_a_change_shows_old_and_new_and_not_what_follows_from_it() -> None:
         Change("/schedule/anchor", "x", "y"),
         Change("/schedule/words", "x", "y"),
     ]
-    assert drawn(change_list(changes), 80) == "  /schedule/every  5s  ->  7s"
+    assert render(change_table(changes), 80) == "  /schedule/every  5s  ->  7s"
 
 
 def test_a_list_without_rows_and_columns_that_fit_stay_whole() -> None:
-    table = columns(("NAME", "WHAT"), [(cell("a"), cell("one two three"))], wraps=("WHAT",), drops=("NAME",))
-    assert drawn(table, 40) == "NAME  WHAT\na     one two three"
+    columns: list[Column[tuple[str, str]]] = [
+        Column("NAME", lambda row: row[0], drop=1),
+        Column("WHAT", lambda row: row[1], wrap=True),
+    ]
+    table = Table(columns, [("a", "one two three")])
+    assert render(table, 40) == "NAME  WHAT\na     one two three"
 
 
 @pytest.mark.parametrize(
@@ -221,7 +223,7 @@ def test_times_in_flags_are_read_as_people_write_them(text: str, past: bool, wan
 def test_what_names_no_single_time_is_refused_with_examples(text: str) -> None:
     with pytest.raises(Invalid) as caught:
         parse_time(text, NOW, "Europe/Paris", flag="--until")
-    assert caught.value.message.startswith("--until does not name a time.")
+    assert caught.value.message.startswith("--until is not a time.")
     assert "tomorrow at 9am" in (caught.value.hint or "")
 
 
@@ -233,5 +235,5 @@ def test_distances_are_short_in_lists_and_have_two_units_elsewhere() -> None:
 
 
 def test_the_words_of_flags_are_those_of_the_wire() -> None:
-    assert [each.value for each in JobStatusWord] == list(typing.get_args(JobStatus))
-    assert [each.value for each in RunStatusWord] == list(typing.get_args(RunStatus))
+    assert [each.value for each in JobStatusChoice] == list(typing.get_args(JobStatus))
+    assert [each.value for each in RunStatusChoice] == list(typing.get_args(RunStatus))

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from foliot.cli.run_rendering import run_page
-from foliot.cli.tables import drawn
+from foliot.cli.runs import run_page
+from foliot.cli.tables import render
 from foliot.wire.runs import RunOut
 
 NOW = datetime(2027, 1, 15, 12, tzinfo=UTC)
@@ -38,7 +38,7 @@ def run(**fields: Any) -> RunOut:
 
 
 def shown(**fields: Any) -> dict[str, str]:
-    lines = drawn(run_page(run(**fields), "UTC", NOW), 240).splitlines()[1:]
+    lines = render(run_page(run(**fields), "UTC", NOW), 240).splitlines()[1:]
     return dict(re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in lines if line.strip())
 
 
@@ -102,13 +102,13 @@ def test_each_attempt_says_where_it_was() -> None:
         attempt(2, host="h2", worker_name="h2/1"),
         attempt(3, worker_name="node/1"),
     ]
-    page = drawn(run_page(run(attempts=tries), "UTC", NOW), 140)
+    page = render(run_page(run(attempts=tries), "UTC", NOW), 140)
     rows = [line for line in page.splitlines() if line.lstrip()[:1] in {"1", "2", "3"}]
     assert ["host h1" in rows[0], "host h2" in rows[1], "node/1" in rows[2]] == [True, True, True], page
 
 
 def test_names_of_machines_are_never_read_as_escapes() -> None:
-    page = drawn(
+    page = render(
         run_page(run(worker=ID, host="h\x1b[2J", triggered_by_name="[red]"), "UTC", NOW), 140, colour=True
     )
     assert "\x1b[2J" not in page

@@ -62,7 +62,7 @@ async def test_a_value_is_no_argument_and_nothing_is_no_value(
     assert (await ask("secrets", "set", "crm-token", VALUE)).code == 2
     empty = await piped(served, tmp_path, "\n", "crm-token")
     assert empty.code == 2
-    assert "No value came." in empty.err
+    assert "Standard input is empty." in empty.err
 
 
 async def test_a_job_that_names_no_secret_is_refused_with_a_guess(
@@ -106,7 +106,7 @@ async def test_nothing_is_done_by_a_dry_run(served: Served, ask: Ask, tmp_path: 
     told = await ask("secrets", "delete", "crm-token", "--dry-run", "-o", "table")
     assert told.out == "Would delete crm-token. Nothing was done.\n"
     told = await ask("secrets", "rotate", "--new-key", "--dry-run", "-o", "table")
-    assert told.out == "1 secret would be sealed anew; 0 cannot be read. Nothing was done.\n"
+    assert told.out == "Would encrypt 1 secret again; 0 unreadable. Nothing was done.\n"
     assert [each["version"] for each in (await ask("secrets", "list")).json["items"]] == [1]
 
 

@@ -48,3 +48,16 @@ def test_a_superseded_page_names_a_page_that_exists() -> None:
     numbers = {page.name[:3] for page in PAGES}
     named = {page.name: re.findall(r"superseded by \[?(\d{3})", head(page)[1]) for page in PAGES}
     assert {name: found for name, found in named.items() if not set(found) <= numbers} == {}
+
+
+def test_every_decision_that_the_code_names_exists() -> None:
+    root = FOLDER.parents[1]
+    named = [
+        (path.relative_to(root).as_posix(), page)
+        for folder in ("src", "tools", "tests", "bench", "examples")
+        for path in sorted((root / folder).rglob("*"))
+        if path.suffix in {".py", ".sql"} and path != Path(__file__)
+        for page in re.findall(r"docs/decisions/(\S+\.md)", path.read_text())
+    ]
+    assert named
+    assert [each for each in named if not (FOLDER / each[1]).exists()] == []

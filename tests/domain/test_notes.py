@@ -11,7 +11,7 @@ from foliot.domain.schedule.kinds import Cron, Gap, Interval, OverlapTime
 from foliot.domain.schedule.notes import dst_notes, hash_note, notes_on
 from foliot.domain.schedule.planned import SkipReason
 from foliot.domain.schedule.timetable import times_between
-from foliot.services.jobs.preview import previewed
+from foliot.services.jobs.agenda import previewed
 
 NEW_YORK = "America/New_York"
 JANUARY = datetime(2027, 1, 15, tzinfo=UTC)

@@ -21,9 +21,9 @@ from foliot.domain.policy import (
     Retention,
     RetentionMode,
     Retry,
-    may_prune,
 )
 from tests.domain.given import DAY, MINUTE, at
+from tests.domain.retention_model import may_prune
 
 NOW = at("2027-06-01 00:00")
 

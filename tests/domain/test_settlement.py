@@ -23,7 +23,6 @@ from foliot.domain.lifecycle import (
     RunStatus,
     advance,
 )
-from foliot.domain.notice import NoticeKind
 from foliot.domain.outcomes import (
     AskedRetry,
     AskedSkip,
@@ -38,7 +37,7 @@ from foliot.domain.outcomes import (
 )
 from foliot.domain.policy import Backoff, Breaker, BreakerAction, Limits, OnLost, Overlap, OverlapRule, Retry
 from foliot.domain.run import RunError, RunFacts, Trigger
-from foliot.domain.run_end import Promotion, Settlement
+from foliot.domain.run_end import Promotion
 from foliot.domain.schedule import (
     Calendar,
     CalendarKind,
@@ -70,10 +69,6 @@ def facts(job: Job | None = None, **rest: Any) -> JobState:
     return JobState(job or a_job(), rest.pop("status", JobStatus.ACTIVE), timer, load, **rest)
 
 
-def kinds(settled: Settlement) -> set[str]:
-    return {notice.kind.value for notice in settled.notices}
-
-
 def test_success_ends_the_run_and_the_streak() -> None:
     settled = settle(a_run(started_at=at("08:00")), Succeeded(), facts(failures_in_a_row=2), NOW, 0.5)
     assert (settled.status, settled.attempt, settled.is_final) == (
@@ -85,7 +80,6 @@ def test_success_ends_the_run_and_the_streak() -> None:
     assert settled.wakes == (EdgeCondition.SUCCESS, EdgeCondition.ANY)
     assert settled.last_run is not None
     assert (settled.last_run.at, settled.last_run.error) == (at("08:00"), None)
-    assert kinds(settled) == {"run_succeeded", "recovered"}
     assert (settled.event, settled.timer, settled.promotes) == (None, None, None)
 
 
@@ -94,7 +88,7 @@ def test_a_failed_attempt_waits_for_its_retry_and_nothing_else_happens() -> None
     assert (settled.status, settled.attempt) == (RunStatus.READY, AttemptStatus.FAILED)
     assert (settled.retry_at, settled.retries_used, settled.error) == (NOW + 5 * MINUTE, 1, ERROR)
     assert settled.counters == Counters()
-    assert (settled.notices, settled.wakes, settled.last_run, settled.promotes) == ((), (), None, None)
+    assert (settled.reason, settled.wakes, settled.last_run, settled.promotes) == (None, (), None, None)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +106,6 @@ def test_when_no_retry_is_left_the_run_ends_as_its_last_attempt_did(
     assert (settled.status, settled.attempt) == (status, attempt)
     assert settled.counters == Counters(runs=1, failures=1, failures_in_a_row=1)
     assert settled.wakes == (EdgeCondition.FAILURE, EdgeCondition.ANY)
-    assert kinds(settled) == {"run_failed", "retries_exhausted"}
 
 
 def test_a_timed_out_attempt_retries_like_any_failure() -> None:
@@ -250,9 +243,7 @@ def test_the_breaker_trips_at_its_count(
 
 def test_an_auto_pause_says_so() -> None:
     settled = settle(a_run(), Failed(ERROR), facts(a_job(retry=NO_RETRY), failures_in_a_row=4), NOW, 0.0)
-    assert [notice.text for notice in settled.notices if notice.kind is NoticeKind.JOB_AUTO_PAUSED] == [
-        "Paused after 5 failures in a row."
-    ]
+    assert settled.reason == "Paused after 5 failures in a row."
 
 
 OVER = Timer(at("08:00"), None, None, JobEvent.COMPLETE)

@@ -12,7 +12,8 @@ from foliot.domain.errors import Conflict, KeyInUse
 from foliot.domain.ids import PrincipalId
 from foliot.domain.schedule import Manual
 from foliot.services.identity.idempotency import WRITING, IdempotencyRecord, IdempotentRequest, begin, release
-from foliot.services.runs.run_control import run_in, run_now
+from foliot.services.runs.run_control import run_now
+from foliot.services.runs.run_steps import request_run
 from foliot.storage.tx import Role
 from tests.race.hands import Hands
 from tests.services.shop import Shop
@@ -39,7 +40,7 @@ async def test_a_repeat_during_the_commit_finds_that_it_is_done(shop: Shop, hand
     async with hands.left.tx(
         Role.APP, shop.workspace
     ) as first:  # all of it is done, and nobody can see it yet
-        run_id = await run_in(first, job_id, Scope(shop.workspace, Actor("ana", claim=claim)))
+        run_id = await request_run(first, job_id, Scope(shop.workspace, Actor("ana", claim=claim)))
         repeat = await hands.behind(begin(hands.right, shop.workspace, asked))
         freeing = await hands.behind(release(hands.right, shop.workspace, claim))
     await freeing

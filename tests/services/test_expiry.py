@@ -15,7 +15,7 @@ from foliot.domain.schedule import Cron, Interval, Window
 from foliot.services.scheduling.freezes import NewFreeze, turn_on
 from foliot.services.settlement.expiry import expire_runs, open_windows
 from foliot.services.workers.limits import set_limit
-from foliot.services.workers.unserved import Unserved, unserved
+from foliot.services.workers.overview import Unserved, unserved
 from foliot.testing.fixtures import TEST
 from tests.services.staging import BROKE, Stage
 

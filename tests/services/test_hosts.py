@@ -23,9 +23,9 @@ from foliot.services.settlement.expiry import expire_runs
 from foliot.services.settlement.sweep import sweep
 from foliot.services.workers import hosts, remote, remote_register
 from foliot.services.workers.limits import set_limit
+from foliot.services.workers.overview import unserved
 from foliot.services.workers.remote import Told
 from foliot.services.workers.remote_register import Hello
-from foliot.services.workers.unserved import unserved
 from foliot.testing.fixtures import TEST
 from tests.services.hosting import H1, PVP, Machine, ids, machine, somebody
 from tests.services.staging import Stage

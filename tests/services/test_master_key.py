@@ -12,7 +12,7 @@ from foliot.domain.errors import Conflict, Unavailable
 from foliot.domain.ids import WorkspaceId
 from foliot.services.identity import installation, workspaces
 from foliot.services.secrets import master_key, secrets
-from foliot.services.secrets.reference_steps import Resolved, resolve
+from foliot.services.secrets.resolution import ResolvedConfig, resolve_secrets
 from foliot.services.secrets.vault import Given, MasterKey, Sealed, Vault
 from foliot.storage.content import secrets as rows
 from foliot.storage.tx import Database
@@ -25,8 +25,8 @@ OLD, NEW = MasterKey.new(), MasterKey.new()
 
 async def values(database: Database, vault: Vault, workspace: WorkspaceId, names: Sequence[str]) -> list[str]:
     """As a run would get them; the code where it would not."""
-    found = await resolve(database, vault, workspace, [{"it": {"secret": name}} for name in names])
-    return [each.config["it"] if isinstance(each, Resolved) else each.code for each in found]
+    found = await resolve_secrets(database, vault, workspace, [{"it": {"secret": name}} for name in names])
+    return [each.config["it"] if isinstance(each, ResolvedConfig) else each.code for each in found]
 
 
 async def many(database: Database, vault: Vault, workspace: WorkspaceId, count: int) -> list[str]:

@@ -19,7 +19,6 @@ from foliot.domain.policy import (
     OverlapRule,
     Retention,
     RetentionMode,
-    may_prune,
 )
 from foliot.domain.run import RunError
 from foliot.services.runs.retention import Pruned, prune
@@ -29,6 +28,7 @@ from foliot.services.scheduling.tick import tick
 from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.clock import NOON, ManualClock
+from tests.domain.retention_model import may_prune
 from tests.examples import seeds
 from tests.services.given import HOURLY, SUCCEEDED, Owner, claimed, done, job, ticked
 

@@ -9,10 +9,11 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from foliot.domain.access import ApiKey, MemberRole, PrincipalKind
+from foliot.domain.access import ApiKey, KeyHolder, MemberRole, PrincipalKind
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import WorkspaceId
 from foliot.services.identity import installation
+from foliot.services.identity.authentication import Door
 from foliot.storage.installation import MissedChoice
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock
@@ -27,11 +28,19 @@ async def start(database: Database) -> installation.NewKey:
     return made
 
 
+async def holder_of(database: Database, presented: str) -> KeyHolder | None:
+    """Who comes in with this key, asked anew."""
+    door = Door(database)
+    caller = await door.enter(presented, None)
+    await door.close()
+    return None if caller is None else caller.holder
+
+
 async def test_the_first_start_makes_a_workspace_and_an_administrator(
     database: Database, owner: Owner, clock: ManualClock
 ) -> None:
     first = await start(database)
-    holder = await installation.key_lookup(database, first.secret)
+    holder = await holder_of(database, first.secret)
     assert holder is not None
     assert holder.principal.is_system
     assert (holder.principal.kind, holder.principal.role) == (PrincipalKind.SYSTEM, MemberRole.ADMIN)
@@ -83,7 +92,7 @@ async def test_a_lost_key_is_replaced_and_the_old_one_goes_on(database: Database
     other = await installation.create_admin_key(database, "night shift")
     assert second.principal_id == first.principal_id != other.principal_id
     for key in (first, second, other):
-        assert await installation.key_lookup(database, key.secret)
+        assert await holder_of(database, key.secret)
 
 
 async def test_an_administrator_switched_off_comes_back_with_a_new_key(
@@ -91,8 +100,8 @@ async def test_an_administrator_switched_off_comes_back_with_a_new_key(
 ) -> None:
     first = await start(database)
     owner.execute("UPDATE foliot.principals SET active = false")
-    assert await installation.key_lookup(database, first.secret) is None
-    assert await installation.key_lookup(database, (await installation.create_admin_key(database)).secret)
+    assert await holder_of(database, first.secret) is None
+    assert await holder_of(database, (await installation.create_admin_key(database)).secret)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +109,7 @@ async def test_an_administrator_switched_off_comes_back_with_a_new_key(
 )
 async def test_what_is_not_a_known_key_finds_nobody(database: Database, presented: str) -> None:
     await start(database)
-    assert await installation.key_lookup(database, presented) is None
+    assert await holder_of(database, presented) is None
 
 
 async def test_a_revoked_or_expired_key_finds_nobody(
@@ -108,11 +117,11 @@ async def test_a_revoked_or_expired_key_finds_nobody(
 ) -> None:
     first = await start(database)
     owner.execute("UPDATE foliot.api_keys SET expires_at = %s", [clock.now() + timedelta(hours=1)])
-    assert await installation.key_lookup(database, first.secret)
+    assert await holder_of(database, first.secret)
     clock.advance(timedelta(hours=1))
-    assert await installation.key_lookup(database, first.secret) is None
+    assert await holder_of(database, first.secret) is None
     owner.execute("UPDATE foliot.api_keys SET expires_at = NULL, revoked_at = %s", [clock.now()])
-    assert await installation.key_lookup(database, first.secret) is None
+    assert await holder_of(database, first.secret) is None
 
 
 async def test_a_key_of_an_archived_workspace_finds_nobody(
@@ -132,7 +141,7 @@ async def test_a_key_of_an_archived_workspace_finds_nobody(
         " VALUES (%s, %s, %s, 'k', %s, %s, '{worker}', %s)",
         [workspace, uuid4(), principal, key.prefix, key.hash, clock.now()],
     )
-    holder = await installation.key_lookup(database, key.secret)
+    holder = await holder_of(database, key.secret)
     assert holder is not None
     assert (holder.principal.workspace_id, holder.principal.name, holder.scopes) == (
         workspace,
@@ -140,7 +149,7 @@ async def test_a_key_of_an_archived_workspace_finds_nobody(
         frozenset({"worker"}),
     )
     owner.execute("UPDATE foliot.workspaces SET archived_at = %s", [clock.now()])
-    assert await installation.key_lookup(database, key.secret) is None
+    assert await holder_of(database, key.secret) is None
 
 
 async def test_the_last_use_is_noted_at_most_once_a_minute(
@@ -149,7 +158,7 @@ async def test_the_last_use_is_noted_at_most_once_a_minute(
     first, noted = await start(database), []
     for pause in (0, 30, 40):
         clock.advance(timedelta(seconds=pause))
-        await installation.key_lookup(database, first.secret)
+        await holder_of(database, first.secret)
         noted.append(owner.execute("SELECT last_used_at FROM foliot.api_keys").fetchone())
     assert noted[0] == noted[1] == (clock.now() - timedelta(seconds=70),)
     assert noted[2] == (clock.now(),)

@@ -20,7 +20,7 @@ from foliot.services.settlement.report import Report, report
 from foliot.services.settlement.sweep import CANCEL_GRACE, DEADLINE_SLACK, SweepResult, sweep
 from foliot.services.workers import workers
 from foliot.services.workers.claim import Claimer, Turns, claim, claim_work
-from foliot.services.workers.unserved import unserved
+from foliot.services.workers.overview import unserved
 from foliot.storage.queue.run_queue import Claimed
 from foliot.storage.tx import Database
 from foliot.testing.clock import ManualClock

@@ -46,6 +46,12 @@ def test_an_unknown_query_is_named_in_the_error() -> None:
         _ = sql.nothing
 
 
+def test_every_file_of_queries_has_the_name_of_the_module_beside_it() -> None:
+    files = [file for file in ROOM.rglob("*.sql") if file.parent.name != "migrations"]
+    assert files
+    assert [file.name for file in files if not file.with_suffix(".py").exists()] == []
+
+
 def test_every_query_that_the_code_names_exists() -> None:
     named = {
         match.groups()

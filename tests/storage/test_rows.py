@@ -45,27 +45,27 @@ class Pair(NamedTuple):
 
 
 def test_fields_are_read_by_name_and_type() -> None:
-    columns = ("color", "id", "corners", "origin", "label.x", "label.y")
+    columns = (b"color", b"id", b"corners", b"origin", b"label.x", b"label.y")
     read = row_reader(Shape, columns)
     assert read(("red", JOB, [1, 2], {"x": 3}, 4, 5)) == Shape(JOB, Color.RED, (1, 2), Point(3), Point(4, 5))
     assert read((None, JOB, [], {"x": 3}, None, None)) == Shape(JOB, None, (), Point(3), None)
 
 
 def test_a_named_tuple_and_a_single_column_are_read() -> None:
-    assert row_reader(Pair, ("right", "left"))(("b", 1)) == Pair(1, "b")
-    assert row_reader(Pair, ("left",))((1,)) == Pair(1)
-    assert row_reader(JobId, ("id",))((JOB,)) == JOB
-    assert row_reader(Color, ("color",))(("red",)) is Color.RED
-    assert row_reader(Color, ("color",))((None,)) is None
+    assert row_reader(Pair, (b"right", b"left"))(("b", 1)) == Pair(1, "b")
+    assert row_reader(Pair, (b"left",))((1,)) == Pair(1)
+    assert row_reader(JobId, (b"id",))((JOB,)) == JOB
+    assert row_reader(Color, (b"color",))(("red",)) is Color.RED
+    assert row_reader(Color, (b"color",))((None,)) is None
 
 
 def test_a_query_that_does_not_fit_is_an_error() -> None:
     with pytest.raises(TypeError, match=r"no column for Pair\.left"):
-        row_reader(Pair, ("right",))
+        row_reader(Pair, (b"right",))
     with pytest.raises(TypeError, match="Pair has no field for middle"):
-        row_reader(Pair, ("left", "middle"))
+        row_reader(Pair, (b"left", b"middle"))
     with pytest.raises(TypeError, match="one value"):
-        row_reader(JobId, ("id", "name"))
+        row_reader(JobId, (b"id", b"name"))
 
 
 async def test_a_transaction_returns_typed_rows(database: Database) -> None:

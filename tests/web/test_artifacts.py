@@ -14,7 +14,7 @@ from foliot.domain.errors import Invalid, LeaseLost, QuotaExceeded
 from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import Succeeded
 from foliot.domain.progress import Progress
-from foliot.services.runs import artifacts, progress
+from foliot.services.runs import artifacts, logs
 from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.retention import prune
 from foliot.services.scheduling.tick import tick
@@ -161,7 +161,7 @@ async def test_how_far_a_run_is_shows_while_it_runs(town: Town, clock: ManualClo
     path = f"/runs/{run.run_id}"
     assert (await town.ask("GET", path)).json()["progress"] is None
     said = Progress(3, 12, "invoices", clock.now())
-    await progress.tell(town.database, {(run.run_id, run.fence): said, (run.run_id, run.fence + 1): said})
+    await logs.tell(town.database, {(run.run_id, run.fence): said, (run.run_id, run.fence + 1): said})
     shown = (await town.ask("GET", path)).json()["progress"]
     assert (shown["done"], shown["total"], shown["share"], shown["note"]) == (3, 12, 0.25, "invoices")
     [listed] = (await town.ask("GET", "/runs")).json()["items"]

@@ -13,7 +13,7 @@ from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import WorkerId
 from foliot.domain.outcomes import Succeeded
-from foliot.services.identity import workspace_closing, workspaces
+from foliot.services.identity import workspaces
 from foliot.services.scheduling.tick import tick
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers.claim import Turns, claim
@@ -113,8 +113,8 @@ async def test_the_janitor_finishes_what_a_dying_node_began(
 ) -> None:
     await town.make()
     owner.execute("UPDATE foliot.workspaces SET archived_at = now() WHERE slug = 'acme'")
-    assert await workspace_closing.finish(town.database)
-    assert not await workspace_closing.finish(town.database)
+    assert await workspaces.finish_archiving(town.database)
+    assert not await workspaces.finish_archiving(town.database)
     assert owner.execute("SELECT DISTINCT status FROM foliot.jobs").fetchall() == [("archived",)]
 
 

@@ -16,8 +16,7 @@ from foliot.domain.outcomes import Failed, HandedBack, Succeeded
 from foliot.domain.run import RunError
 from foliot.sdk import AsyncClient
 from foliot.services.runs.artifacts import NewArtifact
-from foliot.services.runs.logs import LogChunk
-from foliot.services.runs.progress import Progress
+from foliot.services.runs.logs import LogChunk, Progress
 from foliot.services.settlement.report import Report
 from foliot.services.workers.claim import Work
 from foliot.wire.worker import HostIn

@@ -1,1 +1,4 @@
-"""The virtual-time run: real services on real PostgreSQL, a clock that jumps, faults from a seed, and a judge of the history."""
+"""The virtual-time run: real services on real PostgreSQL, a clock that jumps, faults from a seed, and a judge of the history.
+
+Why: docs/decisions/421-simulation.md
+"""

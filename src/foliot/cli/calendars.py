@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from foliot.cli.input_files import read_text
-from foliot.cli.paging import All, Cursor, Limit, fetch_pages
-from foliot.cli.session import DryRun, OutputFormat, Session, Yes, api_command, confirm
-from foliot.domain.errors import Invalid, NotFound
+from foliot.cli.lookup import match_by_name_or_id, pick_one
+from foliot.cli.output import pluralize
+from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
+from foliot.cli.tables import BOLD, DIM, SHORT_ID, Block, Column, Table, facts, line, stack, styled
+from foliot.cli.times import local_time_relative, local_zone, relative
+from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
     from foliot.sdk import Client
-    from foliot.wire.calendars import CalendarOut
+    from foliot.wire.calendars import AbsoluteRule, CalendarOut, CalendarUser, CronRule, WeeklyRule
+    from foliot.wire.dry_run import CalendarDryRunOut, MovedJobOut
 
+MAX_MOVED = 10  # jobs that a dry run names
+DAYS_A_WEEK = 7
 app = typer.Typer(help="Calendars: blackouts and allowed times that jobs share.", no_args_is_help=True)
-Called = Annotated[
+CalendarRef = Annotated[
     str,
-    typer.Argument(
-        metavar="CALENDAR", help="Its name, its id, or the beginning of its id.", show_default=False
-    ),
+    typer.Argument(metavar="CALENDAR", help="Calendar name, id, or beginning of the id.", show_default=False),
 ]
 File = Annotated[
     str,
     typer.Option(
         "-f",
         "--file",
-        help="YAML or JSON: name, kind (blackout or allow), rules; - is standard input.",
+        help="YAML or JSON with name, kind (blackout or allow) and rules; - is standard input.",
         metavar="FILE",
     ),
 ]
@@ -35,60 +41,44 @@ File = Annotated[
 
 @app.command("list")
 @api_command
-def list_calendars(
-    session: Session, limit: Limit = 50, cursor: Cursor = None, everything: All = False
-) -> None:
-    """Calendars, by name."""
-    from foliot.cli.holding_rendering import calendar_list
-
-    found, next_cursor, _ = fetch_pages(
-        lambda n, at: session.client.calendars.list(limit=n, cursor=at),
-        limit=None if everything else limit,
-        cursor=cursor,
-    )
-    session.show_list(found, lambda: calendar_list(found), next_cursor=next_cursor)
+def list_calendars(session: Session, paging: Paging = FIRST_50) -> None:
+    """List calendars by name."""
+    found = paging.fetch(lambda limit, cursor: session.client.calendars.list(limit=limit, cursor=cursor))
+    session.show_list(found, lambda: calendar_table(found.items))
 
 
 @app.command()
 @api_command
-def show(session: Session, calendar: Called) -> None:
-    """One calendar: its rules, and the jobs that use it."""
-    from foliot.cli.holding_rendering import calendar_page
-
+def show(session: Session, calendar: CalendarRef) -> None:
+    """Show a calendar: its rules, and the jobs that use it."""
     found = find_calendar(session.client, calendar)
-    users = session.client.calendars.jobs(found.id).items if session.format is OutputFormat.TABLE else []
+    users = session.client.calendars.jobs(found.id).items if session.is_table else []
     session.show(found, lambda: calendar_page(found, users, session.now))
 
 
 @app.command()
 @api_command
 def create(session: Session, file: File, dry_run: DryRun = False) -> None:
-    """Make a calendar from a file."""
-    from foliot.cli.dry_rendering import tried_calendar
-    from foliot.cli.holding_rendering import calendar_page
-
+    """Create a calendar from a file."""
     if dry_run:
-        tried = session.client.calendars.dry_run.create(_object(file))
+        tried = session.client.calendars.dry_run.create(_read_calendar(file))
         name = tried.calendar.name if tried.calendar else file
-        session.show(tried, lambda: tried_calendar(tried, f"Would make {name}", session.now))
+        session.show(tried, lambda: dry_run_page(tried, f"Would create {name}", session.now))
         return
-    made = session.client.calendars.create(_object(file))
+    made = session.client.calendars.create(_read_calendar(file))
     session.show(made, lambda: calendar_page(made, (), session.now))
 
 
 @app.command()
 @api_command
-def replace(session: Session, calendar: Called, file: File, dry_run: DryRun = False) -> None:
-    """Put another in its place. The jobs that use it are planned anew at once."""
-    from foliot.cli.dry_rendering import tried_calendar
-    from foliot.cli.holding_rendering import calendar_page
-
+def replace(session: Session, calendar: CalendarRef, file: File, dry_run: DryRun = False) -> None:
+    """Replace a calendar. The jobs that use it are planned anew at once."""
     found = find_calendar(session.client, calendar)
     if dry_run:
-        tried = session.client.calendars.dry_run.replace(found.id, _object(file))
-        session.show(tried, lambda: tried_calendar(tried, f"Would replace {found.name}", session.now))
+        tried = session.client.calendars.dry_run.replace(found.id, _read_calendar(file))
+        session.show(tried, lambda: dry_run_page(tried, f"Would replace {found.name}", session.now))
         return
-    changed = session.client.calendars.replace(found.id, _object(file))
+    changed = session.client.calendars.replace(found.id, _read_calendar(file))
     session.show(changed, lambda: calendar_page(changed, (), session.now))
 
 
@@ -96,46 +86,114 @@ def replace(session: Session, calendar: Called, file: File, dry_run: DryRun = Fa
 @api_command
 def delete(
     session: Session,
-    calendar: Called,
-    force: Annotated[bool, typer.Option("--force", help="Take it out of the jobs that use it.")] = False,
+    calendar: CalendarRef,
+    force: Annotated[bool, typer.Option("--force", help="Remove it from the jobs that use it.")] = False,
     yes: Yes = False,
     dry_run: DryRun = False,
 ) -> None:
     """Delete a calendar. Refused while jobs use it, unless --force."""
-    from foliot.cli.dry_rendering import tried_calendar
-    from foliot.cli.tables import cell
-
     found = find_calendar(session.client, calendar)
     if dry_run:
         tried = session.client.calendars.dry_run.delete(found.id, force=force)
-        session.show(tried, lambda: tried_calendar(tried, f"Would delete {found.name}", session.now))
+        session.show(tried, lambda: dry_run_page(tried, f"Would delete {found.name}", session.now))
         return
     confirm(f'Delete the calendar "{found.name}"?', yes=yes)
     session.client.calendars.delete(found.id, force=force)
-    session.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
+    session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
 
 
-def find_calendar(client: Client, called: str) -> CalendarOut:
-    there = list(client.calendars.each())
-    low = called.strip().lower()
-    found = [each for each in there if each.name == called]
-    if not found and len(low) >= 4:
-        found = [each for each in there if str(each.id).startswith(low)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise Invalid(
-            f'"{called}" could be any of {len(found)} calendars.', hint="Use the id of one of them."
-        )
-    raise NotFound(
-        f'There is no calendar called "{called}".', hint="See them all with `foliot calendars list`."
+def calendar_table(calendars: Sequence[CalendarOut]) -> Table[CalendarOut]:
+    columns: list[Column[CalendarOut]] = [
+        Column("NAME", lambda each: each.name, wrap=True),
+        Column("KIND", lambda each: each.kind),
+        Column(
+            "RULES",
+            lambda each: "; ".join(map(format_rule, each.rules[:2])) + (" …" if len(each.rules) > 2 else ""),
+            wrap=True,
+        ),
+        Column("ZONE", lambda each: each.timezone, DIM, drop=2),
+        Column("ELSE", lambda each: each.otherwise, drop=1),
+        Column("JOBS", lambda each: each.job_count),
+        Column("ID", lambda each: str(each.id)[:SHORT_ID], DIM, drop=3),
+    ]
+    return Table(columns, calendars, empty="No calendars.")
+
+
+def calendar_page(calendar: CalendarOut, users: Sequence[CalendarUser], now: datetime) -> Block:
+    meaning = (
+        "jobs do not run at these times" if calendar.kind == "blackout" else "jobs run only at these times"
+    )
+    names = ", ".join(each.name for each in users) + (" …" if calendar.job_count > len(users) else "")
+    return stack(
+        styled(calendar.name, BOLD),
+        facts(
+            (
+                ("id", str(calendar.id)),
+                ("kind", f"{calendar.kind}: {meaning}"),
+                ("zone", calendar.timezone),
+                ("otherwise", calendar.otherwise),
+                *(
+                    (("" if index else "rules"), format_rule(each))
+                    for index, each in enumerate(calendar.rules)
+                ),
+                ("jobs", f"{calendar.job_count:,}: {names}" if users else "none"),
+                ("changed", f"{relative(calendar.updated_at - now)}, revision {calendar.revision}"),
+            )
+        ),
     )
 
 
-def _object(file: str) -> dict[str, object]:
-    from foliot.cli.apply.yaml_text import read_yaml
+def dry_run_page(tried: CalendarDryRunOut, summary: str, now: datetime) -> Block:
+    """Show how many jobs use the calendar, and whose next run would move."""
+    zone = local_zone()
+    shown = tried.moved[:MAX_MOVED]
+    more = len(tried.moved) - len(shown)
+    columns: list[Column[MovedJobOut]] = [
+        Column("JOB", lambda each: each.job_name, wrap=True),
+        Column("RUNS NEXT", lambda each: _next_run(each.before, zone, now)),
+        Column("WOULD RUN NEXT", lambda each: _next_run(each.after, zone, now)),
+    ]
+    effect = "No job uses it."
+    if tried.jobs:
+        least = "" if tried.complete else "at least "
+        uses = "uses" if tried.jobs == 1 else "use"
+        effect = (
+            f"{pluralize(tried.jobs, 'job')} {uses} it;"
+            f" the next run of {least}{len(tried.moved):,} would move."
+        )
+    return stack(
+        line((summary, BOLD), "."),
+        styled(effect),
+        Table(columns, shown, indent=2) if shown else None,
+        styled(f"  and {more:,} more") if more else None,
+        styled("Nothing was done."),
+    )
+
+
+def format_rule(rule: WeeklyRule | AbsoluteRule | CronRule) -> str:
+    if rule.kind == "weekly":
+        days = "every day" if len(rule.days) == DAYS_A_WEEK else " ".join(rule.days)
+        return f"{days} {rule.start:%H:%M}-{rule.end:%H:%M}"
+    if rule.kind == "absolute":
+        return f"{rule.start:%Y-%m-%d %H:%MZ} to {rule.end:%Y-%m-%d %H:%MZ}"
+    from foliot.wire.durations import write_duration
+
+    return f"{rule.expr} for {write_duration(rule.duration)}"
+
+
+def find_calendar(client: Client, ref: str) -> CalendarOut:
+    found = match_by_name_or_id(client.calendars.each(), ref, lambda each: [each.name])
+    return pick_one(found, ref, "calendar", lambda each: each.name)
+
+
+def _read_calendar(file: str) -> dict[str, object]:
+    from foliot.cli.yaml_text import read_yaml
 
     found = read_yaml(read_text(file, "--file"), file)
     if not isinstance(found, dict):
-        raise Invalid(f"{file} must hold a calendar: name, kind and rules.")
+        raise Invalid(f"{file} must be a calendar with name, kind and rules.")
     return found
+
+
+def _next_run(at: datetime | None, zone: str, now: datetime) -> str:
+    return "never" if at is None else local_time_relative(at, zone, now)

@@ -1,4 +1,4 @@
-"""`foliot db`: save the database to a file, put it back, and say what becomes of the time in between."""
+"""`foliot db`: dump and restore the database, and let jobs run again after a restore."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from foliot.cli import options
 from foliot.cli.output import print_out
+from foliot.cli.settings import Config, DataDir, PgBindir, load_settings
 
-app = typer.Typer(help="Save the database, put it back, release it.", no_args_is_help=True)
+app = typer.Typer(help="Dump and restore the database.", no_args_is_help=True)
 
 
-class Missed(StrEnum):
+class MissedTimes(StrEnum):
     SKIP = "skip"
     CATCH_UP = "catch-up"
 
@@ -24,60 +24,58 @@ def dump(
     target: Annotated[
         Path,
         typer.Argument(
-            help="File to write; an older one is replaced once the new one is whole.", metavar="FILE"
+            help="File to write. An existing file is replaced when the dump is complete.", metavar="FILE"
         ),
     ],
-    config: options.Config = None,
-    data_dir: options.DataDir = None,
-    pg_bindir: options.PgBindir = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    pg_bindir: PgBindir = None,
 ) -> None:
-    """Write the whole database to FILE, readable by you alone."""
+    """Write the whole database to FILE, readable only by you."""
     from foliot.wiring import admin_tasks
 
-    admin_tasks.dump(options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), target)
+    admin_tasks.dump(load_settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), target)
     print_out(f"Wrote {target} ({_size(target)}).")
 
 
 @app.command()
 def restore(
-    source: Annotated[Path, typer.Argument(help="A file that `foliot db dump` wrote.", metavar="FILE")],
+    source: Annotated[Path, typer.Argument(help="File that `foliot db dump` wrote.", metavar="FILE")],
     *,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Throw away what the database holds now.")
+        bool, typer.Option("--replace", help="Delete the present contents of the database.")
     ] = False,
-    config: options.Config = None,
-    data_dir: options.DataDir = None,
-    pg_bindir: options.PgBindir = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    pg_bindir: PgBindir = None,
 ) -> None:
-    """Put FILE back. Jobs then wait until `foliot db release` says what becomes of the times missed since."""
+    """Restore FILE. Jobs stay on hold until `foliot db release` decides about the times missed since."""
     from foliot.wiring import admin_tasks
 
     admin_tasks.restore(
-        options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), source, replace=replace
+        load_settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir), source, replace=replace
     )
     print_out(f"Restored {source}. No job runs until you choose:")
-    print_out(
-        "  foliot db release --missed skip       the times missed since the dump are recorded as skipped"
-    )
-    print_out("  foliot db release --missed catch-up   each job catches up by its own misfire policy")
+    print_out("  foliot db release --missed skip       record the times missed since the dump as skipped")
+    print_out("  foliot db release --missed catch-up   let each job catch up by its own misfire policy")
 
 
 @app.command()
 def release(
-    missed: Annotated[Missed, typer.Option(help="What becomes of the times missed since the dump.")],
-    config: options.Config = None,
-    data_dir: options.DataDir = None,
-    pg_bindir: options.PgBindir = None,
+    missed: Annotated[MissedTimes, typer.Option(help="What to do with the times missed since the dump.")],
+    config: Config = None,
+    data_dir: DataDir = None,
+    pg_bindir: PgBindir = None,
 ) -> None:
     """Let jobs run again after a restore."""
     from foliot.wiring import admin_tasks
 
     admin_tasks.release(
-        options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir),
+        load_settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir),
         missed.value.replace("-", "_"),
     )
-    what = "are recorded as skipped" if missed is Missed.SKIP else "catch up by each job's misfire policy"
-    print_out(f"Released. Times missed since the dump {what}.")
+    effect = "are recorded as skipped" if missed is MissedTimes.SKIP else "follow each job's misfire policy"
+    print_out(f"Released. Times missed since the dump {effect}.")
 
 
 def _size(path: Path) -> str:

@@ -1,34 +1,49 @@
-"""`foliot freeze on|off|list`: hold many jobs for a while without touching any of them."""
+"""`foliot freeze on|off|list`: hold many jobs for a while without changing them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
-from uuid import UUID
 
 import typer
 
-from foliot.cli.lookup import find_job
+from foliot.cli.lookup import MIN_PREFIX, find_job
 from foliot.cli.output import pluralize
-from foliot.cli.paging import All, Cursor, Limit, fetch_pages
-from foliot.cli.session import DryRun, Session, Yes, api_command, confirm
-from foliot.cli.times import local_zone, parse_time
+from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
+from foliot.cli.tables import (
+    BOLD,
+    DIM,
+    SHORT_ID,
+    YELLOW,
+    Block,
+    Column,
+    Table,
+    dry_run_page,
+    facts,
+    line,
+    stack,
+    styled,
+)
+from foliot.cli.times import local_time_relative, local_times, local_zone, parse_time
 from foliot.domain.errors import Conflict, Invalid, NotFound
 
 if TYPE_CHECKING:
-    from foliot.wire.freezes import FreezeOut
+    from foliot.wire.dry_run import FreezeLiftOut
+    from foliot.wire.freezes import FreezeOut, FreezePreviewOut, FreezeScope
 
-app = typer.Typer(help="Hold jobs for maintenance. No job is changed by it.", no_args_is_help=True)
-Several = list[str] | None
+app = typer.Typer(help="Hold jobs during maintenance, without changing them.", no_args_is_help=True)
+_AFTER = {"skip": "skipped", "latest": "the latest of each job runs once", "all": "all run, {rate} a minute"}
 
 
-class After(StrEnum):
+class AfterFreeze(StrEnum):
     SKIP = "skip"
     LATEST = "latest"
     ALL = "all"
 
 
-class Running(StrEnum):
+class RunsUnderWay(StrEnum):
     DRAIN = "drain"
     STOP = "stop"
 
@@ -37,34 +52,36 @@ class Running(StrEnum):
 @api_command
 def on(
     session: Session,
-    reason: Annotated[str, typer.Option(help="Why; everybody who wonders will read it.", metavar="TEXT")],
+    reason: Annotated[str, typer.Option(help="Why; shown to everyone who asks.", metavar="TEXT")],
     everything: Annotated[bool, typer.Option("--all", help="Every job of the workspace.")] = False,
-    job: Annotated[Several, typer.Option(help="This job.", metavar="JOB")] = None,
-    tag: Annotated[Several, typer.Option(help="Jobs with this tag.", metavar="TAG")] = None,
-    queue: Annotated[Several, typer.Option(help="Jobs of this queue.", metavar="QUEUE")] = None,
+    job: Annotated[list[str] | None, typer.Option(help="This job; repeatable.", metavar="JOB")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Jobs with this tag; repeatable.", metavar="TAG")
+    ] = None,
+    queue: Annotated[
+        list[str] | None, typer.Option(help="Jobs of this queue; repeatable.", metavar="QUEUE")
+    ] = None,
     start: Annotated[
         str | None, typer.Option("--from", help="When it begins. Default: now.", metavar="TIME")
     ] = None,
     until: Annotated[
-        str | None, typer.Option(help="When it ends. Default: when somebody turns it off.", metavar="TIME")
+        str | None, typer.Option(help="When it ends. Default: when it is turned off.", metavar="TIME")
     ] = None,
     after: Annotated[
-        After, typer.Option(help="Planned times within it: skip them, run the latest once, or run all.")
-    ] = After.SKIP,
+        AfterFreeze, typer.Option(help="Afterwards: skip the planned times, run the latest once, or run all.")
+    ] = AfterFreeze.SKIP,
     per_minute: Annotated[int, typer.Option(min=1, help="The rate for --after all.", metavar="N")] = 60,
     running: Annotated[
-        Running, typer.Option(help="What runs now: let it finish, or cancel it.")
-    ] = Running.DRAIN,
+        RunsUnderWay, typer.Option(help="Let runs under way finish, or cancel them.")
+    ] = RunsUnderWay.DRAIN,
     yes: Yes = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Hold jobs: all, or those named by --job, --tag or --queue. Shows what it would hold before it does."""
-    from foliot.cli.holding_rendering import freeze_line, would_hold
-
+    """Hold jobs: all, or those that --job, --tag or --queue select. Shows how many before it asks."""
     if everything == bool(job or tag or queue):
         raise Invalid(
-            "What shall be held?" if not everything else "--all holds everything already.",
-            hint="Give --all, or some of --job, --tag and --queue.",
+            "--all already includes every job." if everything else "No jobs selected.",
+            hint="Use --all, or any of --job, --tag and --queue.",
         )
     zone = local_zone()
     body: dict[str, Any] = {
@@ -83,21 +100,19 @@ def on(
         body["start_at"] = parse_time(start, session.now, zone, flag="--from")
     if until is not None:
         body["end_at"] = parse_time(until, session.now, zone, flag="--until")
-    if after is After.ALL:
+    if after is AfterFreeze.ALL:
         body["per_minute"] = per_minute
     if dry_run:
         seen = session.client.freezes.preview(body)
-        session.show(seen, lambda: would_hold(seen, running.value, zone, session.now))
+        session.show(seen, lambda: styled(_preview_sentence(seen, running, zone, session.now)))
         return
     if not yes:
         seen = session.client.freezes.preview(body)
-        confirm(
-            f"This holds {pluralize(seen.jobs, 'job')}, with {pluralize(seen.running, 'run')} under way. Go on?",
-            yes=False,
-        )
+        runs = pluralize(seen.running, "run")
+        confirm(f"This holds {pluralize(seen.jobs, 'job')}; {runs} under way. Continue?", yes=False)
     made = session.client.freezes.turn_on(body)
-    session.show(made, lambda: freeze_line(made, zone, session.now))
-    session.note(f"Turn it off: foliot freeze off {made.id}")
+    session.show(made, lambda: freeze_page(made, zone, session.now))
+    session.note(f"Turn it off with: foliot freeze off {made.id}")
 
 
 @app.command()
@@ -107,68 +122,122 @@ def off(
     freeze: Annotated[
         str | None,
         typer.Argument(
-            metavar="FREEZE", help="Its id, or the beginning of it. Not needed where there is only one."
+            metavar="FREEZE", help="Freeze id, or its beginning. Not needed if there is only one."
         ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All that are in force or to come.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All current and future freezes.")] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """End a freeze now. What it held goes on as its --after said."""
-    from foliot.cli.dry_rendering import tried_lift
-    from foliot.cli.tables import cell, stacked
-
-    there = list(session.client.freezes.each())
-    chosen = there if everything else [_the_one(there, freeze)]
+    """End a freeze now. Its --after decides what happens to the planned times it held."""
+    current = list(session.client.freezes.each())
+    chosen = current if everything else [_find_freeze(current, freeze)]
     if dry_run:
         tried = [session.client.freezes.dry_run.lift(each.id) for each in chosen]
         session.show_list(
             tried,
-            lambda: stacked(*(tried_lift(*each) for each in zip(tried, _reasons(chosen), strict=True))),
+            lambda: stack(
+                *(_lift_preview(each, freeze.reason) for each, freeze in zip(tried, chosen, strict=True))
+            ),
         )
         return
     for each in chosen:
         session.client.freezes.lift(each.id)
     lifted = [session.client.freezes.get(each.id) for each in chosen]
-    said = ", ".join(f'"{each.reason}"' for each in chosen) or "nothing: none is in force"
-    session.show_list(lifted, lambda: cell(f"Turned off {said}."))
+    reasons = ", ".join(f'"{each.reason}"' for each in chosen)
+    result = f"Turned off {reasons}." if chosen else "There are no freezes to turn off."
+    session.show_list(lifted, lambda: styled(result))
 
 
 @app.command("list")
 @api_command
 def list_freezes(
     session: Session,
-    ended: Annotated[bool, typer.Option("--ended", help="Also those that are over.")] = False,
-    limit: Limit = 50,
-    cursor: Cursor = None,
-    everything: All = False,
+    ended: Annotated[bool, typer.Option("--ended", help="Include freezes that have ended.")] = False,
+    paging: Paging = FIRST_50,
 ) -> None:
-    """Freezes in force and to come."""
-    from foliot.cli.holding_rendering import freeze_list
-
-    found, next_cursor, _ = fetch_pages(
-        lambda n, at: session.client.freezes.list(ended=ended, limit=n, cursor=at),
-        limit=None if everything else limit,
-        cursor=cursor,
+    """List current and future freezes."""
+    found = paging.fetch(
+        lambda limit, cursor: session.client.freezes.list(ended=ended, limit=limit, cursor=cursor)
     )
-    session.show_list(found, lambda: freeze_list(found, local_zone(), session.now), next_cursor=next_cursor)
+    session.show_list(found, lambda: freeze_table(found.items, local_zone()))
 
 
-def _reasons(freezes: list[FreezeOut]) -> list[str]:
-    return [each.reason for each in freezes]
+def freeze_table(freezes: Sequence[FreezeOut], zone: str) -> Table[FreezeOut]:
+    moments = [at for each in freezes for at in (each.start_at, each.end_at) if at is not None]
+    shown = dict(zip(moments, local_times(moments, zone), strict=True))
+    columns: list[Column[FreezeOut]] = [
+        Column(
+            "STATUS",
+            lambda each: styled(each.status.replace("_", " "), YELLOW if each.status == "in_force" else DIM),
+        ),
+        Column("REASON", lambda each: each.reason, wrap=True),
+        Column("HOLDS", lambda each: format_scope(each.scope), wrap=True),
+        Column("FROM", lambda each: shown[each.start_at], drop=1),
+        Column("TO", lambda each: shown[each.end_at] if each.end_at else "until turned off"),
+        Column("ID", lambda each: str(each.id)[:SHORT_ID], DIM),
+    ]
+    return Table(columns, freezes, empty="No freezes: no job is held.")
 
 
-def _the_one(there: list[FreezeOut], called: str | None) -> FreezeOut:
-    found = [each for each in there if called is None or _is_called(each.id, called)]
+def freeze_page(freeze: FreezeOut, zone: str, now: datetime) -> Block:
+    end = f"until {local_time_relative(freeze.end_at, zone, now)}" if freeze.end_at else "until turned off"
+    begin = "" if freeze.status == "in_force" else f" from {local_time_relative(freeze.start_at, zone, now)}"
+    return stack(
+        line(("Holding", BOLD), f" {format_scope(freeze.scope)}{begin} {end}."),
+        facts(
+            (
+                ("id", str(freeze.id)),
+                ("reason", freeze.reason),
+                ("planned times", _AFTER[freeze.after].format(rate=freeze.per_minute)),
+            )
+        ),
+    )
+
+
+def format_scope(scope: FreezeScope) -> str:
+    if scope.everything:
+        return "everything"
+    parts = [pluralize(len(scope.jobs), "job")] if scope.jobs else []
+    parts += [f"tag {each}" for each in scope.tags] + [f"queue {each}" for each in scope.queues]
+    return ", ".join(parts)
+
+
+def _preview_sentence(seen: FreezePreviewOut, running: RunsUnderWay, zone: str, now: datetime) -> str:
+    least = "" if seen.is_exact else "at least "
+    under_way = "would finish" if running is RunsUnderWay.DRAIN else "would be cancelled"
+    return (
+        f"Would hold {least}{pluralize(seen.planned_times, 'planned time')} of {pluralize(seen.jobs, 'job')}"
+        f" until {local_time_relative(seen.until, zone, now)}. {pluralize(seen.running, 'run')} under way"
+        f" {under_way}, {pluralize(seen.ready, 'ready run')} would wait. Nothing was done."
+    )
+
+
+def _lift_preview(tried: FreezeLiftOut, reason: str) -> Block:
+    if tried.freeze is None:
+        return dry_run_page(f'Would withdraw "{reason}", which has not begun')
+    return dry_run_page(
+        f'Would turn off "{reason}"',
+        f"{pluralize(tried.runs, 'run')} would start,"
+        f" and the held planned times of {pluralize(tried.jobs, 'job')} would be decided.",
+    )
+
+
+def _find_freeze(freezes: Sequence[FreezeOut], ref: str | None) -> FreezeOut:
+    """Return the freeze with this id; without one, the only freeze."""
+    found = [each for each in freezes if ref is None or _matches(str(each.id), ref)]
     if len(found) == 1:
         return found[0]
     if found:
         lines = [f"{each.id}  {each.reason}" for each in found]
-        raise Conflict("Which one?", hint="\n  ".join(["There are:", *lines, "Name one, or give --all."]))
+        raise Conflict(
+            f"There are {len(found)} freezes.",
+            hint="\n  ".join(["Name one of these, or use --all:", *lines]),
+        )
     raise NotFound(
-        "No freeze is in force or to come." if called is None else f'There is no freeze "{called}".',
-        hint="`foliot freeze list --ended` shows those that are over.",
+        "There is no current or future freeze." if ref is None else f'Freeze not found: "{ref}".',
+        hint="`foliot freeze list --ended` includes those that have ended.",
     )
 
 
-def _is_called(freeze_id: UUID, called: str) -> bool:
-    return len(called) >= 4 and str(freeze_id).startswith(called.lower())
+def _matches(freeze_id: str, ref: str) -> bool:
+    return len(ref) >= MIN_PREFIX and freeze_id.startswith(ref.lower())

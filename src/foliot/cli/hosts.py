@@ -2,51 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.paging import All, Cursor, Limit, fetch_pages
-from foliot.cli.session import Session, Yes, api_command, confirm
+from foliot.cli.lookup import match_by_name_or_id, pick_one
+from foliot.cli.output import pluralize
+from foliot.cli.session import FIRST_50, Paging, Session, Yes, api_command, confirm
+from foliot.cli.tables import DIM, GREEN, RED, YELLOW, Block, Column, Table, facts, styled
+from foliot.cli.times import relative
 from foliot.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from foliot.sdk import Client
-    from foliot.wire.hosts import HostOut, InstanceOut
+    from foliot.wire.fleet import HostOut, InstanceOut
 
+MAX_JOBS = 10  # named on a page
+_STYLES = {"online": GREEN, "stale": YELLOW, "offline": RED}
 app = typer.Typer(help="Hosts: machines that fetch their own work.", no_args_is_help=True)
-Called = Annotated[
+HostRef = Annotated[
     str,
-    typer.Argument(metavar="HOST", help="Its name, its id, or the beginning of its id.", show_default=False),
+    typer.Argument(metavar="HOST", help="Host name, id, or beginning of the id.", show_default=False),
 ]
-Instance = Annotated[str, typer.Argument(metavar="SERVER", help="A server instance.", show_default=False)]
+InstanceRef = Annotated[
+    str, typer.Argument(metavar="SERVER", help="Name of a server instance.", show_default=False)
+]
 Labels = Annotated[
     list[str] | None,
-    typer.Option(
-        "--label", help="NAME=VALUE; all of them, for these take the place of the old.", metavar="LABEL"
-    ),
+    typer.Option("--label", help="NAME=VALUE; repeatable. Replaces all labels.", metavar="LABEL"),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Though jobs must run there: they wait.")]
+Force = Annotated[bool, typer.Option("--force", help="Even if jobs are bound to it: their runs then wait.")]
 
 
 @app.command("list")
 @api_command
-def list_hosts(session: Session, limit: Limit = 50, cursor: Cursor = None, everything: All = False) -> None:
-    """Hosts, by name: whether they are there, and what is on them."""
-    from foliot.cli.host_rendering import host_list
-
-    found, next_cursor, _ = fetch_pages(
-        lambda n, at: session.client.hosts.list(limit=n, cursor=at),
-        limit=None if everything else limit,
-        cursor=cursor,
-    )
-    session.show_list(found, lambda: host_list(found, session.now), next_cursor=next_cursor)
+def list_hosts(session: Session, paging: Paging = FIRST_50) -> None:
+    """List hosts by name: their status and their server instances."""
+    found = paging.fetch(lambda limit, cursor: session.client.hosts.list(limit=limit, cursor=cursor))
+    session.show_list(found, lambda: host_table(found.items, session.now))
 
 
 @app.command()
 @api_command
-def show(session: Session, host: Called) -> None:
-    """One host: whether it is there, what is on it, what it does, which jobs must run there."""
+def show(session: Session, host: HostRef) -> None:
+    """Show a host: its status, its server instances, its job types, and the jobs bound to it."""
     _show(session, session.client.hosts.get(find_host(session.client, host).id))
 
 
@@ -54,41 +55,39 @@ def show(session: Session, host: Called) -> None:
 @api_command
 def change(
     session: Session,
-    host: Called,
+    host: HostRef,
     label: Labels = None,
     max_mutations: Annotated[
-        int | None, typer.Option(min=1, help="Runs that change something, at once.", metavar="N")
+        int | None, typer.Option(min=1, help="Maximum number of mutating runs at a time.", metavar="N")
     ] = None,
     max_reads: Annotated[
-        int | None, typer.Option(min=0, help="Runs of read-only jobs, at once.", metavar="N")
+        int | None, typer.Option(min=0, help="Maximum number of read-only runs at a time.", metavar="N")
     ] = None,
 ) -> None:
-    """Give it other labels, or let it take on more or less at once."""
+    """Change the labels of a host, or how many runs it executes at a time."""
     given = {"max_mutations": max_mutations, "max_reads": max_reads}
     fields: dict[str, object] = {name: value for name, value in given.items() if value is not None}
     if label is not None:
         fields["labels"] = dict(parse_label(each) for each in label)
     if not fields:
-        raise Invalid("Change what?", hint="Give --label, --max-mutations or --max-reads.")
+        raise Invalid("Nothing to change.", hint="Use --label, --max-mutations or --max-reads.")
     _show(session, session.client.hosts.change(find_host(session.client, host).id, **fields))
 
 
 @app.command()
 @api_command
-def delete(session: Session, host: Called, force: Force = False, yes: Yes = False) -> None:
-    """Delete a host that is gone, with its server instances."""
-    from foliot.cli.tables import cell
-
+def delete(session: Session, host: HostRef, force: Force = False, yes: Yes = False) -> None:
+    """Delete a host and its server instances."""
     found = find_host(session.client, host)
     confirm(f'Delete the host "{found.name}"?', yes=yes)
     session.client.hosts.delete(found.id, force=force)
-    session.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
+    session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
 
 
 @app.command("add-server")
 @api_command
-def add_server(session: Session, host: Called, server: Instance, label: Labels = None) -> None:
-    """Add a server instance to a host, for jobs to be bound to."""
+def add_server(session: Session, host: HostRef, server: InstanceRef, label: Labels = None) -> None:
+    """Add a server instance to a host. Jobs can be bound to it."""
     labels = None if label is None else dict(parse_label(each) for each in label)
     found = find_host(session.client, host)
     session.client.hosts.add_instance(found.id, server, labels=labels)
@@ -99,55 +98,87 @@ def add_server(session: Session, host: Called, server: Instance, label: Labels =
 @api_command
 def move_server(
     session: Session,
-    server: Instance,
+    server: InstanceRef,
     to: Annotated[str, typer.Option(help="The host it is on now.", metavar="HOST")],
 ) -> None:
-    """Move a server instance to another host. Runs that wait for it go along."""
-    found, there = find_instance(session.client, server), find_host(session.client, to)
-    session.client.hosts.change_instance(found.host_id, found.id, to=there.id)
-    _show(session, session.client.hosts.get(there.id))
+    """Move a server instance to another host, with the runs that wait for it."""
+    found, target = find_instance(session.client, server), find_host(session.client, to)
+    session.client.hosts.change_instance(found.host_id, found.id, to=target.id)
+    _show(session, session.client.hosts.get(target.id))
 
 
 @app.command("remove-server")
 @api_command
-def remove_server(session: Session, server: Instance, force: Force = False, yes: Yes = False) -> None:
+def remove_server(session: Session, server: InstanceRef, force: Force = False, yes: Yes = False) -> None:
     """Remove a server instance."""
-    from foliot.cli.tables import cell
-
     found = find_instance(session.client, server)
     confirm(f'Remove the server "{found.name}"?', yes=yes)
     session.client.hosts.remove_instance(found.host_id, found.id, force=force)
-    session.show({"removed": str(found.id)}, lambda: cell(f"Removed {found.name}."))
+    session.show({"removed": str(found.id)}, lambda: styled(f"Removed {found.name}."))
 
 
-def parse_label(text: str) -> tuple[str, str]:
-    name, is_there, value = text.partition("=")
-    if not is_there or not name.strip():
-        raise Invalid(f'"{text}" is no label.', hint="Write --label NAME=VALUE, such as --label region=eu.")
-    return name.strip(), value.strip()
+def host_table(hosts: Sequence[HostOut], now: datetime) -> Table[HostOut]:
+    columns: list[Column[HostOut]] = [
+        Column("HOST", lambda each: each.name),
+        Column("STATUS", lambda each: styled(each.status, _STYLES[each.status])),
+        Column("LAST SEEN", lambda each: relative(each.last_seen_at - now), DIM),
+        Column("RUNNING", lambda each: each.running),
+        Column("SERVERS", lambda each: ", ".join(one.name for one in each.instances) or "-", wrap=True),
+        Column("LABELS", lambda each: _format_labels(each.labels) or "-", DIM, wrap=True, drop=1),
+    ]
+    return Table(columns, hosts, empty="No hosts. Run `foliot host` on a machine to add it.")
 
 
-def find_host(client: Client, called: str) -> HostOut:
-    there = list(client.hosts.each())
-    low = called.strip().lower()
-    found = [each for each in there if each.name == called]
-    if not found and len(low) >= 4:
-        found = [each for each in there if str(each.id).startswith(low)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise Invalid(f'"{called}" could be any of {len(found)} hosts.', hint="Use the id of one of them.")
-    raise NotFound(f'There is no host called "{called}".', hint="See them all with `foliot hosts list`.")
+def host_page(host: HostOut, now: datetime) -> Block:
+    running = (
+        f"{pluralize(host.running, 'run')} now; at most {host.max_mutations} mutating and"
+        f" {host.max_reads} read-only at a time"
+    )
+    return facts(
+        (
+            ("host", host.name),
+            ("id", str(host.id)),
+            ("status", f"{host.status}, last seen {relative(host.last_seen_at - now)}"),
+            ("servers", ", ".join(one.name for one in host.instances) or "none"),
+            ("types", ", ".join(host.types) or "none while it is offline"),
+            ("running", running),
+            ("jobs", _bound_jobs(host)),
+            ("labels", _format_labels(host.labels) or "none"),
+            ("since", relative(host.created_at - now)),
+            ("version", host.version or "unknown"),
+        )
+    )
 
 
-def find_instance(client: Client, called: str) -> InstanceOut:
-    found = [one for host in client.hosts.each() for one in host.instances if one.name == called]
+def find_host(client: Client, ref: str) -> HostOut:
+    found = match_by_name_or_id(client.hosts.each(), ref, lambda each: [each.name])
+    return pick_one(found, ref, "host", lambda each: each.name)
+
+
+def find_instance(client: Client, name: str) -> InstanceOut:
+    found = [one for host in client.hosts.each() for one in host.instances if one.name == name]
     if not found:
-        raise NotFound(f'There is no server called "{called}".', hint="`foliot hosts list` shows them.")
+        raise NotFound(f'Server not found: "{name}".', hint="List them with `foliot hosts list`.")
     return found[0]
 
 
-def _show(session: Session, host: HostOut) -> None:
-    from foliot.cli.host_rendering import host_page
+def parse_label(text: str) -> tuple[str, str]:
+    name, has_value, value = text.partition("=")
+    if not has_value or not name.strip():
+        raise Invalid(f'"{text}" is not a label.', hint="Use --label NAME=VALUE, such as --label region=eu.")
+    return name.strip(), value.strip()
 
+
+def _bound_jobs(host: HostOut) -> str | None:
+    if host.jobs is None:
+        return None
+    names = ", ".join(each.name for each in host.jobs[:MAX_JOBS])
+    return f"{names} and more" if len(host.jobs) > MAX_JOBS else names or "none bound to it"
+
+
+def _format_labels(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in labels.items())
+
+
+def _show(session: Session, host: HostOut) -> None:
     session.show(host, lambda: host_page(host, session.now))

@@ -1,4 +1,4 @@
-"""What flags and files hold: JSON objects, text from a file or from standard input."""
+"""Read the values of flags: JSON objects, and text from files or standard input."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from foliot.domain.errors import Invalid, Mark
 
-LARGEST = 4 << 20  # bytes of a file that is read whole
+MAX_BYTES = 4 << 20  # of a file that is read whole
 
 
 def parse_json_object(text: str, flag: str, *, or_text: bool = False) -> dict[str, Any]:
-    """A JSON object, or `@file` that holds one. With `or_text`, what is plainly no JSON is {"text": it}."""
+    """Read a JSON object, or `@FILE` that holds one. With `or_text`, text that is not JSON becomes {"text": …}."""
     if text.startswith("@"):
         text = read_text(text[1:], flag)
     elif or_text and not text.lstrip().startswith(("{", "[")):
@@ -24,28 +24,28 @@ def parse_json_object(text: str, flag: str, *, or_text: bool = False) -> dict[st
         at = getattr(error, "pos", 0)
         raise Invalid(
             f"{flag} is not JSON: {getattr(error, 'msg', error)}.",
-            hint="Such as '{\"full\": true}', or @file.json.",
+            hint="Examples: '{\"full\": true}', @file.json.",
             mark=Mark(text, at, at + 1) if "\n" not in text else None,
         ) from None
     if not isinstance(found, dict):
-        raise Invalid(f"{flag} must be a JSON object.", hint="Such as '{\"full\": true}'.")
+        raise Invalid(f"{flag} must be a JSON object.", hint="Example: '{\"full\": true}'.")
     return found
 
 
 def read_text(name: str, flag: str) -> str:
-    """`-` is standard input."""
+    """Read a file as UTF-8. `-` is standard input."""
     try:
-        raw = sys.stdin.buffer.read(LARGEST + 1) if name == "-" else _file(Path(name))
+        raw = sys.stdin.buffer.read(MAX_BYTES + 1) if name == "-" else _read_file(Path(name))
     except OSError as error:
-        raise Invalid(f"{flag}: {name} cannot be read: {error.strerror or error}.") from None
-    if len(raw) > LARGEST:
-        raise Invalid(f"{flag}: {name} is larger than {LARGEST >> 20} MiB.")
+        raise Invalid(f"{flag}: cannot read {name}: {error.strerror or error}.") from None
+    if len(raw) > MAX_BYTES:
+        raise Invalid(f"{flag}: {name} is larger than {MAX_BYTES >> 20} MiB.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Invalid(f"{flag}: {name} is not text in UTF-8.") from None
+        raise Invalid(f"{flag}: {name} is not UTF-8 text.") from None
 
 
-def _file(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     with path.open("rb") as opened:
-        return opened.read(LARGEST + 1)
+        return opened.read(MAX_BYTES + 1)

@@ -1,29 +1,48 @@
-"""`foliot keys`: keys by the API; and, with the database at hand, a new one for when the first is lost."""
+"""`foliot keys` and `foliot whoami`. With access to the database, `keys create --admin` replaces a lost key."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli import options
+from foliot.cli.lookup import pick_one
 from foliot.cli.members import find_member
 from foliot.cli.output import pluralize, print_err, print_out
-from foliot.cli.paging import All, Cursor, Limit, fetch_pages
-from foliot.cli.session import DryRun, Session, Yes, api_command, confirm
-from foliot.cli.times import local_zone, parse_time
-from foliot.domain.errors import Invalid, NotFound
+from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
+from foliot.cli.settings import Config, DataDir, PgBindir, load_settings
+from foliot.cli.tables import (
+    BOLD,
+    DIM,
+    GREEN,
+    RED,
+    YELLOW,
+    Block,
+    Column,
+    Line,
+    Table,
+    dry_run_page,
+    facts,
+    line,
+    stack,
+    styled,
+)
+from foliot.cli.times import local_time_relative, local_zone, parse_time, relative
+from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
     from foliot.sdk import Client
-    from foliot.wire.identity import KeyOut
-    from foliot.wire.identity import Scope as AnyScope
+    from foliot.wire.dry_run import KeyDryRunOut
+    from foliot.wire.identity import KeyOut, MeOut, Scope
 
-app = typer.Typer(help="Keys: who may come in.", no_args_is_help=True)
+SHOWN_ONCE = "This key is shown only once; the server stores only its hash. Keep it safe:"
+app = typer.Typer(help="API keys.", no_args_is_help=True)
 
 
-class Scope(StrEnum):
+class ScopeChoice(StrEnum):
     VIEWER = "viewer"
     OPERATOR = "operator"
     EDITOR = "editor"
@@ -32,38 +51,39 @@ class Scope(StrEnum):
     WORKER = "worker"
 
 
+@api_command
+def whoami(session: Session) -> None:
+    """Show the server, who you are there, and what your key allows."""
+    me = session.client.me()
+    session.show(me, lambda: me_page(me, session.client.url, session.now))
+
+
 @app.command("list")
 @api_command
 def list_keys(
     session: Session,
-    revoked: Annotated[bool, typer.Option("--revoked", help="Those that are revoked, instead.")] = False,
-    limit: Limit = 50,
-    cursor: Cursor = None,
-    everything: All = False,
+    revoked: Annotated[bool, typer.Option("--revoked", help="Only revoked keys.")] = False,
+    paging: Paging = FIRST_50,
 ) -> None:
-    """Your own keys; for an administrator, all of the workspace."""
-    from foliot.cli.key_rendering import key_list
-
-    found, next_cursor, _ = fetch_pages(
-        lambda n, at: session.client.keys.list(revoked=revoked, limit=n, cursor=at),
-        limit=None if everything else limit,
-        cursor=cursor,
+    """List your own keys; as an administrator, all keys of the workspace."""
+    found = paging.fetch(
+        lambda limit, cursor: session.client.keys.list(revoked=revoked, limit=limit, cursor=cursor)
     )
-    session.show_list(found, lambda: key_list(found, session.now), next_cursor=next_cursor)
+    session.show_list(found, lambda: key_table(found.items, session.now))
 
 
 @app.command()
 @api_command
 def create(
     session: Session,
-    name: Annotated[str, typer.Option(help="What to call it in lists of keys.")] = "made on the command line",
+    name: Annotated[str, typer.Option(help="Name to show in lists of keys.")] = "made on the command line",
     scope: Annotated[
-        list[Scope] | None,
-        typer.Option(help="What it may at most; several add up. Default: all that you may."),
+        list[ScopeChoice] | None,
+        typer.Option(help="Limit the key to this scope; repeatable. Default: all that you may do."),
     ] = None,
     member: Annotated[
         str | None,
-        typer.Option(help="Whose it will be: a member's name or id. Default: yours.", metavar="WHO"),
+        typer.Option(help="Member who owns the key, by name or id. Default: you.", metavar="WHO"),
     ] = None,
     expires: Annotated[
         str | None, typer.Option(help="90d, 2027-01-01. Default: never.", metavar="TIME")
@@ -71,94 +91,137 @@ def create(
     admin: Annotated[
         bool,
         typer.Option(
-            "--admin", help="A system administrator's key, made in the database itself: no key is needed."
+            "--admin", help="Create a system administrator's key directly in the database, without a key."
         ),
     ] = False,
     dry_run: DryRun = False,
-    config: options.Config = None,
-    data_dir: options.DataDir = None,
-    pg_bindir: options.PgBindir = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    pg_bindir: PgBindir = None,
 ) -> None:
-    """Make a key and print it once, alone on one line. --admin needs the data directory or FOLIOT_DATABASE_URL."""
+    """Create a key and print it once, alone on a line. --admin needs the data directory or FOLIOT_DATABASE_URL."""
     if admin:
         if dry_run:
-            raise Invalid("--admin cannot be tried.", hint="Leave out --dry-run, or --admin.")
+            raise Invalid("--admin has no dry run.", hint="Remove --dry-run or --admin.")
         if scope or member or expires:
             raise Invalid(
-                "--admin makes a key that may everything, for ever.", hint="Leave out the other flags."
+                "--admin creates a key with all permissions that never expires.",
+                hint="Remove --scope, --member and --expires.",
             )
         from foliot.wiring import admin_tasks
 
-        found = options.settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir)
-        secret = admin_tasks.create_admin_key(found, name)
-        print_err("This key is shown once and stored only as a hash. Keep it safe:")
+        settings = load_settings(config=config, data_dir=data_dir, pg_bindir=pg_bindir)
+        secret = admin_tasks.create_admin_key(settings, name)
+        print_err(SHOWN_ONCE)
         print_out(secret)
         return
     principal = None if member is None else find_member(session.client, member).id
-    scopes: list[AnyScope] | None = None if scope is None else [each.value for each in scope]
+    scopes: list[Scope] | None = None if scope is None else [each.value for each in scope]
     ends = None if expires is None else parse_time(expires, session.now, local_zone(), flag="--expires")
     if dry_run:
-        from foliot.cli.dry_rendering import tried_key
-
         verbs = session.client.keys.dry_run
         tried = verbs.create(name, principal=principal, scopes=scopes, expires_at=ends)
-        session.show(tried, lambda: tried_key(tried, "Would make"))
+        session.show(tried, lambda: _dry_run_page(tried, "Would create"))
         return
     made = session.client.keys.create(name, principal=principal, scopes=scopes, expires_at=ends)
-    session.note("This key is shown once and stored only as a hash. Keep it safe:")
-    from foliot.cli.tables import cell
-
-    session.show(made, lambda: cell(made.secret))
+    session.note(SHOWN_ONCE)
+    session.show(made, lambda: styled(made.secret))
 
 
 @app.command()
 @api_command
 def revoke(
     session: Session,
-    key: Annotated[
-        str, typer.Argument(metavar="KEY", help="Its id, its prefix as lists show it, or its name.")
-    ],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Key id, prefix as lists show it, or name.")],
     made_too: Annotated[
-        bool, typer.Option("--made-too", help="Also every key made with it, and with those: it has leaked.")
+        bool, typer.Option("--made-too", help="Also revoke every key made with it, because it has leaked.")
     ] = False,
     yes: Yes = False,
     dry_run: DryRun = False,
 ) -> None:
-    """End a key, everywhere within five seconds. Keys that were made with it go on, unless --made-too."""
-    from foliot.cli.tables import cell
-
-    found = _key(session.client, key, is_revoked=None if made_too else False)
+    """Revoke a key, everywhere within five seconds. Keys made with it stay valid, unless --made-too."""
+    found = _find_key(session.client, key, is_revoked=None if made_too else False)
     if dry_run:
-        from foliot.cli.dry_rendering import tried_key
-
         tried = session.client.keys.dry_run.revoke(found.id, made_too=made_too)
-        session.show(tried, lambda: tried_key(tried, "Would revoke"))
+        session.show(tried, lambda: _dry_run_page(tried, "Would revoke"))
         return
     too = " and every key made with it" if made_too else ""
     confirm(f'Revoke "{found.name}" (fol_{found.prefix}_…) of {found.principal.name}{too}?', yes=yes)
     ended = session.client.keys.revoke(found.id, made_too=made_too)
     with_it = f", and {pluralize(ended.made_revoked, 'key')} made with it" if ended.made_revoked else ""
-    session.show(ended, lambda: cell(f"Revoked {ended.name} (fol_{ended.prefix}_…){with_it}."))
+    session.show(ended, lambda: styled(f"Revoked {ended.name} (fol_{ended.prefix}_…){with_it}."))
     if ended.made_valid:
         session.note(
-            f"{pluralize(ended.made_valid, 'key')} made with it still open{'s' if ended.made_valid == 1 else ''}:"
-            f" if it has leaked, foliot keys revoke {ended.id} --made-too"
+            f"{pluralize(ended.made_valid, 'key')} made with it {'is' if ended.made_valid == 1 else 'are'}"
+            f" still valid. If the key has leaked: foliot keys revoke {ended.id} --made-too"
         )
 
 
-def _key(client: Client, called: str, is_revoked: bool | None) -> KeyOut:
-    """One that is revoked already may still have made others that are not."""
-    bare = called.removeprefix("fol_").rstrip("_…")
+def me_page(me: MeOut, url: str, now: datetime) -> Block:
+    role = "system administrator" if me.is_system else me.role
+    max_jobs = "any number" if me.limits.jobs is None else f"{me.limits.jobs:,}"
+    expires = local_time_relative(me.key.expires_at, local_zone(), now) if me.key.expires_at else "never"
+    return stack(
+        line((me.principal.name, BOLD), f", {role} at {url}"),
+        facts(
+            (
+                ("kind", me.principal.kind),
+                ("sees", "only its own jobs" if me.sees_only_own_jobs else None),
+                ("workspace", f"{me.workspace.slug} ({me.workspace.name}), {me.workspace.default_timezone}"),
+                ("key", f"fol_{me.key.prefix}_…"),
+                ("scopes", ", ".join(me.key.scopes) or "all that its owner may do"),
+                ("expires", expires),
+                ("jobs", f"{me.jobs:,} of {max_jobs}, each at most every {me.limits.min_interval} s"),
+            )
+        ),
+    )
+
+
+def key_table(keys: Sequence[KeyOut], now: datetime) -> Table[KeyOut]:
+    columns: list[Column[KeyOut]] = [
+        Column("KEY", lambda each: f"fol_{each.prefix}_…"),
+        Column("NAME", lambda each: each.name, wrap=True),
+        Column("OWNER", lambda each: f"{each.principal.name} ({each.principal.kind})", wrap=True),
+        Column("MAY", lambda each: ", ".join(each.scopes) or each.role or "-"),
+        Column("STATE", lambda each: _state(each, now)),
+        Column(
+            "USED",
+            lambda each: relative(each.last_used_at - now) if each.last_used_at else "never",
+            DIM,
+            drop=1,
+        ),
+    ]
+    return Table(columns, keys, empty="No keys.")
+
+
+def _state(key: KeyOut, now: datetime) -> Line:
+    if key.revoked_at is not None:
+        return styled(f"revoked {relative(key.revoked_at - now)}", RED)
+    if key.expires_at is None:
+        return styled("valid", GREEN)
+    if key.expires_at <= now:
+        return styled(f"expired {relative(key.expires_at - now)}", RED)
+    return styled(f"expires {relative(key.expires_at - now)}", YELLOW)
+
+
+def _dry_run_page(tried: KeyDryRunOut, verb: str) -> Block:
+    key = tried.key
+    may = ", ".join(key.scopes) or key.role or "worker"
+    revoked = f"{pluralize(tried.made_revoked, 'key')} made with it would be revoked too."
+    valid = f"{pluralize(tried.made_valid, 'key')} made with it would stay valid; --made-too revokes them."
+    return dry_run_page(
+        f"{verb} {key.name} for {key.principal.name}: {may}",
+        revoked if tried.made_revoked else None,
+        valid if tried.made_valid else None,
+    )
+
+
+def _find_key(client: Client, ref: str, is_revoked: bool | None) -> KeyOut:
+    """Find a key. A revoked one counts if `is_revoked` is None: keys made with it may still be valid."""
+    prefix = ref.removeprefix("fol_").rstrip("_…")
     found = [
         each
         for each in client.keys.each(revoked=is_revoked)
-        if called in {str(each.id), each.name} or each.prefix == bare
+        if ref in {str(each.id), each.name} or each.prefix == prefix
     ]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise Invalid(
-            f'"{called}" could be any of {len(found)} keys.',
-            hint="Use the prefix that `foliot keys list` shows.",
-        )
-    raise NotFound(f'There is no valid key called "{called}".', hint="See them with `foliot keys list`.")
+    return pick_one(found, ref, "key", lambda each: f"fol_{each.prefix}_…  {each.name}")

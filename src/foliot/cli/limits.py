@@ -1,28 +1,31 @@
-"""`foliot limits`: how many runs are under way at once, in the workspace and for each concurrency key."""
+"""`foliot limits`: how many runs execute at a time, in the workspace and for each concurrency key."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from foliot.cli.session import DryRun, Session, api_command
+from foliot.cli.tables import BOLD, YELLOW, Column, Line, Table, line, styled
 
-app = typer.Typer(help="Limits: how many runs are under way at once.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from foliot.wire.fleet import LimitOut
+
+app = typer.Typer(help="Limits on the number of runs at a time.", no_args_is_help=True)
 Key = Annotated[
     str | None,
-    typer.Option(help="A concurrency key of jobs. Default: the whole workspace.", metavar="KEY"),
+    typer.Option(help="Concurrency key of jobs. Default: the whole workspace.", metavar="KEY"),
 ]
 
 
 @app.command("list")
 @api_command
 def list_limits(session: Session) -> None:
-    """The limit of the workspace, where it has one, and those of concurrency keys."""
-    from foliot.cli.limit_rendering import limit_list
-
+    """List the limit of the workspace, if it has one, and the limits of concurrency keys."""
     found = session.client.limits.list().items
-    session.show_list(found, lambda: limit_list(found))
+    session.show_list(found, lambda: limit_table(found))
 
 
 @app.command("set")
@@ -30,29 +33,47 @@ def list_limits(session: Session) -> None:
 def set_limit(
     session: Session,
     cap: Annotated[
-        int, typer.Argument(min=1, metavar="N", help="The most runs at once.", show_default=False)
+        int, typer.Argument(min=1, metavar="N", help="Maximum number of runs at a time.", show_default=False)
     ],
     key: Key = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Let at most so many run at once. What runs now runs on; what is too many waits its turn."""
-    from foliot.cli.limit_rendering import limit_line
-
+    """Set a limit. Runs under way continue; further runs wait."""
     verbs = session.client.limits.dry_run if dry_run else session.client.limits
     made = verbs.set(cap, key=key)
-    session.show(made, lambda: limit_line(made, "Would be" if dry_run else "Now"))
+    session.show(made, lambda: limit_line(made, "Would set" if dry_run else "Set"))
 
 
 @app.command()
 @api_command
 def remove(session: Session, key: Key = None, dry_run: DryRun = False) -> None:
-    """Take a limit away. What waited for it goes on."""
-    from foliot.cli.limit_rendering import limit_line, of
-    from foliot.cli.tables import cell
-
+    """Remove a limit. Runs that waited for it start."""
     if dry_run:
         seen = session.client.limits.dry_run.remove(key=key)
         session.show(seen, lambda: limit_line(seen, "Would remove"))
         return
     session.client.limits.remove(key=key)
-    session.show({"key": key, "removed": True}, lambda: cell(f"Removed the limit of {of(key)}."))
+    session.show({"key": key, "removed": True}, lambda: styled(f"Removed the limit of {_subject(key)}."))
+
+
+def limit_table(limits: Sequence[LimitOut]) -> Table[LimitOut]:
+    columns: list[Column[LimitOut]] = [
+        Column("OF", lambda each: _subject(each.key), wrap=True),
+        Column("AT MOST", lambda each: f"{each.cap:,}"),
+        Column("RUNNING", lambda each: styled(f"{each.in_use:,}", YELLOW if each.in_use >= each.cap else "")),
+        Column("WAITING", lambda each: f"{each.waiting:,}"),
+    ]
+    return Table(columns, limits, empty="No limits: only the workers' capacity counts.")
+
+
+def limit_line(limit: LimitOut, verb: str) -> Line:
+    dry_run = " Nothing was done." if limit.dry_run else ""
+    return line(
+        (verb, BOLD),
+        f" the limit of {_subject(limit.key)}: at most {limit.cap:,} at a time;"
+        f" {limit.in_use:,} running, {limit.waiting:,} waiting.{dry_run}",
+    )
+
+
+def _subject(key: str | None) -> str:
+    return "the workspace" if key is None else f"key {key}"

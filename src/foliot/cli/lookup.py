@@ -1,11 +1,12 @@
-"""Jobs as people name them: by id, by the beginning of an id, or by name. Where several are meant, they are listed."""
+"""Find things by the names that people type: a name, an id, the beginning of an id, or JOB#12 for a run."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 from uuid import UUID
 
 import typer
@@ -17,16 +18,26 @@ from foliot.domain.ids import made_at
 if TYPE_CHECKING:
     from foliot.sdk import Client
     from foliot.wire.jobs import JobOut
+    from foliot.wire.runs import RunOut
 
-SHORTEST_PREFIX = 4
-MOST_NAMED = 10
-SLACK = timedelta(minutes=1)  # between the time in an id and the time of its record
+MIN_PREFIX = 4
+MAX_LISTED = 10
+CLOCK_SLACK = timedelta(minutes=1)  # between the time in an id and created_at of its row
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _PREFIX = re.compile(r"[0-9a-f][0-9a-f-]*", re.ASCII)
+_NUMBERED = re.compile(r"(.+)#(\d{1,12})", re.DOTALL | re.ASCII)
+
+
+class Identified(Protocol):
+    @property
+    def id(self) -> UUID: ...
+
+
+Found = TypeVar("Found", bound=Identified)
 
 
 def complete_job_name(incomplete: str) -> list[str]:
-    """Never in the way: where no server answers at once, nothing is offered."""
+    """Complete a job name in the shell. Without a quick answer of the server, offer nothing."""
     from foliot.sdk import Client, FoliotApiError
 
     try:
@@ -41,90 +52,109 @@ JobRef = Annotated[
     str,
     typer.Argument(
         metavar="JOB",
-        help="Its id, the beginning of its id, or its name.",
+        help="Job name, id, or beginning of the id.",
         autocompletion=complete_job_name,
         show_default=False,
     ),
 ]
+RunRef = Annotated[
+    str, typer.Argument(metavar="RUN", help="Run id, or job and number: hello#12.", show_default=False)
+]
 
 
-def find_job(client: Client, called: str) -> JobOut:
-    """Raises NotFound for none, and Invalid, with a list of them, for several."""
-    from foliot.sdk import NotFound as NoSuchJob
+def is_id(text: str) -> bool:
+    return _ID.fullmatch(text.strip().lower()) is not None
 
-    low = called.strip().lower()
-    if _ID.fullmatch(low):
-        return client.jobs.get(low)
-    named = [job for job in client.jobs.each(name=[called]) if job.name == called] if called.strip() else []
-    if not named and len(low) >= SHORTEST_PREFIX and _PREFIX.fullmatch(low):
-        named = _beginning_with(client, low)
-    if len(named) > 1:
-        raise _ambiguous(called, named)
-    if named:
-        return named[0]
+
+def is_numbered_run(text: str) -> bool:
+    return _NUMBERED.fullmatch(text) is not None
+
+
+def pick_one(found: Sequence[Found], ref: str, noun: str, describe: Callable[[Found], str]) -> Found:
+    """Return the only match. Raise NotFound for none; for several, Invalid with a list of them."""
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise NotFound(
+            f"{noun.capitalize()} not found: {_quoted(ref)}.", hint=f"List them with `foliot {noun}s list`."
+        )
+    lines = [f"{each.id}  {escape_control(describe(each))}" for each in found[:MAX_LISTED]]
+    more = ["and more"] if len(found) > MAX_LISTED else []
+    count = "more than one" if more else f"{len(found)}"
+    raise Invalid(
+        f"{_quoted(ref)} matches {count} {noun}s.", hint="\n  ".join(["Use one of these ids:", *lines, *more])
+    )
+
+
+def match_by_name_or_id(
+    items: Iterable[Found], ref: str, names: Callable[[Found], Iterable[str | None]]
+) -> list[Found]:
+    """Return the items with this name; if there is none, those whose id begins with it."""
+    all_items = list(items)
+    found = [each for each in all_items if ref in names(each)]
+    prefix = ref.strip().lower()
+    if not found and len(prefix) >= MIN_PREFIX:
+        found = [each for each in all_items if str(each.id).startswith(prefix)]
+    return found
+
+
+def find_job(client: Client, ref: str) -> JobOut:
+    """Raise NotFound for no match, and Invalid with a list for several."""
+    from foliot.sdk import NotFound as ApiNotFound
+
+    prefix = ref.strip().lower()
+    if is_id(prefix):
+        return client.jobs.get(prefix)
+    found = [job for job in client.jobs.each(name=[ref]) if job.name == ref] if ref.strip() else []
+    if not found and len(prefix) >= MIN_PREFIX and _PREFIX.fullmatch(prefix):
+        found = _jobs_by_id_prefix(client, prefix)
+    if found:
+        return pick_one(found, ref, "job", lambda job: f"{job.status:<9}  {job.name}")
     try:
-        near = client.jobs.list(name=[called], limit=3) if called.strip() else None
-    except NoSuchJob:
-        near = None
-    hint = "See them all with `foliot jobs list`."
-    if near is not None and near.items:
-        hint = f"Did you mean {' or '.join(_quoted(job.name) for job in near.items)}?"
-    raise NotFound(f"There is no job called {_quoted(called)}.", hint=hint)
+        similar = client.jobs.list(name=[ref], limit=3) if ref.strip() else None
+    except ApiNotFound:
+        similar = None
+    hint = "List them with `foliot jobs list`."
+    if similar is not None and similar.items:
+        hint = f"Did you mean {' or '.join(_quoted(job.name) for job in similar.items)}?"
+    raise NotFound(f"Job not found: {_quoted(ref)}.", hint=hint)
+
+
+def find_run(client: Client, ref: str) -> RunOut:
+    """Find a run by its id, or by its job and number."""
+    numbered = _NUMBERED.fullmatch(ref.strip())
+    if numbered is None:
+        return client.runs.get(ref.strip())
+    job, number = find_job(client, numbered[1]), int(numbered[2])
+    for run in client.jobs.each_run(job.id, q=f"number:{number}"):
+        return client.runs.get(run.id)
+    raise NotFound(
+        f"Run not found: {_quoted(f'{job.name}#{number}')}.",
+        hint=f'List the runs of the job with: foliot jobs history "{job.name}"',
+    )
 
 
 def principal_names(client: Client) -> dict[str, str]:
-    """Names for the ids of principals, as far as they can be seen."""
+    """Return the names of visible principals by id."""
     me = client.me().principal
     return {str(me.id): me.name} | {str(member.id): member.name for member in client.members.each()}
 
 
-def _beginning_with(client: Client, prefix: str) -> list[JobOut]:
+def _jobs_by_id_prefix(client: Client, prefix: str) -> list[JobOut]:
     try:
-        then = _made_then(prefix)
-    except OverflowError:  # a time so far ahead that no id begins so
+        query = _creation_filter(prefix)
+    except OverflowError:  # the prefix stands for a time beyond the calendar
         return []
-    found = (job for job in client.jobs.each(q=then) if str(job.id).startswith(prefix))
-    return list(islice(found, MOST_NAMED + 1))
+    found = (job for job in client.jobs.each(q=query) if str(job.id).startswith(prefix))
+    return list(islice(found, MAX_LISTED + 1))
 
 
-def _made_then(prefix: str) -> str:
-    """An id begins with the time of its making, so its beginning names a stretch of time: the server looks there alone."""
+def _creation_filter(prefix: str) -> str:
+    """Return a filter for jobs created at the time that the prefix encodes: ids begin with their creation time."""
     digits = prefix.replace("-", "")
     first, last = (made_at(UUID(digits[:32].ljust(32, filler))) for filler in "0f")
-    return f"since:{first - SLACK:%Y-%m-%dT%H:%M:%SZ} until:{last + SLACK:%Y-%m-%dT%H:%M:%SZ}"
-
-
-def _ambiguous(called: str, jobs: list[JobOut]) -> Invalid:
-    lines = [f"{job.id}  {job.status:<9}  {escape_control(job.name)}" for job in jobs[:MOST_NAMED]]
-    more = ["and more"] if len(jobs) > MOST_NAMED else []
-    return Invalid(
-        f"{_quoted(called)} could be any of {len(jobs) if not more else 'many'} jobs.",
-        hint="\n  ".join(["Use the id of one of these:", *lines, *more]),
-    )
+    return f"since:{first - CLOCK_SLACK:%Y-%m-%dT%H:%M:%SZ} until:{last + CLOCK_SLACK:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _quoted(name: str) -> str:
     return f'"{escape_control(name)}"'
-
-
-if TYPE_CHECKING:
-    from foliot.sdk import Client
-    from foliot.wire.runs import RunOut
-
-RunRef = Annotated[
-    str, typer.Argument(metavar="RUN", help="Its id, or its job and number: hello#12.", show_default=False)
-]
-_NUMBERED = re.compile(r"(.+)#(\d{1,12})", re.DOTALL | re.ASCII)
-
-
-def find_run(client: Client, called: str) -> RunOut:
-    """By id; or by its job and the number that lists show."""
-    named = _NUMBERED.fullmatch(called.strip())
-    if named is None:
-        return client.runs.get(called.strip())
-    job, number = find_job(client, named[1]), int(named[2])
-    for run in client.jobs.each_run(job.id, q=f"number:{number}"):
-        return client.runs.get(run.id)
-    raise NotFound(
-        f'"{job.name}" has no run #{number}.', hint=f'See them with foliot jobs history "{job.name}".'
-    )

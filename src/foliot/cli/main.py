@@ -1,4 +1,4 @@
-"""The `foliot` command: its sub-commands, and the one place where errors become sentences and exit codes."""
+"""The `foliot` command: its sub-commands, and the only place that turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import typer
 from foliot import __version__
 from foliot.cli import (
     agenda,
+    apply,
     audit,
     calendars,
     db,
     events,
-    fleet,
     freeze,
-    host,
     hosts,
     jobs,
     keys,
@@ -27,15 +26,12 @@ from foliot.cli import (
     runs,
     secrets,
     serve,
-    whoami,
     why,
-    worker,
+    workers,
     workspaces,
 )
 from foliot.cli import settings as settings_command
-from foliot.cli.apply import commands as code
-from foliot.cli.exit_codes import MEANINGS, Exit
-from foliot.cli.output import mute_stdout, print_out, report_api_error, report_error
+from foliot.cli.output import MEANINGS, Exit, mute_stdout, print_out, report_api_error, report_error
 from foliot.domain.errors import FoliotError
 from foliot.settings import SettingsError
 
@@ -44,14 +40,14 @@ app = typer.Typer(
     help="Durable, multi-tenant job scheduling on PostgreSQL: one record for every planned time.",
     epilog="Exit codes: " + ", ".join(f"{code} {meaning}" for code, meaning in MEANINGS.items()) + ".",
     no_args_is_help=True,
-    rich_markup_mode=None,  # plain help: brackets and stars in it are meant as they stand
+    rich_markup_mode=None,  # brackets and stars in help texts are not markup
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-def version(asked: bool) -> None:
-    if asked:
+def print_version(requested: bool) -> None:
+    if requested:
         print_out(f"foliot {__version__}")
         raise typer.Exit
 
@@ -60,15 +56,16 @@ def version(asked: bool) -> None:
 def foliot(
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version and stop.")
+        bool,
+        typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     pass
 
 
 app.command("serve")(serve.serve)
-app.command("worker")(worker.worker)
-app.command("host")(host.host)
+app.command("worker")(serve.worker)
+app.command("host")(serve.host)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(runs.app, name="runs")
 app.command("why")(why.why)
@@ -78,14 +75,14 @@ app.add_typer(calendars.app, name="calendars")
 app.add_typer(rooms.app, name="rooms")
 app.add_typer(limits.app, name="limits")
 app.add_typer(secrets.app, name="secrets")
-app.command("workers")(fleet.workers)
+app.command("workers")(workers.workers)
 app.add_typer(hosts.app, name="hosts")
-app.command("queues")(fleet.queues)
-app.command("job-types")(fleet.job_types)
+app.command("queues")(workers.queues)
+app.command("job-types")(workers.job_types)
 app.command("events")(events.events)
-app.command("apply")(code.apply)
-app.command("export")(code.export)
-app.command("whoami")(whoami.whoami)
+app.command("apply")(apply.apply)
+app.command("export")(apply.export)
+app.command("whoami")(keys.whoami)
 app.add_typer(members.app, name="members")
 app.add_typer(workspaces.app, name="workspaces")
 app.add_typer(audit.app, name="audit")
@@ -98,14 +95,14 @@ app.add_typer(keys.app, name="keys")
 
 def main() -> None:
     try:
-        app()  # a Ctrl-C ends it with 130
+        app()  # on Ctrl-C it exits with 130
     except (FoliotError, SettingsError) as error:
         sys.exit(report_error(error))
     except BrokenPipeError:
-        mute_stdout()  # the reader (`| head`) has left
+        mute_stdout()  # the reader (`| head`) closed the pipe
         sys.exit(Exit.FAILURE)
     except Exception as error:
-        from foliot.sdk import FoliotApiError  # only where something went wrong: it takes a moment to load
+        from foliot.sdk import FoliotApiError  # slow to import: only after an error
 
         if not isinstance(error, FoliotApiError):
             raise

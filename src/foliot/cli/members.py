@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foliot.cli.paging import All, Cursor, Limit, fetch_pages
-from foliot.cli.session import DryRun, Session, Yes, api_command, confirm
-from foliot.domain.errors import Invalid, NotFound
+from foliot.cli.lookup import pick_one
+from foliot.cli.output import pluralize
+from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
+from foliot.cli.tables import BOLD, DIM, Block, Column, Line, Table, dry_run_page, line, styled
+from foliot.cli.times import relative
+from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
     from foliot.sdk import Client
+    from foliot.wire.dry_run import MemberDryRunOut
     from foliot.wire.identity import MemberOut
 
-app = typer.Typer(help="Members: who works in this workspace, and what each may.", no_args_is_help=True)
+app = typer.Typer(help="Members of the workspace and their roles.", no_args_is_help=True)
 
 
-class Kind(StrEnum):
+class MemberKind(StrEnum):
     USER = "user"
     AGENT = "agent"
     SERVICE = "service"
 
 
-class Role(StrEnum):
+class MemberRole(StrEnum):
     VIEWER = "viewer"
     OPERATOR = "operator"
     EDITOR = "editor"
@@ -32,59 +38,50 @@ class Role(StrEnum):
 
 
 MemberRef = Annotated[
-    str, typer.Argument(metavar="MEMBER", help="Its name, its id, or its email.", show_default=False)
+    str, typer.Argument(metavar="MEMBER", help="Member name, id or email.", show_default=False)
 ]
-Email = Annotated[str | None, typer.Option(help="Where it gets mail.", metavar="ADDRESS")]
+Email = Annotated[str | None, typer.Option(help="Email address.", metavar="ADDRESS")]
 
 
 @app.command("list")
 @api_command
 def list_members(
     session: Session,
-    kind: Annotated[Kind | None, typer.Option(help="Only these.")] = None,
-    removed: Annotated[bool, typer.Option("--removed", help="Those that are removed, instead.")] = False,
-    limit: Limit = 50,
-    cursor: Cursor = None,
-    everything: All = False,
+    kind: Annotated[MemberKind | None, typer.Option(help="Only this kind.")] = None,
+    removed: Annotated[bool, typer.Option("--removed", help="Only removed members.")] = False,
+    paging: Paging = FIRST_50,
 ) -> None:
-    """Members, newest first. An agent sees itself alone."""
-    from foliot.cli.identity_rendering import member_list
-
-    found, next_cursor, _ = fetch_pages(
-        lambda n, at: session.client.members.list(
-            kind=None if kind is None else kind.value, active=not removed, limit=n, cursor=at
-        ),
-        limit=None if everything else limit,
-        cursor=cursor,
+    """List members, newest first. An agent sees only itself."""
+    found = paging.fetch(
+        lambda limit, cursor: session.client.members.list(
+            kind=None if kind is None else kind.value, active=not removed, limit=limit, cursor=cursor
+        )
     )
-    session.show_list(found, lambda: member_list(found, session.now), next_cursor=next_cursor)
-    if not found and not removed and kind is None:
-        session.note('Add one: foliot members add "Ada" --role editor')
+    session.show_list(found, lambda: member_table(found.items, session.now))
+    if not found.items and not removed and kind is None:
+        session.note('Add one with: foliot members add "Ada" --role editor')
 
 
 @app.command()
 @api_command
 def add(
     session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.", show_default=False)],
-    role: Annotated[Role, typer.Option(help="What it may.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name.", show_default=False)],
+    role: Annotated[MemberRole, typer.Option(help="Permissions.")],
     kind: Annotated[
-        Kind, typer.Option(help="A person, an AI agent (which sees its own jobs only), or a program.")
-    ] = Kind.USER,
+        MemberKind, typer.Option(help="A person, an AI agent (which sees only its own jobs), or a program.")
+    ] = MemberKind.USER,
     email: Email = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Add a member. It comes in with a key of its own, which `foliot keys create --member` makes."""
-    from foliot.cli.dry_rendering import tried_member
-    from foliot.cli.identity_rendering import member_line
-
+    """Add a member. Create a key for it with `foliot keys create --member`."""
     if dry_run:
         tried = session.client.members.dry_run.create(name, kind=kind.value, role=role.value, email=email)
-        session.show(tried, lambda: tried_member(tried, "Would add"))
+        session.show(tried, lambda: _dry_run_page(tried, "Would add"))
         return
     made = session.client.members.create(name, kind=kind.value, role=role.value, email=email)
     session.show(made, lambda: member_line(made, "Added"))
-    session.note(f'Give it a key: foliot keys create --member "{made.name}" --name "its first key"')
+    session.note(f'Create a key for it: foliot keys create --member "{made.name}" --name "its first key"')
 
 
 @app.command()
@@ -92,29 +89,26 @@ def add(
 def change(
     session: Session,
     member: MemberRef,
-    name: Annotated[str | None, typer.Option(help="Another name.", metavar="NAME")] = None,
-    role: Annotated[Role | None, typer.Option(help="What it may from now on.")] = None,
+    name: Annotated[str | None, typer.Option(help="New name.", metavar="NAME")] = None,
+    role: Annotated[MemberRole | None, typer.Option(help="New permissions.")] = None,
     email: Email = None,
     active: Annotated[
         bool | None,
         typer.Option(
-            "--active/--inactive", help="Bring a removed one back; or remove it.", show_default=False
+            "--active/--inactive", help="Restore a removed member, or remove it.", show_default=False
         ),
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
     """Change a member. Its keys follow within seconds."""
-    from foliot.cli.dry_rendering import tried_member
-    from foliot.cli.identity_rendering import member_line
-
-    said = {"name": name, "role": role and role.value, "email": email, "active": active}
-    fields: dict[str, Any] = {field: value for field, value in said.items() if value is not None}
+    given = {"name": name, "role": role and role.value, "email": email, "active": active}
+    fields: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
     if not fields:
-        raise Invalid("What shall change?", hint="Give --name, --role, --email, --active or --inactive.")
+        raise Invalid("Nothing to change.", hint="Use --name, --role, --email, --active or --inactive.")
     found = find_member(session.client, member)
     if dry_run:
         tried = session.client.members.dry_run.change(found.id, **fields)
-        session.show(tried, lambda: tried_member(tried, "Would change"))
+        session.show(tried, lambda: _dry_run_page(tried, "Would change"))
         return
     after = session.client.members.change(found.id, **fields)
     session.show(after, lambda: member_line(after, "Changed"))
@@ -123,30 +117,44 @@ def change(
 @app.command()
 @api_command
 def remove(session: Session, member: MemberRef, yes: Yes = False, dry_run: DryRun = False) -> None:
-    """Remove a member and revoke its keys. Its jobs stay, and the audit goes on naming it."""
-    from foliot.cli.dry_rendering import tried_member
-    from foliot.cli.tables import cell
-
+    """Remove a member and revoke its keys. Its jobs stay, and the audit log still names it."""
     found = find_member(session.client, member)
     if dry_run:
         tried = session.client.members.dry_run.delete(found.id)
-        session.show(tried, lambda: tried_member(tried, "Would remove"))
+        session.show(tried, lambda: _dry_run_page(tried, "Would remove"))
         return
     confirm(f'Remove {found.kind} "{found.name}" ({found.role}) and revoke its keys?', yes=yes)
     session.client.members.delete(found.id)
-    session.show({"id": str(found.id), "removed": True}, lambda: cell(f"Removed {found.name}."))
+    session.show({"id": str(found.id), "removed": True}, lambda: styled(f"Removed {found.name}."))
 
 
-def find_member(client: Client, called: str) -> MemberOut:
-    """Those that are active come before those that are not."""
-    there = [each for each in client.members.each() if called in {str(each.id), each.name, each.email}]
-    found = [each for each in there if each.active] or there
-    if len(found) == 1:
-        return found[0]
-    if found:
-        lines = [f"{each.id}  {each.kind:<7}  {each.role:<8}  {each.name}" for each in found]
-        raise Invalid(
-            f'"{called}" could be any of {len(found)} members.',
-            hint="\n  ".join(["Use the id of one of these:", *lines]),
-        )
-    raise NotFound(f'There is no member called "{called}".', hint="See them with `foliot members list`.")
+def member_table(members: Sequence[MemberOut], now: datetime) -> Table[MemberOut]:
+    columns: list[Column[MemberOut]] = [
+        Column("NAME", lambda each: styled(each.name, "" if each.active else DIM), wrap=True),
+        Column("KIND", lambda each: each.kind),
+        Column("ROLE", lambda each: each.role if each.active else f"{each.role} (removed)"),
+        Column("EMAIL", lambda each: styled(each.email or "-", "" if each.email else DIM), wrap=True),
+        Column("ADDED", lambda each: relative(each.created_at - now), DIM, drop=2),
+        Column("ID", lambda each: str(each.id), DIM, drop=1),
+    ]
+    return Table(columns, members, empty="No members.")
+
+
+def member_line(member: MemberOut, verb: str) -> Line:
+    return line((verb, BOLD), f" {_describe(member)}", (f" ({member.id})", DIM))
+
+
+def find_member(client: Client, ref: str) -> MemberOut:
+    """Find a member; active ones come before removed ones."""
+    matches = [each for each in client.members.each() if ref in {str(each.id), each.name, each.email}]
+    found = [each for each in matches if each.active] or matches
+    return pick_one(found, ref, "member", lambda each: f"{each.kind:<7}  {each.role:<8}  {each.name}")
+
+
+def _dry_run_page(tried: MemberDryRunOut, verb: str) -> Block:
+    keys = f"{pluralize(tried.revoked_keys, 'key')} would be revoked."
+    return dry_run_page(f"{verb} {_describe(tried.member)}", keys if tried.revoked_keys else None)
+
+
+def _describe(member: MemberOut) -> str:
+    return f"{member.name}: {member.kind}, {member.role}{'' if member.active else ', removed'}"

@@ -1,11 +1,12 @@
-"""Waiting for something on the server, with a sign of life for whoever watches."""
+"""Wait for the server, with a spinner or a progress bar on a terminal."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
 
 from foliot.cli.output import escape_control, pluralize, print_err
 from foliot.cli.session import Session
@@ -14,60 +15,63 @@ from foliot.clock import monotonic, pause
 if TYPE_CHECKING:
     from foliot.wire.runs import RunOut
 
-OPEN = frozenset({"ready", "waiting", "running"})
-SHORTEST, LONGEST = 0.1, 2.0  # seconds between two looks
+Item = TypeVar("Item")
+LIVE = frozenset({"ready", "waiting", "running"})
+MIN_POLL, MAX_POLL = 0.1, 2.0  # seconds between two requests
+MIN_TRACKED = 5  # items that are worth a bar
+UNTRACKED = 200  # items of unknown number before a bar appears: one page
 
 
 def wait_for_run(session: Session, run: RunOut) -> RunOut:
-    """Retries included: a run that waits for its next attempt has not ended. Who leaves early leaves the run alone."""
+    """Poll until the run ends, retries included. Ctrl-C stops the waiting, not the run."""
     from rich.console import Console
 
-    nap, began = SHORTEST, monotonic()
+    nap, began = MIN_POLL, monotonic()
     console = Console(stderr=True, markup=False, highlight=False)
-    shown = console.status("") if sys.stderr.isatty() else None
-    with note_on_interrupt(run), shown or nullcontext():
-        while run.status in OPEN:
-            if shown is not None:
-                shown.update(f"{_progress(run)}, {monotonic() - began:.0f} s")
+    status = console.status("") if sys.stderr.isatty() else None
+    with note_on_interrupt(run), status or nullcontext():
+        while run.status in LIVE:
+            if status is not None:
+                status.update(f"{_describe(run)}, {monotonic() - began:.0f} s")
             pause(nap)
-            nap = min(nap * 1.3, LONGEST)
+            nap = min(nap * 1.3, MAX_POLL)
             run = session.client.runs.get(run.id)
     return run
 
 
 @contextmanager
 def note_on_interrupt(run: RunOut) -> Iterator[None]:
-    """Who leaves early is told that the run goes on."""
+    """On Ctrl-C, say that the run continues."""
     try:
         yield
     except KeyboardInterrupt:
-        called = escape_control(f"{run.job_name or run.job_id}#{run.number}")
-        print_err(f'\nThe run goes on without you. See it with: foliot runs show "{called}"')
+        name = escape_control(f"{run.job_name or run.job_id}#{run.number}")
+        print_err(f'\nThe run continues. See it with: foliot runs show "{name}"')
         raise
 
 
 @contextmanager
-def spinner(what: str) -> Iterator[None]:
-    """For one call that may take a while."""
+def spinner(text: str) -> Iterator[None]:
+    """Show a spinner during one slow call."""
     if not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
 
-    with Console(stderr=True, markup=False, highlight=False).status(f"{escape_control(what)} …"):
+    with Console(stderr=True, markup=False, highlight=False).status(f"{escape_control(text)} …"):
         yield
 
 
 @contextmanager
-def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """For many calls: what it yields is told how many more are done."""
+def progress_bar(text: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar during many calls. The yielded function advances it."""
     if not sys.stderr.isatty():
         yield lambda done: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    shown = Progress(
+    progress = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
@@ -75,15 +79,27 @@ def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
         console=Console(stderr=True),
         transient=True,
     )
-    with shown:
-        task = shown.add_task(escape_control(what), total=total)
-        yield lambda done: shown.advance(task, done)
+    with progress:
+        task = progress.add_task(escape_control(text), total=total)
+        yield lambda done: progress.advance(task, done)
 
 
-def _progress(run: RunOut) -> str:
-    tried = (
-        f" after {pluralize(run.attempt_count, 'attempt')}"
-        if run.attempt_count and run.status == "ready"
-        else ""
-    )
-    return f"{escape_control(run.job_name or '')} #{run.number}: {run.status}{tried}"
+def track(text: str, items: Iterable[Item]) -> Iterator[Item]:
+    """Yield the items, with a bar on a terminal if there are many."""
+    total = len(items) if isinstance(items, list | tuple) else None
+    left = iter(items)
+    if not sys.stderr.isatty() or (total is not None and total < MIN_TRACKED):
+        yield from left
+        return
+    if total is None:
+        yield from islice(left, UNTRACKED)
+    from rich.console import Console
+    from rich.progress import track as track_with_bar
+
+    yield from track_with_bar(left, text, total=total, console=Console(stderr=True), transient=True)
+
+
+def _describe(run: RunOut) -> str:
+    retried = run.attempt_count and run.status == "ready"
+    attempts = f" after {pluralize(run.attempt_count, 'attempt')}" if retried else ""
+    return f"{escape_control(run.job_name or '')} #{run.number}: {run.status}{attempts}"

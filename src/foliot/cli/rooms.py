@@ -1,60 +1,55 @@
-"""`foliot rooms`: where message jobs leave word, and people and agents answer. ROOM is a key, a name or an id."""
+"""`foliot rooms`: chat rooms, where message jobs write and people and agents answer."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.paging import All, Cursor, Limit, fetch_pages
-from foliot.cli.session import Session, Yes, api_command, confirm, to_json
-from foliot.cli.times import local_zone
-from foliot.domain.errors import Invalid, NotFound
+from foliot.cli.input_files import read_text
+from foliot.cli.lookup import match_by_name_or_id, pick_one
+from foliot.cli.output import pluralize
+from foliot.cli.session import FIRST_50, Paging, Session, Yes, api_command, confirm, to_json
+from foliot.cli.tables import BOLD, DIM, SHORT_ID, Block, Column, Line, Table, facts, line, stack, styled
+from foliot.cli.times import load_zone, local_time_relative, local_zone, relative_short
+from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
     from foliot.sdk import Client
-    from foliot.wire.rooms import RoomOut
+    from foliot.wire.rooms import DeliveryOut, MessageOut, RoomOut, WebhookOut
 
 app = typer.Typer(
-    help="Rooms: where message jobs leave word. ROOM is a key, a name or an id.", no_args_is_help=True
+    help="Chat rooms, where message jobs write. ROOM is a key, a name or an id.", no_args_is_help=True
 )
-Called = Annotated[
+RoomRef = Annotated[
     str,
-    typer.Argument(
-        metavar="ROOM", help="Its key, its name, its id, or the beginning of it.", show_default=False
-    ),
+    typer.Argument(metavar="ROOM", help="Room key, name, id, or beginning of the id.", show_default=False),
 ]
-SHOWN = 20  # messages
+DEFAULT_MESSAGES = 20
 
 
 @app.command("list")
 @api_command
-def list_rooms(session: Session, limit: Limit = 50, cursor: Cursor = None, everything: All = False) -> None:
-    """Rooms, newest first."""
-    from foliot.cli.room_rendering import room_list
-
-    found, next_cursor, _ = fetch_pages(
-        lambda n, at: session.client.rooms.list(limit=n, cursor=at),
-        limit=None if everything else limit,
-        cursor=cursor,
-    )
-    session.show_list(found, lambda: room_list(found, session.now), next_cursor=next_cursor)
+def list_rooms(session: Session, paging: Paging = FIRST_50) -> None:
+    """List rooms, newest first."""
+    found = paging.fetch(lambda limit, cursor: session.client.rooms.list(limit=limit, cursor=cursor))
+    session.show_list(found, lambda: room_table(found.items, session.now))
 
 
 @app.command()
 @api_command
 def create(
     session: Session,
-    name: Annotated[str, typer.Argument(help="What people call it.", show_default=False)],
-    key: Annotated[str | None, typer.Option(help="What jobs may name it by.", metavar="KEY")] = None,
+    name: Annotated[str, typer.Argument(help="Display name.", show_default=False)],
+    key: Annotated[str | None, typer.Option(help="Key that jobs refer to.", metavar="KEY")] = None,
     agent: Annotated[
-        list[str] | None, typer.Option(help="Id of an agent that may see it; may be repeated.", metavar="ID")
+        list[str] | None, typer.Option(help="Id of an agent that may see it; repeatable.", metavar="ID")
     ] = None,
 ) -> None:
-    """Make a room."""
-    from foliot.cli.room_rendering import room_page
-
+    """Create a room."""
     made = session.client.rooms.create(name, key=key, agents=agent or ())
     session.show(made, lambda: room_page(made, (), local_zone(), session.now))
 
@@ -63,16 +58,14 @@ def create(
 @api_command
 def show(
     session: Session,
-    room: Called,
+    room: RoomRef,
     limit: Annotated[
-        int, typer.Option("-n", "--limit", min=0, max=200, help="At most so many messages.", metavar="N")
-    ] = SHOWN,
+        int, typer.Option("-n", "--limit", min=0, max=200, help="Show at most N messages.", metavar="N")
+    ] = DEFAULT_MESSAGES,
 ) -> None:
-    """One room, and the newest of what was written in it."""
-    from foliot.cli.room_rendering import room_page
-
+    """Show a room and its newest messages."""
     found = find_room(session.client, room)
-    after = max(0, found.last_seq - limit)  # numbers may be missing, so there are at most so many
+    after = max(0, found.last_seq - limit)  # numbers may be missing: this is an upper bound
     newest = session.client.rooms.messages(found.id, after=after, limit=limit).items if limit else []
     whole = {**to_json(found), "messages": [to_json(each) for each in newest]}
     session.show(whole, lambda: room_page(found, newest, local_zone(), session.now))
@@ -82,19 +75,16 @@ def show(
 @api_command
 def send(
     session: Session,
-    room: Called,
-    text: Annotated[str, typer.Argument(help="What to write; - is standard input.", show_default=False)],
+    room: RoomRef,
+    text: Annotated[str, typer.Argument(help="The message; - is standard input.", show_default=False)],
     event: Annotated[
-        bool, typer.Option("--event", help="As word of an event, which asks for no reply.")
+        bool, typer.Option("--event", help="Send it as a system event, which expects no reply.")
     ] = False,
 ) -> None:
-    """Write in a room."""
-    from foliot.cli.input_files import read_text
-    from foliot.cli.room_rendering import message_line
-
-    said = read_text(text, "TEXT") if text == "-" else text
+    """Send a message to a room."""
+    message = read_text(text, "TEXT") if text == "-" else text
     sent = session.client.rooms.post(
-        find_room(session.client, room).id, said, kind="system_event" if event else "message"
+        find_room(session.client, room).id, message, kind="system_event" if event else "message"
     )
     session.show(sent, lambda: message_line(sent, local_zone()))
 
@@ -103,24 +93,22 @@ def send(
 @api_command
 def follow(
     session: Session,
-    room: Called,
+    room: RoomRef,
     after: Annotated[
         int | None,
-        typer.Option(min=0, help="Begin behind this number, instead of with the newest.", metavar="SEQ"),
+        typer.Option(min=0, help="Start after this message number instead of the newest.", metavar="SEQ"),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("-n", "--limit", min=1, help="Stop after so many.", metavar="N")
+        int | None, typer.Option("-n", "--limit", min=1, help="Stop after N messages.", metavar="N")
     ] = None,
 ) -> None:
-    """What is written from now on, until Ctrl-C. With -o json a line is a JSON object."""
-    from foliot.cli.room_rendering import message_line
-
+    """Print new messages as they come, until Ctrl-C. With -o json each line is a JSON object."""
     found = find_room(session.client, room)
     zone = local_zone()
     if limit is None:
-        session.note("Following. Ctrl-C ends it.")
-    coming = session.client.rooms.follow(found.id, after=found.last_seq if after is None else after)
-    for message in islice(coming, limit):
+        session.note("Following the room. Press Ctrl-C to stop.")
+    stream = session.client.rooms.follow(found.id, after=found.last_seq if after is None else after)
+    for message in islice(stream, limit):
         session.show_line(message, lambda message=message: message_line(message, zone))  # type: ignore[misc]
 
 
@@ -128,25 +116,23 @@ def follow(
 @api_command
 def webhook(
     session: Session,
-    room: Called,
+    room: RoomRef,
     address: Annotated[
         str | None,
         typer.Argument(
             metavar="[URL]",
-            help="Where to send its messages; what there is, where left out.",
+            help="Where to send messages. Without it, show the present webhook.",
             show_default=False,
         ),
     ] = None,
     secret: Annotated[
         str | None, typer.Option(help="Name of the secret to sign with.", metavar="NAME")
     ] = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Send nothing any more.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the webhook.")] = False,
 ) -> None:
-    """Send the messages of a room to an address as they come, or see how that fares."""
-    from foliot.cli.room_rendering import room_page
-
+    """Send the messages of a room to a URL, or show how its webhook is doing."""
     if (remove and address is not None) or (secret is not None and address is None):
-        raise Invalid("Give an address, with or without a secret, or --remove.")
+        raise Invalid("Use URL, with or without --secret, or --remove.")
     found = find_room(session.client, room)
     if address is not None:
         found = session.client.rooms.set_webhook(found.id, address, secret=secret)
@@ -159,68 +145,121 @@ def webhook(
 @api_command
 def deliveries(
     session: Session,
-    room: Called,
-    dead: Annotated[bool, typer.Option("--dead", help="Only those that were given up.")] = False,
-    limit: Limit = 50,
-    cursor: Cursor = None,
-    everything: All = False,
+    room: RoomRef,
+    dead: Annotated[bool, typer.Option("--dead", help="Only failed deliveries.")] = False,
+    paging: Paging = FIRST_50,
 ) -> None:
-    """What the webhook of a room sends, the newest messages first."""
-    from foliot.cli.room_rendering import delivery_list
-
+    """List the deliveries of a room's webhook, newest message first."""
     room_id = find_room(session.client, room).id
-    found, next_cursor, _ = fetch_pages(
-        lambda n, at: session.client.rooms.deliveries(
-            room_id, state="dead" if dead else None, limit=n, cursor=at
-        ),
-        limit=None if everything else limit,
-        cursor=cursor,
+    found = paging.fetch(
+        lambda limit, cursor: session.client.rooms.deliveries(
+            room_id, state="dead" if dead else None, limit=limit, cursor=cursor
+        )
     )
-    session.show_list(found, lambda: delivery_list(found, session.now, dead=dead), next_cursor=next_cursor)
+    session.show_list(found, lambda: delivery_table(found.items, session.now, dead=dead))
 
 
 @app.command()
 @api_command
 def redeliver(
     session: Session,
-    room: Called,
+    room: RoomRef,
     delivery: Annotated[
         list[str] | None,
-        typer.Argument(help="Ids; all that were given up, where left out.", show_default=False),
+        typer.Argument(help="Delivery ids. Default: all failed deliveries.", show_default=False),
     ] = None,
 ) -> None:
-    """Send again what was given up."""
-    from foliot.cli.tables import cell
-
+    """Send failed deliveries again."""
     answer = session.client.rooms.redeliver(find_room(session.client, room).id, delivery or None)
-    session.show(answer, lambda: cell(f"Sending {answer.redelivered:,} again."))
+    count = pluralize(answer.redelivered, "delivery", "deliveries")
+    session.show(answer, lambda: styled(f"Sending {count} again."))
 
 
 @app.command()
 @api_command
-def delete(session: Session, room: Called, yes: Yes = False) -> None:
-    """Delete a room with everything that was written in it."""
-    from foliot.cli.tables import cell
-
+def delete(session: Session, room: RoomRef, yes: Yes = False) -> None:
+    """Delete a room and all its messages."""
     found = find_room(session.client, room)
-    confirm(f'Delete the room "{found.name}" with all its messages?', yes=yes)
+    confirm(f'Delete the room "{found.name}" and all its messages?', yes=yes)
     session.client.rooms.delete(found.id)
-    session.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
+    session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
 
 
-def find_room(client: Client, called: str) -> RoomOut:
+def room_table(rooms: Sequence[RoomOut], now: datetime) -> Table[RoomOut]:
+    columns: list[Column[RoomOut]] = [
+        Column("NAME", lambda each: each.name, wrap=True),
+        Column("KEY", lambda each: each.key, DIM, wrap=True, drop=2),
+        Column("MESSAGES", lambda each: f"{each.last_seq:,}"),
+        Column(
+            "LAST",
+            lambda each: relative_short(each.last_message_at, now) if each.last_message_at else "never",
+        ),
+        Column("ID", lambda each: str(each.id)[:SHORT_ID], DIM, drop=1),
+    ]
+    empty = 'No rooms. Create one with `foliot rooms create "Support" --key support`.'
+    return Table(columns, rooms, empty=empty)
+
+
+def room_page(room: RoomOut, messages: Sequence[MessageOut], zone: str, now: datetime) -> Block:
+    details = facts(
+        (
+            ("id", str(room.id)),
+            ("key", room.key),
+            ("agents", ", ".join(map(str, room.agents)) or "none: only people and services see it"),
+            ("job", str(room.job_id) if room.job_id else None),
+            ("created", local_time_relative(room.created_at, zone, now)),
+            ("messages", f"{room.last_seq:,}"),
+            *(_webhook_facts(room.webhook, zone, now) if room.webhook else ()),
+        )
+    )
+    return stack(styled(room.name, BOLD), details, *(message_line(each, zone) for each in messages))
+
+
+def delivery_table(deliveries: Sequence[DeliveryOut], now: datetime, *, dead: bool) -> Table[DeliveryOut]:
+    columns: list[Column[DeliveryOut]] = [
+        Column("SEQ", lambda each: f"{each.seq:,}"),
+        Column("STATE", lambda each: each.state),
+        Column("ATTEMPTS", lambda each: each.attempts),
+        Column("ENDED OR NEXT", lambda each: _ended_or_next(each, now)),
+        Column("LAST ERROR", lambda each: each.last_error, DIM, wrap=True, drop=1),
+        Column("ID", lambda each: str(each.id), DIM),
+    ]
+    empty = "No deliveries. `foliot rooms webhook ROOM URL` sets up a webhook."
+    return Table(columns, deliveries, empty="No failed deliveries." if dead else empty)
+
+
+def message_line(message: MessageOut, zone: str) -> Line:
+    sender = message.sender
+    name = sender.name or ("job" if message.job_id and sender.kind == "user" else sender.kind)
+    at = f"{message.sent_at.astimezone(load_zone(zone)):%Y-%m-%d %H:%M:%S}  "
+    style = DIM if message.kind == "system_event" else ""
+    return line((at, DIM), (name, BOLD), "  ", (message.text.rstrip("\n"), style))
+
+
+def find_room(client: Client, ref: str) -> RoomOut:
     from foliot.wire.rooms import KEY
 
-    low = called.strip().lower()
-    # There may be a room for each run: all of them are looked through only where nothing shorter finds it.
-    found = client.rooms.list(key=called).items if KEY.fullmatch(called) else []
-    if not found:
-        there = list(client.rooms.each())
-        found = [each for each in there if called in (each.name, each.key)]
-        if not found and len(low) >= 4:
-            found = [each for each in there if str(each.id).startswith(low)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise Invalid(f'"{called}" could be any of {len(found)} rooms.', hint="Use the id of one of them.")
-    raise NotFound(f'There is no room called "{called}".', hint="See them all with `foliot rooms list`.")
+    # There may be a room for each run: list all rooms only if the key does not match.
+    found = list(client.rooms.list(key=ref).items) if KEY.fullmatch(ref) else []
+    found = found or match_by_name_or_id(client.rooms.each(), ref, lambda each: (each.name, each.key))
+    return pick_one(found, ref, "room", lambda each: each.name)
+
+
+def _ended_or_next(delivery: DeliveryOut, now: datetime) -> str | None:
+    at = delivery.ended_at or delivery.next_attempt_at
+    return None if at is None else relative_short(at, now)
+
+
+def _webhook_facts(webhook: WebhookOut, zone: str, now: datetime) -> tuple[tuple[str, str | None], ...]:
+    signed = f"signed with {webhook.secret.secret}" if webhook.secret else "unsigned"
+    failing, stopped = (
+        None if at is None else local_time_relative(at, zone, now)
+        for at in (webhook.failing_since, webhook.stopped_at)
+    )
+    return (
+        ("webhook", f"{webhook.url} ({signed})"),
+        ("received", None if webhook.delivered_seq is None else f"up to message {webhook.delivered_seq:,}"),
+        ("failing since", failing),
+        ("error", webhook.last_error),
+        ("stopped", stopped),
+    )

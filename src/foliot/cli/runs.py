@@ -1,31 +1,74 @@
-"""`foliot runs list|show|logs|artifacts|retry|cancel`: the records of what ran and what did not. RUN is an id, or JOB#12."""
+"""`foliot runs`: what ran and what did not, with logs, artifacts, retry and cancel. RUN is an id, or JOB#12."""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli import artifacts
-from foliot.cli.choices import RunStatusChoice
 from foliot.cli.input_files import parse_json_object
 from foliot.cli.lookup import RunRef, find_job, find_run
-from foliot.cli.paging import LONGEST_PAGE, All, Cursor, Limit, fetch_pages
-from foliot.cli.progress import note_on_interrupt, wait_for_run
-from foliot.cli.session import DryRun, OutputFormat, Session, Yes, api_command, confirm
-from foliot.cli.times import local_zone
+from foliot.cli.output import format_size, pluralize, print_err
+from foliot.cli.progress import LIVE, note_on_interrupt, wait_for_run
+from foliot.cli.session import FIRST_20, MAX_PAGE, DryRun, Paging, Session, Yes, api_command, confirm
+from foliot.cli.tables import (
+    BOLD,
+    DIM,
+    RED,
+    RUN_MARKS,
+    Block,
+    Column,
+    Line,
+    Table,
+    dry_run_page,
+    facts,
+    line,
+    marked_status,
+    stack,
+    styled,
+)
+from foliot.cli.times import (
+    format_milliseconds,
+    load_zone,
+    local_time_relative,
+    local_times,
+    local_zone,
+    relative,
+)
+from foliot.domain.errors import Conflict, Invalid
 
 if TYPE_CHECKING:
-    pass
+    from foliot.wire.dry_run import RunDryRunOut
+    from foliot.wire.runs import ArtifactOut, AttemptOut, LogLineOut, RunOut
 
-app = typer.Typer(
-    help="Runs: what ran, what did not, and why. RUN is an id, or JOB#12.", no_args_is_help=True
-)
-app.add_typer(artifacts.app, name="artifacts")
-Several = list[str] | None
+MAX_FILES = 8  # named on the page of a run
 NO_LINES = """It wrote no lines. A python job writes them with its context:
   def sync(input, ctx):
       ctx.log("1,200 rows copied")"""
+_LOG_STYLES = {"stderr": RED, "system": DIM}
+app = typer.Typer(
+    help="Runs: what ran, what did not, and why. RUN is an id, or JOB#12.", no_args_is_help=True
+)
+artifacts_app = typer.Typer(help="Files that a run stored.", no_args_is_help=True)
+app.add_typer(artifacts_app, name="artifacts")
+
+
+class RunStatusChoice(StrEnum):
+    READY = "ready"
+    WAITING = "waiting"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    INTERRUPTED = "interrupted"
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"
 
 
 @app.command("list")
@@ -36,22 +79,22 @@ def list_runs(
         list[str] | None,
         typer.Argument(metavar="FILTER", help="Such as status:failed tag:billing since:24h."),
     ] = None,
-    status: Annotated[list[RunStatusChoice] | None, typer.Option(help="Only these.")] = None,
-    job: Annotated[Several, typer.Option(help="Only of this job.", metavar="JOB")] = None,
-    tag: Annotated[Several, typer.Option(help="Only of jobs with this tag.", metavar="TAG")] = None,
-    queue: Annotated[Several, typer.Option(help="Only of jobs of this queue.", metavar="QUEUE")] = None,
+    status: Annotated[
+        list[RunStatusChoice] | None, typer.Option(help="Only this status; repeatable.")
+    ] = None,
+    job: Annotated[list[str] | None, typer.Option(help="Only of this job.", metavar="JOB")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only of jobs with this tag.", metavar="TAG")] = None,
+    queue: Annotated[
+        list[str] | None, typer.Option(help="Only of jobs of this queue.", metavar="QUEUE")
+    ] = None,
     since: Annotated[str | None, typer.Option(help="Planned since: 24h, 2026-11-01.", metavar="TIME")] = None,
     until: Annotated[str | None, typer.Option(help="Planned until.", metavar="TIME")] = None,
-    limit: Limit = 20,
-    cursor: Cursor = None,
-    everything: All = False,
+    paging: Paging = FIRST_20,
 ) -> None:
     """List runs, newest first."""
-    from foliot.cli.run_rendering import run_list
-
     jobs = [str(find_job(session.client, each).id) for each in job or ()]
-    runs, next_cursor, _ = fetch_pages(
-        lambda n, at: session.client.runs.list(
+    found = paging.fetch(
+        lambda limit, cursor: session.client.runs.list(
             q=" ".join(q) if q else None,
             status=[each.value for each in status or ()] or None,
             job=jobs or None,
@@ -59,29 +102,19 @@ def list_runs(
             queue=queue,
             since=since,
             until=until,
-            limit=n,
-            cursor=at,
-        ),
-        limit=None if everything else limit,
-        cursor=cursor,
+            limit=limit,
+            cursor=cursor,
+        )
     )
-    session.show_list(runs, lambda: run_list(runs, session.now), next_cursor=next_cursor)
-    if next_cursor and session.format is OutputFormat.TABLE:
-        session.note("There are more: --all, or --limit N.")
+    session.show_list(found, lambda: run_table(found.items, session.now))
 
 
 @app.command()
 @api_command
 def show(session: Session, run: RunRef) -> None:
-    """Show one run: when, what came of it, every attempt, its input and output."""
-    from foliot.cli.run_rendering import run_page
-
+    """Show a run: its times, its result, every attempt, its input and output."""
     found = find_run(session.client, run)
-    zone = (
-        session.client.jobs.get(found.job_id).schedule.timezone
-        if session.format is OutputFormat.TABLE
-        else "UTC"
-    )
+    zone = session.client.jobs.get(found.job_id).schedule.timezone if session.is_table else "UTC"
     session.show(found, lambda: run_page(found, zone, session.now))
 
 
@@ -91,51 +124,55 @@ def logs(
     session: Session,
     run: RunRef,
     follow: Annotated[
-        bool, typer.Option("-f", "--follow", help="Go on with new lines until it ends.")
+        bool, typer.Option("-f", "--follow", help="Print new lines until the run ends.")
     ] = False,
     times: Annotated[bool, typer.Option("-t", "--times", help="Put the time before each line.")] = False,
 ) -> None:
-    """What a run wrote. With -f as it comes; the exit code is then 1 where the run did not succeed."""
-    from foliot.cli.log_rendering import log_line
-    from foliot.cli.run_rendering import called
-    from foliot.wire.logs import LogEndOut
-
+    """Print the log of a run. With -f, until it ends; the exit code is then 1 if it did not succeed."""
     found = find_run(session.client, run)
-    zone = local_zone()
-    if not follow:
-        cursor: str | None = None
-        wrote = 0
-        while True:
-            page = session.client.runs.logs(found.id, limit=LONGEST_PAGE, cursor=cursor)
-            for line in page.items:
-                session.show_line(line, lambda line=line: log_line(line, zone if times else None))  # type: ignore[misc]
-            wrote += len(page.items)
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-        if not wrote:
-            session.note(NO_LINES)
-        if page.truncated:
-            session.note("It wrote more than is kept.")
-        if found.status in {"ready", "waiting", "running"}:
-            session.note(f"It is {found.status}: -f waits for more.")
-        return
-    wrote = 0
-    with note_on_interrupt(found):
-        if found.status in {"ready", "waiting"}:
-            session.note(
-                f"{called(found)} is {found.status}. Its lines come when it starts; Ctrl-C leaves it alone."
-            )
-        for each in session.client.runs.follow_logs(found.id):
+    zone = local_zone() if times else None
+    if follow:
+        _follow_logs(session, found, zone)
+    else:
+        _print_logs(session, found, zone)
+
+
+def _print_logs(session: Session, run: RunOut, zone: str | None) -> None:
+    cursor: str | None = None
+    count = 0
+    while True:
+        page = session.client.runs.logs(run.id, limit=MAX_PAGE, cursor=cursor)
+        for each in page.items:
+            session.show_line(each, lambda each=each: log_line(each, zone))  # type: ignore[misc]
+        count += len(page.items)
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    if not count:
+        session.note(NO_LINES)
+    if page.truncated:
+        session.note("The log was longer than the limit; the rest was not stored.")
+    if run.status in LIVE:
+        session.note(f"The run is {run.status}. Use -f to wait for more lines.")
+
+
+def _follow_logs(session: Session, run: RunOut, zone: str | None) -> None:
+    from foliot.wire.runs import LogEndOut
+
+    count = 0
+    with note_on_interrupt(run):
+        if run.status in {"ready", "waiting"}:
+            session.note(f"{run_name(run)} is {run.status}. Its lines appear when it starts.")
+        for each in session.client.runs.follow_logs(run.id):
             if isinstance(each, LogEndOut):
-                if not wrote:
+                if not count:
                     session.note(NO_LINES)
-                session.note(f"{called(found)}: {each.status}")
+                session.note(f"{run_name(run)}: {each.status}")
                 if each.status != "succeeded":
                     raise typer.Exit(1)
             else:
-                wrote += 1
-                session.show_line(each, lambda line=each: log_line(line, zone if times else None))  # type: ignore[misc]
+                count += 1
+                session.show_line(each, lambda each=each: log_line(each, zone))  # type: ignore[misc]
 
 
 @app.command()
@@ -144,26 +181,26 @@ def retry(
     session: Session,
     run: RunRef,
     given: Annotated[
-        str | None, typer.Option("--input", help="JSON object laid over its input, or @FILE.", metavar="JSON")
+        str | None,
+        typer.Option("--input", help="JSON object to merge over its input, or @FILE.", metavar="JSON"),
     ] = None,
     override: Annotated[bool, typer.Option("--override", help="Even while a freeze holds the job.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit code 1 if it fails.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until it ends; exit code 1 if it fails.")
+    ] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Do a finished run again, as a new run."""
-    from foliot.cli.dry_rendering import tried_run
-    from foliot.cli.run_rendering import run_line
-
+    """Repeat a finished run, as a new run."""
     found = find_run(session.client, run)
     overlay = None if given is None else parse_json_object(given, "--input")
     if dry_run:
         tried = session.client.runs.dry_run.retry(found.id, input=overlay, override=override)
-        session.show(tried, lambda: tried_run(tried, "Would make"))
+        session.show(tried, lambda: run_dry_run_page(tried, "Would create"))
         return
     made = session.client.runs.retry(found.id, input=overlay, override=override)
     if wait:
         made = wait_for_run(session, made)
-    session.show(made, lambda: run_line(made, "Retrying" if not wait else "Retried", session.now))
+    session.show(made, lambda: run_line(made, "Retried" if wait else "Retrying as"))
     if wait and made.status != "succeeded":
         raise typer.Exit(1)
 
@@ -174,21 +211,246 @@ def cancel(
     session: Session,
     run: RunRef,
     reason: Annotated[str | None, typer.Option(help="Why.", metavar="TEXT")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Take it from its worker at once.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Do not wait for its worker to stop.")] = False,
     yes: Yes = False,
     dry_run: DryRun = False,
 ) -> None:
-    """End a run. One that is running is asked to stop."""
-    from foliot.cli.dry_rendering import tried_run
-    from foliot.cli.run_rendering import run_line
-
+    """Cancel a run. If it is running, its worker stops it."""
     found = find_run(session.client, run)
     if dry_run:
         tried = session.client.runs.dry_run.cancel(found.id, reason=reason, force=force)
-        session.show(tried, lambda: tried_run(tried, "Would cancel"))
+        session.show(tried, lambda: run_dry_run_page(tried, "Would cancel"))
         return
     if found.status == "running":
         confirm(f"{found.job_name} #{found.number} is running. Cancel it?", yes=yes)
     ended = session.client.runs.cancel(found.id, reason=reason, force=force)
-    said = "Cancelled" if ended.status == "cancelled" else "Asked to stop:"
-    session.show(ended, lambda: run_line(ended, said, session.now))
+    verb = "Cancelled" if ended.status == "cancelled" else "Cancelling"
+    session.show(ended, lambda: run_line(ended, verb))
+
+
+@artifacts_app.command("list")
+@api_command
+def list_artifacts(session: Session, run: RunRef) -> None:
+    """List the files that a run stored, also while it runs."""
+    found = session.client.runs.artifacts(find_run(session.client, run).id).items
+    session.show_list(found, lambda: artifact_table(found, session.now))
+
+
+@artifacts_app.command()
+@api_command
+def get(
+    session: Session,
+    run: RunRef,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the file.", show_default=False)],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            help="File to write; - is standard output. Default: its name, in this folder.",
+            metavar="FILE",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+) -> None:
+    """Download a file."""
+    content = session.client.runs.artifact(find_run(session.client, run).id, name)
+    if to == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+        return
+    target = Path(to or Path(name).name)  # a run's file name must not lead to another folder
+    try:
+        with target.open("wb" if force else "xb") as file:
+            file.write(content)
+    except FileExistsError:
+        raise Conflict(f"{target} exists already.", hint="Use --to with another name, or --force.") from None
+    except OSError as error:
+        raise Invalid(f"Cannot write {target}: {error.strerror}.") from error
+    print_err(f"Wrote {target}: {len(content):,} bytes.")
+
+
+def run_table(runs: Sequence[RunOut], now: datetime, *, of_one_job: bool = False) -> Table[RunOut]:
+    # All times with seconds, or all without.
+    clock = "%a %d %b %H:%M:%S" if any(run.planned_local.second for run in runs) else "%a %d %b %H:%M"
+    columns: list[Column[RunOut]] = [
+        Column("RUN", lambda run: f"#{run.number}" if of_one_job else run_name(run), wrap=True),
+        Column("PLANNED", lambda run: run.planned_local.strftime(clock)),
+        Column("", lambda run: relative(run.planned_for - now), DIM, drop=2),
+        Column("STATUS", run_status),
+        Column("TOOK", run_duration, drop=3),
+        Column("BY", lambda run: run.trigger, DIM, drop=1),
+        Column("WHAT", _remark, wrap=True),
+    ]
+    return Table(columns, runs, empty="No runs.")
+
+
+def run_page(run: RunOut, zone: str, now: datetime) -> Block:
+    def at(instant: datetime | None) -> str | None:
+        return None if instant is None else local_time_relative(instant, zone, now)
+
+    details = facts(
+        (
+            ("id", str(run.id)),
+            ("status", run_status(run)),
+            ("asked to stop", at(run.cancel_requested_at) if run.status == "running" else None),
+            ("note", run.note),
+            ("planned", at(run.planned_for)),
+            (
+                "stands for",
+                f"{_planned_times(run)}, until {at(run.planned_until)}" if run.planned_until else None,
+            ),
+            ("by", _triggered_by(run)),
+            ("next try", _next_attempt(run, zone, now)),
+            ("because", None if run.next_attempt is None else styled(run.next_attempt.why, RED)),
+            ("started", at(run.started_at)),
+            ("finished", at(run.finished_at)),
+            ("progress", _progress(run)),
+            ("took", run_duration(run) or None),
+            ("late by", format_milliseconds(run.lag_ms) if run.lag_ms else None),
+            ("where", _worker(run)),
+            ("error", _final_error(run)),
+            ("retry of", str(run.retry_of) if run.retry_of else None),
+            ("input", _json(run.input)),
+            ("output", _json(run.output)),
+            ("files", _files(run)),
+            ("external id", next((each.external_id for each in reversed(run.attempts or [])), None)),
+            ("job id", str(run.job_id)),
+        )
+    )
+    attempts = run.attempts or []
+    return stack(
+        styled(run_name(run), BOLD), details, attempt_table(attempts, zone) if len(attempts) > 1 else None
+    )
+
+
+def attempt_table(attempts: Sequence[AttemptOut], zone: str) -> Table[AttemptOut]:
+    started = dict(
+        zip(
+            (each.number for each in attempts),
+            local_times([each.started_at for each in attempts], zone),
+            strict=True,
+        )
+    )
+    columns: list[Column[AttemptOut]] = [
+        Column("ATTEMPT", lambda each: each.number),
+        Column(
+            "STATUS",
+            lambda each: (
+                line(marked_status("failed", RUN_MARKS), " (lost)")
+                if each.status == "lost"
+                else marked_status(each.status, RUN_MARKS)
+            ),
+        ),
+        Column("STARTED", lambda each: started[each.number]),
+        Column("TOOK", run_duration),
+        Column("WHERE", _worker_name, DIM, drop=1),
+        Column(
+            "WHAT",
+            lambda each: f"{each.error.code}: {each.error.message}" if each.error else "",
+            RED,
+            wrap=True,
+        ),
+    ]
+    return Table(columns, attempts)
+
+
+def artifact_table(found: Sequence[ArtifactOut], now: datetime) -> Table[ArtifactOut]:
+    columns: list[Column[ArtifactOut]] = [
+        Column("NAME", lambda each: each.name, wrap=True),
+        Column("SIZE", lambda each: format_size(each.size)),
+        Column("TYPE", lambda each: each.media_type, DIM),
+        Column("STORED", lambda each: relative(each.created_at - now), DIM),
+    ]
+    return Table(columns, found, empty="It stored no files.")
+
+
+def log_line(entry: LogLineOut, zone: str | None) -> Line:
+    """Return the line as written; with a zone, behind its time there."""
+    text = styled(entry.text.rstrip("\n"), _LOG_STYLES.get(entry.stream, ""))
+    if zone is None:
+        return text
+    return line((f"{entry.at.astimezone(load_zone(zone)):%H:%M:%S.%f}"[:-3] + "  ", DIM), text)
+
+
+def run_line(run: RunOut, verb: str) -> Line:
+    """Return one line for the result of a command: `Ran hello#12: ✓ succeeded (id)`."""
+    error = f", {run.error.message}" if run.error is not None else ""
+    return line((verb, BOLD), f" {run_name(run)}: ", run_status(run), (error, RED), (f" ({run.id})", DIM))
+
+
+def run_dry_run_page(tried: RunDryRunOut, verb: str) -> Block:
+    return dry_run_page(f"{verb} {run_name(tried.run)}", tried.sentence)
+
+
+def run_name(run: RunOut) -> str:
+    """Return the name that `foliot runs show` accepts: hello#12."""
+    return f"{run.job_name or run.job_id}#{run.number}"
+
+
+def run_duration(run: RunOut | AttemptOut) -> str:
+    return "" if run.duration_ms is None else format_milliseconds(run.duration_ms)
+
+
+def run_status(run: RunOut) -> Line:
+    return line(marked_status(run.status, RUN_MARKS), f" ({run.skip_reason})" if run.skip_reason else "")
+
+
+def _remark(run: RunOut) -> Line:
+    if run.error is not None:
+        return styled(f"{run.error.code}: {run.error.message}".replace("\n", " "), RED)
+    if run.planned_until is not None:
+        return styled(_planned_times(run))
+    if run.note:
+        return styled(run.note)
+    return styled(pluralize(run.attempt_count, "attempt") if run.attempt_count > 1 else "")
+
+
+def _planned_times(run: RunOut) -> str:
+    """A skip record may stand for many planned times."""
+    return "over 10,000 planned times" if run.count is None else pluralize(run.count, "planned time")
+
+
+def _triggered_by(run: RunOut) -> str:
+    who = run.triggered_by_name or run.triggered_by  # a deleted member has only an id
+    return f"{run.trigger}, {who}" if who else run.trigger
+
+
+def _worker_name(run: RunOut | AttemptOut) -> str | None:
+    return run.worker_name if run.host is None else f"host {run.host}"
+
+
+def _worker(run: RunOut) -> str | None:
+    return None if run.worker is None else _worker_name(run) or f"unknown worker ({run.worker})"
+
+
+def _next_attempt(run: RunOut, zone: str, now: datetime) -> str | None:
+    planned = run.next_attempt
+    if planned is None:
+        return None
+    due = local_time_relative(planned.at, zone, now) if planned.at > now else "as soon as a worker takes it"
+    return f"attempt {planned.number}, {due}"
+
+
+def _progress(run: RunOut) -> str | None:
+    progress = run.progress
+    if progress is None:
+        return None
+    text = f"{progress.share:.0%} ({progress.done:g} of {progress.total:g})"
+    return f"{text}: {progress.note}" if progress.note else text
+
+
+def _final_error(run: RunOut) -> Line | None:
+    """Return the error of a run that is not retried. Otherwise `because` shows it."""
+    if run.error is None or run.next_attempt is not None:
+        return None
+    return styled(f"{run.error.code}: {run.error.message}", RED)
+
+
+def _files(run: RunOut) -> str | None:
+    shown = [f"{each.name} ({format_size(each.size)})" for each in (run.artifacts or ())[:MAX_FILES]]
+    more = len(run.artifacts or ()) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "") or None
+
+
+def _json(value: object) -> str | None:
+    return None if value is None or value == {} else json.dumps(value, ensure_ascii=False)

@@ -1,53 +1,51 @@
-"""`foliot secrets`: values that jobs use by name. A value comes by prompt or standard input, never by a flag that others could read."""
+"""`foliot secrets`: values that jobs use by name. A value comes from a prompt or standard input, never from a flag."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from foliot.cli.input_files import read_text
+from foliot.cli.lookup import pick_one
 from foliot.cli.members import find_member
-from foliot.cli.paging import All, Cursor, Limit, fetch_pages
+from foliot.cli.output import pluralize
 from foliot.cli.progress import progress_bar
-from foliot.cli.session import DryRun, OutputFormat, Session, Yes, api_command, confirm
-from foliot.domain.errors import Invalid, NotFound
+from foliot.cli.session import FIRST_50, DryRun, Paging, Session, Yes, api_command, confirm
+from foliot.cli.tables import BOLD, DIM, RED, SHORT_ID, Block, Column, Table, facts, stack, styled
+from foliot.cli.times import relative
+from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from foliot.sdk import Client
-    from foliot.wire.secrets import RotatedOut, SecretOut
+    from foliot.wire.dry_run import RotationDryRunOut, SecretDryRunOut
+    from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut, SecretUser
 
 app = typer.Typer(
     help='Secrets: values that jobs use by name, as {"secret": "name"} in a config.', no_args_is_help=True
 )
-Called = Annotated[str, typer.Argument(metavar="SECRET", help="Its name, or its id.", show_default=False)]
+SecretRef = Annotated[str, typer.Argument(metavar="SECRET", help="Secret name or id.", show_default=False)]
 
 
 @app.command("list")
 @api_command
-def list_secrets(session: Session, limit: Limit = 50, cursor: Cursor = None, everything: All = False) -> None:
-    """Secrets, by name, without their values."""
-    from foliot.cli.secret_rendering import secret_list
-
-    found, next_cursor, _ = fetch_pages(
-        lambda n, at: session.client.secrets.list(limit=n, cursor=at),
-        limit=None if everything else limit,
-        cursor=cursor,
-    )
-    session.show_list(found, lambda: secret_list(found, session.now), next_cursor=next_cursor)
+def list_secrets(session: Session, paging: Paging = FIRST_50) -> None:
+    """List secrets by name, without their values."""
+    found = paging.fetch(lambda limit, cursor: session.client.secrets.list(limit=limit, cursor=cursor))
+    session.show_list(found, lambda: secret_table(found.items, session.now))
 
 
 @app.command()
 @api_command
-def show(session: Session, secret: Called) -> None:
-    """One secret: its version, and the jobs that name it. Nobody is shown its value."""
-    from foliot.cli.secret_rendering import secret_page
-
+def show(session: Session, secret: SecretRef) -> None:
+    """Show a secret: its version, and the jobs that use it. The value is never shown."""
     found = find_secret(session.client, secret)
-    users = session.client.secrets.jobs(found.id).items if session.format is OutputFormat.TABLE else []
+    users = session.client.secrets.jobs(found.id).items if session.is_table else []
     session.show(found, lambda: secret_page(found, users, session.now))
 
 
@@ -58,43 +56,44 @@ def set_secret(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, and . _ -")],
     agent: Annotated[
         list[str] | None,
-        typer.Option(help="An agent that may use it in its jobs; may be given several times.", metavar="WHO"),
+        typer.Option(help="Agent that may use it in its jobs; repeatable.", metavar="WHO"),
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Make a secret, or give it a new value, which is asked for without being shown, or read from standard input.
+    """Create a secret or change its value, which is read from a hidden prompt or from standard input.
 
-    One line end at its end is left out: `pass show crm | foliot secrets set crm-token`.
+    One newline at the end is removed: `pass show crm | foliot secrets set crm-token`.
     """
-    from foliot.cli.secret_rendering import secret_page, tried_line
-
-    agents = None if agent is None else _agents(session.client, agent)
-    value = _typed(name) if sys.stdin.isatty() else _piped()
+    agents = None if agent is None else _agent_ids(session.client, agent)
+    value = _prompt_value(name) if sys.stdin.isatty() else _read_value()
     if dry_run:
-        there = session.client.secrets.list(name=name).items
-        dry = session.client.secrets.dry_run
-        tried = dry.replace(there[0].id, value) if there else dry.create(name, value, agents=agents or ())
-        session.show(tried, lambda: tried_line(tried, f"Would {'replace' if there else 'make'} {name}"))
+        existing = session.client.secrets.list(name=name).items
+        verbs = session.client.secrets.dry_run
+        tried = (
+            verbs.replace(existing[0].id, value)
+            if existing
+            else verbs.create(name, value, agents=agents or ())
+        )
+        verb = "replace" if existing else "create"
+        session.show(tried, lambda: styled(_dry_run_sentence(tried, f"Would {verb} {name}")))
         return
-    kept = session.client.secrets.set(name, value, agents=agents)
-    session.show(kept, lambda: secret_page(kept, (), session.now))
+    stored = session.client.secrets.set(name, value, agents=agents)
+    session.show(stored, lambda: secret_page(stored, (), session.now))
 
 
 @app.command()
 @api_command
 def give(
     session: Session,
-    secret: Called,
+    secret: SecretRef,
     agents: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[AGENT]...", help="These, and no others; none takes it back."),
+        typer.Argument(metavar="[AGENT]...", help="Only these agents; without any, no agent."),
     ] = None,
 ) -> None:
-    """Say which agents may use a secret in the jobs that they write."""
-    from foliot.cli.secret_rendering import secret_page
-
+    """Set which agents may use a secret in their jobs."""
     found = find_secret(session.client, secret)
-    changed = session.client.secrets.give(found.id, _agents(session.client, agents or []))
+    changed = session.client.secrets.give(found.id, _agent_ids(session.client, agents or []))
     session.show(changed, lambda: secret_page(changed, (), session.now))
 
 
@@ -102,25 +101,22 @@ def give(
 @api_command
 def delete(
     session: Session,
-    secret: Called,
+    secret: SecretRef,
     force: Annotated[
-        bool, typer.Option("--force", help="Also while jobs use it; their runs then fail.")
+        bool, typer.Option("--force", help="Even while jobs use it; their runs then fail.")
     ] = False,
     yes: Yes = False,
     dry_run: DryRun = False,
 ) -> None:
     """Delete a secret. Refused while jobs use it, unless --force."""
-    from foliot.cli.secret_rendering import tried_line
-    from foliot.cli.tables import cell
-
     found = find_secret(session.client, secret)
     if dry_run:
         tried = session.client.secrets.dry_run.delete(found.id, force=force)
-        session.show(tried, lambda: tried_line(tried, f"Would delete {found.name}"))
+        session.show(tried, lambda: styled(_dry_run_sentence(tried, f"Would delete {found.name}")))
         return
-    confirm(f'Delete the secret "{found.name}"? Its value is kept nowhere else.', yes=yes)
+    confirm(f'Delete the secret "{found.name}"? Its value cannot be recovered.', yes=yes)
     session.client.secrets.delete(found.id, force=force)
-    session.show({"deleted": str(found.id)}, lambda: cell(f"Deleted {found.name}."))
+    session.show({"deleted": str(found.id)}, lambda: styled(f"Deleted {found.name}."))
 
 
 @app.command()
@@ -129,25 +125,25 @@ def rotate(
     session: Session,
     new_key: Annotated[
         bool,
-        typer.Option("--new-key", help="Make a new key first, in master.key of the server's data directory."),
+        typer.Option(
+            "--new-key", help="First create a new key, in master.key of the server's data directory."
+        ),
     ] = False,
     accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="The installation's key is lost: go on with another.")
+        bool, typer.Option("--accept-loss", help="The installation's key is lost: continue with another.")
     ] = False,
     yes: Yes = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Seal the secrets of all workspaces with the server's present master key. It may be stopped and asked for again."""
-    from foliot.cli.secret_rendering import rotated_line, tried_rotation
-
+    """Encrypt the secrets of all workspaces with the server's present master key. Safe to stop and repeat."""
     if dry_run:
         tried = session.client.secrets.dry_run.rotate(new_key=new_key, accept_loss=accept_loss)
-        session.show(tried, lambda: tried_rotation(tried))
+        session.show(tried, lambda: styled(_rotation_preview(tried)))
         return
     if accept_loss:
-        confirm("Secrets that only the lost key opens must each be set anew. Go on without it?", yes=yes)
-    done = _rotated(session.client, new_key=new_key, accept_loss=accept_loss)
-    session.show(done, lambda: rotated_line(done))
+        confirm("Secrets of the lost key must each be set again. Continue without it?", yes=yes)
+    done = _rotate_all(session.client, new_key=new_key, accept_loss=accept_loss)
+    session.show(done, lambda: styled(_rotation_result(done)))
     if done.left:
         raise typer.Exit(1)
 
@@ -155,23 +151,92 @@ def rotate(
 @app.command("master-key")
 @api_command
 def master_key(session: Session) -> None:
-    """Which master keys the server knows, by their ids, and how many secrets wait for a rotation."""
-    from foliot.cli.secret_rendering import master_key_page
-
+    """Show the ids of the server's master keys, and how many secrets need a rotation."""
     found = session.client.secrets.master_key()
     session.show(found, lambda: master_key_page(found))
 
 
-def find_secret(client: Client, called: str) -> SecretOut:
-    found = client.secrets.list(name=called).items
-    found = found or [each for each in client.secrets.each() if str(each.id) == called.lower()]
-    if found:
-        return found[0]
-    raise NotFound(f'There is no secret called "{called}".', hint="See them with `foliot secrets list`.")
+def secret_table(secrets: Sequence[SecretOut], now: datetime) -> Table[SecretOut]:
+    columns: list[Column[SecretOut]] = [
+        Column("NAME", lambda each: each.name, wrap=True),
+        Column("VERSION", lambda each: each.version),
+        Column("JOBS", lambda each: each.job_count),
+        Column("AGENTS", lambda each: len(each.agents) or "", DIM, drop=1),
+        Column(
+            "CHANGED",
+            lambda each: relative(each.updated_at - now) if each.readable else styled("unreadable", RED),
+        ),
+        Column("ID", lambda each: str(each.id)[:SHORT_ID], DIM, drop=2),
+    ]
+    return Table(columns, secrets, empty="No secrets.")
 
 
-def _rotated(client: Client, *, new_key: bool, accept_loss: bool) -> RotatedOut:
-    """Call after call, as long as they find some to seal anew."""
+def secret_page(secret: SecretOut, users: Sequence[SecretUser], now: datetime) -> Block:
+    names = ", ".join(each.name for each in users) + (" …" if secret.job_count > len(users) else "")
+    unreadable = styled("The server does not have the master key that encrypted it. Set it again.", RED)
+    return stack(
+        styled(secret.name, BOLD),
+        None if secret.readable else unreadable,
+        facts(
+            (
+                ("id", str(secret.id)),
+                ("version", f"{secret.version}, {relative(secret.updated_at - now)}"),
+                ("jobs", f"{secret.job_count:,}: {names}" if users else f"{secret.job_count:,}"),
+                ("agents", ", ".join(map(str, secret.agents)) or "none"),
+                ("in a config", f'{{"secret": "{secret.name}"}}'),
+            )
+        ),
+    )
+
+
+def master_key_page(key: MasterKeyOut) -> Block:
+    older = ", ".join(each for each in key.known if each != key.present)
+    wrong = styled("These are not the keys of this installation.", RED)
+    return stack(
+        None if key.is_right else wrong,
+        facts(
+            (
+                ("present key", key.present or "none"),
+                ("older keys", older or "none"),
+                ("secrets", f"{key.secrets:,}"),
+                ("to rotate", f"{key.under_other_keys:,}"),
+                ("unreadable", f"{key.unreadable:,}"),
+            )
+        ),
+    )
+
+
+def find_secret(client: Client, ref: str) -> SecretOut:
+    found = client.secrets.list(name=ref).items
+    found = found or [each for each in client.secrets.each() if str(each.id) == ref.lower()]
+    return pick_one(found, ref, "secret", lambda each: each.name)
+
+
+def _dry_run_sentence(tried: SecretDryRunOut, summary: str) -> str:
+    version = f", version {tried.secret.version}" if tried.secret else ""
+    uses = "uses" if tried.jobs == 1 else "use"
+    jobs = f", which {pluralize(tried.jobs, 'job')} {uses}" if tried.jobs else ""
+    return f"{summary}{version}{jobs}. Nothing was done."
+
+
+def _rotation_preview(tried: RotationDryRunOut) -> str:
+    return (
+        f"Would encrypt {pluralize(tried.rotated, 'secret')} again; {tried.unreadable:,} unreadable."
+        " Nothing was done."
+    )
+
+
+def _rotation_result(done: RotatedOut) -> str:
+    text = f"Encrypted {pluralize(done.rotated, 'secret')} with the key {done.present}."
+    if done.left:
+        text += f" {pluralize(done.left, 'secret')} could not be decrypted with the key they name."
+    if done.unreadable:
+        text += f" {pluralize(done.unreadable, 'secret')} cannot be read with any known key."
+    return text
+
+
+def _rotate_all(client: Client, *, new_key: bool, accept_loss: bool) -> RotatedOut:
+    """Call the server until a call rotates nothing."""
     done = client.secrets.rotate(new_key=new_key, accept_loss=accept_loss)
     rotated = done.rotated
     with progress_bar("rotate", rotated + done.left) as advance:
@@ -183,20 +248,20 @@ def _rotated(client: Client, *, new_key: bool, accept_loss: bool) -> RotatedOut:
     return done.model_copy(update={"rotated": rotated})
 
 
-def _agents(client: Client, called: list[str]) -> list[UUID]:
-    return [find_member(client, each).id for each in called]
+def _agent_ids(client: Client, refs: Sequence[str]) -> list[UUID]:
+    return [find_member(client, each).id for each in refs]
 
 
-def _typed(name: str) -> str:
+def _prompt_value(name: str) -> str:
     value: str = typer.prompt(f"Value of {name}", hide_input=True, confirmation_prompt=True, err=True)
     return value
 
 
-def _piped() -> str:
+def _read_value() -> str:
     value = read_text("-", "the value").removesuffix("\n").removesuffix("\r")
     if not value:
         raise Invalid(
-            "No value came.",
-            hint="Type it at the prompt of a terminal, or send it: echo -n … | foliot secrets set NAME.",
+            "Standard input is empty.",
+            hint="Run it in a terminal to type the value, or pipe it: echo -n … | foliot secrets set NAME.",
         )
     return value

@@ -1,4 +1,4 @@
-"""What every command that asks a server has in common: where it speaks to, how it prints, what it asks before it destroys."""
+"""The parts that all commands with a server share: connection flags, output formats, paging, confirmation."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import functools
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import typer
 
@@ -20,13 +21,14 @@ from foliot.clock import SystemClock
 from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from foliot.cli.tables import Block
     from foliot.sdk import Client
-    from foliot.wire.shape import Shape
+    from foliot.wire.shape import Page, Shape
 
 Params = ParamSpec("Params")
-PageBuilder = Callable[[], "RenderableType"]
+Item = TypeVar("Item", bound="Shape")
+MAX_PAGE = 200
+_CURSOR_HELP = "Continue a list from its next_cursor."
 
 
 class OutputFormat(StrEnum):
@@ -37,40 +39,82 @@ class OutputFormat(StrEnum):
 
 Url = Annotated[
     str | None,
-    typer.Option(help="Server to speak to. Default: FOLIOT_API_URL, else this folder's.", metavar="URL"),
+    typer.Option(
+        help="URL of the server. Default: FOLIOT_API_URL, else the server of this folder.", metavar="URL"
+    ),
 ]
 KeyFile = Annotated[
     Path | None,
     typer.Option(
-        help="File with the key, alone on one line. Default: FOLIOT_API_KEY, else admin.key of this folder's server.",
+        help="File that holds the API key. Default: FOLIOT_API_KEY, else admin.key of this folder's server.",
         metavar="FILE",
     ),
 ]
 Workspace = Annotated[
     str | None,
-    typer.Option("-w", "--workspace", help="Workspace to work in; for system keys only.", metavar="SLUG"),
+    typer.Option("-w", "--workspace", help="Workspace to use; only for system keys.", metavar="SLUG"),
 ]
 Output = Annotated[
     OutputFormat | None,
-    typer.Option("-o", "--output", help="How to print it. Default: table on a terminal, json elsewhere."),
+    typer.Option("-o", "--output", help="Output format. Default: table on a terminal, json elsewhere."),
 ]
-Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do it without asking.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and do nothing.")]
+Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; change nothing.")]
+_SHARED = {"url": Url, "key_file": KeyFile, "workspace": Workspace, "output": Output}
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """The flags of a list command. `api_command` turns a parameter of this type into --limit, --cursor and --all."""
+
+    limit: int
+    cursor: str | None = None
+    everything: bool = False
+
+    def fetch(self, get_page: Callable[[int, str | None], Page[Item]]) -> Listed[Item]:
+        """Fetch page after page up to the limit. `get_page` takes a page size and a cursor."""
+        items: list[Item] = []
+        cursor, total = self.cursor, None
+        while True:
+            size = MAX_PAGE if self.everything else min(MAX_PAGE, self.limit - len(items))
+            found = get_page(size, cursor)
+            total = getattr(found, "total", None) if total is None else total
+            items += found.items
+            cursor = found.next_cursor
+            if cursor is None or (not self.everything and len(items) >= self.limit):
+                return Listed(items, cursor, total)
+
+
+FIRST_20 = Paging(20)
+FIRST_50 = Paging(50)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[Item]):
+    """Items of a list, the cursor of the next page, and the total if the server counted."""
+
+    items: Sequence[Item]
+    next_cursor: str | None = None
+    total: int | None = None
 
 
 class Session:
-    """The server and the terminal of one command."""
+    """The server and the terminal that one command uses."""
 
     def __init__(
         self, url: str | None, key_file: Path | None, workspace: str | None, output: OutputFormat | None
     ) -> None:
         self._url, self._key_file, self._workspace = url, key_file, workspace
-        self.requested_format = output  # None where nothing was said
+        self.requested_format = output
         self.format = output or (OutputFormat.TABLE if sys.stdout.isatty() else OutputFormat.JSON)
 
     @property
     def now(self) -> datetime:
         return SystemClock().now()
+
+    @property
+    def is_table(self) -> bool:
+        return self.format is OutputFormat.TABLE
 
     @cached_property
     def client(self) -> Client:
@@ -83,94 +127,116 @@ class Session:
         if "client" in self.__dict__:
             self.client.close()
 
-    def show(self, answer: Shape | Any, look: PageBuilder) -> None:
-        """One answer: the API's JSON, or what a person wants to see of it."""
-        if self.format is OutputFormat.TABLE:
-            self.draw(look())
+    def show(self, answer: Shape | Any, build: Callable[[], Block]) -> None:
+        """Print the API's JSON, or the page that `build` returns."""
+        if self.is_table:
+            self.draw(build())
         else:
-            print_out(
-                json.dumps(
-                    to_json(answer),
-                    ensure_ascii=False,
-                    indent=2 if self.format is OutputFormat.JSON else None,
-                )
-            )
+            indent = 2 if self.format is OutputFormat.JSON else None
+            print_out(json.dumps(to_json(answer), ensure_ascii=False, indent=indent))
 
-    def show_list(self, items: Iterable[Shape], look: PageBuilder, *, next_cursor: str | None = None) -> None:
-        """As the API lists things; in jsonl one thing a line."""
-        if self.format is OutputFormat.TABLE:
-            self.draw(look())
+    def show_list(self, found: Listed[Item] | Sequence[Item], build: Callable[[], Block]) -> None:
+        """Print a list as the API sends it; in jsonl one item a line."""
+        listed = found if isinstance(found, Listed) else Listed(found)
+        if self.is_table:
+            self.draw(build())
+            if listed.next_cursor:
+                self.note("There are more. Use --all or --limit N.")
         elif self.format is OutputFormat.JSONL:
-            for item in items:
+            for item in listed.items:
                 print_out(json.dumps(to_json(item), ensure_ascii=False))
         else:
-            whole = {"items": [to_json(item) for item in items], "next_cursor": next_cursor}
+            whole = {"items": [to_json(item) for item in listed.items], "next_cursor": listed.next_cursor}
             print_out(json.dumps(whole, ensure_ascii=False, indent=2))
 
-    def show_line(self, item: Shape, look: PageBuilder) -> None:
-        """One of many that come one after the other: a line each, whatever the form."""
-        if self.format is OutputFormat.TABLE:
-            self.draw(look())
+    def show_line(self, item: Shape, build: Callable[[], Block]) -> None:
+        """Print one item of a stream on one line, in any format."""
+        if self.is_table:
+            self.draw(build())
         else:
             print_out(json.dumps(to_json(item), ensure_ascii=False))
 
-    def draw(self, drawing: RenderableType) -> None:
-        from foliot.cli.tables import drawn, terminal
+    def draw(self, block: Block) -> None:
+        from foliot.cli.tables import render, terminal
 
-        print_out(drawn(drawing, *terminal(sys.stdout)))
+        print_out(render(block, *terminal(sys.stdout)))
 
     def note(self, text: str) -> None:
-        """Beside the answer, for people: not where the answer is for programs."""
-        if self.format is OutputFormat.TABLE:
+        """Print a remark for people to stderr. Programs that read JSON get none."""
+        if self.is_table:
             print_err(escape_control(text))
 
 
 def api_command(command: Callable[Concatenate[Session, Params], None]) -> Callable[..., None]:
-    """A command that asks a server: its flags, and these of its own that all such commands share."""
+    """Turn a function of a session into a command: add the connection flags and expand `Paging`."""
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-    shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in (("url", Url), ("key_file", KeyFile), ("workspace", Workspace), ("output", Output))
-    ]
+    paging = next((each for each in own if each.annotation is Paging), None)
 
     @functools.wraps(command)
-    def called(**given: Any) -> None:
-        session = Session(*(given.pop(each.name) for each in shared))
+    def wrapper(**values: Any) -> None:
+        session = Session(*(values.pop(name) for name in _SHARED))
+        if paging is not None:
+            flags = (values.pop("limit"), values.pop("cursor"), values.pop("everything"))
+            values[paging.name] = Paging(*flags)
         try:
-            command(session, **given)  # type: ignore[call-arg]  # Typer calls by name, with all that it declares
+            command(session, **values)  # type: ignore[call-arg]  # Typer passes every declared parameter by name
         finally:
             session.close()
 
-    by_name = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
-    called.__signature__ = inspect.Signature([*by_name, *shared])  # type: ignore[attr-defined]
-    called.__annotations__ = {each.name: each.annotation for each in (*by_name, *shared)}
-    return called
+    declared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for parameter in own
+        for name, annotation, default in _declarations(parameter)
+    ]
+    declared += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in _SHARED.items()
+    ]
+    wrapper.__signature__ = inspect.Signature(declared)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {each.name: each.annotation for each in declared}
+    return wrapper
+
+
+def _declarations(parameter: inspect.Parameter) -> list[tuple[str, Any, Any]]:
+    """Return (name, annotation, default) of each flag that the parameter stands for."""
+    if parameter.annotation is not Paging:
+        return [(parameter.name, parameter.annotation, parameter.default)]
+    limit = typer.Option("-n", "--limit", min=1, max=100_000, help="Show at most N.", metavar="N")
+    cursor = typer.Option(help=_CURSOR_HELP, metavar="CURSOR")
+    everything = typer.Option("--all", help="Show all, however many.")
+    return [
+        ("limit", Annotated[int, limit], parameter.default.limit),
+        ("cursor", Annotated[str | None, cursor], None),
+        ("everything", Annotated[bool, everything], False),
+    ]
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Before what cannot be undone. Where nobody can answer, `--yes` must have been said."""
+    """Ask before a change that cannot be undone. Without a terminal, --yes is required."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise Invalid(f"{question} Nobody is there to say yes.", hint="Add --yes to do it without asking.")
+        raise Invalid(
+            f"{question} This needs confirmation, and there is no terminal to ask on.",
+            hint="Add --yes to confirm.",
+        )
     if not typer.confirm(escape_control(question), err=True):
         print_err("Nothing was done.")
         raise typer.Exit(1)
 
 
 def to_json(answer: Any) -> Any:
-    """A shape as its JSON; what is JSON already stays."""
+    """Return a wire shape as JSON values; other values unchanged."""
     return answer.model_dump(mode="json") if hasattr(answer, "model_dump") else answer
 
 
 def read_key_file(path: Path) -> str:
+    hint = "The file must hold one key on one line."
     try:
         key = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise Invalid(
-            f"The key file {path} cannot be read: {why}.", hint="It holds one key, alone on one line."
-        ) from None
+        raise Invalid(f"Cannot read the key file {path}: {why}.", hint=hint) from None
     if not key:
-        raise Invalid(f"The key file {path} is empty.", hint="It holds one key, alone on one line.")
+        raise Invalid(f"The key file {path} is empty.", hint=hint)
     return key

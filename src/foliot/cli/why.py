@@ -1,53 +1,96 @@
-"""`foliot why`, which is also `foliot jobs why`: of a job at any time, or of one run."""
+"""`foliot why`, also `foliot jobs why`: explain a job at any time, or one run."""
 
 from __future__ import annotations
 
-import re
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.lookup import find_job, find_run
+from foliot.cli.lookup import find_job, find_run, is_id, is_numbered_run
+from foliot.cli.runs import run_duration, run_name, run_status
 from foliot.cli.session import Session, api_command
+from foliot.cli.tables import (
+    BOLD,
+    DIM,
+    GREEN,
+    RED,
+    RUN_MARKS,
+    YELLOW,
+    Block,
+    line,
+    stack,
+    status_mark,
+    styled,
+)
 from foliot.cli.times import parse_time
 
-_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
-_NUMBERED = re.compile(r".+#\d+", re.ASCII | re.DOTALL)
+if TYPE_CHECKING:
+    from foliot.wire.reports import ExplanationOut
+
+_STYLES = {
+    "ran": GREEN,
+    "will_run": GREEN,
+    "running": YELLOW,
+    "waiting": YELLOW,
+    "skipped": RED,
+    "unrecorded": RED,
+    "will_not_run": RED,
+}
 
 
 @api_command
 def why(
     session: Session,
     subject: Annotated[
-        str, typer.Argument(metavar="JOB|RUN", help="A job by id or name, or a run by id or as JOB#12.")
+        str, typer.Argument(metavar="JOB|RUN", help="Job by name or id, or run by id or JOB#12.")
     ],
     at: Annotated[
         str | None,
         typer.Argument(
             metavar="TIME",
-            help="On the job's own clock: 02:30, 2026-11-14 02:30, 2h (ago). Default: its last.",
+            help="In the job's time zone: 02:30, 2026-11-14 02:30, 2h (ago). Default: its last.",
         ),
     ] = None,
     at_flag: Annotated[str | None, typer.Option("--at", help="The same as TIME.", metavar="TIME")] = None,
 ) -> None:
-    """Why it ran, did not run, will not run, or waits; and what to do about it."""
-    from foliot.cli.run_rendering import explanation
+    """Explain why a job ran, did not run, will not run, or waits; and what to do about it."""
+    found = _explain(session, subject, at or at_flag)
+    session.show(found, lambda: explanation_page(found))
+
+
+def _explain(session: Session, subject: str, at: str | None) -> ExplanationOut:
     from foliot.sdk import NotFound
 
-    asked = at or at_flag
-    told = None
-    if asked is None and _NUMBERED.fullmatch(subject):
-        told = session.client.runs.explain(find_run(session.client, subject).id)
-    elif asked is None and _ID.fullmatch(subject):
+    if at is None and is_numbered_run(subject):
+        return session.client.runs.explain(find_run(session.client, subject).id)
+    if at is None and is_id(subject):
         try:
-            told = session.client.runs.explain(subject)
+            return session.client.runs.explain(subject)
         except NotFound:
-            told = None  # then it is a job's
-    if told is None:
-        job = find_job(session.client, subject)
-        moment = None
-        if asked is not None:
-            moment = parse_time(asked, session.now, job.schedule.timezone, flag="TIME", past=True)
-        told = session.client.jobs.explain(job.id, at=moment)
-    found = told
-    session.show(found, lambda: explanation(found))
+            pass  # the id of a job
+    job = find_job(session.client, subject)
+    moment = None
+    if at is not None:
+        moment = parse_time(at, session.now, job.schedule.timezone, flag="TIME", past=True)
+    return session.client.jobs.explain(job.id, at=moment)
+
+
+def explanation_page(found: ExplanationOut) -> Block:
+    """Show the sentence, further facts, and what to do next. For a plain success, one line."""
+    run = found.run
+    if found.verdict == "ran" and run is not None and run.status == "succeeded" and not found.what_next:
+        planned = f", planned for {run.planned_local:%a %d %b %Y %H:%M:%S},"
+        mark = status_mark(run.status, RUN_MARKS)
+        return line(mark, f" {run_name(run)}{planned} succeeded in {run_duration(run)}.")
+    known = list(found.facts)
+    if found.place is not None and found.place.position is not None:
+        known.append(f"It is number {found.place.position} of {found.place.of} in line.")
+    run_line = None
+    if run is not None and found.verdict in {"ran", "running", "skipped", "waiting"}:
+        run_line = line(("  run      ", DIM), f"{run_name(run)}  ", run_status(run))
+    return stack(
+        styled(found.sentence, _STYLES.get(found.verdict, "")),
+        *(styled(f"  {fact}") for fact in known),
+        run_line,
+        *(line(("  do next  ", BOLD), each) for each in found.what_next),
+    )

@@ -28,8 +28,8 @@ class EdgeCondition(StrEnum):
 
 
 class EdgeMode(StrEnum):
-    TRIGGER = "trigger"  # the upstream's end starts this job
-    GATE = "gate"  # at its own planned time this job asks whether the upstream has delivered
+    TRIGGER = "trigger"  # the end of the upstream run starts a run of this job
+    GATE = "gate"  # at its own planned time this job checks whether the upstream has delivered
 
 
 class JoinRule(StrEnum):
@@ -50,7 +50,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamEnd:
-    """An upstream run that came to its end."""
+    """The end of an upstream run."""
 
     run_id: RunId
     at: datetime
@@ -64,7 +64,7 @@ class EdgeFacts:
     latest: UpstreamEnd | None = None
     consumed_run_id: RunId | None = None
     upstream_is_live: bool = False
-    upstream_has_run: bool = True  # False while it never came to any end
+    upstream_has_run: bool = True  # False while no run of it has ended
 
     @property
     def fresh(self) -> UpstreamEnd | None:
@@ -81,7 +81,7 @@ class Dependencies:
 
 @dataclass(frozen=True, slots=True)
 class ConsumedRun:
-    """The mark an edge keeps, so that one upstream run is used once."""
+    """The upstream run that an edge has used: each is used once."""
 
     upstream: JobId
     run_id: RunId
@@ -116,7 +116,7 @@ GateAnswer = GateOpen | GateWaits | GateClosed
 
 
 def satisfies(on: EdgeCondition, status: RunStatus) -> bool:
-    """Whether an upstream run that ended so satisfies an edge."""
+    """Return whether an upstream run with this end satisfies an edge."""
     match on:
         case EdgeCondition.SUCCESS:
             return status is RunStatus.SUCCEEDED
@@ -128,7 +128,7 @@ def satisfies(on: EdgeCondition, status: RunStatus) -> bool:
 
 @cache
 def satisfied_conditions(status: RunStatus) -> tuple[EdgeCondition, ...]:
-    """The values of `on` that this end satisfies, for one query over all dependents."""
+    """Return the conditions that this end satisfies, for one query over all dependents."""
     return tuple(on for on in EdgeCondition if satisfies(on, status))
 
 
@@ -165,8 +165,8 @@ def judge_gate(dependencies: Dependencies, now: datetime) -> GateAnswer:
         return GateOpen(
             tuple(ConsumedRun(facts.edge.upstream, facts.latest.run_id) for facts in passed if facts.latest)
         )
-    hopeful = [facts.upstream_is_live for facts in failed]
-    if all(hopeful) if is_all else any(hopeful):
+    live = [facts.upstream_is_live for facts in failed]
+    if all(live) if is_all else any(live):
         return GateWaits()
     missing = [not facts.upstream_has_run for facts in failed]
     if any(missing) if is_all else all(missing):
@@ -187,8 +187,8 @@ def consume(dependencies: Dependencies, consumed: Iterable[ConsumedRun]) -> Depe
 def check_edges(job: JobId, schedule: Schedule, edges: Sequence[Edge]) -> None:
     """Raise Invalid for edges without meaning. `find_cycle` checks the whole graph."""
     seen: set[JobId] = set()
-    for place, edge in enumerate(edges):
-        pointer = f"/depends_on/{place}"
+    for index, edge in enumerate(edges):
+        pointer = f"/depends_on/{index}"
         if edge.upstream == job:
             raise Invalid("A job cannot depend on itself.", pointer=f"{pointer}/job")
         if edge.upstream in seen:

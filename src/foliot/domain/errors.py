@@ -187,3 +187,7 @@ class DatabaseUnavailable(Unavailable):
     """There is no PostgreSQL to work on, or one that Foliot refuses."""
 
     code = "database_unavailable"
+
+
+def not_found(noun: str) -> NotFound:
+    return NotFound(f"There is no such {noun}.", hint="Check its id; what others own is not shown.")

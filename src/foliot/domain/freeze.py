@@ -20,7 +20,7 @@ class FreezePolicy(StrEnum):
 
 
 class RunningPolicy(StrEnum):
-    """What a freeze does to runs that are under way when it starts."""
+    """What a freeze does with runs that are running when it starts."""
 
     DRAIN = "drain"  # they finish
     STOP = "stop"  # they are cancelled
@@ -66,7 +66,7 @@ def freeze_holding(freezes: Sequence[Freeze], instant: datetime, asked_at: datet
 
 
 def next_change(freezes: Sequence[Freeze], instant: datetime) -> datetime | None:
-    """The next instant after `instant` at which a freeze starts or ends."""
+    """Return the next instant at which a freeze starts or ends."""
     edges = (edge for freeze in freezes for edge in (freeze.start_at, freeze.end_at))
     return min((edge for edge in edges if edge is not None and edge > instant), default=None)
 

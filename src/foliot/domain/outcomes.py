@@ -11,14 +11,14 @@ from foliot.domain.schedule import SkipReason
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """The work finished; being handed over somewhere is not enough."""
+    """The work has finished; a hand-over to another system is not enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
     error: RunError
-    permanent: bool = False  # trying again would not help
-    not_before: timedelta | None = None  # from now, where the target asked to be left alone so long
+    permanent: bool = False  # a retry would not help
+    not_before: timedelta | None = None  # from now, where the target asked for a pause
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class TimedOut:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The worker fell silent; it may or may not have finished."""
+    """The worker's heartbeats stopped; the work may or may not have finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,19 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """The worker shuts down and gives the run back; nothing is spent."""
+    """The worker shuts down and returns the run; no retry is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedRetry:
-    """The handler wants to be called again after a while; this counts as a retry."""
+    """The handler asks to be called again after a while; this counts as a retry."""
 
     after: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class AskedSkip:
-    """The handler, or the worker before it, found that this run should not happen."""
+    """The handler, or the worker before it, decided to skip this run."""
 
     reason: SkipReason
     note: str = ""
@@ -60,7 +60,7 @@ class AskedSkip:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """Nobody could start it in time: its start deadline or its window has passed, or a calendar has closed."""
+    """No worker started it in time: its start deadline or its window has passed, or a calendar has closed."""
 
     reason: SkipReason = SkipReason.DEADLINE
     note: str = ""

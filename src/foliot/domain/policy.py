@@ -6,7 +6,7 @@ Only an edit changes them, so a loader builds each once and shares it between ti
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 
 from foliot.domain.errors import Invalid
@@ -158,13 +158,6 @@ class Retention:
     def __post_init__(self) -> None:
         _some_time(self.keep, "/retention/keep", "The time to keep history", longest=timedelta(days=36_500))
         _within(self.keep_last, 1, 1_000_000, "/retention/keep_last", "kept runs")
-
-
-def may_prune(retention: Retention, finished_at: datetime, rank: int, now: datetime) -> bool:
-    """Whether a finished run may go; `rank` is 1 for the job's newest."""
-    is_old = now - finished_at > retention.keep
-    is_beyond = rank > retention.keep_last
-    return (is_old and is_beyond) if retention.mode is RetentionMode.ALL else (is_old or is_beyond)
 
 
 def _within(value: int, least: int, most: int, pointer: str, what: str) -> None:

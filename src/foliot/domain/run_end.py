@@ -10,7 +10,6 @@ from foliot.domain.dependencies import EdgeCondition
 from foliot.domain.ids import RunId
 from foliot.domain.job import Counters, JobLoad, Timer
 from foliot.domain.lifecycle import AttemptStatus, JobEvent, RunStatus
-from foliot.domain.notice import Notice
 from foliot.domain.run import RunError
 from foliot.domain.schedule import SkipReason
 
@@ -50,11 +49,11 @@ class Settlement:
     losses: int = 0
     counters: Counters = NO_CHANGE
     last_run: LastRun | None = None
-    event: JobEvent | None = None  # a move of the job's status
+    event: JobEvent | None = None  # a change of the job's status
+    reason: str | None = None  # of that change
     timer: Timer | None = None  # set for fixed_delay and for a job that stops
     promotes: Promotion | None = None
     wakes: tuple[EdgeCondition, ...] = ()  # the edges of dependents that this end satisfies
-    notices: tuple[Notice, ...] = ()
 
     @property
     def is_final(self) -> bool:

@@ -3,6 +3,8 @@
 The name is resolved once, every address it has must be allowed, and the connection goes to one of those: a resolver that answers
 differently a moment later changes nothing. Redirects are answers like any other, proxies of the environment are ignored, and two requests
 share nothing.
+
+Why: docs/decisions/900-guarded-outgoing-requests.md
 """
 
 from __future__ import annotations

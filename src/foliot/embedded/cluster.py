@@ -1,4 +1,7 @@
-"""The files of the database: made once, complete or not at all, and never opened by another major version."""
+"""The files of the database: made once, complete or not at all, and never opened by another major version.
+
+Why: docs/decisions/002-private-postgresql-own-launcher.md
+"""
 
 from __future__ import annotations
 

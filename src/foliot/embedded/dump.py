@@ -2,6 +2,8 @@
 
 Roles are not in the file: they belong to the server, and migrations create them. The caller creates them before a restore to a new
 server; the restored tables belong to the login that restores them.
+
+Why: docs/decisions/004-dump-and-restore.md
 """
 
 from __future__ import annotations

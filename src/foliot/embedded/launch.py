@@ -1,4 +1,7 @@
-"""Launch PostgreSQL as a child process that ends with this one, and wait until it is ready."""
+"""Launch PostgreSQL as a child process that ends with this one, and wait until it is ready.
+
+Why: docs/decisions/002-private-postgresql-own-launcher.md
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@
     <data dir>/postgres/        0700, owned by the account PostgreSQL runs as: data/, the socket and our mark
 
 No permission outside these folders is ever changed, and no folder changes its owner that is not empty or marked as ours.
+
+Why: docs/decisions/003-private-postgresql-files-and-owner.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """PostgreSQL processes that an earlier, killed Foliot or postmaster left on our cluster.
 
 They are identified by their working folder, which PostgreSQL sets to the cluster: a pid from a stale file may be another process.
+
+Why: docs/decisions/002-private-postgresql-own-launcher.md
 """
 
 from __future__ import annotations

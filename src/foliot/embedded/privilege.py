@@ -1,4 +1,7 @@
-"""The user that PostgreSQL runs as. It refuses root, so root lends it an unprivileged account; other users run it as themselves."""
+"""The user that PostgreSQL runs as. It refuses root, so root lends it an unprivileged account; other users run it as themselves.
+
+Why: docs/decisions/003-private-postgresql-files-and-owner.md
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 An exception of a step is logged, and the step is called again after a pause that grows, with jitter so that many nodes do not retry in
 the same instant. So a loop waits for a database that is away, and one failing step ends nothing else.
+
+Why: docs/decisions/300-loops-and-hints.md
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Where the server is and which key opens it: arguments, then FOLIOT_API_URL and FOLIOT_API_KEY, then foliot.toml, then the
 server of this folder and the `admin.key` that it keeps in its data directory.
+
+Why: docs/decisions/801-client-address-key-and-repeats.md
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import httpx2
 from pydantic import ValidationError
 
-from foliot.wire.problems import FieldProblem, Problem
+from foliot.wire.shape import FieldProblem, Problem
 
 
 class FoliotApiError(Exception):

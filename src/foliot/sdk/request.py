@@ -1,4 +1,7 @@
-"""A request as a value, and when it may be sent again. Nothing here speaks to the network, so both clients share it."""
+"""A request as a value, and when it may be sent again. Nothing here speaks to the network, so both clients share it.
+
+Why: docs/decisions/801-client-address-key-and-repeats.md
+"""
 
 from __future__ import annotations
 

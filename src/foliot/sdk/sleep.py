@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from foliot.clock import pause
 from foliot.sdk.response import Answer
-from foliot.wire.pages import Page
+from foliot.wire.shape import Page
 
 AsyncPages = Callable[[str | None], Awaitable[Page[Answer]]]
 Pages = Callable[[str | None], Page[Answer]]

@@ -1,4 +1,7 @@
-"""Whose certificates a client trusts: those of the file it was given, else those of the machine. Never none."""
+"""Whose certificates a client trusts: those of the file it was given, else those of the machine. Never none.
+
+Why: docs/decisions/321-remote-workers-trust.md
+"""
 
 from __future__ import annotations
 

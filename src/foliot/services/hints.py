@@ -86,7 +86,7 @@ async def listen(database: Database, url: str, heard: Callable[[str], None]) -> 
                 heard(word)
 
 
-async def _hears(ear: hints.HintListener, probe: str, heard: Callable[[str], None]) -> bool:
+async def _hears(ear: hints.HintConnection, probe: str, heard: Callable[[str], None]) -> bool:
     until = monotonic() + PROBE_WITHIN
     while (left := until - monotonic()) > 0:
         words = await ear.receive(left)

@@ -1,4 +1,7 @@
-"""The settings: one field each. Environment names, keys of foliot.toml, flags and docs/reference/settings.md follow from the fields."""
+"""The settings: one field each. Environment names, keys of foliot.toml, flags and docs/reference/settings.md follow from the fields.
+
+Why: docs/decisions/007-settings-are-declared-once.md
+"""
 
 from __future__ import annotations
 

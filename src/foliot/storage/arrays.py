@@ -1,5 +1,5 @@
-"""Columns of a batch as PostgreSQL's binary arrays. The driver's own dumper takes a Python step or three for every value, which
-for a batch of forty columns costs more than planning it; here a column is a few steps in C.
+"""Columns of a batch as PostgreSQL's binary arrays. The driver's own dumper runs Python code for every value, which for a batch of
+forty columns costs more than planning it; here a column takes a few calls in C.
 
 The statement names the type of each array (`%(job_id)s::uuid[]`), so the parameters carry none.
 """
@@ -23,7 +23,7 @@ from psycopg.types.string import ByteaBinaryLoader
 T = TypeVar("T")
 
 _HEAD = 20  # bytes of an array in front of its values
-_NULL = b"\xff\xff\xff\xff"  # the length of what is not there
+_NULL = b"\xff\xff\xff\xff"  # the length of NULL
 _DAY = 86_400_000_000
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _WALL_EPOCH = datetime(2000, 1, 1)  # noqa: DTZ001  # wall-clock times carry no zone
@@ -82,25 +82,25 @@ def texts(values: Sequence[str | None]) -> Packed:
 
 
 def jsons(values: Sequence[Any]) -> Packed:
-    """jsonb; None is SQL's NULL."""
+    """Pack jsonb; None is NULL."""
     return _array(
         3802, len(values), b"".join([_NULL if value is None else _sized(_json(value)) for value in values])
     )
 
 
 def packed(columns: Mapping[str, Packer], rows: Sequence[tuple[Any, ...]]) -> dict[str, Packed]:
-    """The rows of a batch by column: name -> array."""
+    """Pack the rows of a batch by column."""
     values: Iterable[Sequence[Any]] = zip(*rows, strict=True) if rows else ((),) * len(columns)
     return {name: packer(column) for (name, packer), column in zip(columns.items(), values, strict=True)}
 
 
 def pieces(columns: Mapping[str, Packer], row: Sequence[Any]) -> tuple[bytes, ...]:
-    """One row of a batch, ready to be put beside others by `assembled`: what many rows share is packed once."""
+    """Pack one row for `assembled`, so that values shared by many rows are packed once."""
     return tuple(packer((value,))[_HEAD:] for packer, value in zip(columns.values(), row, strict=True))
 
 
 def instant_piece(raw: int) -> bytes:
-    """Of an instant or a wall-clock time, counted as PostgreSQL does."""
+    """Pack an instant or wall-clock time given as PostgreSQL's integer."""
     return _SIZED_BIGINT.pack(8, raw)
 
 
@@ -121,12 +121,12 @@ def assembled(columns: Mapping[str, Packer], rows: Sequence[tuple[bytes, ...]]) 
 
 
 def raw_uuids(values: Sequence[bytes]) -> Packed:
-    """From sixteen bytes each."""
+    """Pack ids given as sixteen bytes each."""
     return _array(2950, len(values), _UUID_LENGTH + _UUID_LENGTH.join(values))
 
 
 def raw_instant(value: datetime) -> int:
-    """As PostgreSQL counts: microseconds since the year 2000."""
+    """Return PostgreSQL's integer: microseconds since the year 2000."""
     since = value - _EPOCH
     return since.days * _DAY + since.seconds * 1_000_000 + since.microseconds
 
@@ -145,7 +145,7 @@ def register(adapters: psycopg.adapt.AdaptersMap) -> None:
 
 
 def read_raw(adapters: psycopg.adapt.AdaptersMap) -> None:
-    """Ids stay bytes and instants numbers (`instant_of`): making a value of each costs more than reading it."""
+    """Read ids as bytes and instants as integers (`instant_of`): converting each costs more than reading it."""
     adapters.register_loader("uuid", ByteaBinaryLoader)
     adapters.register_loader("timestamptz", Int8BinaryLoader)
 
@@ -158,7 +158,7 @@ class _PackedDumper(Dumper):
 
 
 def _numbers(oid: int, number: Struct, values: Sequence[int | None]) -> Packed:
-    """Where each value has the same size, the sizes can be what joins them."""
+    """Join values of one size with their length as the separator."""
     length = _INT.pack(number.size)
     if not values or None in values or values.count(values[0]) == len(values):
         return _repeated(oid, values, number.pack)
@@ -166,7 +166,7 @@ def _numbers(oid: int, number: Struct, values: Sequence[int | None]) -> Packed:
 
 
 def _repeated(oid: int, values: Sequence[T | None], dump: Callable[[T], bytes]) -> Packed:
-    """Where few values stand many times, each is dumped once."""
+    """Dump each distinct value once."""
     dumped = {value: _NULL if value is None else _sized(dump(value)) for value in set(values)}
     if len(dumped) == 1:
         return _array(oid, len(values), next(iter(dumped.values())) * len(values))

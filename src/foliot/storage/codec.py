@@ -1,7 +1,7 @@
 """Values <-> canonical JSON: fields that have their default are left out, so equal values are equal text.
 
 Dataclasses are objects, tuples and sets are lists, durations are seconds, instants and times of day ISO text. In a union of
-dataclasses the key `kind` says which one it is.
+dataclasses the key `kind` names the member.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def dumps(value: Any, kind: Any = None) -> str:
 
 
 def encode(value: Any, kind: Any = None) -> Any:
-    """`kind` is the declared type, needed only where the value alone does not say which member of a union it is."""
+    """Encode a value. `kind` is its declared type, needed for a member of a union."""
     match value:
         case Enum():
             return value.value
@@ -53,7 +53,7 @@ def loads(kind: type[T], text: str) -> T:
 
 
 def decode(kind: Any, data: Any) -> Any:
-    """The value of type `kind` that `data` is the JSON of. What it cannot read, it refuses with ValueError or TypeError."""
+    """Decode JSON into a value of `kind`. Raise ValueError or TypeError for data that does not fit."""
     return None if data is None else _reader(kind)(data)
 
 
@@ -62,11 +62,11 @@ Reader = Callable[[Any], Any]
 
 @lru_cache(maxsize=512)
 def _reader(kind: Any) -> Reader:
-    """How a declared type is read, found out once. None is None wherever it stands, and is not asked about."""
+    """Return the decoder of a declared type. `decode` handles None."""
     if isinstance(kind, NewType):
         return _reader(kind.__supertype__)
     if kind is Any:
-        return _as_it_is
+        return _identity
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         members = [member for member in args if member is not types.NoneType]
@@ -87,7 +87,7 @@ def _reader(kind: Any) -> Reader:
     return made
 
 
-def _as_it_is(data: Any) -> Any:
+def _identity(data: Any) -> Any:
     return data
 
 

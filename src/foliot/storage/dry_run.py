@@ -1,4 +1,7 @@
-"""Dry runs: a database whose transactions are savepoints of one transaction that is rolled back."""
+"""Dry runs: a database whose transactions are savepoints of one transaction that is rolled back.
+
+Why: docs/decisions/606-dry-runs.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The driver's errors in our words: which mean "no database right now", and which may be tried again."""
+"""The driver's errors: which mean that the database is unavailable, and which may be retried."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import psycopg
 from foliot.domain.errors import DatabaseUnavailable
 
 _RETRYABLE = frozenset({"40001", "40P01", "57P01", "57P02", "57P03", "53300"})
-# Connection, resources, shutdown, rolled back for a rival; ended because we stood still in a transaction, or took too long over it.
+# Connection, resources, shutdown, serialization failure or deadlock; idle in a transaction, or transaction too long.
 _OUT_OF_REACH = ("08", "53", "57P", "40", "25P03", "25P04")
 _BUSY = {
     "57014": "The database did not finish a statement in time.",
@@ -15,7 +15,7 @@ _BUSY = {
     "25006": "The database takes no writes: it is a replica, or set read-only.",
 }
 _CHECK = "Check that the server runs and accepts connections."
-# A connection that is refused carries no SQLSTATE here; the server's own words are all there is.
+# A refused connection has no SQLSTATE here, only the server's message.
 _REFUSALS = (
     (
         "authentication failed",
@@ -28,7 +28,7 @@ _REFUSALS = (
     ),
     (
         "no pg_hba.conf entry",
-        "The server runs, but its pg_hba.conf lets nobody in this way: check user, database and sslmode.",
+        "The server runs, but its pg_hba.conf has no entry for this connection: check user, database and sslmode.",
     ),
     (
         "permission denied for database",
@@ -38,28 +38,28 @@ _REFUSALS = (
 
 
 def is_retryable(sqlstate: str | None) -> bool:
-    """Whether the same statement may be sent again, given that repeating it is harmless."""
+    """Return whether a harmless statement may be sent again after this error."""
     return sqlstate is not None and (sqlstate.startswith("08") or sqlstate in _RETRYABLE)
 
 
 def may_retry(error: BaseException) -> bool:
-    """The same for an error that has already been translated. A lost connection carries no SQLSTATE."""
+    """Return the same for an error that may be translated already. A lost connection has no SQLSTATE."""
     cause = error.__cause__ if isinstance(error, DatabaseUnavailable) else error
     return isinstance(cause, psycopg.Error) and (is_lost(cause) or is_retryable(cause.sqlstate))
 
 
 def is_lost(error: psycopg.Error) -> bool:
-    """No server said this: the connection broke, was never made, or none was free in the pool."""
+    """Return whether no server answered: the connection broke, failed to open, or the pool had none."""
     return error.sqlstate is None and isinstance(error, psycopg.OperationalError)
 
 
 def is_misfit(error: BaseException) -> bool:
-    """The statement does not fit the database: a missing grant, a schema of another version. No row is to blame for that."""
+    """Return whether the statement does not fit the database, whatever the row: a missing grant, another version's schema."""
     return isinstance(error, psycopg.Error) and (error.sqlstate or "").startswith("42")
 
 
 def unavailable(error: psycopg.Error) -> DatabaseUnavailable | None:
-    """This error as one of ours where the database, and not the statement, is at fault."""
+    """Translate an error of the database, not of the statement."""
     if sentence := _BUSY.get(error.sqlstate or ""):
         return DatabaseUnavailable(
             sentence, hint="Try again; if it lasts, look for long transactions on the server."

@@ -1,4 +1,7 @@
-"""Search queries as SQL conditions: fixed pieces of SQL chosen by field; values are parameters only."""
+"""Search queries as SQL conditions: fixed pieces of SQL chosen by field; values are parameters only.
+
+Why: docs/decisions/604-filter-language.md
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ async def notify(tx: Tx, hint: str) -> None:
     await tx.execute(sql.hints.notify, {"channel": CHANNEL, "hint": hint})
 
 
-class HintListener:
+class HintConnection:
     """A session that listens. Behind a transaction pooler it receives nothing, without an error."""
 
     def __init__(self, connection: AsyncConnection[tuple[object, ...]]) -> None:
@@ -34,7 +34,7 @@ class HintListener:
 
 
 @asynccontextmanager
-async def open_listener(url: str) -> AsyncIterator[HintListener]:
+async def open_listener(url: str) -> AsyncIterator[HintConnection]:
     try:
         connection = await AsyncConnection.connect(
             url,
@@ -46,6 +46,6 @@ async def open_listener(url: str) -> AsyncIterator[HintListener]:
         )
         async with connection:
             await connection.execute(f"LISTEN {CHANNEL}")
-            yield HintListener(connection)
+            yield HintConnection(connection)
     except psycopg.Error as error:
         raise unavailable(error) or error from error

@@ -3,6 +3,8 @@
 Several nodes may start at once, and a runner may be killed at any point: each migration is one transaction under an advisory
 lock that ends with it. A migration waits two seconds for a table lock and then tries again, so that traffic does not queue
 for long behind a migration that waits for a long query.
+
+Why: docs/decisions/006-migrations-and-database-roles.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Named queries. `<file>.sql` beside a storage module holds statements that begin with `-- name: take_ready`; `sql.<file>.take_ready` is one.
 
-They are read once, at import. A statement without a name, a name used twice or a name without a statement stops it there.
+They are read once, at import, which fails for a statement without a name, a name used twice or a name without a statement.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NAME = re.compile(r"-- name: ([a-z][a-z0-9_]*)")
 
 @dataclass(frozen=True, slots=True)
 class SqlQuery:
-    name: str  # keys.insert: how logs and errors speak of it
+    name: str  # such as keys.insert, for logs and errors
     text: bytes
 
 
@@ -67,7 +67,7 @@ def parse(file: str, text: str) -> dict[str, SqlQuery]:
 
 
 def _without_comments(text: str) -> str:
-    """The comments are for people: a % in one would read as a parameter, and every byte would cross the wire."""
+    """Drop comments: a % in one would be read as a parameter, and every byte would be sent."""
     return (
         "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))
         .strip()

@@ -1,7 +1,7 @@
 """The two group roles and the login of the pool.
 
-Roles belong to the whole cluster while migrations belong to one database, so another Foliot database may be creating the
-very same roles at this moment; whatever that collision is called, a moment later the role is there.
+Roles belong to the whole server while migrations belong to one database, so another Foliot database may create the same
+roles at this moment. Whichever error that collision raises, a moment later the role exists.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ Connection = psycopg.Connection[DictRow]
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """The login of the pool. With a password it is created or changed; without one it must exist already."""
+    """The login of the pool. With a password it is created or changed; without one it must exist."""
 
     name: str
     password: str | None = field(default=None, repr=False)
 
 
 def ensure_login(owner_url: str, login: Login) -> None:
-    """Make the login if need be, and let it act as both roles and as nothing else."""
+    """Create the login if it is missing, and grant it both roles and nothing else."""
     with connect(owner_url) as connection:
         ensure_roles(connection)
         grant_roles(connection, login)
@@ -53,27 +53,26 @@ def ensure_login(owner_url: str, login: Login) -> None:
 
 def ensure_roles(connection: Connection) -> None:
     for role in Role:
-        _settle(lambda role=role: _ensure_role(connection, role))  # type: ignore[misc]
+        _retry_collisions(lambda role=role: _ensure_role(connection, role))  # type: ignore[misc]
 
 
 def grant_roles(connection: Connection, login: Login | None) -> None:
-    """Let this login act as both roles; None means the owner itself, where one login does everything."""
+    """Grant both roles to this login; None is the owner itself, where one login does everything."""
     if login is None:
         row = connection.execute("SELECT session_user::text AS name").fetchone()
         assert row is not None
-        _settle(lambda: _admit(connection, row["name"], may_inherit=True))
+        _retry_collisions(lambda: _grant_roles(connection, row["name"], may_inherit=True))
         return
-    _settle(lambda: _ensure_login(connection, login))
-    _settle(lambda: _admit(connection, login.name, may_inherit=False))
-    _settle(lambda: _let_in(connection, login.name))
+    _retry_collisions(lambda: _ensure_login(connection, login))
+    _retry_collisions(lambda: _grant_roles(connection, login.name, may_inherit=False))
+    _retry_collisions(lambda: _grant_connect(connection, login.name))
 
 
 def revoke_public_connect(connection: Connection) -> None:
-    """Let no other login into a database of our own. Foliot's roles belong to the whole server, so that the login of
-    another Foliot there may act as them here as well, if it gets in.
+    """Revoke CONNECT from PUBLIC on a database that only Foliot uses: roles belong to the whole server, so the login of
+    another Foliot database could act as them here.
 
-    Done once, when the tables are made, where no other program lives in the database and the owner may do it: whom the
-    administrator lets in later stays in.
+    Runs once, with the first migration, if the owner may do it: a later GRANT by the administrator stays.
     """
     row = connection.execute(_SHARED).fetchone()
     assert row is not None
@@ -85,8 +84,8 @@ def revoke_public_connect(connection: Connection) -> None:
         )
 
 
-def _let_in(connection: Connection, name: str) -> None:
-    """A login that may not come in is told so when it tries; here it is only let in where that is ours to decide."""
+def _grant_connect(connection: Connection, name: str) -> None:
+    """Grant CONNECT if the owner may; otherwise the login fails with a clear error when it connects."""
     row = connection.execute(
         "SELECT has_database_privilege(%s, current_database(), 'CONNECT') AS may", [name]
     ).fetchone()
@@ -100,7 +99,7 @@ def _let_in(connection: Connection, name: str) -> None:
             )
 
 
-def _settle(step: Callable[[], None]) -> None:
+def _retry_collisions(step: Callable[[], None]) -> None:
     waiting = Patience(_PATIENCE)
     while True:
         try:
@@ -116,10 +115,10 @@ def _ensure_role(connection: Connection, role: Role) -> None:
         [role.value],
     ).fetchone()
     if row is None:
-        _do(connection, SQL("CREATE ROLE {} NOLOGIN").format(Identifier(role)))
+        _execute(connection, SQL("CREATE ROLE {} NOLOGIN").format(Identifier(role)))
     elif row["is_too_strong"]:
         raise DatabaseUnavailable(
-            f"The role {role} can log in or get around row-level security; Foliot will not work through it.",
+            f"The role {role} can log in or get around row-level security; Foliot does not use such a role.",
             hint=f"ALTER ROLE {role} NOLOGIN NOSUPERUSER NOBYPASSRLS;",
         )
 
@@ -143,33 +142,33 @@ def _ensure_login(connection: Connection, login: Login) -> None:
     statement = SQL("{} ROLE {} LOGIN NOINHERIT PASSWORD {}").format(
         verb, Identifier(login.name), Literal(verifier)
     )
-    _do(connection, statement)
+    _execute(connection, statement)
 
 
-def _admit(connection: Connection, name: str, *, may_inherit: bool) -> None:
-    """From PostgreSQL 16 on a grant itself says whether it is inherited; before, only the login as a whole can."""
-    grants_say = connection.info.server_version >= 160_000
+def _grant_roles(connection: Connection, name: str, *, may_inherit: bool) -> None:
+    """Grant the roles without inheritance. Before PostgreSQL 16 only the login as a whole can refuse to inherit."""
+    has_grant_options = connection.info.server_version >= 160_000
     for role in Role:
         row = connection.execute(
             "SELECT pg_has_role(%(name)s, %(role)s, %(how)s) AS may_act, pg_has_role(%(name)s, %(role)s, 'USAGE') AS inherits",
-            {"name": name, "role": role.value, "how": "SET" if grants_say else "MEMBER"},
+            {"name": name, "role": role.value, "how": "SET" if has_grant_options else "MEMBER"},
         ).fetchone()
         assert row is not None
         if row["may_act"] and (may_inherit or not row["inherits"]):
             continue
-        how = SQL(" WITH INHERIT FALSE, SET TRUE" if grants_say else "")
-        _do(connection, SQL("GRANT {} TO {}").format(Identifier(role), Identifier(name)) + how)
-        if not grants_say and not may_inherit:
-            _do(connection, SQL("ALTER ROLE {} NOINHERIT").format(Identifier(name)))
+        how = SQL(" WITH INHERIT FALSE, SET TRUE" if has_grant_options else "")
+        _execute(connection, SQL("GRANT {} TO {}").format(Identifier(role), Identifier(name)) + how)
+        if not has_grant_options and not may_inherit:
+            _execute(connection, SQL("ALTER ROLE {} NOINHERIT").format(Identifier(name)))
 
 
-def _do(connection: Connection, statement: Composed) -> None:
+def _execute(connection: Connection, statement: Composed) -> None:
     try:
         connection.execute(statement)
     except pg.InsufficientPrivilege as error:
         text = statement.as_string(connection)
-        spoken = text.partition(" PASSWORD ")[0]
+        printable = text.partition(" PASSWORD ")[0]
         raise DatabaseUnavailable(
             "The owner of the database may not manage roles on this server.",
-            hint=f"Let an administrator run, once: {spoken};",
+            hint=f"Let an administrator run, once: {printable};",
         ) from error

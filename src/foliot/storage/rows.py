@@ -24,12 +24,13 @@ Reader = Callable[[Values], Any]
 
 
 @lru_cache(maxsize=1024)
-def row_reader(kind: Any, columns: tuple[str, ...]) -> Reader:
-    """Return the function that makes a value of `kind` from a row with these columns."""
+def row_reader(kind: Any, columns: tuple[bytes | None, ...]) -> Reader:
+    """Return the function that makes a value of `kind` from a row with these columns, named as libpq does."""
+    names = [name.decode() for name in columns if name is not None]
     if _is_record(kind):
-        return _record_reader(kind, {name: index for index, name in enumerate(columns)})
-    if len(columns) != 1:
-        raise TypeError(f"{kind} is one value; the query returns {', '.join(columns)}")
+        return _record_reader(kind, {name: index for index, name in enumerate(names)})
+    if len(names) != 1:
+        raise TypeError(f"{kind} is one value; the query returns {', '.join(names)}")
     return column_reader(kind, 0)
 
 

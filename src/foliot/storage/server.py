@@ -1,4 +1,4 @@
-"""What kind of PostgreSQL this is: refused when Foliot cannot keep its promises on it, warned about when it weakens them."""
+"""The PostgreSQL server: refuse one that Foliot cannot work with, and warn about settings that weaken its guarantees."""
 
 from __future__ import annotations
 
@@ -38,12 +38,14 @@ SELECT current_setting('server_version_num')::int AS version,
 class ServerFacts:
     version: str  # 15.19
     login: str
-    one_login: bool  # the login of the service can also change the schema: promise 6 is weakened
+    one_login: (
+        bool  # the service's login can also change the schema, so workspaces are separated once, not twice
+    )
     warnings: tuple[str, ...]
 
 
 def inspect(url: str, *, patience: float = 0.0) -> ServerFacts:
-    """Ask the server behind this URL as the login in it. Raises `DatabaseUnavailable` for one we refuse."""
+    """Inspect the server with this URL's login. Raise `DatabaseUnavailable` for a server that Foliot refuses."""
     with connect(url, patience=patience) as connection:
         return inspect_connection(connection)
 
@@ -106,7 +108,7 @@ def _warnings(facts: dict[str, Any], major: int, minor: int, one_login: bool) ->
 
 
 def connect(url: str, *, patience: float = 10.0) -> psycopg.Connection[DictRow]:
-    """A direct connection for start-up work. Waits for a server that is only just coming up."""
+    """Open a direct connection for start-up work, and wait for a server that is starting."""
     waiting = Patience(patience)
     while True:
         try:
@@ -120,7 +122,7 @@ def connect(url: str, *, patience: float = 10.0) -> psycopg.Connection[DictRow]:
                 fallback_application_name="foliot",
             )
         except psycopg.ProgrammingError:
-            # Nothing of the driver's sentence: it quotes the part that it cannot read, which may be the password.
+            # Leave out the driver's message: it quotes the unreadable part, which may be the password.
             raise DatabaseUnavailable(
                 "The address of the database cannot be read.",
                 hint="It is postgresql://user:password@host:5432/database?name=value, "
@@ -132,7 +134,7 @@ def connect(url: str, *, patience: float = 10.0) -> psycopg.Connection[DictRow]:
 
 
 def _is_refused(error: psycopg.OperationalError) -> bool:
-    """The server got as far as asking for the password: it is up, and waiting will not change its mind."""
+    """Return whether the server is up and refused the password: waiting does not help."""
     return error.pgconn is not None and (error.pgconn.needs_password or error.pgconn.used_password)
 
 
@@ -144,7 +146,7 @@ class Patience:
         self._until = monotonic() + seconds
 
     def again(self) -> bool:
-        """Pause a moment; False once the time is up."""
+        """Pause a moment and return True; False once the time is up."""
         left = self._until - monotonic()
         if left <= 0:
             return False

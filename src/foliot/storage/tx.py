@@ -3,6 +3,8 @@
 The opening message sets everything that a transaction needs, and it ends with the transaction. Nothing stays on the session, so
 a pooled connection cannot carry one workspace into the next request, and PgBouncer in transaction mode works as well as a
 direct connection. Outside a transaction the login has no rights of its own.
+
+Why: docs/decisions/005-transactions-carry-their-settings.md
 """
 
 from __future__ import annotations
@@ -175,8 +177,9 @@ class Tx:
         self, kind: Callable[..., T], query: SqlQuery, params: Params | None
     ) -> tuple[psycopg.AsyncCursor[tuple[Any, ...]], Callable[[Sequence[Any]], T]]:
         cursor = await self._open(query).cursor(row_factory=tuple_row).execute(query.text, params)
-        columns = tuple(column.name for column in cursor.description or ())
-        return cursor, row_reader(kind, columns)
+        result = cursor.pgresult  # `cursor.description` builds an object for each column
+        assert result is not None
+        return cursor, row_reader(kind, tuple([result.fname(at) for at in range(result.nfields)]))
 
     def _open(self, query: SqlQuery) -> AsyncConnection[Row]:
         if self._connection is None:

@@ -1,6 +1,8 @@
 """Real PostgreSQL for tests: a throw-away server, and a fresh migrated database for each test by cloning a template.
 
 `python -m foliot.testing.database BINDIR COMMAND…` runs a command against a throw-away server of other binaries.
+
+Why: docs/decisions/420-tests-and-documents-are-proofs.md
 """
 
 from __future__ import annotations

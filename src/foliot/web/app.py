@@ -20,7 +20,6 @@ from foliot.services.identity.authentication import Door
 from foliot.services.secrets.vault import Given, Vault
 from foliot.services.workers.workers import LEASE
 from foliot.web import errors, health, openapi
-from foliot.web.allowed_methods import Addresses, Methods
 from foliot.web.api import (
     artifacts,
     audit,
@@ -37,7 +36,6 @@ from foliot.web.api import (
     limits,
     logs,
     members,
-    preview,
     reports,
     rooms,
     runs,
@@ -47,8 +45,8 @@ from foliot.web.api import (
 )
 from foliot.web.console.session import SignInLinks
 from foliot.web.console.site import create_console
+from foliot.web.middleware import Addresses, Methods, Requests
 from foliot.web.rate_limits import Rates
-from foliot.web.request_log import Requests
 from foliot.web.routes import permission_of
 from foliot.web.work_signal import Bell
 
@@ -60,7 +58,6 @@ NOUNS = (
     runs,
     artifacts,
     reports,
-    preview,
     calendars,
     events,
     freezes,

@@ -1,4 +1,7 @@
-"""Who is asking, and may they. A route of the API names its permission by taking its caller through a `Guard`."""
+"""Who is asking, and may they. A route of the API names its permission by taking its caller through a `Guard`.
+
+Why: docs/decisions/600-access-is-checked-first.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`Idempotency-Key` on every POST of the API: the first request does it, each repeat gets the same answer."""
+"""`Idempotency-Key` on every POST of the API: the first request does it, each repeat gets the same answer.
+
+Why: docs/decisions/603-idempotency-keys.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""If-Match and If-None-Match on jobs. A tag is `"<revision>-<trace>"`: an edit asks for the revision, a cache for the whole."""
+"""If-Match and If-None-Match on jobs. A tag is `"<revision>-<trace>"`: an edit asks for the revision, a cache for the whole.
+
+Why: docs/decisions/602-jobs-as-json.md
+"""
 
 from __future__ import annotations
 

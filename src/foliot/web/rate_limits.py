@@ -1,4 +1,7 @@
-"""How often a key, a workspace and a stranger's address may ask. Counted by this node alone: two nodes let through twice as much."""
+"""How often a key, a workspace and a stranger's address may ask. Counted by this node alone: two nodes let through twice as much.
+
+Why: docs/decisions/702-rates-and-quotas.md
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Server-sent events: answers that go on until the reader leaves, its key no longer counts, or the server stops.
 
 Nothing is gathered for a reader: what it has not taken yet waits in the database, and is read when there is room in its connection.
+
+Why: docs/decisions/505-events.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Reading JSON without surprises: what two programs could read differently, or no database can keep, is refused.
 
 Python's own reader takes NaN, lets the last of two equal keys win, makes infinity of 1e999 and passes NUL and lone surrogates on.
+
+Why: docs/decisions/601-strict-requests.md
 """
 
 from __future__ import annotations

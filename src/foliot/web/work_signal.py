@@ -1,4 +1,7 @@
-"""The bell: rung when there may be work, for those who wait for it over HTTP. Whoever misses it looks again before long."""
+"""The bell: rung when there may be work, for those who wait for it over HTTP. Whoever misses it looks again before long.
+
+Why: docs/decisions/322-waiting-over-http.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Load an app and bring its jobs up to date, straight through the services: a worker has a database and no key."""
+"""Load an app and bring its jobs up to date, straight through the services: a worker has a database and no key.
+
+Why: docs/decisions/805-jobs-managed-by-code.md
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,8 @@ from foliot.web.mapping.handler_config import config_schema
 from foliot.web.mapping.job_patch import replaced
 from foliot.web.mapping.jobs import job_out, schedule_out
 from foliot.wire.jobs import JobIn, JobOut
-from foliot.wire.problems import FieldProblem
 from foliot.wire.schedules import ScheduleIn
-from foliot.wire.shape import pointer
+from foliot.wire.shape import FieldProblem, pointer
 
 A_PAGE = 200
 _SCHEDULE: TypeAdapter[ScheduleIn] = TypeAdapter(ScheduleIn)

@@ -1,4 +1,7 @@
-"""Open the database that the settings name: the private one, started here and stopped last, or the operator's own."""
+"""Open the database that the settings name: the private one, started here and stopped last, or the operator's own.
+
+Why: docs/decisions/001-postgresql-is-the-only-database.md
+"""
 
 from __future__ import annotations
 

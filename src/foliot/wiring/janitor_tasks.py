@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from foliot.engine.janitor import JanitorTask
-from foliot.services.identity import workspace_closing
+from foliot.services.identity import workspaces
 from foliot.services.identity.idempotency import FORGOTTEN_AT_ONCE, forget_old
 from foliot.services.jobs.job_status import finish_purges
 from foliot.services.messaging import courier, events, rooms
@@ -44,7 +44,7 @@ def janitor_tasks(
         return False
 
     async def empty_archived_workspaces() -> bool:
-        return await workspace_closing.finish(database)
+        return await workspaces.finish_archiving(database)
 
     async def forget_idempotency_keys() -> bool:
         return await forget_old(database) == FORGOTTEN_AT_ONCE

@@ -1,4 +1,7 @@
-"""`foliot serve`: one process with a database, an HTTP server and an orderly shutdown."""
+"""`foliot serve`: one process with a database, an HTTP server and an orderly shutdown.
+
+Why: docs/decisions/001-postgresql-is-the-only-database.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The node's worker as a child process: started, restarted when it dies, and ended with the node, however the node ends."""
+"""The node's worker as a child process: started, restarted when it dies, and ended with the node, however the node ends.
+
+Why: docs/decisions/008-node-roles-and-worker-process.md
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 It also watches the worker's thread. A worker that cannot renew stops its work at two thirds of the lease. One whose event loop is
 stuck, and so cannot stop, ends as a process before another worker may start the same run.
+
+Why: docs/decisions/301-heartbeat-and-sweeper.md
 """
 
 from __future__ import annotations

@@ -30,8 +30,7 @@ from foliot.sdk import AsyncClient, errors
 from foliot.sdk.request import to_json
 from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.runs.artifacts import NewArtifact
-from foliot.services.runs.logs import LogChunk
-from foliot.services.runs.progress import Progress
+from foliot.services.runs.logs import LogChunk, Progress
 from foliot.services.settlement.report import Report
 from foliot.services.workers.claim import Claimed, Work
 from foliot.services.workers.workers import LEASE, Beat

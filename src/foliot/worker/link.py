@@ -13,10 +13,10 @@ from foliot.domain.ids import RunId, WorkerId
 from foliot.domain.outcomes import HandedBack
 from foliot.services import Database
 from foliot.services.jobs.job_types import JobTypeDescription
-from foliot.services.runs import artifacts, logs, progress
+from foliot.services.runs import artifacts, logs
+from foliot.services.runs import logs as progress
 from foliot.services.runs.artifacts import NewArtifact
-from foliot.services.runs.logs import LogChunk
-from foliot.services.runs.progress import Progress
+from foliot.services.runs.logs import LogChunk, Progress
 from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers import workers

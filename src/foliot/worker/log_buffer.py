@@ -1,4 +1,7 @@
-"""Buffer the log lines of runs for a moment and deliver them together, bounded for each attempt."""
+"""Buffer the log lines of runs for a moment and deliver them together, bounded for each attempt.
+
+Why: docs/decisions/302-lost-answers.md
+"""
 
 from __future__ import annotations
 

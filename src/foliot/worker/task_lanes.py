@@ -3,6 +3,8 @@
 Most short jobs never wait, and a task of its own for each would cost more than the job. The first job that waits keeps the task it
 started on, as if that had been made for it, and the next lane goes on with the others. Context variables that a job sets are its own:
 it starts with a copy of the context in which it was added.
+
+Why: docs/decisions/403-cheap-attempts.md
 """
 
 from __future__ import annotations

@@ -1,24 +1,57 @@
-"""`foliot jobs edit|revisions|revert`: change a job by flags or in an editor, see what it was, and go back."""
+"""`foliot jobs create|edit|revisions|revert`: define a job by flags or in an editor, and go back to a revision."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foliot.cli.jobs.dry_run import job_dry_run_page
 from foliot.cli.jobs.flags import JobFlags, job_flags
+from foliot.cli.jobs.views import created_page, warning_lines
 from foliot.cli.lookup import JobRef, find_job, principal_names
-from foliot.cli.paging import All, Cursor, Limit, fetch_pages
-from foliot.cli.session import DryRun, Session, Yes, api_command, confirm
-from foliot.cli.times import local_zone
+from foliot.cli.session import FIRST_20, DryRun, Paging, Session, Yes, api_command, confirm
+from foliot.cli.tables import BOLD, DIM, GREEN, RED, Block, Column, Table, line, stack, styled
+from foliot.cli.times import local_time_relative, local_zone, relative
 
 if TYPE_CHECKING:
-    from foliot.wire.jobs import JobOut
+    from foliot.sdk.sync.plan import Change
+    from foliot.wire.dry_run import DryRunOut
+    from foliot.wire.jobs import JobOut, RevisionOut
 
-Note = Annotated[str | None, typer.Option(help="Why, for whoever reads its revisions.", metavar="TEXT")]
-Force = Annotated[
-    bool, typer.Option("--force", help="Even if the job is managed by code, which may change it back.")
-]
+Note = Annotated[str | None, typer.Option(help="Why; stored with the revision.", metavar="TEXT")]
+Force = Annotated[bool, typer.Option("--force", help="Even if code manages the job and may change it back.")]
+
+
+@api_command
+@job_flags
+def create(
+    session: Session,
+    name_first: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="Name of the job, like --name.", show_default=False),
+    ] = None,
+    *,
+    flags: JobFlags,
+    disabled: Annotated[bool, typer.Option("--disabled", help="Create it disabled, until resumed.")] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Create a job. Its schedule is one of --schedule, --every, --at, --when or --manual; its work is --http,
+    --python or --type.
+    """
+    job = flags.new_job(name_first, session.now, local_zone())
+    if disabled:
+        job["enabled"] = False
+    if dry_run:
+        tried = session.client.jobs.dry_run.create(job)
+        summary = f"Would create {job['name']}"
+        session.show(tried, lambda: job_dry_run_page(summary, tried, session.now, is_new=True))
+        return
+    made = session.client.jobs.create(job)
+    session.show(made, lambda: created_page(made, session.now))
 
 
 @api_command
@@ -32,42 +65,33 @@ def edit(
     force: Force = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Change what the flags name; without any, the whole job in $EDITOR, as YAML.
+    """Change a job by flags; without any, edit the whole job as YAML in $EDITOR.
 
-    Nobody else's change is lost: where the job was edited meanwhile, this is refused.
+    If someone else changed the job meanwhile, the edit is refused and no change is lost.
     """
-    from foliot.cli.jobs.change_rendering import changed, would_change
-
     found = find_job(session.client, job)
     changes = flags.patch(session.now, local_zone())
     if not changes:
-        _in_editor(session, found, note, force=force)
+        _edit_in_editor(session, found, note, force=force)
         return
     if dry_run:
         tried = session.client.jobs.dry_run.patch(found.id, changes, revision=found.revision, force=force)
-        session.show(tried, lambda: would_change(found, tried, session.now))
+        session.show(tried, lambda: edit_dry_run_page(found, tried, session.now))
         return
     after = session.client.jobs.patch(found.id, changes, revision=found.revision, note=note, force=force)
-    session.show(after, lambda: changed(found, after, session.now))
+    session.show(after, lambda: changes_page(found, after, session.now))
 
 
 @api_command
-def revisions(
-    session: Session, job: JobRef, limit: Limit = 20, cursor: Cursor = None, everything: All = False
-) -> None:
-    """Every definition it had, newest first: who made it so, why, and what that changed."""
-    from foliot.cli.jobs.change_rendering import revision_list
-
+def revisions(session: Session, job: JobRef, paging: Paging = FIRST_20) -> None:
+    """List the revisions of a job, newest first: who made it, when, why, and what changed."""
     found = find_job(session.client, job)
-    listed, next_cursor, _ = fetch_pages(
-        lambda n, at: session.client.jobs.revisions(found.id, limit=n, cursor=at),
-        limit=None if everything else limit,
-        cursor=cursor,
+    listed = paging.fetch(
+        lambda limit, cursor: session.client.jobs.revisions(found.id, limit=limit, cursor=cursor)
     )
     session.show_list(
         listed,
-        lambda: revision_list(listed, found, principal_names(session.client), session.now),
-        next_cursor=next_cursor,
+        lambda: revision_list(listed.items, found, principal_names(session.client), session.now),
     )
 
 
@@ -75,41 +99,102 @@ def revisions(
 def revert(
     session: Session,
     job: JobRef,
-    revision: Annotated[int, typer.Argument(min=1, help="Which, as `foliot jobs revisions` lists them.")],
+    revision: Annotated[int, typer.Argument(min=1, help="Number from `foliot jobs revisions`.")],
     note: Note = None,
     force: Force = False,
     yes: Yes = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Put an old revision in force again, as a new one."""
-    from foliot.cli.jobs.change_rendering import changed, would_change
-
+    """Revert a job to an earlier revision, as a new revision."""
     found = find_job(session.client, job)
     if dry_run:
         tried = session.client.jobs.dry_run.revert(found.id, revision, force=force)
-        session.show(tried, lambda: would_change(found, tried, session.now))
+        session.show(tried, lambda: edit_dry_run_page(found, tried, session.now))
         return
-    confirm(f'Put revision {revision} of "{found.name}" in place of {found.revision}?', yes=yes)
+    confirm(f'Revert "{found.name}" from revision {found.revision} to {revision}?', yes=yes)
     after = session.client.jobs.revert(found.id, revision, note=note, force=force)
-    session.show(after, lambda: changed(found, after, session.now))
+    session.show(after, lambda: changes_page(found, after, session.now))
 
 
-def _in_editor(session: Session, job: JobOut, note: str | None, *, force: bool) -> None:
-    """Refusals come back on top of the text, until it is right or left as it was."""
-    from foliot.cli.editor import edited
-    from foliot.cli.jobs.change_rendering import changed
-    from foliot.cli.jobs.edit_text import from_text, to_text
+def changes_page(before: JobOut, after: JobOut, now: datetime) -> Block:
+    """Show what an edit changed, field by field, and the next time."""
+    from foliot.sdk.sync.plan import differences
 
-    before = to_text(job)
+    if before.revision == after.revision:
+        return styled(f"{after.name} is unchanged.")
+    following = ""
+    if after.next_run_at is not None:
+        following = f" Next: {local_time_relative(after.next_run_at, after.schedule.timezone, now)}."
+    return stack(
+        line(("Changed", BOLD), f" {after.name}: revision {after.revision}.{following}"),
+        change_table(differences(_definition(before), _definition(after))),
+        *warning_lines(after.warnings),
+    )
+
+
+def edit_dry_run_page(job: JobOut, tried: DryRunOut, now: datetime) -> Block:
+    """Show the fields that would change, then the effect on upcoming runs."""
+    from foliot.sdk.sync.plan import differences
+
+    fields = None
+    if tried.job is not None:
+        fields = change_table(differences(_definition(job), _definition(tried.job)))
+    return stack(fields, job_dry_run_page(f"Would change {job.name}", tried, now))
+
+
+def change_table(changes: Iterable[Change]) -> Table[Change]:
+    """Leave out fields that follow from others: the schedule's words, and the anchor of a new interval."""
+    changes = list(changes)
+    is_new_interval = any(each.pointer == "/schedule/every" for each in changes)
+    derived = {"/schedule/words", "/schedule/anchor"} if is_new_interval else {"/schedule/words"}
+    columns: list[Column[Change]] = [
+        Column("field", lambda each: each.pointer),
+        Column("before", lambda each: _format_value(each.before), RED, wrap=True),
+        Column("", lambda each: "->", DIM),
+        Column("after", lambda each: _format_value(each.after), GREEN, wrap=True),
+    ]
+    rows = [each for each in changes if each.pointer not in derived]
+    return Table(columns, rows, indent=2, show_titles=False)
+
+
+def revision_list(
+    revisions: Sequence[RevisionOut], job: JobOut, names: Mapping[str, str], now: datetime
+) -> Block:
+    from foliot.sdk.sync.plan import Change
+
+    blocks: list[Block] = []
+    for each in revisions:
+        heading = line(
+            (f"revision {each.revision}", BOLD),
+            "  (in force)" if each.revision == job.revision else "",
+            (f"  {relative(each.at - now)} by {names.get(each.actor, each.actor)}", DIM),
+            f"  {each.note}" if each.note else "",
+        )
+        changes = change_table(Change(one.path, one.before, one.after) for one in each.changes)
+        blocks += [heading, changes]
+    return stack(*blocks)
+
+
+def _definition(job: JobOut) -> dict[str, Any]:
+    from foliot.wire.jobs import JobFields
+
+    return job.model_dump(mode="json", include={*JobFields.model_fields, "schedule"})
+
+
+def _format_value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _edit_in_editor(session: Session, job: JobOut, note: str | None, *, force: bool) -> None:
+    from foliot.cli.jobs.editor import edit_text, job_to_text, text_to_job
 
     def save(text: str) -> JobOut:
         return session.client.jobs.replace(
-            job.id, from_text(text, job), revision=job.revision, note=note, force=force
+            job.id, text_to_job(text, job), revision=job.revision, note=note, force=force
         )
 
-    after = edited(before, save)
-    if after is None:
+    saved = edit_text(job_to_text(job), save)
+    if saved is None:
         session.note("Nothing was changed.")
-        after = job
-    saved = after
-    session.show(saved, lambda: changed(job, saved, session.now))
+    after = saved or job
+    session.show(after, lambda: changes_page(job, after, session.now))

@@ -1,6 +1,6 @@
 """The flags that `foliot jobs create` and `edit` share, and the JSON of a job made from them. The server validates it.
 
-Flags of scalar fields come from the declaration of the job (`sdk.job_fields`). Only flags that say a field in another way stand here.
+Flags of scalar fields come from the declaration of the job (`sdk.job_fields`); this module declares only the others.
 `foliot jobs edit` in an editor and `foliot apply` reach the fields that have no flag.
 """
 
@@ -35,7 +35,7 @@ class ScheduleFlags:
     seconds: Annotated[
         bool, typer.Option("--seconds", help="With --schedule: six cron fields; the first is seconds.")
     ] = False
-    every: Annotated[str | None, typer.Option(help="A pace: 30s, 10m, 1h30m.", metavar="DURATION")] = None
+    every: Annotated[str | None, typer.Option(help="Interval: 30s, 10m, 1h30m.", metavar="DURATION")] = None
     at: Annotated[
         str | None,
         typer.Option(help="Once: 2027-01-02T18:00:00-03:00, 18:00, 2h, tomorrow at 9am.", metavar="TIME"),
@@ -62,11 +62,14 @@ class ScheduleFlags:
     def body(self, now: datetime, zone: str) -> dict[str, Any]:
         """Return the schedule. `zone` is that of a wall-clock --at where --timezone is not given."""
         if len(self.given) != 1:
-            wrong = f"Not both: {', '.join(self.given)}." if self.given else "When does it run?"
-            raise Invalid(wrong, hint=f"Give exactly one of {ONE_SCHEDULE}.")
+            wrong = (
+                f"Several schedules: {', '.join(self.given)}." if self.given else "The schedule is missing."
+            )
+            raise Invalid(wrong, hint=f"Use exactly one of {ONE_SCHEDULE}.")
         if self.seconds and self.schedule is None:
             raise Invalid(
-                "--seconds is for cron alone.", hint='Such as --schedule "*/10 * * * * *" --seconds.'
+                "--seconds only applies to --schedule.",
+                hint='Example: --schedule "*/10 * * * * *" --seconds.',
             )
         zoned = {} if self.timezone is None else {"timezone": self.timezone}
         if self.schedule is not None:
@@ -84,11 +87,11 @@ class ScheduleFlags:
 
 @dataclass(frozen=True, slots=True)
 class HandlerFlags:
-    http: Annotated[str | None, typer.Option(help="Call this address: --type http.", metavar="URL")] = None
-    method: Annotated[str | None, typer.Option(help="With --http; POST by default.", metavar="METHOD")] = None
+    http: Annotated[str | None, typer.Option(help="Call this URL; sets --type http.", metavar="URL")] = None
+    method: Annotated[str | None, typer.Option(help="With --http. Default: POST.", metavar="METHOD")] = None
     python: Annotated[
         str | None,
-        typer.Option(help="Call this function of the worker: --type python.", metavar="MODULE:FUNCTION"),
+        typer.Option(help="Call this function in the worker; sets --type python.", metavar="MODULE:FUNCTION"),
     ] = None
     type: Annotated[str | None, typer.Option(help="The handler that does the work.", metavar="TYPE")] = None
     config: Annotated[
@@ -107,11 +110,11 @@ class HandlerFlags:
         types = [f"--{name}" for name in ("type", "http", "python") if getattr(self, name) is not None]
         if len(types) > 1 and set(types) != {"--type"}:
             raise Invalid(
-                f"Not both: {', '.join(types)}.",
+                f"Several types: {', '.join(types)}.",
                 hint="--http and --python set the type; --config adds to either.",
             )
         if self.method is not None and self.http is None:
-            raise Invalid("--method goes with --http.", hint="Or put it into --config.")
+            raise Invalid("--method needs --http.", hint="Without --http, set it in --config.")
         config = {} if self.config is None else parse_json_object(self.config, "--config")
         payload = None
         if self.payload is not None:
@@ -127,26 +130,26 @@ class HandlerFlags:
 
 @dataclass(frozen=True, slots=True)
 class PolicyFlags:
-    name: Annotated[str | None, typer.Option("--name", help="The name of the job.", metavar="NAME")] = None
+    name: Annotated[str | None, typer.Option("--name", help="Name of the job.", metavar="NAME")] = None
     retries: Annotated[
         int | None,
-        typer.Option(min=0, max=1000, help="Attempts after the first; 0 is none.", metavar="N"),
+        typer.Option(min=0, max=1000, help="Maximum number of retries; 0 for none.", metavar="N"),
     ] = None
     retry_delays: Annotated[
-        str | None, typer.Option(help="Waits before them: 1m,5m,30m.", metavar="DURATIONS")
+        str | None, typer.Option(help="Delays before the retries: 1m,5m,30m.", metavar="DURATIONS")
     ] = None
     server: Annotated[
-        str | None, typer.Option(help="Run it on whichever host has this server instance.", metavar="NAME")
+        str | None, typer.Option(help="Run it on the host of this server instance.", metavar="NAME")
     ] = None
     host: Annotated[str | None, typer.Option(help="Run it on this host.", metavar="NAME")] = None
-    tag: Annotated[list[str] | None, typer.Option(help="May be given several times.", metavar="TAG")] = None
+    tag: Annotated[list[str] | None, typer.Option(help="Tag; repeatable.", metavar="TAG")] = None
 
     def body(self) -> dict[str, Any]:
         return _given(name=self.name, tags=self.tag, retry=self._retry(), target=self._target())
 
     def _target(self) -> dict[str, str] | None:
         if self.server is not None and self.host is not None:
-            raise Invalid("Not both: --server, --host.", hint="A server runs where its host is.")
+            raise Invalid("Use --server or --host, not both.", hint="A server instance runs on its host.")
         return _given(server=self.server, host=self.host) or None
 
     def _retry(self) -> dict[str, Any] | None:
@@ -172,11 +175,11 @@ class JobFlags:
         """Return a new job. Name, handler and schedule are required; the server fills in the rest."""
         name = _one_name(name, self.policies.name)
         if not name:
-            raise Invalid("A job needs a name.", hint='Such as foliot jobs create "Email check", or --name.')
+            raise Invalid("The name is missing.", hint='Example: foliot jobs create "Email check" …')
         handler = self.handler.body()
         if "type" not in handler:
             raise Invalid(
-                "What shall it do?",
+                "The work is missing.",
                 hint="Add --http URL, --python module:function, or --type TYPE with --config JSON.",
             )
         fields = {**handler, **self._fields(now, zone), "name": name}
@@ -265,8 +268,8 @@ def _one_name(first: str | None, flag: str | None) -> str | None:
     """Return the name, from the argument or from --name."""
     if first is not None and flag is not None and first != flag:
         raise Invalid(
-            f'Two names: "{first}" and "{flag}".',
-            hint="Give one of them, before the flags or with --name; a name with blanks needs quotes.",
+            f'Two different names: "{first}" and "{flag}".',
+            hint="Use NAME or --name; a name with spaces needs quotes.",
         )
     return flag if first is None else first
 

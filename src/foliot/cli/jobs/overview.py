@@ -1,83 +1,100 @@
-"""How a whole workspace looks, in a few lines."""
+"""`foliot jobs status`: the whole workspace in a few lines."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
+from typing import TYPE_CHECKING
 
-from rich.console import RenderableType
-from rich.text import Text
-
-from foliot.cli.holding_rendering import scope_in_short
-from foliot.cli.jobs.rendering import counts, job_list
+from foliot.cli.freeze import format_scope
+from foliot.cli.jobs.views import format_counts, job_list
 from foliot.cli.output import pluralize
-from foliot.cli.tables import BAD, GOOD, SOON, STRONG, facts, stacked
-from foliot.cli.times import format_duration, relative
-from foliot.wire.fleet import WorkerOut
-from foliot.wire.freezes import FreezeOut
-from foliot.wire.jobs import JobOut
-from foliot.wire.stats import StatsOut
+from foliot.cli.session import Session, api_command
+from foliot.cli.tables import BOLD, GREEN, RED, YELLOW, Block, Line, facts, stack, styled
+from foliot.cli.times import format_milliseconds, relative
+
+if TYPE_CHECKING:
+    from foliot.wire.fleet import WorkerOut
+    from foliot.wire.freezes import FreezeOut
+    from foliot.wire.jobs import JobOut
+    from foliot.wire.reports import StatsOut
+
+FAILING = "failures:>0 status:active,paused,failed"
+MAX_FAILING = 20  # jobs that are listed
 
 
-def overview(
+@api_command
+def status(session: Session) -> None:
+    """Show the state of the workspace: is all well, which jobs fail, what is held, what runs next."""
+    stats = session.client.stats()
+    if not session.is_table:
+        session.show(stats, stack)
+        return
+    failing = session.client.jobs.list(q=FAILING, limit=MAX_FAILING, count=True)
+    session.draw(
+        overview_page(
+            stats,
+            failing.items,
+            session.client.workers().items,
+            session.client.freezes.list().items,
+            session.now,
+            failing_total=getattr(failing, "total", len(failing.items)),
+        )
+    )
+
+
+def overview_page(
     stats: StatsOut,
-    ill: Sequence[JobOut],
+    failing: Sequence[JobOut],
     workers: Sequence[WorkerOut],
     freezes: Sequence[FreezeOut],
     now: datetime,
     *,
-    more_ill: int = 0,
-) -> RenderableType:
-    """One sentence first: is it well? Then the figures behind it, and the jobs that need somebody."""
+    failing_total: int,
+) -> Block:
+    """Show a verdict, the figures behind it, and the jobs that need attention."""
     alive = sum(each.status == "alive" for each in workers)
     held = [each for each in freezes if each.status == "in_force"]
-    totals, open_now = stats.totals, stats.now
+    totals, current = stats.totals, stats.now
     by_status = Counter(
         {name: count for name, count in stats.jobs.model_dump().items() if name != "archived"}
     )
     rate = "" if totals.success_rate is None else f", {totals.success_rate} % succeeded"
-    p95 = stats.newest.lag_ms
-    return stacked(
-        _verdict(stats, len(ill) + more_ill, alive, held),
+    runs = f"{pluralize(totals.runs, 'run')}{rate}, {totals.failures:,} failed, {totals.skips:,} skipped"
+    lag = stats.newest.lag_ms
+    return stack(
+        _verdict(stats, failing_total, alive, held),
         facts(
             (
-                ("jobs", ", ".join(counts(by_status)) or "none"),
+                ("jobs", ", ".join(format_counts(by_status)) or "none"),
                 (
                     "now",
-                    f"{open_now.running:,} running, {open_now.ready:,} ready, {open_now.waiting:,} waiting",
+                    f"{current.running:,} running, {current.ready:,} ready, {current.waiting:,} waiting",
                 ),
-                ("late", pluralize(open_now.late, "job") if open_now.late else None),
+                ("late", pluralize(current.late, "job") if current.late else None),
                 (
                     "next",
-                    relative(open_now.next_due_at - now) if open_now.next_due_at else "nothing is planned",
+                    relative(current.next_due_at - now) if current.next_due_at else "nothing is planned",
                 ),
-                (
-                    "last 7 days",
-                    f"{pluralize(totals.runs, 'run')}{rate}, {totals.failures:,} failed, {totals.skips:,} skipped",
-                ),
-                (
-                    "start lag",
-                    None if p95 is None else f"p95 {format_duration(timedelta(milliseconds=p95.p95))}",
-                ),
+                ("last 7 days", runs),
+                ("start lag", None if lag is None else f"p95 {format_milliseconds(lag.p95)}"),
                 ("workers", f"{alive} alive"),
-                *(("held", f"{scope_in_short(each.scope)}: {each.reason}") for each in held),
+                *(("held", f"{format_scope(each.scope)}: {each.reason}") for each in held),
             )
         ),
-        job_list(ill, now, total=len(ill) + more_ill) if ill else None,
+        job_list(failing, now, total=failing_total) if failing else None,
     )
 
 
-def _verdict(stats: StatsOut, ill: int, alive: int, held: Sequence[FreezeOut]) -> Text:
+def _verdict(stats: StatsOut, failing: int, alive: int, held: Sequence[FreezeOut]) -> Line:
     if not alive and sum(stats.jobs.model_dump().values()):
-        return Text("Nothing runs: no worker is alive.", style=f"{BAD} {STRONG}")
+        return styled("Nothing runs: no worker is alive.", f"{RED} {BOLD}")
     if stats.now.late:
-        return Text(
-            f"Behind: {pluralize(stats.now.late, 'job')} late. No scheduler keeps up.",
-            style=f"{BAD} {STRONG}",
-        )
-    if ill:
-        return Text(f"{pluralize(ill, 'job needs', 'jobs need')} a look.", style=f"{BAD} {STRONG}")
+        late = pluralize(stats.now.late, "job is", "jobs are")
+        return styled(f"{late} late: the scheduler is behind or down.", f"{RED} {BOLD}")
+    if failing:
+        return styled(f"{pluralize(failing, 'job needs', 'jobs need')} attention.", f"{RED} {BOLD}")
     if held:
-        return Text("Held by a freeze.", style=f"{SOON} {STRONG}")
-    return Text("All is well.", style=f"{GOOD} {STRONG}")
+        return styled("Held by a freeze.", f"{YELLOW} {BOLD}")
+    return styled("All is well.", f"{GREEN} {BOLD}")

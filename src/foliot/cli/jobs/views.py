@@ -1,19 +1,61 @@
-"""`foliot jobs list|show|status|next|history`: what there is, how it goes, when it runs and what it did."""
+"""`foliot jobs list|show|next|history`, and how a job looks in a list and on a page."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foliot.cli.choices import JobStatusChoice
 from foliot.cli.lookup import JobRef, find_job
-from foliot.cli.paging import All, Cursor, Limit, fetch_pages
-from foliot.cli.session import OutputFormat, Session, api_command
+from foliot.cli.output import pluralize
+from foliot.cli.runs import run_table
+from foliot.cli.session import FIRST_20, FIRST_50, Paging, Session, api_command
+from foliot.cli.tables import (
+    BOLD,
+    DIM,
+    GREEN,
+    JOB_MARKS,
+    RED,
+    YELLOW,
+    Block,
+    Column,
+    Line,
+    Table,
+    facts,
+    line,
+    marked_status,
+    stack,
+    status_mark,
+    styled,
+)
+from foliot.cli.times import local_time, local_time_relative, local_times, relative, relative_short
 
-Several = list[str] | None
-ILL = "failures:>0 status:active,paused,failed"  # what somebody should look at
-MOST_ILL = 20  # of those that are shown one by one
+if TYPE_CHECKING:
+    from foliot.wire.jobs import JobOut
+    from foliot.wire.schedules import PlannedOut, ScheduleOut
+
+MIN_ID = 8  # characters of an id in a list
+STATUS_ORDER = ("active", "pending", "paused", "disabled", "failed", "completed", "expired", "archived")
+FAILURES = frozenset({"failed", "timed_out", "interrupted"})
+ALWAYS_SHOWN = frozenset({"timeout", "overlap", "retry"})
+SHOWN_ELSEWHERE = frozenset({"name", "description", "type", "config", "payload", "schedule", "owner", "tags"})
+
+
+class JobStatusChoice(StrEnum):
+    PENDING = "pending"
+    ACTIVE = "active"
+    PAUSED = "paused"
+    DISABLED = "disabled"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    EXPIRED = "expired"
+    ARCHIVED = "archived"
 
 
 @api_command
@@ -26,61 +68,61 @@ def list_jobs(
         ),
     ] = None,
     status: Annotated[
-        list[JobStatusChoice] | None, typer.Option(help="Only these; archived ones only if named.")
+        list[JobStatusChoice] | None,
+        typer.Option(help="Only this status; repeatable. Archived jobs appear only with --status archived."),
     ] = None,
-    tag: Annotated[Several, typer.Option(help="Only with one of these tags.", metavar="TAG")] = None,
-    type: Annotated[Several, typer.Option(help="Only of these types.", metavar="TYPE")] = None,  # noqa: A002
-    queue: Annotated[Several, typer.Option(help="Only of these queues.", metavar="QUEUE")] = None,
-    owner: Annotated[Several, typer.Option(help="Only of these owners; `me` is you.", metavar="WHO")] = None,
-    disabled: Annotated[bool, typer.Option("--disabled", help="Only disabled ones.")] = False,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only with this tag; repeatable.", metavar="TAG")
+    ] = None,
+    type: Annotated[  # noqa: A002  # the name of the field
+        list[str] | None, typer.Option(help="Only of this type; repeatable.", metavar="TYPE")
+    ] = None,
+    queue: Annotated[
+        list[str] | None, typer.Option(help="Only of this queue; repeatable.", metavar="QUEUE")
+    ] = None,
+    owner: Annotated[
+        list[str] | None, typer.Option(help="Only of this owner; `me` is you.", metavar="WHO")
+    ] = None,
+    disabled: Annotated[bool, typer.Option("--disabled", help="Only disabled jobs.")] = False,
     sort: Annotated[
         str | None,
-        typer.Option(help="created_at, name or next_run_at; -name turns it round.", metavar="FIELD"),
+        typer.Option(help="created_at, name or next_run_at; -name is descending.", metavar="FIELD"),
     ] = None,
-    limit: Limit = 50,
-    cursor: Cursor = None,
-    everything: All = False,
+    paging: Paging = FIRST_50,
 ) -> None:
-    """List jobs: state, name, schedule, what came of the last run, when the next one is."""
-    from foliot.cli.jobs.rendering import job_list
-
-    states = [each.value for each in status or ()] + (["disabled"] if disabled else [])
-    jobs, next_cursor, total = fetch_pages(
-        lambda n, at: session.client.jobs.list(
+    """List jobs: status, name, schedule, last run, next run."""
+    statuses = [each.value for each in status or ()] + (["disabled"] if disabled else [])
+    found = paging.fetch(
+        lambda limit, cursor: session.client.jobs.list(
             q=" ".join(q) if q else None,
-            status=states or None,  # type: ignore[arg-type]  # JobStatus holds the words of the wire
+            status=statuses or None,  # type: ignore[arg-type]  # JobStatusChoice has the values of the wire
             tag=tag,
             type=type,
             queue=queue,
             owner=owner,
             sort=sort,
-            count=True if session.format is OutputFormat.TABLE and at is None else None,
-            limit=n,
-            cursor=at,
-        ),
-        limit=None if everything else limit,
-        cursor=cursor,
-    )
-    session.show_list(jobs, lambda: job_list(jobs, session.now, total=total), next_cursor=next_cursor)
-    if not jobs and not (q or states or tag or type or queue or owner):
-        session.note(
-            'Make one: foliot jobs create --name hello --python builtins:print --when "every 10 minutes"'
+            count=True if session.is_table and cursor is None else None,
+            limit=limit,
+            cursor=cursor,
         )
-    if next_cursor and session.format is OutputFormat.TABLE:
-        session.note("There are more: --all, or --limit N.")
+    )
+    session.show_list(found, lambda: job_list(found.items, session.now, total=found.total))
+    if not found.items and not (q or statuses or tag or type or queue or owner):
+        session.note(
+            "Create one with:"
+            ' foliot jobs create --name hello --python builtins:print --when "every 10 minutes"'
+        )
 
 
 @api_command
 def show(
     session: Session,
     job: JobRef,
-    n: Annotated[int, typer.Option("-n", min=1, max=20, help="Next times.")] = 3,
+    n: Annotated[int, typer.Option("-n", min=1, max=20, help="Number of next times.")] = 3,
 ) -> None:
-    """Show one job: its schedule in a sentence, its next times, its record, its rules."""
-    from foliot.cli.jobs.rendering import job_page
-
+    """Show a job: its schedule in words, its next times, its run counts, its settings."""
     found = find_job(session.client, job)
-    times = session.client.jobs.next(found.id, n).items if session.format is OutputFormat.TABLE else []
+    times = session.client.jobs.next(found.id, n).items if session.is_table else []
     session.show(found, lambda: job_page(found, session.now, times))
 
 
@@ -88,55 +130,221 @@ def show(
 def next_times(
     session: Session,
     job: JobRef,
-    n: Annotated[int, typer.Option("-n", min=1, max=200, help="How many.", metavar="N")] = 5,
+    n: Annotated[int, typer.Option("-n", min=1, max=200, help="Number of times.", metavar="N")] = 5,
 ) -> None:
-    """When it runs next: on its own wall clock, from now, and in UTC."""
-    from foliot.cli.jobs import rendering
-
+    """Show when a job runs next: in its own time zone, from now, and in UTC."""
     found = find_job(session.client, job)
     times = session.client.jobs.next(found.id, n)
-    session.show(times, lambda: rendering.next_times(times.items, found.schedule.timezone, session.now))
+    session.show(times, lambda: planned_time_table(times.items, found.schedule.timezone, session.now))
     if not times.items:
         session.note(
-            f"It is {found.status}." if found.status != "active" else f"foliot jobs why {found.id} says more."
+            f"The job is {found.status}."
+            if found.status != "active"
+            else f"See why with: foliot jobs why {found.id}"
         )
 
 
 @api_command
-def history(
-    session: Session, job: JobRef, limit: Limit = 20, cursor: Cursor = None, everything: All = False
-) -> None:
-    """What became of its planned times, newest first: what ran, what was skipped and why."""
-    from foliot.cli.run_rendering import run_list
-
+def history(session: Session, job: JobRef, paging: Paging = FIRST_20) -> None:
+    """List what happened at the planned times of a job, newest first: runs, and skips with their reasons."""
     found = find_job(session.client, job)
-    runs, next_cursor, _ = fetch_pages(
-        lambda n, at: session.client.jobs.runs(found.id, limit=n, cursor=at),
-        limit=None if everything else limit,
-        cursor=cursor,
+    runs = paging.fetch(lambda limit, cursor: session.client.jobs.runs(found.id, limit=limit, cursor=cursor))
+    session.show_list(runs, lambda: run_table(runs.items, session.now, of_one_job=True))
+
+
+def job_list(jobs: Sequence[JobOut], now: datetime, *, total: int | None = None) -> Block:
+    """Show the number of jobs in each status, then one row for each job."""
+    if not jobs:
+        return styled("No jobs.")
+    id_length = _unique_id_length(jobs)
+    columns: list[Column[JobOut]] = [
+        Column("mark", lambda job: status_mark("failed" if _is_failing(job) else job.status, JOB_MARKS)),
+        Column("name", lambda job: job.name, wrap=True),
+        Column("type", lambda job: job.type, DIM, drop=1),
+        Column("schedule", lambda job: format_schedule(job.schedule), drop=3),
+        Column("last", lambda job: _last_run(job, now), wrap=True),
+        Column(
+            "next", lambda job: f"Next: {relative_short(job.next_run_at, now)}" if job.next_run_at else ""
+        ),
+        Column("id", lambda job: str(job.id)[:id_length], DIM, drop=2),
+    ]
+    counts = format_counts(Counter(job.status for job in jobs))
+    if total is not None and total > len(jobs):
+        counts.append(f"first {len(jobs):,} of {total:,}")
+    return stack(
+        styled(f"Jobs ({', '.join(counts)}):", BOLD), Table(columns, jobs, indent=2, show_titles=False)
     )
-    session.show_list(runs, lambda: run_list(runs, session.now, of_one_job=True), next_cursor=next_cursor)
-    if next_cursor and session.format is OutputFormat.TABLE:
-        session.note("There are more: --all, or --limit N.")
 
 
-@api_command
-def status(session: Session) -> None:
-    """The whole workspace in a few lines: is it well, what needs a look, what is held, what comes next."""
-    from foliot.cli.jobs.overview import overview
-
-    stats = session.client.stats()
-    if session.format is not OutputFormat.TABLE:
-        session.show(stats, lambda: "")
-        return
-    ill = session.client.jobs.list(q=ILL, limit=MOST_ILL, count=True)
-    session.draw(
-        overview(
-            stats,
-            ill.items,
-            session.client.workers().items,
-            session.client.freezes.list().items,
-            session.now,
-            more_ill=getattr(ill, "total", len(ill.items)) - len(ill.items),
-        )
+def job_page(job: JobOut, now: datetime, times: Sequence[PlannedOut] = ()) -> Block:
+    zone = job.schedule.timezone
+    last = None
+    if job.last_run_at is not None:
+        last = f"{job.last_run_status} {local_time_relative(job.last_run_at, zone, now)}"
+    counts = (
+        f"{pluralize(job.run_count, 'run')}: {job.success_count:,} succeeded, {job.failure_count:,} failed"
     )
+    return stack(
+        styled(job.name, BOLD),
+        facts(
+            (
+                ("id", str(job.id)),
+                ("about", job.description or None),
+                ("status", status_line(job, now)),
+                ("runs", job.schedule.words),
+                ("next", local_time_relative(job.next_run_at, zone, now) if job.next_run_at else None),
+                *(("", local_time_relative(each.planned_for, zone, now)) for each in times[1:]),
+                ("last", last),
+                ("error", styled(job.last_error, RED) if job.last_error else None),
+                ("record", f"{counts}; {job.skip_count:,} skipped"),
+                ("type", job.type),
+                ("config", _json(job.config)),
+                ("payload", _json(job.payload)),
+                *_settings(job),
+                ("tags", ", ".join(job.tags) or None),
+                ("managed by", f"code, the app {job.managed_by}" if job.managed_by else None),
+                ("revision", f"{job.revision}, created {relative(job.created_at - now)}"),
+            )
+        ),
+    )
+
+
+def created_page(job: JobOut, now: datetime) -> Block:
+    zone = job.schedule.timezone
+    return stack(
+        line(("Created", BOLD), f" {job.name}."),
+        facts(
+            (
+                ("id", str(job.id)),
+                ("runs", job.schedule.words),
+                ("next", local_time_relative(job.next_run_at, zone, now) if job.next_run_at else None),
+                ("status", None if job.status == "active" else status_line(job, now)),
+            )
+        ),
+        *warning_lines(job.warnings),
+    )
+
+
+def planned_time_table(times: Sequence[PlannedOut], zone: str, now: datetime) -> Table[PlannedOut]:
+    utc = "%Y-%m-%dT%H:%M:%SZ" if any(each.planned_for.second for each in times) else "%Y-%m-%dT%H:%MZ"
+    instants = [each.planned_for for each in times]
+    local = dict(zip(instants, local_times(instants, zone), strict=True))
+    columns: list[Column[PlannedOut]] = [
+        Column("NEXT", lambda each: local[each.planned_for]),
+        Column("IN", lambda each: relative(each.planned_for - now)),
+        Column("UTC", lambda each: each.planned_for.strftime(utc), DIM, drop=1),
+    ]
+    if any(each.notes for each in times):
+        columns.append(Column("NOTE", lambda each: "; ".join(each.notes), wrap=True))
+    return Table(columns, times, empty="It has no next time.")
+
+
+def result_line(job: JobOut, verb: str, now: datetime) -> Line:
+    """`Paused nightly. Next: …`."""
+    following = ""
+    if job.next_run_at is not None:
+        following = f" Next: {local_time_relative(job.next_run_at, job.schedule.timezone, now)}."
+    return line((verb, BOLD), f" {job.name}.{following}")
+
+
+def status_line(job: JobOut, now: datetime) -> Line:
+    reason = f" ({_reason(job)})" if job.status_reason else ""
+    since = f" since {relative(job.status_at - now)}" if job.status != "active" else ""
+    until = ""
+    if job.paused_until is not None:
+        until = f", until {local_time_relative(job.paused_until, job.schedule.timezone, now)}"
+    return line(marked_status(job.status, JOB_MARKS), f"{reason}{since}{until}")
+
+
+def warning_lines(warnings: Sequence[str]) -> list[Line]:
+    return [styled(f"Note: {each}", YELLOW) for each in warnings]
+
+
+def format_counts(by_status: Counter[str]) -> list[str]:
+    """7 active, 1 paused."""
+    return [f"{by_status[status]:,} {status}" for status in STATUS_ORDER if by_status[status]]
+
+
+def format_schedule(schedule: ScheduleOut) -> str:
+    """`*/30 * * * *`, `every 10m`, `at 02 Jan 2027 18:00 UTC`, `manual`."""
+    if schedule.kind == "cron":
+        return schedule.expr if schedule.every_n_weeks == 1 else f"{schedule.expr} /{schedule.every_n_weeks}w"
+    if schedule.kind == "interval":
+        from foliot.wire.durations import write_duration
+
+        return f"every {write_duration(schedule.every)}"
+    if schedule.kind == "once":
+        return "at " + local_time(schedule.at, schedule.timezone).partition(" ")[2]
+    return "manual"
+
+
+def _last_run(job: JobOut, now: datetime) -> Line:
+    """Show why the job does not run, or else the result of its last run."""
+    if job.status in {"paused", "failed", "disabled"}:
+        reason = _reason(job)
+        text = job.status.capitalize() + (f" ({reason})" if reason else "")
+        return styled(text, RED if job.status == "failed" else "")
+    if job.last_run_at is None:
+        return styled("Never ran", DIM)
+    result = job.last_run_status or ""
+    style = GREEN if result == "succeeded" else RED if result in FAILURES else DIM
+    return line(f"Last: {relative_short(job.last_run_at, now)} (", (result, style), ")")
+
+
+def _reason(job: JobOut) -> str | None:
+    """Shorten the breaker's sentence for lists; return other reasons as given."""
+    if job.status_reason and "failures in a row" in job.status_reason:
+        return f"{job.consecutive_failures:,} consecutive failures"
+    return job.status_reason
+
+
+def _is_failing(job: JobOut) -> bool:
+    return job.status == "active" and job.last_run_status in FAILURES
+
+
+def _settings(job: JobOut) -> list[tuple[str, str | None]]:
+    """Return timeout, overlap and retry, and the other fields that differ from their defaults."""
+    from foliot.wire.durations import write_duration
+    from foliot.wire.jobs import JobFields
+
+    rows: list[tuple[str, str | None]] = [
+        ("timeout", write_duration(job.timeout)),
+        ("overlap", job.overlap),
+        ("retry", _format_retry(job)),
+    ]
+    hidden = ALWAYS_SHOWN | SHOWN_ELSEWHERE | ({"external_ref"} if job.managed_by else set())
+    values = job.model_dump(mode="json")
+    for name, field in JobFields.model_fields.items():
+        if name not in hidden and getattr(job, name) != field.default:
+            value = values[name]
+            rows.append((name, _json(value) if isinstance(value, dict | list) else str(value)))
+    return rows
+
+
+def _format_retry(job: JobOut) -> str:
+    from foliot.wire.durations import write_duration
+
+    retry = job.retry
+    if retry.strategy == "none" or retry.max == 0:
+        return "none"
+    delays = ", ".join(write_duration(each) for each in retry.delays)
+    how = (
+        f"after {delays}"
+        if retry.strategy == "list"
+        else f"{retry.strategy}, from {write_duration(retry.base)}"
+    )
+    return f"{pluralize(retry.max, 'more time', 'more times')}, {how}"
+
+
+def _json(value: object) -> str | None:
+    return json.dumps(value, ensure_ascii=False) if value else None
+
+
+def _unique_id_length(jobs: Sequence[JobOut]) -> int:
+    """Return how many characters tell the ids of these jobs apart."""
+    ids = sorted(str(job.id) for job in jobs)
+    longest_shared = max(
+        (next((at for at in range(36) if one[at] != other[at]), 35) for one, other in pairwise(ids)),
+        default=0,
+    )
+    return max(MIN_ID, longest_shared + 1)

@@ -1,6 +1,8 @@
 """The fast path of planning: one planned time is due and not late, nothing prevents its run, and another follows.
 
 The plan then depends on the rules and the cursor alone, so it is made once for all jobs that share them. It equals what the walk plans.
+
+Why: docs/decisions/400-fast-path-of-a-tick.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Long stretches of a timetable, named without walking through them: a year of missed seconds costs as little as a day."""
+"""Find and record long ranges of planned times without visiting each: a year of missed seconds costs as little as a day."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from foliot.domain.schedule.window import window_closed_until
 from foliot.domain.schedule.zone import naive_utc
 
 TICK = timedelta(microseconds=1)
-_FEW = 64  # this many times are looked at one by one
-_STEPS = 8  # back over single times before halving
+_FEW = 64  # up to so many times are visited one by one
+_STEPS = 8  # single steps back before bisecting
 
 
 def find_newest_due(
     timetable: Timetable, after: datetime, until: datetime, by: datetime
 ) -> PlannedTime | None:
-    """The newest planned time in (after, until] such that it and all before it are due by `by`.
+    """Return the newest planned time in (after, until] such that it and all before it are due by `by`.
 
-    Only the newest times can still be ahead of their due time: spread moves one, a closed window or calendar a whole
-    stretch. Past a few single steps the start of that stretch is found by halving.
+    Only the newest times can be not due yet: spread defers one, a closed window or calendar a whole range. After a few single steps,
+    bisection finds the start of that range.
     """
     high = min(until, by)
     for _ in range(_STEPS):
@@ -58,7 +58,7 @@ def find_newest_due(
 def find_newest_runnable(
     timetable: Timetable, after: datetime, last: PlannedTime, most: int
 ) -> list[PlannedTime]:
-    """Of the planned times in (after, last] the newest `most` that may run, oldest first; of those due together, the newest."""
+    """Return the newest `most` planned times in (after, last] that may run, oldest first. Of times due at one instant, the newest counts."""
     chosen: list[PlannedTime] = []
     found: PlannedTime | None = last
     in_a_row = 0
@@ -86,7 +86,7 @@ def record_unchosen(
     chosen: Sequence[PlannedTime],
     reason: SkipReason,
 ) -> SkippedTime | SkippedRange | None:
-    """One record for all planned times in (after, last] that were not chosen to run."""
+    """Make one record of all planned times in (after, last] that were not chosen to run."""
     count = count_between(_bare(timetable), after, last.planned_for, MAX_COUNTED + len(chosen))
     if count == len(chosen):
         return None
@@ -111,14 +111,14 @@ def record_unchosen(
 def record_dropped(
     timetable: Timetable, after: datetime, until: datetime
 ) -> SkippedTime | SkippedRange | None:
-    """One record for all planned times in (after, until]: they were put off past an edit, which puts them aside for good."""
+    """Make one record of all planned times in (after, until]: they were deferred past an edit, which drops them."""
     last = _latest(timetable, after, until)
     record = None if last is None else record_unchosen(timetable, after, last, (), SkipReason.OPERATOR)
     return None if record is None else replace(record, note=SCHEDULE_EDITED)
 
 
 def deferral_reason(timetable: Timetable, planned: PlannedTime) -> SkipReason:
-    """Who moved this planned time to a later instant: the job's window or one of its calendars."""
+    """Return what deferred this planned time: the job's window or one of its calendars."""
     window = timetable.window
     if window is not None:
         at = naive_utc(planned.planned_for)
@@ -130,9 +130,9 @@ def deferral_reason(timetable: Timetable, planned: PlannedTime) -> SkipReason:
 def _ahead(
     timetable: Timetable, after: datetime, found: PlannedTime | None, by: datetime
 ) -> PlannedTime | None:
-    """The planned time at or just before `found` that is not due by `by`, if there is one.
+    """Return the planned time at or just before `found` that is not due by `by`, if there is one.
 
-    Times bound to be skipped are due when planned, even amid a stretch that is deferred; they say nothing about it.
+    Times that will be skipped are due when planned, even within a deferred range; they are passed over.
     """
     if found is not None and found.skip is not None and _mixes(timetable):
         for _ in range(_FEW):
@@ -143,24 +143,24 @@ def _ahead(
 
 
 def _mixes(timetable: Timetable) -> bool:
-    """Whether some of its planned times may be deferred and others skipped."""
-    schedule, ways = timetable.schedule, _ways(timetable)
+    """Return whether some planned times may be deferred and others skipped."""
+    schedule, rules = timetable.schedule, _closing_rules(timetable)
     skips_gaps = isinstance(schedule, Cron) and schedule.gap is ClockGap.SKIP
-    return Otherwise.DEFER in ways and (Otherwise.SKIP in ways or skips_gaps)
+    return Otherwise.DEFER in rules and (Otherwise.SKIP in rules or skips_gaps)
 
 
 def _never_opens(timetable: Timetable, skipped: PlannedTime) -> bool:
-    """Where everything defers, a time is skipped only because nothing opens after it; nor will anything before it run."""
-    return skipped.skip is not SkipReason.DST_GAP and Otherwise.SKIP not in _ways(timetable)
+    """Return whether nothing opens after this time: where everything defers, that is the only reason to skip it."""
+    return skipped.skip is not SkipReason.DST_GAP and Otherwise.SKIP not in _closing_rules(timetable)
 
 
-def _ways(timetable: Timetable) -> set[Otherwise]:
-    ways = {calendar.otherwise for calendar in timetable.calendars}
-    return ways if timetable.window is None else {*ways, timetable.window.otherwise}
+def _closing_rules(timetable: Timetable) -> set[Otherwise]:
+    rules = {calendar.otherwise for calendar in timetable.calendars}
+    return rules if timetable.window is None else {*rules, timetable.window.otherwise}
 
 
 def _latest(timetable: Timetable, after: datetime, until: datetime) -> PlannedTime | None:
-    """As `latest_until`, asking window and calendars about the one time found and not about those on the way."""
+    """Return the newest planned time up to `until`. Window and calendars are applied to that one time only."""
     bare = _bare(timetable)
     found = latest_until(bare, after, until)
     return found if found is None or bare is timetable else planned_after(timetable, found.planned_for - TICK)
@@ -175,7 +175,7 @@ def _bare(timetable: Timetable) -> Timetable:
 def _common_reason(
     timetable: Timetable, left: Sequence[PlannedTime], chosen: Sequence[PlannedTime], reason: SkipReason
 ) -> SkipReason:
-    """A missed time that would not have run anyway keeps its own reason, when the whole record shares it."""
+    """Return the common reason of the record: missed times that would not have run anyway keep their own, if all share it."""
     if reason is not SkipReason.MISFIRE:
         return reason
     running = {planned.due_at for planned in chosen}

@@ -1,4 +1,7 @@
-"""Walk over the due planned times of one job, for `plan.py`. A run made for one planned time is live for the next."""
+"""Walk over the due planned times of one job, for `plan.py`. A run made for one planned time is live for the next.
+
+Why: docs/decisions/200-late-times-and-catch-up.md
+"""
 
 from __future__ import annotations
 

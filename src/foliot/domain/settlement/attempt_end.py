@@ -1,4 +1,4 @@
-"""What an outcome means for the run itself: its end, or its next attempt. What follows for the job is `settle.py`."""
+"""Decide what an outcome means for the run itself: its end or its next attempt. `settle.py` decides the effects on the job."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from foliot.domain.run import RunError, RunFacts
 from foliot.domain.schedule import SkipReason
 from foliot.domain.settlement.retry import GiveUp, NoRetry, decide_retry
 
-MAX_LOSSES = 3  # a run whose workers keep dying may be what kills them
+MAX_LOSSES = 3  # a run whose workers keep dying may be the cause
 LOST_JITTER = timedelta(seconds=1)
 WORKER_LOST = RunError("worker_lost", "The worker fell silent while this run was under way.")
 TIMED_OUT = RunError("timed_out", "The attempt ran longer than the job's timeout.")
@@ -35,7 +35,7 @@ ASKED_RETRY = RunError("asked_retry", "The handler asked to be called again.")
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """What settling loads for a job, under its timer's lock. `load` counts the settled run too."""
+    """The state of a job under its timer's lock. `load` counts the settled run too."""
 
     job: Job
     status: JobStatus
@@ -46,7 +46,7 @@ class JobState:
 
 @dataclass(frozen=True, slots=True)
 class AttemptEnd:
-    """What becomes of the run itself."""
+    """The end of an attempt: how the run ends, or when its next attempt starts."""
 
     event: RunEvent
     attempt: AttemptEvent | None
@@ -54,7 +54,7 @@ class AttemptEnd:
     skip_reason: SkipReason | None = None
     note: str | None = None
     retry_at: datetime | None = None
-    expires_at: datetime | None = None  # of the next attempt: where the window closes that it must start in
+    expires_at: datetime | None = None  # of the next attempt: the end of the window in which it must start
     retries: int = 0
     losses: int = 0
 
@@ -63,9 +63,9 @@ _SUCCEEDED = AttemptEnd(RunEvent.SUCCEED, AttemptEvent.SUCCEED)
 
 
 def decide_attempt_end(
-    run: RunFacts, outcome: Outcome, facts: JobState, now: datetime, jitter: float
+    run: RunFacts, outcome: Outcome, state: JobState, now: datetime, jitter: float
 ) -> AttemptEnd:
-    """The run's own end or next attempt. After a cancel request only a success that came first still counts."""
+    """Decide the end of the run or its next attempt. After a cancel request only a success that came first still counts."""
     if isinstance(outcome, Succeeded):
         return _SUCCEEDED
     if run.cancel_requested or isinstance(outcome, Cancelled):
@@ -73,27 +73,27 @@ def decide_attempt_end(
         return AttemptEnd(RunEvent.CANCEL, _attempt_event(run, outcome), note=note or None)
     match outcome:
         case Failed(error=error, permanent=permanent, not_before=least):
-            answer = GiveUp(NoRetry.PERMANENT) if permanent else _retry(run, facts, now, jitter, least=least)
+            answer = GiveUp(NoRetry.PERMANENT) if permanent else _retry(run, state, now, jitter, least=least)
             return _failed(RunEvent.FAIL, AttemptEvent.FAIL, error, answer)
         case TimedOut():
-            may_retry = facts.job.retry_timeouts
-            answer = _retry(run, facts, now, jitter) if may_retry else GiveUp(NoRetry.TIMED_OUT)
+            may_retry = state.job.retry_timeouts
+            answer = _retry(run, state, now, jitter) if may_retry else GiveUp(NoRetry.TIMED_OUT)
             return _failed(RunEvent.TIME_OUT, AttemptEvent.TIME_OUT, TIMED_OUT, answer)
         case AskedRetry(after=after):
             return _failed(
-                RunEvent.FAIL, AttemptEvent.FAIL, ASKED_RETRY, _retry(run, facts, now, jitter, after)
+                RunEvent.FAIL, AttemptEvent.FAIL, ASKED_RETRY, _retry(run, state, now, jitter, after)
             )
         case Lost():
-            return _lost(run, facts, now + LOST_JITTER * jitter)
-        case HandedBack() if facts.status is JobStatus.ARCHIVED:
+            return _lost(run, state, now + LOST_JITTER * jitter)
+        case HandedBack() if state.status is JobStatus.ARCHIVED:
             note = GiveUp(NoRetry.ARCHIVED).sentence
             return AttemptEnd(RunEvent.CANCEL, AttemptEvent.CANCEL, run.last_error, note=note)
         case HandedBack():
-            allowed = find_opening_for(run.trigger, facts.job.timetable, now)
-            if isinstance(allowed, NeverOpens):
-                return AttemptEnd(RunEvent.SKIP, AttemptEvent.CANCEL, skip_reason=allowed.reason)
+            opening = find_opening_for(run.trigger, state.job.timetable, now)
+            if isinstance(opening, NeverOpens):
+                return AttemptEnd(RunEvent.SKIP, AttemptEvent.CANCEL, skip_reason=opening.reason)
             return AttemptEnd(
-                RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=allowed.at, expires_at=allowed.ready_until
+                RunEvent.HAND_BACK, AttemptEvent.CANCEL, retry_at=opening.at, expires_at=opening.ready_until
             )
         case AskedSkip(reason=reason, note=note):
             attempt = AttemptEvent.SUCCEED if run.status is RunStatus.RUNNING else None
@@ -121,30 +121,30 @@ def _attempt_event(run: RunFacts, outcome: Outcome) -> AttemptEvent | None:
             return AttemptEvent.CANCEL
 
 
-def _lost(run: RunFacts, facts: JobState, at: datetime) -> AttemptEnd:
-    over = AttemptEnd(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
-    if facts.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MAX_LOSSES:
-        return over
-    if facts.status is JobStatus.ARCHIVED:
-        return replace(over, note=GiveUp(NoRetry.ARCHIVED).sentence)
-    allowed = find_opening_for(run.trigger, facts.job.timetable, at)
-    if isinstance(allowed, NeverOpens):
-        return replace(over, note=GiveUp(NoRetry.CLOSED).sentence)
+def _lost(run: RunFacts, state: JobState, at: datetime) -> AttemptEnd:
+    final = AttemptEnd(RunEvent.INTERRUPT, AttemptEvent.LOSE, WORKER_LOST, losses=1)
+    if state.job.limits.on_lost is OnLost.FAIL or run.losses + 1 >= MAX_LOSSES:
+        return final
+    if state.status is JobStatus.ARCHIVED:
+        return replace(final, note=GiveUp(NoRetry.ARCHIVED).sentence)
+    opening = find_opening_for(run.trigger, state.job.timetable, at)
+    if isinstance(opening, NeverOpens):
+        return replace(final, note=GiveUp(NoRetry.CLOSED).sentence)
     again = AttemptEnd(RunEvent.RETRY, AttemptEvent.LOSE, WORKER_LOST, losses=1)
-    return replace(again, retry_at=allowed.at, expires_at=allowed.ready_until)
+    return replace(again, retry_at=opening.at, expires_at=opening.ready_until)
 
 
 def _retry(
     run: RunFacts,
-    facts: JobState,
+    state: JobState,
     now: datetime,
     jitter: float,
     asked: timedelta | None = None,
     least: timedelta | None = None,
 ) -> Opening | GiveUp:
-    """When the next attempt may start, by the retry policy and then by window and calendars."""
-    job, next_at = facts.job, facts.timer.next_at
-    if facts.status is JobStatus.ARCHIVED:
+    """Decide when the next attempt may start, by the retry policy and then by window and calendars."""
+    job, next_at = state.job, state.timer.next_at
+    if state.status is JobStatus.ARCHIVED:
         return GiveUp(NoRetry.ARCHIVED)
     answer = decide_retry(
         job.retry,
@@ -158,12 +158,12 @@ def _retry(
     )
     if isinstance(answer, GiveUp):
         return answer
-    allowed = find_opening_for(run.trigger, job.timetable, answer.at)
-    if isinstance(allowed, NeverOpens):
+    opening = find_opening_for(run.trigger, job.timetable, answer.at)
+    if isinstance(opening, NeverOpens):
         return GiveUp(NoRetry.CLOSED)
-    if next_at is not None and not job.retry.past_next and allowed.at >= next_at:
+    if next_at is not None and not job.retry.past_next and opening.at >= next_at:
         return GiveUp(NoRetry.PAST_NEXT)
-    return allowed
+    return opening
 
 
 def _failed(event: RunEvent, attempt: AttemptEvent, error: RunError, answer: Opening | GiveUp) -> AttemptEnd:

@@ -1,4 +1,4 @@
-"""After a failed attempt: when to try again, or why not. Time and chance come in as values."""
+"""Decide when to retry a failed attempt, or why not. Time and randomness come in as values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import assert_never
 
 from foliot.domain.policy import LONGEST_WAIT, Backoff, Retry
 
-_MOST_DOUBLINGS = 64  # past this every wait is at its limit anyway
+_MAX_DOUBLINGS = 64  # beyond this every wait is at its limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class RetryAt:
 
 
 class NoRetry(StrEnum):
-    """Why there will be no further attempt."""
+    """Why there is no further attempt."""
 
     NONE_WANTED = "none_wanted"
     EXHAUSTED = "exhausted"
@@ -60,11 +60,11 @@ def decide_retry(
     asked: timedelta | None = None,
     least: timedelta | None = None,
 ) -> RetryAt | GiveUp:
-    """When the next attempt starts. `jitter` is chance from 0 to 1; `asked` is a wait the handler itself named, `least` one that
-    the policy's own must not fall short of.
+    """Decide when the next attempt starts. `jitter` is random, from 0 to 1; `asked` is a wait that the handler named, `least` a lower
+    bound for the wait of the policy.
 
-    `next_planned_at` is the job's next planned time, if one is known: unless `past_next`, a retry must start before
-    it, so that a job that beats every 30 s is never silenced by its own backoff.
+    `next_planned_at` is the job's next planned time, if known. Unless `past_next`, a retry must start before it, so that the backoff of
+    a job that runs every 30 s never silences it.
     """
     if not policy.may_retry:
         return GiveUp(NoRetry.NONE_WANTED)
@@ -82,7 +82,7 @@ def decide_retry(
 
 
 def retry_delay(policy: Retry, retry: int, interval: timedelta | None = None) -> timedelta:
-    """The wait before retry number `retry` (from 1), without jitter. A schedule without an interval lends its `base`."""
+    """Return the wait before retry number `retry` (from 1), without jitter. Without an interval, the policy's `base` counts as one."""
     match policy.strategy:
         case Backoff.NONE:
             wait = timedelta(0)
@@ -101,8 +101,8 @@ def retry_delay(policy: Retry, retry: int, interval: timedelta | None = None) ->
 
 
 def _doubled(wait: timedelta, times: int, most: timedelta) -> timedelta:
-    """Doubles in whole microseconds, which Python never overflows, and only then becomes a duration again."""
-    doubled = (wait // _TICK) << min(times, _MOST_DOUBLINGS)
+    """Double in whole microseconds, which Python never overflows, and convert back to a duration."""
+    doubled = (wait // _TICK) << min(times, _MAX_DOUBLINGS)
     return min(doubled, most // _TICK) * _TICK
 
 

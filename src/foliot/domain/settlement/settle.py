@@ -1,17 +1,17 @@
-"""What an outcome means: the run's final status or its next attempt, and what follows for the job.
+"""Settle a run: its final status or its next attempt, and the effects on its job.
 
-A lost lease, an expired deadline and a cancelled run come through this door too; nothing else ends a run.
+Lost leases, expired deadlines and cancels are outcomes too; nothing else ends a run.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from foliot.domain.definition import Rules, Spec
 from foliot.domain.dependencies import satisfied_conditions
-from foliot.domain.ids import RunId, WorkspaceId
+from foliot.domain.ids import WorkspaceId
 from foliot.domain.job import Counters, JobLoad, Timer
 from foliot.domain.lifecycle import (
     FAILURES,
@@ -22,218 +22,139 @@ from foliot.domain.lifecycle import (
     advance,
     may,
 )
-from foliot.domain.notice import Notice, NoticeKind
 from foliot.domain.outcomes import Cancelled, Outcome
 from foliot.domain.policy import BreakerAction, OverlapRule, Retry
-from foliot.domain.run import RunError, RunFacts, Trigger, WaitsFor
-from foliot.domain.run_end import NO_CHANGE, LastRun, Promotion, Settlement, TimerDelta
+from foliot.domain.run import RunError, RunFacts, Trigger
+from foliot.domain.run_end import NO_CHANGE, LastRun, Promotion, Settlement
 from foliot.domain.schedule import Manual, planned_after
-from foliot.domain.settlement.attempt_end import AttemptEnd, JobState, decide_attempt_end
+from foliot.domain.settlement.attempt_end import JobState, decide_attempt_end
 
 
-def settle(run: RunFacts, outcome: Outcome, facts: JobState, now: datetime, jitter: float) -> Settlement:
-    """Decide what a reported outcome means. `jitter` is chance from 0 to 1. A finished run raises IllegalMove."""
-    judged = decide_attempt_end(run, outcome, facts, now, jitter)
-    status = advance(run.status, judged.event)
-    attempt = None if judged.attempt is None else advance(AttemptStatus.RUNNING, judged.attempt)
-    retries_used, losses = run.retries_used + judged.retries, run.losses + judged.losses
-    if judged.retry_at is not None:
+def settle(run: RunFacts, outcome: Outcome, state: JobState, now: datetime, jitter: float) -> Settlement:
+    """Decide the effects of an outcome on the run and its job. `jitter` is random, from 0 to 1. A finished run raises IllegalMove."""
+    end = decide_attempt_end(run, outcome, state, now, jitter)
+    status = advance(run.status, end.event)
+    attempt = None if end.attempt is None else advance(AttemptStatus.RUNNING, end.attempt)
+    retries_used, losses = run.retries_used + end.retries, run.losses + end.losses
+    if end.retry_at is not None:
         return Settlement(
             run_id=run.id,
             status=status,
             attempt=attempt,
-            error=judged.error,
-            note=judged.note,
-            retry_at=judged.retry_at,
-            expires_at=judged.expires_at,
+            error=end.error,
+            note=end.note,
+            retry_at=end.retry_at,
+            expires_at=end.expires_at,
             retries_used=retries_used,
             losses=losses,
         )
-    event = _job_event(run, status, facts)
-    stopped = facts.status if event is None else advance(facts.status, event)
-    timer, expires = _timer(run, status, facts, stopped, event, now)
+    event = _job_event(run, status, state)
+    status_after = state.status if event is None else advance(state.status, event)
+    timer, expires = _timer(run, status, state, status_after, event, now)
     if expires:
         event = JobEvent.EXPIRE
-        stopped = advance(facts.status, event)
+        status_after = advance(state.status, event)
     return Settlement(
         run_id=run.id,
         status=status,
         attempt=attempt,
-        error=judged.error,
-        skip_reason=judged.skip_reason,
-        note=judged.note,
+        error=end.error,
+        skip_reason=end.skip_reason,
+        note=end.note,
         retries_used=retries_used,
         losses=losses,
         counters=_counters(run, status),
-        last_run=_last_run(run, status, judged.error, now),
+        last_run=_last_run(run, status, end.error, now),
         event=event,
         timer=timer,
-        promotes=_promotion(run, facts, stopped),
+        promotes=_promotion(run, state, status_after),
         wakes=satisfied_conditions(status),
-        notices=_notices(status, judged, event, facts),
+        reason=_reason(event, status, state),
     )
 
 
 def settle_orphan(run: RunFacts, outcome: Outcome, now: datetime) -> Settlement:
-    """The end of a run whose job has no timer any more: what came of it is kept, nothing follows, and nothing is tried again."""
-    nobody = Rules(Spec(Manual(), "")).job(run.job_id, WorkspaceId(UUID(int=0)), 0, ())
-    facts = JobState(replace(nobody, retry=Retry(0)), JobStatus.ARCHIVED, Timer(now, None, None))
-    settlement = settle(run, outcome, facts, now, 0)
-    return settlement if settlement.is_final else settle(run, Cancelled(), facts, now, 0)
+    """Settle a run whose job has no timer any more: its end is recorded, without retries and effects."""
+    job = Rules(Spec(Manual(), "")).job(run.job_id, WorkspaceId(UUID(int=0)), 0, ())
+    state = JobState(replace(job, retry=Retry(0)), JobStatus.ARCHIVED, Timer(now, None, None))
+    settlement = settle(run, outcome, state, now, 0)
+    return settlement if settlement.is_final else settle(run, Cancelled(), state, now, 0)
 
 
-def state_after(run: RunFacts, facts: JobState, settlement: Settlement) -> JobState:
-    """The job as the next run of the same batch finds it."""
+def state_after(run: RunFacts, state: JobState, settlement: Settlement) -> JobState:
+    """Return the state of the job after the settlement, for the next run of the same batch."""
     if not settlement.is_final:
-        return facts
-    left = _left(run, facts)
+        return state
+    left = _left(run, state)
     return JobState(
-        job=facts.job,
-        status=facts.status if settlement.event is None else advance(facts.status, settlement.event),
-        timer=settlement.timer or facts.timer,
+        job=state.job,
+        status=state.status if settlement.event is None else advance(state.status, settlement.event),
+        timer=settlement.timer or state.timer,
         load=left.promote() if settlement.promotes is Promotion.OLDEST else left,
-        failures_in_a_row=_streak(settlement.status, facts),
+        failures_in_a_row=_streak(settlement.status, state),
     )
 
 
-@dataclass(slots=True)
-class JobSettlement:
-    """One locked job while its runs end, start and move: its state now, and what its timer does not hold yet."""
-
-    state: JobState
-    stored_load: JobLoad
-    live_run_id: RunId | None
-    number: int
-    promotion: Promotion | None = None
-    _delta: TimerDelta = field(default_factory=TimerDelta)
-
-    def settle(self, run: RunFacts, outcome: Outcome, now: datetime, jitter: float) -> Settlement:
-        """Decide the outcome of one of its runs, and apply the decision."""
-        settlement = settle(run, outcome, self.state, now, jitter)
-        self.state = state_after(run, self.state, settlement)
-        if settlement.is_final:
-            self._delta.add(settlement)
-            self.promotion = settlement.promotes or self.promotion
-        return settlement
-
-    def next_number(self) -> int:
-        """Number a run that is made beside the schedule."""
-        self._delta.numbers += 1
-        self.number += 1
-        return self.number
-
-    def add_run(self, run_id: RunId, waits_for: WaitsFor | None) -> None:
-        """Count a run that is made beside the schedule."""
-        if waits_for is WaitsFor.TURN:
-            self._set_load(self.state.load.queue())
-        else:
-            self._set_load(self.state.load.start())
-            self.set_live(run_id)
-
-    def add_skip(self) -> None:
-        self._delta.counters = self._delta.counters.plus(_SKIPPED)
-
-    def set_live(self, run_id: RunId) -> None:
-        """Name the live run. It waits at no gate, or no longer."""
-        self._delta.live_run_id = self.live_run_id = run_id
-
-    def promote_oldest(self) -> None:
-        """Promote the oldest waiting run, although no end of a run asks for it."""
-        if self.promotion is None and self.state.load.waiting > 0:
-            self.promotion = Promotion.OLDEST
-            self._set_load(self.state.load.promote())
-
-    def promote_manual(self) -> None:
-        """Promote the oldest run that a person requested, where the job is stopped and no run of it is live."""
-        if self.promotion is None and self.state.load.live == 0 and self.state.load.waiting > 0:
-            self.promotion = Promotion.MANUAL
-
-    def promoted(self, promotion: Promotion, run_id: RunId | None) -> None:
-        """Apply a promotion to the run that was found for it, if one was found."""
-        if run_id is None and promotion is Promotion.OLDEST:  # counted when it was decided
-            self._set_load(self.state.load.requeue())
-        elif run_id is not None:
-            if promotion is Promotion.MANUAL:
-                self._set_load(self.state.load.promote())
-            self.set_live(run_id)
-
-    def requeue(self, runs: int = 1) -> None:
-        """Make live runs wait for their turn again, because the job is stopped."""
-        self._set_load(self.state.load.requeue(runs))
-
-    def take_delta(self) -> TimerDelta | None:
-        """Return what the timer does not hold yet; from here on it does."""
-        delta, self._delta = self._delta, TimerDelta()
-        delta.load, self.stored_load = self.state.load.since(self.stored_load), self.state.load
-        return None if delta == _NOTHING else delta
-
-    def _set_load(self, load: JobLoad) -> None:
-        self.state = replace(self.state, load=load)
-
-
-_NOTHING = TimerDelta()
-
-
-def _job_event(run: RunFacts, status: RunStatus, facts: JobState) -> JobEvent | None:
-    """A breaker that fails the job comes first, then the job's natural end, then a breaker that pauses it."""
-    breaker = facts.job.breaker
-    has_tripped = status in FAILURES and _streak(status, facts) >= breaker.after
-    wanted: list[JobEvent] = []
+def _job_event(run: RunFacts, status: RunStatus, state: JobState) -> JobEvent | None:
+    """Decide the change of the job's status: a breaker that fails it first, then its natural end, then a breaker that pauses it."""
+    breaker = state.job.breaker
+    has_tripped = status in FAILURES and _streak(status, state) >= breaker.after
+    candidates: list[JobEvent] = []
     if has_tripped and breaker.action is BreakerAction.FAIL:
-        wanted.append(JobEvent.FAIL)
-    ending = _ending(run, status, facts)
-    if ending is not None and _left(run, facts).is_idle:
-        wanted.append(ending)
+        candidates.append(JobEvent.FAIL)
+    ending = _ending(run, status, state)
+    if ending is not None and _left(run, state).is_idle:
+        candidates.append(ending)
     if has_tripped and breaker.action is BreakerAction.PAUSE:
-        wanted.append(JobEvent.PAUSE)
-    return next((event for event in wanted if may(facts.status, event)), None)
+        candidates.append(JobEvent.PAUSE)
+    return next((event for event in candidates if may(state.status, event)), None)
 
 
-def _ending(run: RunFacts, status: RunStatus, facts: JobState) -> JobEvent | None:
-    """How the job will end. A one-shot ends as its own run did, whatever is run by hand after it."""
-    is_its_own = facts.job.is_once and run.trigger is Trigger.SCHEDULE
-    if facts.timer.ending is None or not is_its_own:
-        return facts.timer.ending
+def _ending(run: RunFacts, status: RunStatus, state: JobState) -> JobEvent | None:
+    """Return how the job ends. A one-shot job ends like its own run, whatever manual runs follow."""
+    is_its_own = state.job.is_once and run.trigger is Trigger.SCHEDULE
+    if state.timer.ending is None or not is_its_own:
+        return state.timer.ending
     if status is RunStatus.SUCCEEDED:
         return JobEvent.COMPLETE
     return JobEvent.FAIL if status in FAILURES else JobEvent.EXPIRE
 
 
 def _timer(
-    run: RunFacts, status: RunStatus, facts: JobState, after: JobStatus, event: JobEvent | None, now: datetime
+    run: RunFacts, status: RunStatus, state: JobState, after: JobStatus, event: JobEvent | None, now: datetime
 ) -> tuple[Timer | None, bool]:
-    """Where the timer goes, and whether a fixed_delay job finds here that its time is over."""
-    timer = replace(facts.timer, ending=_ending(run, status, facts))
-    # Of a job that stops, too, the next planned time counts from this end: resume asks for it.
-    ends_link = facts.job.is_chained and run.trigger is Trigger.SCHEDULE
-    stopped = replace(timer, cursor=now) if ends_link else timer
+    """Return the new timer, and whether a fixed_delay job has no time left."""
+    timer = replace(state.timer, ending=_ending(run, status, state))
+    # A stopped job counts its next planned time from this end as well: the resume needs it.
+    moves_cursor = state.job.is_chained and run.trigger is Trigger.SCHEDULE
+    stopped = replace(timer, cursor=now) if moves_cursor else timer
     if event is not None:
         return replace(stopped, due_at=None, next_at=None), False
     if after is not JobStatus.ACTIVE:
-        return stopped if stopped != facts.timer else None, False
-    if timer != facts.timer:
+        return stopped if stopped != state.timer else None, False
+    if timer != state.timer:
         return timer, False
-    if not facts.job.is_chained or timer.ending is not None:
+    if not state.job.is_chained or timer.ending is not None:
         return None, False
-    is_idle = _left(run, facts).is_idle
-    # A run made by hand does not move the chain, unless nothing else would ever set it going again.
+    is_idle = _left(run, state).is_idle
+    # A manual run does not move a fixed delay, unless nothing else would ever set its timer again.
     if run.trigger is not Trigger.SCHEDULE and not (timer.due_at is None and is_idle):
         return None, False
-    upcoming = planned_after(facts.job.timetable, now)
+    upcoming = planned_after(state.job.timetable, now)
     if upcoming is not None:
         return Timer(now, upcoming.due_at, upcoming.due_at), False
     return Timer(now, None, None, None if is_idle else JobEvent.EXPIRE), is_idle
 
 
-def _left(run: RunFacts, facts: JobState) -> JobLoad:
+def _left(run: RunFacts, state: JobState) -> JobLoad:
     """Return the load of the job without this run."""
-    return facts.load.end(is_live=run.is_live)
+    return state.load.end(is_live=run.is_live)
 
 
-def _streak(status: RunStatus, facts: JobState) -> int:
+def _streak(status: RunStatus, state: JobState) -> int:
     if status is RunStatus.SUCCEEDED:
         return 0
-    return facts.failures_in_a_row + (status in FAILURES)
+    return state.failures_in_a_row + (status in FAILURES)
 
 
 def _counters(run: RunFacts, status: RunStatus) -> Counters:
@@ -258,42 +179,20 @@ def _last_run(run: RunFacts, status: RunStatus, error: RunError | None, now: dat
     return LastRun(run.id, status, run.started_at or now, error)
 
 
-def _promotion(run: RunFacts, facts: JobState, after: JobStatus) -> Promotion | None:
-    left = _left(run, facts)
-    if left.waiting == 0 or left.live > 0 or facts.job.overlap.rule is OverlapRule.CONCURRENT:
+def _promotion(run: RunFacts, state: JobState, after: JobStatus) -> Promotion | None:
+    left = _left(run, state)
+    if left.waiting == 0 or left.live > 0 or state.job.overlap.rule is OverlapRule.CONCURRENT:
         return None
     return Promotion.OLDEST if after in (JobStatus.ACTIVE, JobStatus.PENDING) else Promotion.MANUAL
 
 
-def _notices(
-    status: RunStatus, judged: AttemptEnd, event: JobEvent | None, facts: JobState
-) -> tuple[Notice, ...]:
-    if status is RunStatus.SUCCEEDED and event is None:
-        return _GOOD if facts.failures_in_a_row == 0 else _GOOD_AGAIN
-    owed: list[Notice] = []
-    if status is RunStatus.SUCCEEDED:
-        owed += _GOOD if facts.failures_in_a_row == 0 else _GOOD_AGAIN
-    elif status in FAILURES:
-        what = judged.error.message if judged.error is not None else "It failed."
-        owed.append(Notice(NoticeKind.RUN_FAILED, what))
-        if facts.job.retry.may_retry:
-            owed.append(Notice(NoticeKind.RETRIES_EXHAUSTED, judged.note or what))
-    elif status is RunStatus.CANCELLED:
-        owed.append(Notice(NoticeKind.RUN_CANCELLED, "The run was cancelled."))
-    elif judged.skip_reason is not None:
-        owed.append(Notice(NoticeKind.RUN_SKIPPED, f"Skipped: {judged.skip_reason.value}."))
-    if event is not None:
-        streak = _streak(status, facts)
-        kind, text = _JOB_NOTICES[event]
-        owed.append(Notice(kind, text.format(streak=streak)))
-    return tuple(owed)
+def _reason(event: JobEvent | None, status: RunStatus, state: JobState) -> str | None:
+    return None if event is None else _REASONS[event].format(streak=_streak(status, state))
 
 
-_GOOD = (Notice(NoticeKind.RUN_SUCCEEDED, "The run succeeded."),)
-_GOOD_AGAIN = (*_GOOD, Notice(NoticeKind.RECOVERED, "The first success after failures."))
-_JOB_NOTICES = {
-    JobEvent.PAUSE: (NoticeKind.JOB_AUTO_PAUSED, "Paused after {streak} failures in a row."),
-    JobEvent.FAIL: (NoticeKind.JOB_FAILED, "The job failed for good."),
-    JobEvent.COMPLETE: (NoticeKind.JOB_COMPLETED, "The job has done all it was asked to do."),
-    JobEvent.EXPIRE: (NoticeKind.JOB_EXPIRED, "The job's time is over."),
+_REASONS = {
+    JobEvent.PAUSE: "Paused after {streak} failures in a row.",
+    JobEvent.FAIL: "The job failed for good.",
+    JobEvent.COMPLETE: "The job has done all it was asked to do.",
+    JobEvent.EXPIRE: "The job's time is over.",
 }

@@ -12,7 +12,7 @@ from foliot.sdk.request import Ask, Ref, post
 from foliot.sdk.response import check, reader
 from foliot.wire.calendars import CalendarIn, CalendarOut, CalendarUser
 from foliot.wire.dry_run import CalendarDryRunOut
-from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 
 class AsyncCalendarWrites(AsyncWrites[Changed, Gone]):

@@ -24,14 +24,12 @@ from foliot.sdk.connection import find
 from foliot.sdk.keywords import ScheduleLike, schedule_body
 from foliot.sdk.request import Ask, Ref, post
 from foliot.sdk.response import read_text
-from foliot.wire.agenda import AgendaOut
-from foliot.wire.audit import AuditOut
-from foliot.wire.events import EventOut
+from foliot.wire.audit import AuditOut, EventOut
 from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
 from foliot.wire.identity import MeOut
-from foliot.wire.pages import PAGE, Page
+from foliot.wire.reports import AgendaOut, StatsOut
 from foliot.wire.schedules import PreviewOut
-from foliot.wire.stats import StatsOut
+from foliot.wire.shape import PAGE, Page
 
 
 class AsyncClient:

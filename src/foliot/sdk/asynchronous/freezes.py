@@ -12,7 +12,7 @@ from foliot.sdk.request import Ask, Ref, post
 from foliot.sdk.response import check, reader
 from foliot.wire.dry_run import FreezeLiftOut
 from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
-from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 
 class AsyncFreezeWrites(AsyncWrites[Changed, Gone]):

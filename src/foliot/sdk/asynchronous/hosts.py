@@ -8,8 +8,8 @@ from typing import Any
 from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
 from foliot.sdk.request import Ask, Ref, given, post
-from foliot.wire.hosts import HostOut, InstanceOut
-from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
+from foliot.wire.fleet import HostOut, InstanceOut
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 
 class AsyncHosts:

@@ -12,9 +12,18 @@ from foliot.sdk.asynchronous.writes import AsyncWrites, Changed, Gone
 from foliot.sdk.request import Ask, Ref, given, post
 from foliot.sdk.response import Reader, check, reader
 from foliot.wire.dry_run import KeyDryRunOut, MemberDryRunOut, WorkspaceDryRunOut
-from foliot.wire.identity import KeyOut, MadeKeyOut, MemberKind, MemberOut, RevokedKeyOut, Role, Scope
-from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
-from foliot.wire.workspaces import Quotas, WorkspaceOut
+from foliot.wire.identity import (
+    KeyOut,
+    MadeKeyOut,
+    MemberKind,
+    MemberOut,
+    Quotas,
+    RevokedKeyOut,
+    Role,
+    Scope,
+    WorkspaceOut,
+)
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 Made = TypeVar("Made")
 Revoked = TypeVar("Revoked")

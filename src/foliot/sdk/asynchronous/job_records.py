@@ -10,12 +10,11 @@ from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.paging import each_of
 from foliot.sdk.keywords import RunFilters
 from foliot.sdk.request import Ask, Ref
-from foliot.wire.explain import ExplanationOut
-from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
-from foliot.wire.revisions import RevisionOut
+from foliot.wire.jobs import RevisionOut
+from foliot.wire.reports import ExplanationOut, JobStatsOut
 from foliot.wire.runs import RunOut
 from foliot.wire.schedules import TimesOut
-from foliot.wire.stats import JobStatsOut
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 
 class AsyncJobRecords:

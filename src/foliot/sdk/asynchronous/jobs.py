@@ -15,8 +15,8 @@ from foliot.sdk.request import Ask, Ref, given, post, seen
 from foliot.sdk.response import check, reader
 from foliot.wire.dry_run import DryRunOut, RunDryRunOut
 from foliot.wire.jobs import JobIn, JobOut
-from foliot.wire.pages import LONGEST_PAGE, PAGE, CountedPage, Page
 from foliot.wire.runs import RunOut
+from foliot.wire.shape import LONGEST_PAGE, PAGE, CountedPage, Page
 
 
 class AsyncJobWrites(AsyncJobActions[Changed, Gone, Ran]):

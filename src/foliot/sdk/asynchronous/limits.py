@@ -6,7 +6,7 @@ from foliot.sdk.asynchronous.http import AsyncHttp
 from foliot.sdk.asynchronous.writes import AsyncWrites, Changed, Gone
 from foliot.sdk.request import Ask, given
 from foliot.sdk.response import check, reader
-from foliot.wire.limits import LimitOut, LimitsOut
+from foliot.wire.fleet import LimitOut, LimitsOut
 
 
 class AsyncLimitWrites(AsyncWrites[Changed, Gone]):

@@ -10,8 +10,8 @@ from foliot.sdk.asynchronous.paging import each_of
 from foliot.sdk.asynchronous.sse import events_of
 from foliot.sdk.request import Ask, Ref, given, post
 from foliot.sdk.response import read_text
-from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.rooms import DeliveryOut, MessageOut, MessagesOut, RedeliveredOut, RoomOut
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 
 class AsyncRooms:

@@ -12,12 +12,10 @@ from foliot.sdk.asynchronous.writes import AsyncWrites, Changed
 from foliot.sdk.keywords import RunFilters
 from foliot.sdk.request import Ask, Ref, given, post
 from foliot.sdk.response import check, read_text, reader
-from foliot.wire.artifacts import ArtifactsOut
 from foliot.wire.dry_run import RunDryRunOut
-from foliot.wire.explain import ExplanationOut
-from foliot.wire.logs import LogEndOut, LogLineOut, LogsOut
-from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
-from foliot.wire.runs import AttemptsOut, RunOut
+from foliot.wire.reports import ExplanationOut
+from foliot.wire.runs import ArtifactsOut, AttemptsOut, LogEndOut, LogLineOut, LogsOut, RunOut
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 
 class AsyncRunWrites(AsyncWrites[Changed, None]):

@@ -11,8 +11,8 @@ from foliot.sdk.asynchronous.writes import AsyncWrites, Changed, Gone
 from foliot.sdk.request import Ask, Ref, post
 from foliot.sdk.response import Reader, check, reader
 from foliot.wire.dry_run import RotationDryRunOut, SecretDryRunOut
-from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut, SecretUser
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 Rotated = TypeVar("Rotated")
 

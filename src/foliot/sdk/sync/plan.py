@@ -1,4 +1,7 @@
-"""What is wanted against what is there: what to create, what to change and how, what to leave, what to archive. Pure."""
+"""What is wanted against what is there: what to create, what to change and how, what to leave, what to archive. Pure.
+
+Why: docs/decisions/805-jobs-managed-by-code.md
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from foliot.sdk.synchronous.paging import each_of
 from foliot.sdk.synchronous.writes import Changed, Gone, Writes
 from foliot.wire.calendars import CalendarIn, CalendarOut, CalendarUser
 from foliot.wire.dry_run import CalendarDryRunOut
-from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 
 class CalendarWrites(Writes[Changed, Gone]):

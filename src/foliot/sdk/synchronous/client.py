@@ -25,14 +25,12 @@ from foliot.sdk.synchronous.runs import Runs
 from foliot.sdk.synchronous.secrets import Secrets
 from foliot.sdk.synchronous.sse import events_of
 from foliot.sdk.synchronous.worker import Worker
-from foliot.wire.agenda import AgendaOut
-from foliot.wire.audit import AuditOut
-from foliot.wire.events import EventOut
+from foliot.wire.audit import AuditOut, EventOut
 from foliot.wire.fleet import JobTypeOut, JobTypesOut, QueuesOut, WorkersOut
 from foliot.wire.identity import MeOut
-from foliot.wire.pages import PAGE, Page
+from foliot.wire.reports import AgendaOut, StatsOut
 from foliot.wire.schedules import PreviewOut
-from foliot.wire.stats import StatsOut
+from foliot.wire.shape import PAGE, Page
 
 
 class Client:

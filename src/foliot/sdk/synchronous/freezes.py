@@ -13,7 +13,7 @@ from foliot.sdk.synchronous.paging import each_of
 from foliot.sdk.synchronous.writes import Changed, Gone, Writes
 from foliot.wire.dry_run import FreezeLiftOut
 from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
-from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 
 class FreezeWrites(Writes[Changed, Gone]):

@@ -13,9 +13,18 @@ from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
 from foliot.sdk.synchronous.writes import Changed, Gone, Writes
 from foliot.wire.dry_run import KeyDryRunOut, MemberDryRunOut, WorkspaceDryRunOut
-from foliot.wire.identity import KeyOut, MadeKeyOut, MemberKind, MemberOut, RevokedKeyOut, Role, Scope
-from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
-from foliot.wire.workspaces import Quotas, WorkspaceOut
+from foliot.wire.identity import (
+    KeyOut,
+    MadeKeyOut,
+    MemberKind,
+    MemberOut,
+    Quotas,
+    RevokedKeyOut,
+    Role,
+    Scope,
+    WorkspaceOut,
+)
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 Made = TypeVar("Made")
 Revoked = TypeVar("Revoked")

@@ -16,8 +16,8 @@ from foliot.sdk.synchronous.paging import each_of
 from foliot.sdk.synchronous.writes import Changed, Gone
 from foliot.wire.dry_run import DryRunOut, RunDryRunOut
 from foliot.wire.jobs import JobIn, JobOut
-from foliot.wire.pages import LONGEST_PAGE, PAGE, CountedPage, Page
 from foliot.wire.runs import RunOut
+from foliot.wire.shape import LONGEST_PAGE, PAGE, CountedPage, Page
 
 
 class JobWrites(JobActions[Changed, Gone, Ran]):

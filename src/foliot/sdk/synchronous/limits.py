@@ -7,7 +7,7 @@ from foliot.sdk.request import Ask, given
 from foliot.sdk.response import check, reader
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.writes import Changed, Gone, Writes
-from foliot.wire.limits import LimitOut, LimitsOut
+from foliot.wire.fleet import LimitOut, LimitsOut
 
 
 class LimitWrites(Writes[Changed, Gone]):

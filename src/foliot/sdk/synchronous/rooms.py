@@ -11,8 +11,8 @@ from foliot.sdk.response import read_text
 from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
 from foliot.sdk.synchronous.sse import events_of
-from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.rooms import DeliveryOut, MessageOut, MessagesOut, RedeliveredOut, RoomOut
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 
 class Rooms:

@@ -13,12 +13,10 @@ from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
 from foliot.sdk.synchronous.sse import events_of
 from foliot.sdk.synchronous.writes import Changed, Writes
-from foliot.wire.artifacts import ArtifactsOut
 from foliot.wire.dry_run import RunDryRunOut
-from foliot.wire.explain import ExplanationOut
-from foliot.wire.logs import LogEndOut, LogLineOut, LogsOut
-from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
-from foliot.wire.runs import AttemptsOut, RunOut
+from foliot.wire.reports import ExplanationOut
+from foliot.wire.runs import ArtifactsOut, AttemptsOut, LogEndOut, LogLineOut, LogsOut, RunOut
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 
 class RunWrites(Writes[Changed, None]):

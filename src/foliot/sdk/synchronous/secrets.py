@@ -12,8 +12,8 @@ from foliot.sdk.synchronous.http import Http
 from foliot.sdk.synchronous.paging import each_of
 from foliot.sdk.synchronous.writes import Changed, Gone, Writes
 from foliot.wire.dry_run import RotationDryRunOut, SecretDryRunOut
-from foliot.wire.pages import LONGEST_PAGE, PAGE, Page
 from foliot.wire.secrets import MasterKeyOut, RotatedOut, SecretOut, SecretUser
+from foliot.wire.shape import LONGEST_PAGE, PAGE, Page
 
 Rotated = TypeVar("Rotated")
 

@@ -1,4 +1,7 @@
-"""Who comes in with a key, into which workspace, and what they may do there."""
+"""Who comes in with a key, into which workspace, and what they may do there.
+
+Why: docs/decisions/700-admission-cache.md
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 A key is claimed before anything is done. Whatever is done under the claim closes it in its own transaction, through the audit entry that
 every verb writes; so a process may die anywhere, and a repeat either does the thing for the first time or is told that it is done.
+
+Why: docs/decisions/603-idempotency-keys.md
 """
 
 from __future__ import annotations

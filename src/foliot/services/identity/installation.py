@@ -12,11 +12,9 @@ from foliot.domain.access import (
     KEY_ENTROPY,
     Actor,
     ApiKey,
-    KeyHolder,
     MemberRole,
     Principal,
     PrincipalKind,
-    parse_key,
 )
 from foliot.domain.errors import Conflict
 from foliot.domain.ids import KeyId, PrincipalId, WorkspaceId, uuid7
@@ -68,19 +66,6 @@ async def create_admin_key(db: Database, name: str = FIRST_ADMIN) -> NewKey:
     async with db.tx(Role.APP, system=True) as tx:
         await installation.lock(tx)
         return await _new_admin_key(tx, name)
-
-
-async def key_lookup(db: Database, presented: str) -> KeyHolder | None:
-    """Who presents this key; None for anything that is not a valid key, whatever the reason."""
-    key = parse_key(presented)
-    if key is None:
-        return None
-    async with db.tx(Role.APP, key_hash=key.hash) as tx:
-        found = await keys.find_presented(tx, key.hash)
-        if found is None:
-            return None
-        await keys.touch(tx, key.hash)
-        return found.holder
 
 
 async def state(db: Database) -> Installation:

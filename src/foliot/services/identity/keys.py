@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from foliot.domain.access import KEY_ENTROPY, ApiKey, KeyHolder, Permission, Principal
-from foliot.domain.errors import Conflict, Denied, Invalid
+from foliot.domain.errors import Conflict, Denied, Invalid, not_found
 from foliot.domain.granting import (
     check_expiry,
     check_narrower,
@@ -22,8 +22,8 @@ from foliot.domain.granting import (
 )
 from foliot.domain.ids import KeyId, PrincipalId
 from foliot.services.cursors import ListPage, cut_page, read_cursor
+from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.authentication import Caller
-from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.storage.identity import keys, members
 from foliot.storage.identity.keys import KeyVisibility, StoredKey
 from foliot.storage.tx import Database, Role, Tx

@@ -8,11 +8,11 @@ from typing import Any
 from uuid import UUID
 
 from foliot.domain.access import MemberRole, Permission, Principal, PrincipalKind
-from foliot.domain.errors import Conflict, Invalid
+from foliot.domain.errors import Conflict, Invalid, not_found
 from foliot.domain.ids import PrincipalId
 from foliot.services.cursors import ListPage, cut_page, read_cursor
+from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.authentication import Caller
-from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.storage.identity import keys, members
 from foliot.storage.identity.members import EVERYBODY, Member, MemberFilter
 from foliot.storage.tx import Database, Role

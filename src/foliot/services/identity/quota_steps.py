@@ -1,4 +1,7 @@
-"""Room for one more job, room or message, asked in the transaction that makes it."""
+"""Room for one more job, room or message, asked in the transaction that makes it.
+
+Why: docs/decisions/702-rates-and-quotas.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workspaces, for those who run the installation: make one, change it, put it away."""
+"""Workspaces, for operators of the installation: create, change and archive them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,29 @@ from typing import Any
 
 from foliot.domain.access import Actor, Scope
 from foliot.domain.errors import Conflict, NotFound
-from foliot.domain.ids import WorkspaceId
+from foliot.domain.ids import JobId, WorkspaceId
+from foliot.domain.lifecycle import JobEvent, JobStatus, advance
+from foliot.domain.outcomes import Cancelled
 from foliot.domain.schedule import load_zone
 from foliot.services.cursors import ListPage, cut_page, read_cursor
+from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.installation import DEFAULT_WORKSPACE
 from foliot.services.identity.quota_steps import COUNTED
-from foliot.services.identity.workspace_closing import empty
-from foliot.services.jobs.lock_steps import append_audit
+from foliot.services.jobs.context_steps import load_job_context
+from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.content import secrets
 from foliot.storage.dry_run import open_dry_run
 from foliot.storage.identity import keys, workspaces
 from foliot.storage.identity.workspaces import Workspace
+from foliot.storage.jobs import jobs
+from foliot.storage.jobs.jobs import StatusChange
+from foliot.storage.queue import leases, waiting
 from foliot.storage.runs import statistics
-from foliot.storage.tx import Database, Role
+from foliot.storage.timers import timers
+from foliot.storage.tx import Database, Role, Tx
 
+ARCHIVED_AT_ONCE = 100  # jobs in one transaction
+MOST_LOOKS = 3
 _SLUG = re.compile(r"[a-z0-9-]{1,63}", re.ASCII)  # no other text can name one
 __all__ = [
     "Archiving",
@@ -40,7 +49,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is to be different. A quota of None goes back to the installation's."""
+    """The fields to change. A quota of None returns to the installation's default."""
 
     name: str | None = None
     default_timezone: str | None = None
@@ -49,7 +58,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Archiving:
-    """What goes with a workspace that is put away: jobs, keys, and runs that have not ended."""
+    """The counts that archiving a workspace ends: jobs, keys and open runs."""
 
     workspace: Workspace
     jobs: int
@@ -84,14 +93,14 @@ async def listed(
 
 
 async def get(database: Database, named: WorkspaceId | str) -> Workspace:
-    """By its id or its slug."""
+    """Find a workspace by id or slug."""
     async with database.tx(Role.APP, system=True) as tx:
         if isinstance(named, str):
             found = await workspaces.by_slug(tx, named) if _SLUG.fullmatch(named) else None
         else:
             found = await workspaces.by_id(tx, named)
     if found is None:
-        raise no_such_workspace()
+        raise workspace_not_found()
     return found
 
 
@@ -107,7 +116,7 @@ async def change(database: Database, by: Actor, workspace_id: WorkspaceId, wante
     async with database.tx(Role.APP, system=True) as tx:
         before = await workspaces.lock(tx, workspace_id)
         if before is None:
-            raise no_such_workspace()
+            raise workspace_not_found()
         if before.archived_at is not None:
             raise Conflict("This workspace is archived.", hint="Make a new one.")
         settings = dict(before.settings)
@@ -128,32 +137,32 @@ async def change(database: Database, by: Actor, workspace_id: WorkspaceId, wante
 
 
 async def archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> None:
-    """No key of it works from here on, nothing of it fires, and no result is taken any more.
+    """Archive the workspace: its keys stop working, nothing fires, and results of its runs are refused.
 
-    The first commit shuts the door; its jobs then go some at a time, so that no transaction grows with the workspace. Should
-    this process die in between, the janitor goes on where it stopped.
+    The first commit closes the workspace. Its jobs are then archived in batches, so that no transaction grows with the
+    workspace; after a crash the janitor continues.
     """
-    await _shut(database, by, workspace_id)
+    await _close(database, by, workspace_id)
     async with database.tx(Role.APP, workspace_id) as tx:
         await keys.revoke_of_workspace(tx, workspace_id)
-    await empty(database, Scope(workspace_id, by))
+    await archive_jobs(database, Scope(workspace_id, by))
 
 
 async def would_archive(database: Database, by: Actor, workspace_id: WorkspaceId) -> Archiving:
-    """What archiving it would end; nothing is kept."""
+    """Count what archiving the workspace would end, and change nothing."""
     async with open_dry_run(database, Role.APP, None, system=True) as stage:
-        found = await _shut(stage, by, workspace_id)
+        found = await _close(stage, by, workspace_id)
     async with database.tx(Role.APP, workspace_id) as tx:
         now = await statistics.count_open(tx, tx.now, None)
         jobs = (await workspaces.load_usage(tx, COUNTED)).jobs
         return Archiving(found, jobs, await keys.count_valid(tx), now.ready + now.waiting + now.running)
 
 
-async def _shut(database: Database, by: Actor, workspace_id: WorkspaceId) -> Workspace:
+async def _close(database: Database, by: Actor, workspace_id: WorkspaceId) -> Workspace:
     async with database.tx(Role.APP, system=True) as tx:
         found = await workspaces.lock(tx, workspace_id)
         if found is None:
-            raise no_such_workspace()
+            raise workspace_not_found()
         if found.slug == DEFAULT_WORKSPACE:
             raise Conflict(
                 "The workspace default stays: keys of the installation work in it when they name none.",
@@ -167,7 +176,7 @@ async def _shut(database: Database, by: Actor, workspace_id: WorkspaceId) -> Wor
         return found
 
 
-def no_such_workspace() -> NotFound:
+def workspace_not_found() -> NotFound:
     return NotFound("There is no such workspace.", hint="GET /workspaces lists them.")
 
 
@@ -184,3 +193,50 @@ def _told(workspace: Workspace) -> Mapping[str, Any]:
         "default_timezone": workspace.default_timezone,
         "quotas": dict(workspace.quotas),
     }
+
+
+async def archive_jobs(database: Database, scope: Scope) -> None:
+    """Archive the jobs in batches. No job is added meanwhile: creating one is refused in an archived workspace."""
+    while await _archive_some_jobs(database, scope):
+        pass
+
+
+async def finish_archiving(database: Database) -> bool:
+    """Continue an archiving that a crash interrupted. Return whether there may be more to do."""
+    async with database.tx(Role.ENGINE) as tx:
+        found = await workspaces.find_unfinished(tx)
+    return found is not None and await _archive_some_jobs(database, Scope(found)) > 0
+
+
+async def _archive_some_jobs(database: Database, scope: Scope) -> int:
+    async with database.tx(Role.APP, scope.workspace_id) as tx:
+        wanted = await workspaces.list_open_jobs(tx, ARCHIVED_AT_ONCE)
+        if wanted:
+            await _archive_jobs_in(tx, wanted, scope.actor)
+        return len(wanted)
+
+
+async def _archive_jobs_in(tx: Tx, wanted: list[JobId], by: Actor) -> None:
+    locked = await timers.lock(tx, wanted)
+    rows = {
+        job_id: row._replace(
+            status=advance(row.status, JobEvent.ARCHIVE),
+            timer=replace(row.timer, due_at=None, next_at=None, ending=None),
+        )
+        for job_id, row in locked.items()
+        if row.status is not JobStatus.ARCHIVED
+    }
+    await workspaces.stop_timers(tx, list(rows))
+    await jobs.change_status(tx, [StatusChange(job_id, row.status) for job_id, row in rows.items()], by.name)
+    # Archive before ending runs: then an end promotes no waiting run, completes no job and wakes no dependent.
+    writer = SettlementWriter(tx, rows, await load_job_context(tx, rows.values()))
+    for _ in range(MOST_LOOKS):  # a claim or a limit may move a run between two looks
+        found = [run_id for row in rows.values() for run_id in await waiting.unclaimed_of_job(tx, row)]
+        if not found:
+            break
+        await writer.end_unclaimed(found, Cancelled())
+    # Leases come after unclaimed runs: a run that a worker claims meanwhile is found here.
+    for lease in (await leases.lock(tx, await workspaces.list_leases(tx, list(rows)))).values():
+        writer.end_leased(lease, Cancelled(), None)
+    await writer.write()
+    await writer.give_back_permits()

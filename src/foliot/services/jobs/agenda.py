@@ -12,7 +12,9 @@ from foliot.domain.agenda import Ahead, Entry, Fate, Line, agenda
 from foliot.domain.errors import FoliotError, Invalid
 from foliot.domain.freeze import FreezePolicy
 from foliot.domain.ids import JobId, WorkspaceId
-from foliot.domain.schedule import Calendar, Schedule
+from foliot.domain.schedule import Calendar, PlannedTime, Schedule, Timetable, preview
+from foliot.domain.schedule.notes import notes_on
+from foliot.domain.schedule.warnings import cautions
 from foliot.storage.jobs import agenda as stored
 from foliot.storage.jobs import calendars
 from foliot.storage.jobs.agenda import ALL, AgendaFilter, UpcomingJob
@@ -131,3 +133,17 @@ def _ahead(
 
 def _planned(entry: Entry, row: UpcomingJob, durations: dict[JobId, timedelta]) -> Planned:
     return Planned(row.id, row.name, row.rules.spec.schedule, entry.line, durations.get(row.id))
+
+
+@dataclass(frozen=True, slots=True)
+class Previewed:
+    schedule: Schedule
+    times: tuple[PlannedTime, ...]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def previewed(schedule: Schedule, after: datetime, n: int) -> Previewed:
+    timetable = Timetable(schedule)
+    times = preview(timetable, after, n)
+    return Previewed(schedule, times, notes_on(timetable, after, times), cautions(schedule))

@@ -14,13 +14,15 @@ from uuid import UUID
 
 from foliot.clock import monotonic
 from foliot.domain.access import Actor, Scope
-from foliot.domain.bulk import Outcome
-from foliot.domain.errors import Invalid, UnexpectedCount
+from foliot.domain.bulk import Outcome, tags_after
+from foliot.domain.definition import Definition
+from foliot.domain.errors import FoliotError, Invalid, Unavailable, UnexpectedCount, not_found
 from foliot.domain.filters import Query, Term
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobStatus
-from foliot.services.jobs.bulk_steps import EDITING, STOPS, Order, Told, do_piece, retag
-from foliot.services.jobs.lock_steps import not_found
+from foliot.services.jobs.bulk_steps import EDITING, STOPS, Order, Told, do_piece, has_effect_already, refused
+from foliot.services.jobs.job_edits import edit
+from foliot.services.jobs.jobs import JobDraft
 from foliot.services.jobs.search_steps import wanted
 from foliot.storage.identity import idempotency
 from foliot.storage.jobs import job_search
@@ -29,6 +31,7 @@ from foliot.storage.tx import Database, Role, Tx
 __all__ = ["Done", "Order", "Target", "Told", "act"]
 
 MOST = 10_000
+MOST_TAGS = 50
 PIECE = 50  # jobs in one transaction
 LARGE_PIECE = 500  # where one statement serves them all
 LASTS = 10.0  # seconds, after which no further piece is begun
@@ -180,3 +183,31 @@ def _check_count(target: Target, count: int, *, dry_run: bool) -> None:
             pointer="/expected_count",
             hint="Look at them again; if they are the ones you mean, send the new count.",
         )
+
+
+class _AlreadyError(Exception):
+    """The job has the tags already."""
+
+
+async def retag(database: Database, scope: Scope, job_id: JobId, order: Order) -> Told:
+    """Edit the tags of one job."""
+
+    async def retagged(draft: JobDraft) -> Definition:
+        assert draft.before is not None
+        if has_effect_already(draft.before, order):
+            raise _AlreadyError
+        definition = draft.before.definition
+        tags = tags_after(order.action, definition.spec.tags, order.tags)
+        if len(tags) > MOST_TAGS:
+            raise Invalid(f"A job has at most {MOST_TAGS} tags.", pointer="/args/tags")
+        return replace(definition, spec=replace(definition.spec, tags=tags))
+
+    try:
+        await edit(database, scope, job_id, retagged)
+    except _AlreadyError:
+        return Told(job_id, Outcome.ALREADY)
+    except Unavailable:
+        raise
+    except FoliotError as error:
+        return refused(job_id, error)
+    return Told(job_id, Outcome.DONE)

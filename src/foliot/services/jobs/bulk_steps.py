@@ -6,30 +6,25 @@ Every job that is touched gets its own entry in the audit, and one that cannot s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
 from foliot.domain.access import Scope
-from foliot.domain.bulk import Action, Outcome, check_move, is_done, tags_after
-from foliot.domain.definition import Definition
-from foliot.domain.errors import FoliotError, IllegalMove, Invalid, NotFound, Unavailable
+from foliot.domain.bulk import Action, Outcome, check_move, is_done
+from foliot.domain.errors import FoliotError, IllegalMove, NotFound, Unavailable, not_found
 from foliot.domain.ids import JobId
 from foliot.domain.lifecycle import JobEvent
 from foliot.services.jobs import job_status_steps
-from foliot.services.jobs.job_edits import edit
 from foliot.services.jobs.job_status_steps import Stop
-from foliot.services.jobs.jobs import JobDraft
-from foliot.services.jobs.lock_steps import not_found
 from foliot.services.jobs.visibility_steps import require_visible_job
-from foliot.services.runs import run_control
+from foliot.services.runs import run_steps
 from foliot.storage.jobs import dependencies, jobs
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.timers import timers
 from foliot.storage.timers.timers import TimerRow
-from foliot.storage.tx import Database, Tx
+from foliot.storage.tx import Tx
 
-MOST_TAGS = 50
 EDITING = frozenset((Action.TAG, Action.UNTAG))  # each an edit, and so a transaction of its own
 STOPS = {Action.PAUSE: JobEvent.PAUSE, Action.DISABLE: JobEvent.DISABLE}
 _IN_THE_GRAPH = frozenset((Action.ARCHIVE, Action.PURGE))
@@ -110,13 +105,13 @@ def _judged(row: TimerRow | None, job_id: JobId, order: Order) -> Told:
 
 
 async def _one(tx: Tx, job_id: JobId, order: Order, scope: Scope) -> Told:
-    if _has_it(await require_visible_job(tx, job_id, scope), order):
+    if has_effect_already(await require_visible_job(tx, job_id, scope), order):
         return Told(job_id, Outcome.ALREADY)
     match order.action:
         case Action.RESUME | Action.ENABLE:
             await job_status_steps.resume_in(tx, job_id, scope, catch_up=order.catch_up)
         case Action.RUN:
-            await run_control.run_in(tx, job_id, scope, override=order.override)
+            await run_steps.request_run(tx, job_id, scope, override=order.override)
         case Action.ARCHIVE:
             await job_status_steps.archive_in(tx, job_id, scope, detach=order.detach)
         case Action.PURGE:
@@ -128,35 +123,7 @@ async def _one(tx: Tx, job_id: JobId, order: Order, scope: Scope) -> Told:
     return Told(job_id, Outcome.DONE)
 
 
-class _AlreadyError(Exception):
-    """The job has the tags already."""
-
-
-async def retag(database: Database, scope: Scope, job_id: JobId, order: Order) -> Told:
-    """Edit the tags of one job."""
-
-    async def retagged(draft: JobDraft) -> Definition:
-        assert draft.before is not None
-        if _has_it(draft.before, order):
-            raise _AlreadyError
-        definition = draft.before.definition
-        tags = tags_after(order.action, definition.spec.tags, order.tags)
-        if len(tags) > MOST_TAGS:
-            raise Invalid(f"A job has at most {MOST_TAGS} tags.", pointer="/args/tags")
-        return replace(definition, spec=replace(definition.spec, tags=tags))
-
-    try:
-        await edit(database, scope, job_id, retagged)
-    except _AlreadyError:
-        return Told(job_id, Outcome.ALREADY)
-    except Unavailable:
-        raise
-    except FoliotError as error:
-        return refused(job_id, error)
-    return Told(job_id, Outcome.DONE)
-
-
-def _has_it(job: StoredJob, order: Order) -> bool:
+def has_effect_already(job: StoredJob, order: Order) -> bool:
     return is_done(order.action, job.status, job.definition.spec.tags, frozenset(order.tags))
 
 

@@ -8,11 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from foliot.domain.access import Actor, Scope
-from foliot.domain.errors import Conflict, StaleRevision
+from foliot.domain.errors import Conflict, StaleRevision, not_found
 from foliot.domain.ids import FIRST_ID, CalendarId, JobId, WorkspaceId
 from foliot.domain.schedule import Calendar, check_calendar
 from foliot.services.cursors import ListPage, cut_page, read_cursor, text
-from foliot.services.jobs.lock_steps import not_found
 from foliot.services.scheduling.replan_steps import replan_timers
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditEntry

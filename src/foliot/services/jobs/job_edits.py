@@ -21,22 +21,17 @@ from foliot.domain.planning.plan import plan_closing, plan_start
 from foliot.domain.quotas import check_definition
 from foliot.domain.schedule import Manual
 from foliot.domain.schedule.parse import check_schedule
+from foliot.services.identity.audit_steps import append_audit
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.dependency_steps import write_edges
 from foliot.services.jobs.jobs import Define, JobDraft, first_cursor
-from foliot.services.jobs.lock_steps import (
-    LockedJob,
-    append_audit,
-    check_revision,
-    lock_job,
-    require_not_archived,
-)
+from foliot.services.jobs.lock_steps import LockedJob, check_revision, lock_job, require_not_archived
 from foliot.services.jobs.visibility_steps import require_visible_job
 from foliot.services.jobs.written_steps import WrittenJob, load_written
 from foliot.services.scheduling.fire_steps import move_reason, status_after, write_plan
 from foliot.services.secrets.reference_steps import write_references
 from foliot.services.settlement.dependent_steps import finish_settlement, judge_gates_of
-from foliot.services.workers.target_steps import check_target
+from foliot.services.workers.host_steps import check_target
 from foliot.storage.jobs import calendars, jobs
 from foliot.storage.jobs.definitions import definition_json
 from foliot.storage.jobs.jobs import RevisionAuthor, StatusChange, StoredJob
@@ -181,7 +176,7 @@ class _Edit:
         rules, schedule_rev = Rules(definition.spec), old.schedule_rev + self.is_rescheduled
         row = old._replace(rules=rules, schedule_rev=schedule_rev, timer=self._from())
         events, timer = await self._replan(row)
-        await timers.place(tx, job_id, definition, schedule_rev, timer)
+        await timers.store_edit(tx, job_id, definition, schedule_rev, timer)
         await jobs.edit(tx, job_id, definition, self.before.revision + 1, schedule_rev, self.author)
         if definition.spec.calendars != self.before.definition.spec.calendars:
             await calendars.link(tx, job_id, definition.spec.calendars)

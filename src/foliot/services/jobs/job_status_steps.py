@@ -15,9 +15,10 @@ from foliot.domain.lifecycle import JobEvent, JobStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.planning.plan import plan_resume
 from foliot.domain.run_end import TimerDelta
+from foliot.services.identity.audit_steps import append_audit
 from foliot.services.jobs.context_steps import load_job_context
 from foliot.services.jobs.dependency_steps import release_upstream
-from foliot.services.jobs.lock_steps import LockedJob, append_audit, lock_job
+from foliot.services.jobs.lock_steps import LockedJob, lock_job
 from foliot.services.scheduling.fire_steps import status_after, write_plan
 from foliot.services.settlement.settle_steps import SettlementWriter
 from foliot.storage.identity import audit
@@ -85,7 +86,7 @@ async def stop(tx: Tx, rows: Sequence[TimerRow], order: Stop, by: Actor) -> None
     order.check(tx.now)
     job_ids = [row.job_id for row in rows]
     moves = [StatusChange(row.job_id, advance(row.status, order.event), order.reason) for row in rows]
-    await timers.halt(tx, *job_ids)
+    await timers.clear_due(tx, *job_ids)
     await jobs.change_status(tx, moves, by.name)
     held = {row.job_id: await run_queue.queue_scheduled(tx, row) for row in rows if row.live}
     held = {job_id: count for job_id, count in held.items() if count}
@@ -139,7 +140,7 @@ async def archive_in(
     locked = await lock_job(tx, job_id, scope)
     row = locked.row
     status = advance(row.status, JobEvent.ARCHIVE)
-    await timers.halt(tx, job_id)
+    await timers.clear_due(tx, job_id)
     await jobs.change_status(tx, [StatusChange(job_id, status)], scope.actor.name)
     # Archived first: the ends of its runs then neither promote nor complete anything.
     gone = row._replace(status=status, timer=replace(row.timer, due_at=None, next_at=None, ending=None))
@@ -189,7 +190,7 @@ async def resume_locked(tx: Tx, locked: LockedJob, by: Actor, *, catch_up: bool)
     advance(row.status, JobEvent.RESUME)  # raises IllegalMove with a hint
     plan = plan_resume(locked.context.due(row), tx.now, catch_up=catch_up)
     await write_plan(tx, locked.context, PlannedTimer(row, plan), by.name, locked.rows)
-    await timers.forgive(tx, row.job_id)
+    await timers.reset_failures(tx, row.job_id)
     before = {"status": row.status.value}
     await append_audit(
         tx, "job.resumed", ("job", row.job_id), by, before=before, after={"catch_up": catch_up}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from foliot.domain.access import Scope
 from foliot.domain.ids import WorkspaceId
 from foliot.domain.run import WaitsFor
-from foliot.services.jobs.lock_steps import append_audit
+from foliot.services.identity.audit_steps import append_audit
 from foliot.services.settlement.dependent_steps import finish_settlement
 from foliot.services.settlement.settle_steps import lock_for_settlement
 from foliot.storage.jobs import job_types

@@ -9,7 +9,7 @@ from typing import Any
 
 from foliot.domain.access import Scope
 from foliot.domain.definition import Definition, Rules
-from foliot.domain.errors import ManagedByCode, ScheduleInvalid
+from foliot.domain.errors import ManagedByCode, ScheduleInvalid, not_found
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.domain.job import Timer
 from foliot.domain.lifecycle import JobStatus
@@ -19,13 +19,14 @@ from foliot.domain.planning.plan import plan_start
 from foliot.domain.quotas import check_definition
 from foliot.domain.schedule import Once
 from foliot.domain.schedule.parse import anchored, check_schedule
+from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.quota_steps import check_job_quota
 from foliot.services.jobs.dependency_steps import write_edges
-from foliot.services.jobs.lock_steps import append_audit, check_revision, not_found
+from foliot.services.jobs.lock_steps import check_revision
 from foliot.services.jobs.written_steps import WrittenJob, load_written
 from foliot.services.scheduling.fire_steps import status_after
 from foliot.services.secrets.reference_steps import write_references
-from foliot.services.workers.target_steps import check_target
+from foliot.services.workers.host_steps import check_target
 from foliot.storage.jobs import calendars, job_types, jobs
 from foliot.storage.jobs.definitions import definition_json
 from foliot.storage.jobs.jobs import StoredJob

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from foliot.domain.access import Actor, Scope
-from foliot.domain.errors import Conflict, NotFound, StaleRevision
+from foliot.domain.access import Scope
+from foliot.domain.errors import Conflict, StaleRevision, not_found
 from foliot.domain.ids import JobId
 from foliot.domain.job import Job
 from foliot.domain.lifecycle import JobStatus
 from foliot.services.jobs.context_steps import JobContext, load_job_context
 from foliot.services.settlement.settle_steps import SettlementWriter
-from foliot.storage.identity import audit, members
-from foliot.storage.identity.audit import AuditEntry
+from foliot.storage.identity import members
 from foliot.storage.jobs import jobs, revisions
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.timers import timers
@@ -80,10 +78,6 @@ async def check_revision(tx: Tx, stored: StoredJob, expected: int | None) -> Non
         )
 
 
-def not_found(noun: str) -> NotFound:
-    return NotFound(f"There is no such {noun}.", hint="Check its id; what others own is not shown.")
-
-
 def require_not_archived(row: TimerRow, what: str) -> None:
     if row.status is JobStatus.ARCHIVED:
         raise Conflict(
@@ -97,18 +91,3 @@ def require_type_on(locked: LockedJob) -> None:
             f"Jobs of type {locked.row.rules.spec.type} are switched off in this workspace.",
             hint="An administrator can switch the type on again: PUT /job-types/{type}.",
         )
-
-
-async def append_audit(
-    tx: Tx,
-    action: str,
-    thing: tuple[str, object],
-    by: Actor,
-    *,
-    before: Mapping[str, Any] | None = None,
-    after: Mapping[str, Any] | None = None,
-) -> None:
-    """Append an audit entry: the actor, the action and the thing it changed."""
-    kind, thing_id = thing
-    entry = AuditEntry(action, kind, str(thing_id), by, before=before, after=after)
-    await audit.append(tx, tx.new_id(), entry)

@@ -1,4 +1,7 @@
-"""The revisions of a job: list them, and go back to one."""
+"""The revisions of a job: list them, and go back to one.
+
+Why: docs/decisions/502-revisions.md
+"""
 
 from __future__ import annotations
 

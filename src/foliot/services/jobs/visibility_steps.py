@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from foliot.domain.access import Scope
+from foliot.domain.errors import not_found
 from foliot.domain.ids import JobId, RunId
-from foliot.services.jobs.lock_steps import not_found
 from foliot.storage.jobs import jobs
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.runs import explain_queries, run_history

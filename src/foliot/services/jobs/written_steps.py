@@ -9,7 +9,7 @@ from foliot.domain.definition import Spec
 from foliot.domain.explain.hosts import how_to_do
 from foliot.domain.ids import JobId, RoomId
 from foliot.services.messaging.room_steps import agent_of_job, find_room, room_not_found
-from foliot.services.workers.unserved import BRIDGED, OFF_BY_DEFAULT, nobody_serves, remedy
+from foliot.services.workers.overview import BRIDGED, OFF_BY_DEFAULT, nobody_serves, remedy
 from foliot.storage.jobs import job_types, jobs
 from foliot.storage.jobs.jobs import StoredJob
 from foliot.storage.runs import explain_queries

@@ -16,7 +16,7 @@ from foliot.domain.ids import RoomId, WorkspaceId
 from foliot.domain.rooms import Message
 from foliot.domain.run import RunError
 from foliot.domain.secret_references import KEY
-from foliot.services.secrets.reference_steps import resolve
+from foliot.services.secrets.resolution import resolve_secrets
 from foliot.services.secrets.vault import Vault
 from foliot.storage.identity import workspaces
 from foliot.storage.outbox import outbox, webhooks
@@ -115,7 +115,9 @@ async def _packed(
     named = [each.hook.secret for each in found if each is not None and each.hook.secret is not None]
     values: dict[str, str | RunError] = {}
     if named:
-        answers = await resolve(database, vault, workspace_id, [{"sign": {KEY: name}} for name in named])
+        answers = await resolve_secrets(
+            database, vault, workspace_id, [{"sign": {KEY: name}} for name in named]
+        )
         for name, answer in zip(named, answers, strict=True):
             values[name] = answer if isinstance(answer, RunError) else str(answer.config["sign"])
     return [_parcel(each, its, values) for each, its in zip(taken, found, strict=True)]

@@ -2,6 +2,8 @@
 
 They are written in the transaction that does the thing, and only for workspaces that somebody listens to or did a while ago: a run
 without listeners costs nothing. A reader stays below the lowest transaction still running, so what commits late is never passed over.
+
+Why: docs/decisions/505-events.md
 """
 
 from __future__ import annotations

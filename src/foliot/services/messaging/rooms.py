@@ -10,12 +10,12 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
-from foliot.domain.errors import Conflict, Denied, Invalid
+from foliot.domain.errors import Conflict, Denied, Invalid, not_found
 from foliot.domain.ids import LAST_ID, PrincipalId, RoomId
 from foliot.domain.rooms import Hook, Message, MessageKind, Room, sender_of
 from foliot.services.cursors import ListPage, cut_page, read_cursor
+from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.authentication import Caller
-from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.services.messaging.room_steps import (
     check_message_quota,
     check_room_quota,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from foliot.domain.delivery import Delivery, DeliveryState
-from foliot.domain.errors import Conflict
+from foliot.domain.errors import Conflict, not_found
 from foliot.domain.ids import DeliveryId, RoomId
+from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.authentication import Caller
-from foliot.services.jobs.lock_steps import append_audit, not_found
 from foliot.storage.content import rooms
 from foliot.storage.outbox import outbox, webhooks
 from foliot.storage.tx import Database, Role

@@ -1,4 +1,7 @@
-"""What runs leave behind: kept while they run, by who holds them; read by people; gone with the run."""
+"""What runs leave behind: kept while they run, by who holds them; read by people; gone with the run.
+
+Why: docs/decisions/306-outputs-lines-and-artifacts.md
+"""
 
 from __future__ import annotations
 

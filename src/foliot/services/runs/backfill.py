@@ -14,7 +14,8 @@ from foliot.domain.planning.backfill import times_to_fill
 from foliot.domain.planning.missed import TICK
 from foliot.domain.run import Trigger
 from foliot.domain.schedule import PlannedTime
-from foliot.services.jobs.lock_steps import append_audit, lock_job, require_not_archived, require_type_on
+from foliot.services.identity.audit_steps import append_audit
+from foliot.services.jobs.lock_steps import lock_job, require_not_archived, require_type_on
 from foliot.services.runs.new_run_steps import RunRequest, create_runs
 from foliot.storage.runs import run_records
 from foliot.storage.runs.run_records import RecordedTime

@@ -12,8 +12,7 @@ from foliot.domain.explain.records import Recorded, explain_record
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import RunStatus
 from foliot.services.jobs.visibility_steps import check_job_visible, require_visible_run
-from foliot.services.runs.explain_steps import Answer, Asked, ask_about
-from foliot.services.runs.open_run_steps import explain_open, recorded
+from foliot.services.runs.explain_steps import Answer, Asked, ask_about, explain_open, recorded
 from foliot.storage.runs import run_history
 from foliot.storage.runs.explain_queries import MOST_NAMED
 from foliot.storage.runs.run_history import RunWithRevision

@@ -1,36 +1,38 @@
-"""What runs write: delivered by workers in batches, read by people a page at a time or as it comes."""
+"""Log lines and progress of runs: workers deliver them in batches, people read them by page or as a stream."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from foliot.domain.access import Scope
 from foliot.domain.ids import RunId
 from foliot.domain.lifecycle import TERMINAL, RunStatus
+from foliot.domain.progress import Progress
 from foliot.services.jobs.visibility_steps import require_visible_run
 from foliot.storage.content import logs
 from foliot.storage.content.logs import LogChunk, NumberedLine
+from foliot.storage.queue import run_queue
 from foliot.storage.tx import Database, Role
 
-__all__ = ["LogChunk", "LogPage", "NumberedLine", "append", "read"]
+__all__ = ["LogChunk", "LogPage", "NumberedLine", "Progress", "append", "read", "tell"]
 
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
     lines: Sequence[NumberedLine]
     is_more: bool
-    truncated: bool  # the run wrote more than is kept
+    truncated: bool  # lines beyond the limit were dropped
     status: RunStatus
 
     @property
     def is_over(self) -> bool:
-        """Nothing will follow these lines."""
+        """No more lines will follow."""
         return not self.is_more and self.status in TERMINAL
 
 
 async def append(database: Database, chunks: Sequence[LogChunk]) -> None:
-    """Lines that nobody waits for: a crash of the server may take the last moments of them."""
+    """Store lines without waiting for the disk: a crash of the server may lose the last moments."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         await logs.append(tx, chunks)
 
@@ -43,9 +45,18 @@ async def read(
     after: int = 0,
     limit: int = 200,
 ) -> LogPage:
-    """The lines behind `after`. Workers deliver a run's lines before they report its end, so the status is looked at first."""
+    """Read the lines after number `after`.
+
+    The status is read before the lines: workers deliver all lines before they report the end.
+    """
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await require_visible_run(tx, run_id, scope)
         lines = await logs.page(tx, run_id, after, limit + 1)
         head = await logs.head(tx, run_id)
     return LogPage(lines[:limit], len(lines) > limit, head.truncated, found.run.status)
+
+
+async def tell(database: Database, told: Mapping[tuple[RunId, int], Progress]) -> None:
+    """Store the progress without waiting for the disk: the next report comes soon."""
+    async with database.tx(Role.ENGINE, relaxed=True) as tx:
+        await run_queue.set_progress(tx, told)

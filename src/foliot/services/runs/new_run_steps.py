@@ -12,7 +12,7 @@ from foliot.domain.ids import RunId
 from foliot.domain.job import JobLoad
 from foliot.domain.lifecycle import JobStatus
 from foliot.domain.run import Trigger
-from foliot.domain.settlement.settle import JobSettlement
+from foliot.domain.settlement.job_settlement import JobSettlement
 from foliot.services.jobs.lock_steps import LockedJob
 from foliot.storage.queue import run_queue
 from foliot.storage.queue.run_queue import UnscheduledRun

@@ -1,6 +1,8 @@
 """Prune: rounds over all jobs, two thousand at a time, that take away what lies beyond each job's retention.
 
 Its statistics stay: a record goes only when `daily` has counted it. How often is the janitor's affair.
+
+Why: docs/decisions/500-daily-figures-and-pruning.md
 """
 
 from __future__ import annotations

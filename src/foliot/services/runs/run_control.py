@@ -9,30 +9,23 @@ from enum import StrEnum
 from typing import Any
 
 from foliot.domain.access import Scope
-from foliot.domain.errors import Conflict, Invalid, NotFound
-from foliot.domain.freeze import freeze_at
+from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import JobStatus, RunEvent, RunStatus, advance
 from foliot.domain.outcomes import Cancelled
 from foliot.domain.quotas import check_size
 from foliot.domain.run import Trigger
 from foliot.domain.schedule import PlannedTime, preview
-from foliot.services.jobs.lock_steps import (
-    LockedJob,
-    append_audit,
-    lock_job,
-    not_found,
-    require_not_archived,
-    require_type_on,
-)
+from foliot.services.identity.audit_steps import append_audit
+from foliot.services.jobs.lock_steps import LockedJob, lock_job
 from foliot.services.runs.new_run_steps import RunRequest, create_runs
+from foliot.services.runs.run_steps import check_may_run, lock_run, request_run
 from foliot.services.settlement.dependent_steps import finish_settlement
 from foliot.storage.jobs import jobs
 from foliot.storage.queue import leases, run_queue
 from foliot.storage.runs import run_records
-from foliot.storage.runs.run_records import RunFacts
 from foliot.storage.timers import timers
-from foliot.storage.tx import Database, Role, Tx
+from foliot.storage.tx import Database, Role
 
 MOST_SKIPPED = 1_000
 MOST_LOOKS = 3
@@ -64,30 +57,7 @@ async def run_now(
     """A run whatever the schedule says; the job keeps its status and its next time. Given `input` overlays the payload."""
     check_size(scope.actor.quotas, "input", input)
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        return await run_in(tx, job_id, scope, input=input, override=override)
-
-
-async def run_in(
-    tx: Tx,
-    job_id: JobId,
-    scope: Scope,
-    *,
-    input: Mapping[str, Any] | None = None,  # noqa: A002  # the word of the API
-    override: bool = False,
-) -> RunId:
-    locked = await lock_job(tx, job_id, scope)
-    _check_may_run(tx, locked, override=override)
-    given = None
-    if input is not None:
-        stored = await jobs.get(tx, job_id)
-        assert stored is not None, "a timer has its job"
-        given = {**stored.definition.payload, **input}
-    asked = RunRequest(Trigger.MANUAL, tx.now, scope.actor.name, given, override=override)
-    [run_id] = await create_runs(tx, locked, [asked])
-    await append_audit(
-        tx, "run.requested", ("run", run_id), scope.actor, after={"job": str(job_id), "override": override}
-    )
-    return run_id
+        return await request_run(tx, job_id, scope, input=input, override=override)
 
 
 async def retry_run(
@@ -100,7 +70,7 @@ async def retry_run(
 ) -> RunId:
     """Do a finished run again, for its planned time and with its input, overlaid by what is given, as a run of its own."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        locked, run = await _lock_run(tx, run_id, scope)
+        locked, run = await lock_run(tx, run_id, scope)
         if run.status is None:
             raise Conflict("This run has not ended yet.", hint="Cancel it first, or wait for its end.")
         if run.planned_until is not None:
@@ -108,7 +78,7 @@ async def retry_run(
                 "This record stands for several planned times that did not run.",
                 hint="Backfill their range, skipped times included.",
             )
-        _check_may_run(tx, locked, override=override)
+        check_may_run(tx, locked, override=override)
         given = run.input
         if input is not None:
             stored = await jobs.get(tx, run.job_id)
@@ -141,7 +111,7 @@ async def cancel_run(
 ) -> Cancelling:
     """A run that no worker has ends at once; one that is under way is asked to stop, or taken from its worker by `force`."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        locked, run = await _lock_run(tx, run_id, scope, dependents=True)
+        locked, run = await lock_run(tx, run_id, scope, dependents=True)
         writer, outcome, held = locked.writer(tx), Cancelled(reason or ""), None
         for _ in range(
             MOST_LOOKS
@@ -222,23 +192,6 @@ async def undo_skip_next(
         )
 
 
-async def _lock_run(
-    tx: Tx, run_id: RunId, scope: Scope, *, dependents: bool = False
-) -> tuple[LockedJob, RunFacts]:
-    """The run, read again once its job's timer is locked: what it was before that may have changed."""
-    known = await run_records.find(tx, run_id)
-    if known is None or known.workspace_id != tx.workspace_id:
-        raise not_found("run")
-    try:
-        locked = await lock_job(tx, known.job_id, scope, dependents=dependents)
-    except NotFound:
-        raise not_found("run") from None
-    run = await run_records.find(tx, run_id)
-    if run is None:
-        raise not_found("run")
-    return locked, run
-
-
 def _to_pass(
     locked: LockedJob, n: int, until: datetime | None
 ) -> tuple[tuple[PlannedTime, ...], PlannedTime | None]:
@@ -260,16 +213,3 @@ def _to_pass(
             hint="Pause the job until then.",
         )
     return times[:n], times[n] if len(times) > n else None
-
-
-def _check_may_run(tx: Tx, locked: LockedJob, *, override: bool) -> None:
-    require_not_archived(locked.row, "run")
-    require_type_on(locked)
-    freeze = freeze_at(locked.context.freezes_of(locked.row), tx.now)
-    if freeze is not None and not override:
-        until = "until it is lifted" if freeze.end_at is None else f"until {freeze.end_at.isoformat()}"
-        why = f" ({freeze.reason})" if freeze.reason else ""
-        raise Conflict(
-            f"Freeze {freeze.id}{why} holds this job {until}.",
-            hint="Run it with override to start it anyway.",
-        )

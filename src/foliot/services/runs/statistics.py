@@ -1,4 +1,7 @@
-"""Statistics: rates and averages from days added up, percentiles from the newest runs; and the roll-up that adds the days up."""
+"""Statistics: rates and averages from days added up, percentiles from the newest runs; and the roll-up that adds the days up.
+
+Why: docs/decisions/500-daily-figures-and-pruning.md
+"""
 
 from __future__ import annotations
 

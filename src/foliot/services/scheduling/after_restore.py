@@ -43,15 +43,15 @@ async def _skip_some(database: Database) -> int:
 
 async def _skip_one_by_one(database: Database) -> int:
     async with database.tx(Role.ENGINE) as tx:
-        job_ids = await timers.missed(tx, BATCH)
+        job_ids = await timers.missed_jobs(tx, BATCH)
     await fire_one_by_one(database, job_ids, plan_missed)
     async with database.tx(Role.ENGINE) as tx:
-        return len(set(job_ids).difference(await timers.missed(tx, BATCH)))
+        return len(set(job_ids).difference(await timers.missed_jobs(tx, BATCH)))
 
 
 async def _skip_together(database: Database) -> int:
     async with database.tx(Role.ENGINE) as tx:
-        rows = await timers.take_missed(tx, BATCH)
+        rows = await timers.lock_missed(tx, BATCH)
         if rows:
             context = await load_job_context(tx, rows, gates=True)
             planned = [PlannedTimer(row, plan_missed(context.due(row), tx.now)) for row in rows]

@@ -3,6 +3,8 @@
 Most due timers plan one run now and another later. Jobs with the same rules and cursor plan the same, so the plan is made and packed
 once and remembered. Such a timer crosses from one statement to the next as bytes and numbers. Every other timer is read and planned
 by itself.
+
+Why: docs/decisions/400-fast-path-of-a-tick.md
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from datetime import datetime
 from uuid import UUID
 
 from foliot.domain.access import Scope
+from foliot.domain.errors import not_found
 from foliot.domain.ids import LAST_ID, FreezeId
 from foliot.services.cursors import read_cursor, write_cursor
-from foliot.services.jobs.lock_steps import not_found
 from foliot.storage.jobs import freezes
 from foliot.storage.jobs.freezes import FreezeRow
 from foliot.storage.tx import Database, Role, Tx

@@ -12,13 +12,12 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from foliot.domain.access import Actor, Scope
-from foliot.domain.errors import Conflict, Invalid
+from foliot.domain.errors import Conflict, Invalid, not_found
 from foliot.domain.freeze import Freeze, FreezePolicy, RunningPolicy
 from foliot.domain.ids import FIRST_ID, LAST_ID, FreezeId, JobId, WorkspaceId
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import MOST_TIMES, count_between
 from foliot.services.jobs.context_steps import load_job_context
-from foliot.services.jobs.lock_steps import not_found
 from foliot.services.scheduling.replan_steps import replan_timers
 from foliot.services.settlement.dependent_steps import finish_settlement
 from foliot.services.settlement.settle_steps import lock_for_settlement

@@ -2,6 +2,8 @@
 
 A timer that looks too early costs one look of the tick; one that looks too late, or never, loses planned times. Everything here
 leads back to the tick and to settling: the repair sets timers and counts, and they decide.
+
+Why: docs/decisions/501-background-rounds-move-timers-only.md
 """
 
 from __future__ import annotations

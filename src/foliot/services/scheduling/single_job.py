@@ -1,4 +1,7 @@
-"""Fire due jobs one by one, each in its own transaction, where a batch of them failed: one bad job must not stop the others."""
+"""Fire due jobs one by one, each in its own transaction, where a batch of them failed: one bad job must not stop the others.
+
+Why: docs/decisions/210-scheduler-errors.md
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,7 @@ async def record_scheduler_error(database: Database, job_id: JobId) -> int:
         if row is None:
             return 0  # another node has fired it
         if not may(row.status, JobEvent.FAIL):  # a job that has ended should not be due
-            await timers.halt(tx, job_id)
+            await timers.clear_due(tx, job_id)
             return 0
         plan = plan_error(row.timer, tx.now, row.errors)
         return await write_plan(tx, JobContext(), PlannedTimer(row, plan, row.errors + 1))

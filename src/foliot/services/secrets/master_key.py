@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, Unavailable
 from foliot.domain.ids import FIRST_ID, SecretId
+from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.installation import OPERATOR
-from foliot.services.jobs.lock_steps import append_audit
 from foliot.services.secrets.vault import Given, MasterKey, Sealed, UnreadableError, Vault, no_key, purpose
 from foliot.storage import installation
 from foliot.storage.content import secrets

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 from foliot.domain.access import Scope
 from foliot.domain.definition import Definition
 from foliot.domain.errors import Invalid
-from foliot.domain.ids import JobId, WorkspaceId
-from foliot.domain.run import RunError
-from foliot.domain.secret_references import Reference, names, references, resolved
-from foliot.services.secrets.vault import Sealed, UnreadableError, Vault, purpose
+from foliot.domain.ids import JobId
+from foliot.domain.secret_references import Reference, names, references
 from foliot.storage.content import secrets
-from foliot.storage.content.secrets import SealedSecret
-from foliot.storage.tx import Database, Role, Tx
+from foliot.storage.tx import Tx
 from foliot.wire.shape import did_you_mean
 
 MOST_KNOWN = 1_000  # names among which to look for the one that was meant
-Config = Mapping[str, Any]
-
-
-class Resolved(NamedTuple):
-    config: dict[str, Any]
-    masks: tuple[str, ...]  # the values in it, which may be shown nowhere
 
 
 async def write_references(
@@ -58,20 +48,6 @@ async def check_named(tx: Tx, found: Sequence[Reference], root: str, scope: Scop
     raise Invalid(f"{len(faults)} secrets are not there.", parts=tuple(faults))
 
 
-async def resolve(
-    database: Database, vault: Vault | None, workspace_id: WorkspaceId, configs: Sequence[Config]
-) -> list[Resolved | RunError]:
-    """Each with the values of its secrets, or why that cannot be."""
-    wanted = [names(config) for config in configs]
-    async with database.tx(Role.APP, workspace_id) as tx:
-        boxes = await secrets.load_sealed(tx, frozenset().union(*wanted))
-    values = {name: _opened(vault, name, boxes.get(name)) for name in frozenset().union(*wanted)}
-    return [
-        _resolved(config, {name: values[name] for name in mine})
-        for config, mine in zip(configs, wanted, strict=True)
-    ]
-
-
 def _sends(definition: Definition) -> tuple[object, ...]:
     """What goes out when it runs, and to whom."""
     spec = definition.spec
@@ -85,31 +61,3 @@ def _no_such(wanted: Reference, known: list[str], root: str) -> Invalid:
         pointer=f"{root}{wanted.pointer}",
         hint=did_you_mean(wanted.name, known) or "An administrator makes it first: `foliot secrets set`.",
     )
-
-
-def _opened(vault: Vault | None, name: str, box: SealedSecret | None) -> str | RunError:
-    if box is None:
-        return RunError("secret_missing", f'There is no secret "{name}" in this workspace.')
-    if vault is None:
-        return RunError(
-            "secret_unreadable", f'The secret "{name}" cannot be read: this worker has no master key.'
-        )
-    try:
-        bound = purpose(box.workspace_id, box.id, box.version)
-        return vault.open(bound, Sealed(box.key_id, box.sealed_value)).decode()
-    except UnreadableError as error:
-        why = (
-            "what is stored is not what was sealed; set it anew"
-            if error.is_known
-            else f"the master key {error.key_id}, which sealed it, is not known to this worker"
-        )
-        return RunError("secret_unreadable", f'The secret "{name}" cannot be read: {why}.')
-
-
-def _resolved(config: Config, values: Mapping[str, str | RunError]) -> Resolved | RunError:
-    plain = {}
-    for name, value in sorted(values.items()):
-        if isinstance(value, RunError):
-            return value
-        plain[name] = value
-    return Resolved(resolved(config, plain), tuple(dict.fromkeys(plain.values())))

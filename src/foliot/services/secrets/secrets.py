@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from foliot.domain.access import Scope
-from foliot.domain.errors import Conflict, Invalid, StaleRevision
+from foliot.domain.errors import Conflict, Invalid, StaleRevision, not_found
 from foliot.domain.ids import FIRST_ID, JobId, PrincipalId, SecretId, WorkspaceId
 from foliot.domain.quotas import Quotas, check_secrets
 from foliot.services.cursors import ListPage, cut_page, read_cursor, text
-from foliot.services.jobs.lock_steps import append_audit, not_found
+from foliot.services.identity.audit_steps import append_audit
 from foliot.services.secrets.master_key import check_key
 from foliot.services.secrets.vault import Vault, purpose
 from foliot.storage.content import secrets

@@ -3,6 +3,8 @@
 A master key is 32 random bytes; its id is made from it, so that the two cannot be taken apart. The first of those known is the
 present one, which seals; the others only open what they have sealed. What is sealed is bound to a purpose, such as "version 3 of
 that secret of that workspace", and opens for that purpose alone.
+
+Why: docs/decisions/710-secret-encryption.md
 """
 
 from __future__ import annotations

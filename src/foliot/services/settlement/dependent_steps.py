@@ -1,4 +1,7 @@
-"""Wake the jobs that depend on ended runs: start triggered runs, and judge again the runs that wait at a gate."""
+"""Wake the jobs that depend on ended runs: start triggered runs, and judge again the runs that wait at a gate.
+
+Why: docs/decisions/205-dependencies.md
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from foliot.domain.run_plan import UPSTREAM_TOO_LATE
 from foliot.domain.schedule import SkipReason
 from foliot.services.settlement.dependent_steps import finish_settlement, judge_gates_of
 from foliot.services.settlement.settle_steps import SettlementWriter, lock_for_settlement
-from foliot.services.workers.target_steps import why_away
+from foliot.services.workers.host_steps import why_away
 from foliot.storage.queue import run_queue, waiting
 from foliot.storage.queue.waiting import ExpiredRun
 from foliot.storage.tx import Database, Role

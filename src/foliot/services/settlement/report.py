@@ -1,4 +1,7 @@
-"""Settle the reports of workers in one transaction. The sweeper reports lost leases in the same way."""
+"""Settle the reports of workers in one transaction. The sweeper reports lost leases in the same way.
+
+Why: docs/decisions/401-fast-path-of-a-settlement.md
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from foliot.domain.outcomes import AskedSkip, Expired, Outcome
 from foliot.domain.run import RunFacts, Trigger, WaitsFor
 from foliot.domain.run_end import Promotion, Settlement
 from foliot.domain.schedule import SkipReason
-from foliot.domain.settlement.settle import JobSettlement
+from foliot.domain.settlement.job_settlement import JobSettlement
 from foliot.services.jobs.context_steps import JobContext, load_job_context
 from foliot.services.workers.limit_steps import give_back_permits
 from foliot.storage.jobs import dependencies, jobs
@@ -184,9 +184,8 @@ class SettlementWriter:
         if settlement.is_final:
             self.ended.append((run, settlement))
         if settlement.event is not None:
-            reason = settlement.notices[-1].text if settlement.notices else None
             status = advance(status, settlement.event)
-            self._pending.changes.append(StatusChange(run.job_id, status, reason))
+            self._pending.changes.append(StatusChange(run.job_id, status, settlement.reason))
             if status in STOPPED:
                 self.requeue_scheduled(run.job_id)
         return settlement

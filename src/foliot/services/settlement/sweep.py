@@ -1,4 +1,7 @@
-"""Settle runs that no worker will report: their worker is gone, their deadline has passed, or it ignored a cancel."""
+"""Settle runs that no worker will report: their worker is gone, their deadline has passed, or it ignored a cancel.
+
+Why: docs/decisions/301-heartbeat-and-sweeper.md
+"""
 
 from __future__ import annotations
 

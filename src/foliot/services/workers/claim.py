@@ -13,7 +13,7 @@ from foliot.domain.ids import FIRST_ID, HostId, WorkerId, WorkspaceId
 from foliot.domain.outcomes import Failed
 from foliot.domain.run import RunError, effective_input
 from foliot.domain.secret_references import may_refer, names
-from foliot.services.secrets.reference_steps import resolve
+from foliot.services.secrets.resolution import resolve_secrets
 from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, report
 from foliot.services.workers.limit_steps import claim_permitted
@@ -280,7 +280,9 @@ async def _with_secrets(
             naming.setdefault(each.claimed.workspace_id, []).append(index)
     refused: dict[int, RunError] = {}
     for workspace_id, indexes in naming.items():
-        answers = await resolve(database, vault, workspace_id, [found[index].config for index in indexes])
+        answers = await resolve_secrets(
+            database, vault, workspace_id, [found[index].config for index in indexes]
+        )
         for index, answer in zip(indexes, answers, strict=True):
             if isinstance(answer, RunError):
                 refused[index] = answer

@@ -10,14 +10,13 @@ from typing import Any
 from uuid import UUID
 
 from foliot.domain.access import Actor, Scope
-from foliot.domain.errors import Conflict, Invalid, StaleRevision
+from foliot.domain.errors import Conflict, Invalid, StaleRevision, not_found
 from foliot.domain.hosts import HostStatus
 from foliot.domain.ids import FIRST_ID, HostId, InstanceId, JobId, PrincipalId, WorkspaceId
-from foliot.domain.quotas import Quotas, check_hosts, check_servers
 from foliot.domain.target import TargetKind
 from foliot.services.cursors import ListPage, cut_page, read_cursor, text
-from foliot.services.jobs.lock_steps import append_audit, not_found
-from foliot.storage.identity import workspaces
+from foliot.services.identity.audit_steps import append_audit
+from foliot.services.workers.host_steps import check_host_quota
 from foliot.storage.tx import Database, Role, Tx
 from foliot.storage.workers import hosts
 from foliot.storage.workers.hosts import HostRow, InstanceRow
@@ -147,7 +146,7 @@ async def add_instance(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         host = await _locked(tx, host_id)
         instance_id = await hosts.insert_instance(tx, scope.workspace_id, host_id, name, labels)
-        await check_room(tx, scope.workspace_id, replace(scope.actor.quotas, hosts=None))
+        await check_host_quota(tx, scope.workspace_id, replace(scope.actor.quotas, hosts=None))
         if instance_id is None:
             raise Conflict(
                 f'There is a server instance "{name}" already.',
@@ -204,18 +203,6 @@ async def remove_instance(
         await append_audit(
             tx, "instance.deleted", ("instance", instance_id), scope.actor, before={"name": found.name}
         )
-
-
-async def check_room(tx: Tx, workspace_id: WorkspaceId, quotas: Quotas) -> None:
-    """After they are inserted and count; `quotas` of what has not grown are to be left out. Who makes some waits for the others who do,
-    so that two cannot share the last place.
-    """
-    if quotas.hosts is None and quotas.servers is None:
-        return
-    await workspaces.lock_quota(tx)
-    machines, servers = await hosts.count(tx, workspace_id)
-    check_hosts(quotas, machines)
-    check_servers(quotas, servers)
 
 
 async def _bound(

@@ -3,6 +3,8 @@
 A claim takes permits and the end of a lease gives them back, both under the locks of the limit rows. A run over a limit stands in
 `waiting` until a permit is free. A workspace without limits costs one index probe. Runs of disabled types are held here as well,
 whatever made them ready.
+
+Why: docs/decisions/209-limits-and-disabled-types.md
 """
 
 from __future__ import annotations

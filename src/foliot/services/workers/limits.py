@@ -3,6 +3,8 @@
 A claim takes permits and a lease that goes gives them back, both under the locks of the limit rows. A run over a cap stands in
 `waiting` until a permit comes free. A workspace without caps pays one index probe. Types that are switched off are held at the same
 door, whatever made their runs ready.
+
+Why: docs/decisions/209-limits-and-disabled-types.md
 """
 
 from __future__ import annotations

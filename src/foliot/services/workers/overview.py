@@ -1,39 +1,75 @@
-"""Looking at who works: workers, the queues they serve, the types they know."""
+"""Workers and queues of a workspace, and the ready runs that no live worker serves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from foliot.domain.access import Scope
-from foliot.services.workers.unserved import Unserved, unserved
+from foliot.domain.ids import WorkspaceId
+from foliot.domain.target import Target
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
-from foliot.storage.workers import workers as rows
+from foliot.storage.workers import workers as worker_rows
 from foliot.storage.workers.overview import QueueOverview, WorkerOverview
 
-__all__ = ["Queue", "WorkerOverview", "forget_lost", "queues", "workers"]
+__all__ = [
+    "Queue",
+    "Unserved",
+    "WorkerOverview",
+    "forget_lost",
+    "nobody_serves",
+    "queues",
+    "remedy",
+    "unserved",
+    "workers",
+]
 
 LOST_SHOWN = timedelta(days=1)
 NAMES_KEPT = timedelta(days=400)
 MOST = 1_000  # workers or queues in one answer
+PATIENCE = timedelta(minutes=1)
+MOST_GROUPS = 100  # of unserved runs, by queue and type
+OFF_BY_DEFAULT = "command"
+BRIDGED = {  # the settings that a worker needs for each bridge
+    "celery": "FOLIOT_CELERY_BROKER_URL and FOLIOT_CELERY_RESULT_URL",
+    "rq": "FOLIOT_BRIDGE_REDIS_URL",
+    "bullmq": "FOLIOT_BRIDGE_REDIS_URL",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unserved:
+    """Ready runs of one queue and type that no live worker can claim."""
+
+    queue: str
+    type: str
+    runs: int
+    since: datetime  # when the oldest could have started
+    target: Target | None = None
+
+    @property
+    def sentence(self) -> str:
+        if self.target is not None:
+            return f'No host is online that does type "{self.type}" for {self.target.words}.'
+        return nobody_serves(self.queue, self.type)
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
     seen: QueueOverview
-    unserved: Sequence[Unserved]  # what stands in it that no live worker could take
+    unserved: Sequence[Unserved]
 
 
 async def workers(database: Database, scope: Scope) -> list[WorkerOverview]:
-    """Those that serve this workspace: the living first, then those lost within the last day."""
+    """List the workers that serve this workspace: live ones first, then those lost within the last day."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         return await overview.workers(tx, tx.now - LOST_SHOWN, MOST, scope.visible_owner)
 
 
 async def queues(database: Database, scope: Scope) -> list[Queue]:
-    """Every queue that a job names or a worker serves, in the order of their names."""
+    """List every queue that a job names or a worker serves, by name."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await overview.queues(tx, MOST, scope.visible_owner)
     warned = [] if scope.visible_owner else await unserved(database, scope.workspace_id, timedelta(0))
@@ -41,7 +77,30 @@ async def queues(database: Database, scope: Scope) -> list[Queue]:
 
 
 async def forget_lost(database: Database) -> int:
-    """For the janitor: workers that were lost long ago are news no more, and what workers were called a year ago is not asked."""
+    """Delete workers that were lost long ago, and names that are too old to appear in run histories."""
     async with database.tx(Role.ENGINE) as tx:
-        await rows.forget_names(tx, tx.now - NAMES_KEPT)
+        await worker_rows.forget_names(tx, tx.now - NAMES_KEPT)
         return await overview.forget_lost(tx, tx.now - LOST_SHOWN)
+
+
+async def unserved(
+    database: Database, workspace_id: WorkspaceId, patience: timedelta = PATIENCE
+) -> list[Unserved]:
+    """Group the unserved runs by queue and type, longest wait first."""
+    async with database.tx(Role.APP, workspace_id) as tx:
+        found = await overview.list_unserved(tx, tx.now - patience, MOST_GROUPS)
+    return [Unserved(*group) for group in found]
+
+
+def nobody_serves(queue: str, kind: str) -> str:
+    return f'No live worker serves type "{kind}" on queue "{queue}".'
+
+
+def remedy(queue: str, kind: str) -> str:
+    if kind == OFF_BY_DEFAULT:
+        return f"Commands are off unless a worker allows them: start one that serves queue {queue} with FOLIOT_ALLOW_COMMANDS=yes."
+    if kind in BRIDGED:
+        return (
+            f"Start a worker that serves queue {queue} with {BRIDGED[kind]} set and foliot[{kind}] installed."
+        )
+    return f"Start a worker that serves queue {queue} and has a handler for {kind}."

@@ -24,7 +24,7 @@ from foliot.domain.outcomes import (
     TimedOut,
 )
 from foliot.domain.progress import Progress
-from foliot.services.jobs.lock_steps import append_audit
+from foliot.services.identity.audit_steps import append_audit
 from foliot.services.runs import artifacts
 from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk

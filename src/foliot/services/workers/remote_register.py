@@ -13,8 +13,8 @@ from foliot.domain import schemas
 from foliot.domain.access import Actor
 from foliot.domain.errors import Conflict, Invalid
 from foliot.domain.ids import HostId, PrincipalId, WorkerId, WorkspaceId
-from foliot.services.jobs.lock_steps import append_audit
-from foliot.services.workers.hosts import check_room
+from foliot.services.identity.audit_steps import append_audit
+from foliot.services.workers.host_steps import check_host_quota
 from foliot.services.workers.workers import LEASE
 from foliot.storage.jobs import job_types
 from foliot.storage.jobs.job_types import JobTypeDescription
@@ -130,7 +130,7 @@ async def _register_host(tx: Tx, speaker: Speaker, hello: Hello, lease: timedelt
             await append_audit(tx, action, ("instance", instance_id), speaker.by, after=after)
             has_new_servers |= was is None
     quotas = speaker.by.quotas
-    await check_room(
+    await check_host_quota(
         tx,
         speaker.workspace_id,
         replace(

@@ -95,18 +95,18 @@ class AuditRecord:
 
 
 async def list_records(
-    tx: Tx, wanted: AuditFilter, before: tuple[datetime, UUID] | None, limit: int
+    tx: Tx, filters: AuditFilter, before: tuple[datetime, UUID] | None, limit: int
 ) -> list[AuditRecord]:
     """List the audit of the transaction's workspace, or of the installation, newest first."""
     before_at, before_id = before or (None, None)
     params = {
         "workspace_id": tx.workspace_id,
-        "actor": wanted.actor,
-        "action": wanted.action,
-        "object_kind": wanted.object_kind,
-        "object_id": wanted.object_id,
-        "since": wanted.since,
-        "until": wanted.until,
+        "actor": filters.actor,
+        "action": filters.action,
+        "object_kind": filters.object_kind,
+        "object_id": filters.object_id,
+        "since": filters.since,
+        "until": filters.until,
         "before_at": before_at,
         "before_id": before_id,
         "limit": limit,

@@ -33,13 +33,13 @@ class MemberFilter:
 EVERYBODY = MemberFilter()
 
 
-async def page(tx: Tx, wanted: MemberFilter, before: PrincipalId | None, limit: int) -> list[Member]:
+async def page(tx: Tx, filters: MemberFilter, before: PrincipalId | None, limit: int) -> list[Member]:
     """List the members of the transaction's workspace, newest first."""
     params = {
         "workspace_id": tx.workspace_id,
-        "id": wanted.id,
-        "kind": wanted.kind and wanted.kind.value,
-        "is_active": wanted.is_active,
+        "id": filters.id,
+        "kind": filters.kind and filters.kind.value,
+        "is_active": filters.is_active,
         "before": before,
         "limit": limit,
     }

@@ -54,13 +54,13 @@ class UpcomingJob:
 
 
 async def list_upcoming(
-    tx: Tx, wanted: AgendaFilter, end: datetime, limit: int, *, held: bool
+    tx: Tx, filters: AgendaFilter, end: datetime, limit: int, *, held: bool
 ) -> list[UpcomingJob]:
     """List jobs of the transaction's workspace with times before `end`, the soonest first.
 
     `held`: a freeze holds timers, so their next times are unknown.
     """
-    if wanted == ALL and not held and await is_large(tx):
+    if filters == ALL and not held and await is_large(tx):
         params = {"workspace_id": tx.workspace_id, "end": end, "limit": limit}
         found = await tx.fetch_as(UpcomingJob, sql.agenda.list_upcoming_by_due, params)
         found += await tx.fetch_as(UpcomingJob, sql.agenda.list_upcoming_after_pauses, params)
@@ -72,10 +72,10 @@ async def list_upcoming(
             "workspace_id": tx.workspace_id,
             "end": end,
             "held": held,
-            "job_id": wanted.job_id,
-            "queue": wanted.queue,
-            "tag": wanted.tag,
-            "owner_id": wanted.owner_id,
+            "job_id": filters.job_id,
+            "queue": filters.queue,
+            "tag": filters.tag,
+            "owner_id": filters.owner_id,
             "limit": limit,
         },
     )

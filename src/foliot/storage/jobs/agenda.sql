@@ -57,10 +57,10 @@ SELECT min(timers.next_at) AS next_at
 
 -- name: load_usual_durations
 -- The median of the newest attempted runs, from at most `scan` records of each job. Relies on runs_newest_of_a_job.
-SELECT asked.job_id, percentile_disc(0.5) WITHIN GROUP (ORDER BY newest.duration) AS duration
-  FROM unnest(%(job_ids)s::uuid[]) AS asked (job_id)
+SELECT requested.job_id, percentile_disc(0.5) WITHIN GROUP (ORDER BY newest.duration) AS duration
+  FROM unnest(%(job_ids)s::uuid[]) AS requested (job_id)
  CROSS JOIN LATERAL (SELECT finished_at - started_at AS duration, status, attempt_count FROM runs
-                      WHERE runs.job_id = asked.job_id AND runs.workspace_id = %(workspace_id)s
+                      WHERE runs.job_id = requested.job_id AND runs.workspace_id = %(workspace_id)s
                       ORDER BY planned_for DESC, id DESC LIMIT %(scan)s) AS newest
  WHERE newest.status = 'succeeded' AND newest.attempt_count > 0
- GROUP BY asked.job_id;
+ GROUP BY requested.job_id;

@@ -1,4 +1,4 @@
-"""Definitions and specs as they are stored, and the memory of specs already read."""
+"""Stored form of definitions and specs, and the cache of parsed specs."""
 
 from __future__ import annotations
 
@@ -19,51 +19,51 @@ def spec_text(spec: Spec) -> str:
     return dumps(spec)
 
 
-_ANCHOR = '"anchor":"'  # inside a text the quotes would be escaped, so this is always the key
+_ANCHOR = '"anchor":"'  # quotes in a value are escaped, so this is always the key
 
 
 def rules_of(text: str) -> Rules:
-    """Jobs with the same spec share one value, so a million jobs on a few thousand schedules are read a few thousand times.
+    """Parse a spec. Jobs with equal specs share one value, so a million jobs with a few thousand schedules parse a few thousand specs.
 
-    An interval counts from its own creation, so hardly two are the same: they share all but the anchor, and are not remembered.
+    Intervals differ in their anchor, the creation time: they share the rest, and the whole is not cached.
     """
-    apart = split_anchor(text)
-    if apart is None:
-        return _remembered_rules(text)
-    others, anchor = apart
-    shared = _remembered_rules(others)
+    parts = split_anchor(text)
+    if parts is None:
+        return _cached_rules(text)
+    others, anchor = parts
+    shared = _cached_rules(others)
     schedule = shared.spec.schedule
     if not isinstance(schedule, Interval):
-        return _remembered_rules(text)
+        return _cached_rules(text)
     return shared.on(replace(schedule, anchor=anchor))
 
 
 def split_anchor(text: str) -> tuple[str, datetime] | None:
-    """Of the rules of an interval: the text that it shares with others, and its anchor. None of all other rules."""
+    """Split an interval's spec into the part shared with others and its anchor; None for other schedules."""
     if '"kind":"interval"' not in text or _ANCHOR not in text:
         return None
     head, _, rest = text.partition(_ANCHOR)
     anchor, _, tail = rest.partition('"')
     try:
-        return f'{head}{_ANCHOR}{_SOME_DAY}"{tail}', datetime.fromisoformat(anchor)
+        return f'{head}{_ANCHOR}{_ANY_DAY}"{tail}', datetime.fromisoformat(anchor)
     except ValueError:
         return None
 
 
-_SOME_DAY = "2000-01-01T00:00:00+00:00"
+_ANY_DAY = "2000-01-01T00:00:00+00:00"
 
 
 @lru_cache(maxsize=50_000)
-def _remembered_rules(text: str) -> Rules:
+def _cached_rules(text: str) -> Rules:
     try:
         return Rules(loads(Spec, text))
-    except Exception as error:  # noqa: BLE001  # whatever is wrong with one text, the batch it is met in goes on
+    except Exception as error:  # noqa: BLE001  # one bad spec must not fail the batch that reads it
         return UnreadableRules(NO_SPEC, str(error))
 
 
 @dataclass(frozen=True)
 class UnreadableRules(Rules):
-    """A spec that this version cannot read. It must not stop the batch it is found in: asking for its job fails, and only that."""
+    """A spec that this version cannot read. Its batch goes on; only a call of `job` fails."""
 
     why: str = ""
 

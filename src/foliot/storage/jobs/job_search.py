@@ -62,13 +62,13 @@ class _FoundJob(NamedTuple):
     job: StoredJob
 
 
-async def find_jobs(tx: Tx, wanted: JobFilter, order: JobOrder, after: Place | None, limit: int) -> JobPage:
-    conditions, direction = _conditions(wanted), "DESC" if order.descending else "ASC"
+async def find_jobs(tx: Tx, filters: JobFilter, order: JobOrder, after: Place | None, limit: int) -> JobPage:
+    conditions, direction = _conditions(filters), "DESC" if order.descending else "ASC"
     if order.by is JobSort.NEXT:
-        one, other = (_page_sql(wanted, order, after, conditions, *each) for each in (_BY_DUE, _DIFFERING))
+        one, other = (_page_sql(filters, order, after, conditions, *each) for each in (_BY_DUE, _DIFFERING))
         page = filled(sql.job_search.merge_pages, one=one, other=other, direction=direction).text.decode()
     else:
-        page = _page_sql(wanted, order, after, conditions, _KEYS[order.by])
+        page = _page_sql(filters, order, after, conditions, _KEYS[order.by])
     page_order = (
         f"page.id {direction}"
         if order.by is JobSort.CREATED
@@ -83,19 +83,19 @@ async def find_jobs(tx: Tx, wanted: JobFilter, order: JobOrder, after: Place | N
     return JobPage(items, None if last is None else Place(last.key, last.job.id))
 
 
-async def find_ids(tx: Tx, wanted: JobFilter, limit: int, after: JobId | None = None) -> list[JobId]:
+async def find_ids(tx: Tx, filters: JobFilter, limit: int, after: JobId | None = None) -> list[JobId]:
     """List ids of matching jobs behind `after`, oldest first."""
-    conditions = _conditions(wanted)
+    conditions = _conditions(filters)
     if after is not None:
         conditions.add(f"jobs.id > {conditions.put(after)}")
-    statement = filled(sql.job_search.find_ids, join=_join(wanted), conditions=str(conditions))
+    statement = filled(sql.job_search.find_ids, join=_join(filters), conditions=str(conditions))
     return await tx.fetch_as(JobId, statement, _params(tx, conditions, limit))
 
 
-async def count_jobs(tx: Tx, wanted: JobFilter, limit: int) -> int:
+async def count_jobs(tx: Tx, filters: JobFilter, limit: int) -> int:
     """Count matching jobs, up to `limit`."""
-    conditions = _conditions(wanted)
-    statement = filled(sql.job_search.count_jobs, join=_join(wanted), conditions=str(conditions))
+    conditions = _conditions(filters)
+    statement = filled(sql.job_search.count_jobs, join=_join(filters), conditions=str(conditions))
     return await tx.fetch_value(int, statement, _params(tx, conditions, limit))
 
 
@@ -105,25 +105,25 @@ async def find_owners(tx: Tx, names: Iterable[str]) -> list[tuple[str, Principal
     return await tx.fetch_pairs(str, PrincipalId, sql.job_search.find_owners, params)
 
 
-def _conditions(wanted: JobFilter) -> Conditions:
+def _conditions(filters: JobFilter) -> Conditions:
     conditions = Conditions()
-    if not any(wanted.query.of("status")):
+    if not any(filters.query.of("status")):
         conditions.add("jobs.status <> 'archived'")
-    if wanted.visible_owner is not None:
-        conditions.add(f"jobs.owner_id = {conditions.put(wanted.visible_owner)}")
-    conditions.add_query(wanted.query, _COLUMNS)
+    if filters.visible_owner is not None:
+        conditions.add(f"jobs.owner_id = {conditions.put(filters.visible_owner)}")
+    conditions.add_query(filters.query, _COLUMNS)
     return conditions
 
 
-def _join(wanted: JobFilter, order: JobOrder | None = None) -> str:
-    is_needed = any(term.field in _OF_TIMERS for term in wanted.query.terms)
+def _join(filters: JobFilter, order: JobOrder | None = None) -> str:
+    is_needed = any(term.field in _OF_TIMERS for term in filters.query.terms)
     if order is not None and order.by is JobSort.NEXT:
         is_needed = True
     return "JOIN timers ON timers.job_id = jobs.id" if is_needed else ""
 
 
 def _page_sql(
-    wanted: JobFilter,
+    filters: JobFilter,
     order: JobOrder,
     after: Place | None,
     conditions: Conditions,
@@ -135,7 +135,7 @@ def _page_sql(
     statement = filled(
         sql.job_search.page,
         key=key if order.by in _KINDS else "NULL",
-        join=_join(wanted, order),
+        join=_join(filters, order),
         conditions=f"{conditions} AND {only} AND {is_after}",
         order=f"{key} {direction}"
         if order.by is JobSort.CREATED

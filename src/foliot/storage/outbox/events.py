@@ -62,16 +62,16 @@ async def load_bounds(tx: Tx) -> TransactionBounds:
 
 
 async def list_after(
-    tx: Tx, place: EventPosition, safe: int, wanted: EventFilter, limit: int
+    tx: Tx, place: EventPosition, safe: int, filters: EventFilter, limit: int
 ) -> Sequence[EventRow]:
     params = {
         "workspace_id": tx.workspace_id,
         "xid": place.xid,
         "seq": place.seq,
         "safe": safe,
-        "kinds": list(wanted.kinds) or None,
-        "job_id": wanted.job_id,
-        "owner_id": wanted.visible_owner,
+        "kinds": list(filters.kinds) or None,
+        "job_id": filters.job_id,
+        "owner_id": filters.visible_owner,
         "limit": limit,
     }
     return await tx.fetch_as(EventRow, sql.events.list_after, params)

@@ -1,4 +1,7 @@
-"""The outbox: deliveries to other systems, in order within their ordering key, each leased to one courier at a time."""
+"""The outbox: deliveries to other systems, in order within their ordering key, each leased to one courier at a time.
+
+Why: docs/decisions/902-outbox.md
+"""
 
 from __future__ import annotations
 

@@ -58,8 +58,8 @@ async def rooms_signing_with(tx: Tx, secret: str, limit: int) -> list[str]:
     return await tx.fetch_as(str, sql.webhooks.list_rooms_by_secret, params)
 
 
-async def load(tx: Tx, wanted: Sequence[tuple[RoomId, int]]) -> dict[tuple[RoomId, int], LoadedDelivery]:
+async def load(tx: Tx, requested: Sequence[tuple[RoomId, int]]) -> dict[tuple[RoomId, int], LoadedDelivery]:
     """Load messages with their webhooks, by room and number; without an entry for a room without a webhook."""
-    params = {"room_ids": [room_id for room_id, _ in wanted], "seqs": [seq for _, seq in wanted]}
+    params = {"room_ids": [room_id for room_id, _ in requested], "seqs": [seq for _, seq in requested]}
     rows = await tx.fetch_as(LoadedDelivery, sql.webhooks.load_deliveries, params)
     return {(row.room_id, row.seq): row for row in rows}

@@ -29,13 +29,13 @@ SELECT rooms.name
 
 -- name: load_deliveries
 -- Messages and their webhooks, in the transaction's workspace. LEFT JOIN: the message may have been deleted.
-SELECT wanted.room_id, wanted.seq, webhooks.url AS "hook.url", webhooks.receiver AS "hook.receiver", webhooks.secret AS "hook.secret",
+SELECT requested.room_id, requested.seq, webhooks.url AS "hook.url", webhooks.receiver AS "hook.receiver", webhooks.secret AS "hook.secret",
        rooms.key AS room_key, rooms.name AS room_name, messages.room_id AS "message.room_id", messages.seq AS "message.seq",
        messages.id AS "message.id", messages.kind AS "message.kind", messages.sender AS "message.sender.kind",
        messages.sender_id AS "message.sender.id", principals.name AS "message.sender.name", messages.text AS "message.text",
        messages.run_id AS "message.run_id", messages.job_id AS "message.job_id", messages.sent_at AS "message.sent_at"
-  FROM unnest(%(room_ids)s::uuid[], %(seqs)s::bigint[]) AS wanted (room_id, seq)
-  JOIN webhooks ON webhooks.room_id = wanted.room_id
-  JOIN rooms ON rooms.id = wanted.room_id
-  LEFT JOIN messages ON messages.room_id = wanted.room_id AND messages.seq = wanted.seq
+  FROM unnest(%(room_ids)s::uuid[], %(seqs)s::bigint[]) AS requested (room_id, seq)
+  JOIN webhooks ON webhooks.room_id = requested.room_id
+  JOIN rooms ON rooms.id = requested.room_id
+  LEFT JOIN messages ON messages.room_id = requested.room_id AND messages.seq = requested.seq
   LEFT JOIN principals ON principals.id = messages.sender_id;

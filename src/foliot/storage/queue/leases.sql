@@ -89,14 +89,14 @@ SELECT count(*) AS settled FROM gone;
 --
 -- Each lease is found by its key. The planner does not see how many dead rows a busy table holds and would scan all of it; the
 -- sub-selects hide the number of reports from it. A lease that another transaction ended while we waited for its timer is not found.
-WITH RECURSIVE wanted (ids, ending) AS (
+WITH RECURSIVE wanted (ids, cancelling) AS (
     SELECT %(job_ids)s::uuid[], %(job_ids)s::uuid[]
     UNION ALL
-    SELECT behind.ids, behind.ending
+    SELECT behind.ids, behind.cancelling
       FROM wanted CROSS JOIN LATERAL (
            SELECT array_agg(job_id) AS ids, array_agg(job_id) FILTER (WHERE (
-                  SELECT position('"cancel_running"' IN spec) > 0 FROM timers WHERE timers.job_id = dependencies.job_id)) AS ending
-             FROM dependencies WHERE upstream_id = ANY (wanted.ending)) AS behind
+                  SELECT position('"cancel_running"' IN spec) > 0 FROM timers WHERE timers.job_id = dependencies.job_id)) AS cancelling
+             FROM dependencies WHERE upstream_id = ANY (wanted.cancelling)) AS behind
      WHERE behind.ids IS NOT NULL),
 locked AS MATERIALIZED (
     SELECT job_id, status = 'active' AND waiting = 0 AND ending IS NULL AND failures_in_a_row = 0 AND NOT has_dependents

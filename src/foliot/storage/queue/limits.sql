@@ -45,11 +45,11 @@ WITH leased AS MATERIALIZED (
     SELECT workspace_id, concurrency_key, count(*) AS runs FROM leases WHERE workspace_id = ANY (%(workspace_ids)s)
      GROUP BY workspace_id, concurrency_key),
 counted AS (
-    SELECT asked.workspace_id, asked.key,
-           COALESCE(sum(leased.runs) FILTER (WHERE asked.key = '' OR asked.key = leased.concurrency_key), 0) AS runs
-      FROM unnest(%(workspace_ids)s::uuid[], %(keys)s::text[]) AS asked (workspace_id, key)
+    SELECT requested.workspace_id, requested.key,
+           COALESCE(sum(leased.runs) FILTER (WHERE requested.key = '' OR requested.key = leased.concurrency_key), 0) AS runs
+      FROM unnest(%(workspace_ids)s::uuid[], %(keys)s::text[]) AS requested (workspace_id, key)
       LEFT JOIN leased USING (workspace_id)
-     GROUP BY asked.workspace_id, asked.key)
+     GROUP BY requested.workspace_id, requested.key)
 UPDATE limits SET in_use = counted.runs
   FROM counted
  WHERE limits.workspace_id = counted.workspace_id AND limits.key = counted.key AND limits.in_use <> counted.runs;
@@ -57,6 +57,6 @@ UPDATE limits SET in_use = counted.runs
 -- name: count_free
 -- Limits with free capacity and waiting runs. Some runs may be ready for it already; a claim sends the surplus back to waiting.
 SELECT limits.workspace_id, limits.key, limits.cap - limits.in_use AS free
-  FROM limits JOIN unnest(%(workspace_ids)s::uuid[], %(keys)s::text[]) AS asked (workspace_id, key) USING (workspace_id, key)
+  FROM limits JOIN unnest(%(workspace_ids)s::uuid[], %(keys)s::text[]) AS requested (workspace_id, key) USING (workspace_id, key)
  WHERE limits.in_use < limits.cap
    AND EXISTS (SELECT FROM waiting WHERE waiting.workspace_id = limits.workspace_id AND waits_for = 'limit');

@@ -10,24 +10,24 @@ SELECT jobs.id AS job_id, COALESCE(jobs.definition -> 'retention', '{}') AS rete
 -- Reads the old end of runs_newest_of_a_job for each job, unordered: ORDER BY would read all candidates to delete a few. `edge` is
 -- the oldest record that keep_last protects. A run never ends before its planned time, so `planned_for` bounds the scan and
 -- `finished_at` decides. Only records that job_days has counted are deleted. SKIP LOCKED: settlement and rival janitors go on.
-WITH asked AS (
+WITH requested AS (
     SELECT * FROM unnest(%(job_ids)s::uuid[], %(horizons)s::timestamptz[], %(keep_lasts)s::int[], %(stricts)s::boolean[])
-               AS asked (job_id, horizon, keep_last, is_strict)),
+               AS requested (job_id, horizon, keep_last, is_strict)),
 doomed AS MATERIALIZED (
     SELECT old.id
-      FROM asked
+      FROM requested
       LEFT JOIN LATERAL (
-           SELECT planned_for, id FROM runs WHERE runs.job_id = asked.job_id
-            ORDER BY planned_for DESC, id DESC OFFSET asked.keep_last - 1 LIMIT 1) AS edge ON true
+           SELECT planned_for, id FROM runs WHERE runs.job_id = requested.job_id
+            ORDER BY planned_for DESC, id DESC OFFSET requested.keep_last - 1 LIMIT 1) AS edge ON true
      CROSS JOIN LATERAL (
            SELECT runs.id FROM runs
-            WHERE runs.job_id = asked.job_id
-              AND runs.planned_for <= CASE WHEN asked.is_strict THEN GREATEST(asked.horizon, edge.planned_for)
-                                           WHEN edge.id IS NOT NULL THEN LEAST(asked.horizon, edge.planned_for) END
+            WHERE runs.job_id = requested.job_id
+              AND runs.planned_for <= CASE WHEN requested.is_strict THEN GREATEST(requested.horizon, edge.planned_for)
+                                           WHEN edge.id IS NOT NULL THEN LEAST(requested.horizon, edge.planned_for) END
               AND runs.status IS NOT NULL
-              AND CASE WHEN asked.is_strict THEN runs.finished_at < asked.horizon
+              AND CASE WHEN requested.is_strict THEN runs.finished_at < requested.horizon
                                                  OR (runs.planned_for, runs.id) < (edge.planned_for, edge.id)
-                       ELSE runs.finished_at < asked.horizon AND (runs.planned_for, runs.id) < (edge.planned_for, edge.id) END
+                       ELSE runs.finished_at < requested.horizon AND (runs.planned_for, runs.id) < (edge.planned_for, edge.id) END
               AND runs.id <= (SELECT position FROM scans WHERE name = 'roll_up')
               AND NOT EXISTS (SELECT FROM uncounted_runs WHERE uncounted_runs.run_id = runs.id)
             LIMIT %(most)s

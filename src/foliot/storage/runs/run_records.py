@@ -15,7 +15,7 @@ from foliot.storage.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class RunFacts:
+class StoredRun:
     """The facts of a run that verbs on it need. `status` is None while it is open."""
 
     id: RunId
@@ -44,8 +44,8 @@ class RecordedTime:
     is_skipped: bool
 
 
-async def find(tx: Tx, run_id: RunId) -> RunFacts | None:
-    return await tx.fetch_one_as(RunFacts, sql.run_records.find, {"id": run_id})
+async def find(tx: Tx, run_id: RunId) -> StoredRun | None:
+    return await tx.fetch_one_as(StoredRun, sql.run_records.find, {"id": run_id})
 
 
 async def known(tx: Tx, run_ids: Collection[RunId]) -> frozenset[RunId]:

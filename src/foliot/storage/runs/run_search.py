@@ -113,14 +113,14 @@ class RunPage:
     next: RunCursor | None  # None at the end; a filtered page may be short and still have a next one
 
 
-async def of_job(tx: Tx, job_id: JobId, wanted: RunFilter, after: RunCursor | None, limit: int) -> RunPage:
+async def of_job(tx: Tx, job_id: JobId, filters: RunFilter, after: RunCursor | None, limit: int) -> RunPage:
     """List runs of a job by planned time."""
-    return await _page(tx, scan_of_job(job_id, wanted, after), limit)
+    return await _page(tx, scan_of_job(job_id, filters, after), limit)
 
 
-async def of_workspace(tx: Tx, wanted: RunFilter, after: RunCursor | None, limit: int) -> RunPage:
+async def of_workspace(tx: Tx, filters: RunFilter, after: RunCursor | None, limit: int) -> RunPage:
     """List runs of the transaction's workspace by creation."""
-    return await _page(tx, scan_of_workspace(tx.workspace_id, wanted, after), limit)
+    return await _page(tx, scan_of_workspace(tx.workspace_id, filters, after), limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ class RunScan:
         return statement, {**self.params, "scan": MOST_SCANNED}
 
 
-def scan_of_job(job_id: JobId, wanted: RunFilter, after: RunCursor | None) -> RunScan:
-    planned_range, found, bounds = wanted.planned, Conditions(), ["true"]
+def scan_of_job(job_id: JobId, filters: RunFilter, after: RunCursor | None) -> RunScan:
+    planned_range, found, bounds = filters.planned, Conditions(), ["true"]
     if planned_range.low is not None:
         bounds.append(f"planned_for >= {found.put(planned_range.low)}")
     if planned_range.high is not None:
@@ -160,20 +160,20 @@ def scan_of_job(job_id: JobId, wanted: RunFilter, after: RunCursor | None) -> Ru
     if after is not None:
         bounds.append(f"(planned_for, id) < ({found.put(after.planned_for)}, {found.put(after.id)})")
     source = filled(sql.run_search.scan_job, bounds=" AND ".join(bounds))
-    return _scan(wanted, source, "planned_for DESC, id DESC", found, {"job_id": job_id})
+    return _scan(filters, source, "planned_for DESC, id DESC", found, {"job_id": job_id})
 
 
 def scan_of_workspace(
-    workspace_id: WorkspaceId | None, wanted: RunFilter, after: RunCursor | None
+    workspace_id: WorkspaceId | None, filters: RunFilter, after: RunCursor | None
 ) -> RunScan:
-    planned_range, found, bounds = wanted.planned, Conditions(), ["true"]
+    planned_range, found, bounds = filters.planned, Conditions(), ["true"]
     params: dict[str, Any] = {"workspace_id": workspace_id}
     statement = sql.run_search.scan_workspace
     if isinstance(planned_range.low, datetime):
         bounds.append(f"id >= {found.put(first_id_at(planned_range.low - SLACK))}")
     if after is not None:
         bounds.append(f"id < {found.put(after.id)}")
-    if tables := wanted.open:
+    if tables := filters.open:
         pieces = [
             filled(sql.run_search.list_open, table=table).text.decode() for table in dict.fromkeys(tables)
         ]
@@ -182,18 +182,18 @@ def scan_of_workspace(
         statement = sql.run_search.scan_workspace_until
         params |= {"until": planned_range.high, "late_from": first_id_at(planned_range.high + LATE)}
     source = filled(statement, bounds=" AND ".join(bounds))
-    return _scan(wanted, source, "id DESC", found, params)
+    return _scan(filters, source, "id DESC", found, params)
 
 
 def _scan(
-    wanted: RunFilter, source: SqlQuery, order: str, found: Conditions, params: Mapping[str, Any]
+    filters: RunFilter, source: SqlQuery, order: str, found: Conditions, params: Mapping[str, Any]
 ) -> RunScan:
-    found.add_query(wanted.query, _COLUMNS)
-    needs_job = any(term.field in _OF_JOBS for term in wanted.query.terms)
-    if wanted.visible_owner is not None:
-        found.add(f"jobs.owner_id = {found.put(wanted.visible_owner)}")
+    found.add_query(filters.query, _COLUMNS)
+    needs_job = any(term.field in _OF_JOBS for term in filters.query.terms)
+    if filters.visible_owner is not None:
+        found.add(f"jobs.owner_id = {found.put(filters.visible_owner)}")
         needs_job = True
-    is_sparse = bool(wanted.query) or needs_job
+    is_sparse = bool(filters.query) or needs_job
     return RunScan(source.text.decode(), order, str(found), needs_job, is_sparse, {**found.params, **params})
 
 

@@ -63,15 +63,15 @@ class OpenRunCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class RolledUp:
+class RollUpBatch:
     count: int
     last: UUID | None
 
 
-async def roll_up(tx: Tx, after: UUID, before: datetime, limit: int) -> RolledUp:
+async def roll_up(tx: Tx, after: UUID, before: datetime, limit: int) -> RollUpBatch:
     """Add the next records made before `before` to their days."""
     params = {"after": after, "before": first_id_at(before), "limit": limit}
-    return await tx.fetch_value(RolledUp, _ROLL_UP, params)
+    return await tx.fetch_value(RollUpBatch, _ROLL_UP, params)
 
 
 async def roll_up_uncounted(tx: Tx, limit: int) -> int:

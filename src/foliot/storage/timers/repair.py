@@ -116,16 +116,16 @@ async def rebuild_specs(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, bool]
     return readable
 
 
-async def find_recorded(tx: Tx, asked: Iterable[tuple[TimerRow, PlannedTime]]) -> frozenset[JobId]:
+async def find_recorded(tx: Tx, planned_times: Iterable[tuple[TimerRow, PlannedTime]]) -> frozenset[JobId]:
     """Return the jobs whose planned time has a record already."""
-    asked = list(asked)
+    planned_times = list(planned_times)
     rows = await tx.fetch(
         sql.fires.recorded_already,
         {
-            "job_ids": [row.job_id for row, _ in asked],
-            "planned_keys": [planned.local for _, planned in asked],
-            "folds": [planned.fold for _, planned in asked],
-            "schedule_revs": [row.schedule_rev for row, _ in asked],
+            "job_ids": [row.job_id for row, _ in planned_times],
+            "planned_keys": [planned.local for _, planned in planned_times],
+            "folds": [planned.fold for _, planned in planned_times],
+            "schedule_revs": [row.schedule_rev for row, _ in planned_times],
         },
     )
     return frozenset(row["job_id"] for row in rows)

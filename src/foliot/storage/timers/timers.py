@@ -1,4 +1,4 @@
-"""Timers: locked and read, set anew, and told what settlements add up to. What is planned for them is written in `fires.py`."""
+"""Read, lock and change timers. `fires.py` writes their plans."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from foliot.storage.jobs.definitions import NO_SPEC, UnreadableRules, rules_of, 
 from foliot.storage.queries import sql
 from foliot.storage.tx import Params, Tx
 
-# How each column of a batch crosses to `sql/timers.sql`, in the order of `_delta_values`.
+# The arrays of `timers.settle`, in the order of `_delta_values`.
 _DELTA_COLUMNS: dict[str, Packer] = {
     "job_ids": uuids, "live": ints, "waiting": ints, "numbers": ints, "live_run_id": uuids, "moves_timer": booleans, "cursor_at": instants, "due_at": instants,
     "next_at": instants, "ending": texts, "runs": ints, "successes": ints, "failures": ints, "skips": ints,
@@ -34,14 +34,14 @@ _DELTA_COLUMNS: dict[str, Packer] = {
 }  # fmt: skip
 
 
-async def take_missed(tx: Tx, limit: int) -> list[TimerRow]:
-    rows = await tx.fetch_tuples(sql.timers.take_missed, {"now": tx.now, "limit": limit})
+async def lock_missed(tx: Tx, limit: int) -> list[TimerRow]:
+    rows = await tx.fetch_tuples(sql.timers.lock_missed, {"now": tx.now, "limit": limit})
     return [timer_row(*row) for row in rows]
 
 
-async def missed(tx: Tx, limit: int) -> list[JobId]:
-    """The jobs of the same, unread and without a lock."""
-    rows = await tx.fetch_tuples(sql.timers.missed, {"now": tx.now, "limit": limit})
+async def missed_jobs(tx: Tx, limit: int) -> list[JobId]:
+    """Return the jobs of the same timers, without reading or locking them."""
+    rows = await tx.fetch_tuples(sql.timers.missed_jobs, {"now": tx.now, "limit": limit})
     return [job_id for (job_id,) in rows]
 
 
@@ -58,7 +58,7 @@ async def next_due_after(tx: Tx, after: datetime) -> datetime | None:
 
 
 async def read(tx: Tx, job_ids: Iterable[JobId]) -> list[TimerRow]:
-    """As they are, without a lock: to tell, not to decide."""
+    """Read timers without a lock: for answers, not for decisions."""
     rows = await tx.fetch_tuples(sql.timers.read, {"job_ids": uuids(list(job_ids))})
     return [timer_row(*row) for row in rows]
 
@@ -71,7 +71,7 @@ async def lock(tx: Tx, job_ids: Collection[JobId]) -> dict[JobId, TimerRow]:
 
 
 async def lock_unread(tx: Tx, job_id: JobId) -> TimerRow | None:
-    """A due timer without its rules, and with nothing else that might be unreadable: enough to set it aside."""
+    """Lock a due timer without reading its rules or anything else that may be unreadable."""
     row = await tx.fetch_one(sql.timers.lock_unread, {"job_id": job_id, "now": tx.now})
     if row is None:
         return None
@@ -79,7 +79,7 @@ async def lock_unread(tx: Tx, job_id: JobId) -> TimerRow | None:
         workspace_id=row["workspace_id"],
         job_id=job_id,
         status=JobStatus(row["status"]),
-        rules=UnreadableRules(NO_SPEC, "nobody has looked"),
+        rules=UnreadableRules(NO_SPEC, "they were not read"),
         schedule_rev=row["schedule_rev"],
         version=row["version"],
         timer=Timer(row["cursor_at"], row["due_at"], None),
@@ -112,7 +112,7 @@ async def lock_with_dependents(tx: Tx, job_ids: Iterable[JobId]) -> dict[JobId, 
 
 
 async def settle(tx: Tx, deltas: Mapping[JobId, TimerDelta]) -> None:
-    """Add what settlements, new runs and promotions mean for each timer."""
+    """Add deltas to timers. Needs their locks."""
     if not deltas:
         return
     rows = [(job_id, *_delta_values(delta)) for job_id, delta in deltas.items()]
@@ -131,7 +131,7 @@ def _delta_values(delta: TimerDelta) -> tuple[Any, ...]:
 
 
 async def reset(tx: Tx, planned: Mapping[JobId, Timer]) -> None:
-    """Set timers to what planning said anew. Needs their locks."""
+    """Set timers to a new plan. Needs their locks."""
     if not planned:
         return
     found = list(planned.values())
@@ -150,7 +150,7 @@ _STATUSES = {status.value: status for status in JobStatus}
 
 
 class TimerRow(NamedTuple):
-    """A timer under its lock, with the rules of its job. A tuple, since a tick makes thousands of them a second."""
+    """A timer with the rules of its job. A tuple: a tick makes thousands of them a second."""
 
     workspace_id: WorkspaceId
     job_id: JobId
@@ -194,17 +194,17 @@ def timer_row(
     ending: str | None,
     *others: Any,
 ) -> TimerRow:
-    """From the columns of `take_due` and `lock`, in their order."""
+    """Read the columns of `take_due` and `lock`, in their order."""
     timer = Timer(cursor_at, due_at, next_at, None if ending is None else JobEvent(ending))
     return TimerRow(
         workspace_id, job_id, _STATUSES[status], rules_of(spec), schedule_rev, version, timer, *others
     )
 
 
-async def place(tx: Tx, job_id: JobId, definition: Definition, schedule_rev: int, timer: Timer) -> None:
-    """An edited definition, and the timer where it puts it."""
+async def store_edit(tx: Tx, job_id: JobId, definition: Definition, schedule_rev: int, timer: Timer) -> None:
+    """Store an edited definition and the timer that it leads to."""
     await tx.execute(
-        sql.timers.place,
+        sql.timers.store_edit,
         {
             "job_id": job_id,
             "spec": spec_text(definition.spec),
@@ -218,18 +218,18 @@ async def place(tx: Tx, job_id: JobId, definition: Definition, schedule_rev: int
     )
 
 
-async def halt(tx: Tx, *job_ids: JobId) -> None:
-    """Nothing is due any more; the cursor stays where it is."""
-    await tx.execute(sql.timers.halt, {"job_ids": list(job_ids)})
+async def clear_due(tx: Tx, *job_ids: JobId) -> None:
+    """Make nothing due any more; the cursor stays."""
+    await tx.execute(sql.timers.clear_due, {"job_ids": list(job_ids)})
 
 
-async def forgive(tx: Tx, job_id: JobId) -> None:
-    """Failures and scheduler errors in a row count from nought again."""
-    await tx.execute(sql.timers.forgive, {"job_id": job_id})
+async def reset_failures(tx: Tx, job_id: JobId) -> None:
+    """Set the counts of failures and scheduler errors in a row to zero."""
+    await tx.execute(sql.timers.reset_failures, {"job_id": job_id})
 
 
 async def set_skip_next(tx: Tx, job_id: JobId, reason: str | None, until: datetime | None = None) -> None:
-    """Planned times up to `until` pass; without it, the next one alone."""
+    """Skip planned times up to `until`; without it, the next one alone. Without a reason, skip none."""
     await tx.execute(sql.timers.set_skip_next, {"job_id": job_id, "reason": reason, "until": until})
 
 

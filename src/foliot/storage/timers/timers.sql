@@ -3,8 +3,8 @@ INSERT INTO timers (workspace_id, job_id, status, spec, schedule_rev, cursor_at,
 VALUES (%(workspace_id)s, %(job_id)s, %(status)s, %(spec)s, %(schedule_rev)s, %(cursor_at)s,
         COALESCE(%(due_at)s, 'infinity'::timestamptz), %(next_at)s, %(ending)s, %(has_gate)s);
 
--- name: take_missed
--- What fell due while a restored database waited for its operator.
+-- name: lock_missed
+-- Timers that became due while a restored database waited for its operator.
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at, due_at, next_at, ending, runs_created, live, waiting,
        live_until, live_run_id, skip_next, skip_until, errors, has_gate, number
   FROM timers
@@ -13,7 +13,7 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at, due
  LIMIT %(limit)s
    FOR UPDATE;
 
--- name: missed
+-- name: missed_jobs
 SELECT job_id FROM timers WHERE due_at <= %(now)s ORDER BY due_at LIMIT %(limit)s;
 
 -- name: next_due
@@ -30,7 +30,7 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
  WHERE job_id = ANY (%(job_ids)s::uuid[]);
 
 -- name: lock
--- In the order of ids, as everywhere, so that two who want the same timers cannot wait for each other.
+-- In the order of ids, as everywhere: two transactions that lock the same timers must not deadlock.
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
        NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, skip_until, errors, has_gate, number, failures_in_a_row, has_dependents
   FROM timers
@@ -39,7 +39,7 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
    FOR UPDATE;
 
 -- name: lock_unread
--- Instants that no calendar has are the present one: what is wrong with them is why somebody asks.
+-- Infinite instants are read as now: they may be the error that is being recorded.
 SELECT workspace_id, status, schedule_rev, version, errors, number, live, waiting, live_until, live_run_id,
        CASE WHEN isfinite(cursor_at) THEN cursor_at ELSE %(now)s END AS cursor_at,
        CASE WHEN isfinite(due_at) THEN due_at ELSE %(now)s END AS due_at
@@ -48,17 +48,17 @@ SELECT workspace_id, status, schedule_rev, version, errors, number, live, waitin
    FOR UPDATE;
 
 -- name: lock_with_dependents
--- The end of a run may start runs of the jobs that depend on its job: all of them are locked at once, in the order of ids. So are those
--- behind a dependent that cancels its live run for the new one, since that is an end as well. A level is one row of
--- arrays: of a recursion over rows the planner believes that it finds thousands, and reads all timers there are for them.
-WITH RECURSIVE wanted (ids, ending) AS (
+-- The end of a run may start runs of dependent jobs: all are locked at once, in the order of ids. A dependent that cancels its live run
+-- for the new one ends a run as well, so its dependents are locked too. Each level is one row of arrays: for a recursion over rows the
+-- planner expects thousands and scans the whole table.
+WITH RECURSIVE wanted (ids, cancelling) AS (
     SELECT %(job_ids)s::uuid[], %(job_ids)s::uuid[]
     UNION ALL
-    SELECT behind.ids, behind.ending
+    SELECT behind.ids, behind.cancelling
       FROM wanted CROSS JOIN LATERAL (
            SELECT array_agg(job_id) AS ids, array_agg(job_id) FILTER (WHERE (
-                  SELECT position('"cancel_running"' IN spec) > 0 FROM timers WHERE timers.job_id = dependencies.job_id)) AS ending
-             FROM dependencies WHERE upstream_id = ANY (wanted.ending)) AS behind
+                  SELECT position('"cancel_running"' IN spec) > 0 FROM timers WHERE timers.job_id = dependencies.job_id)) AS cancelling
+             FROM dependencies WHERE upstream_id = ANY (wanted.cancelling)) AS behind
      WHERE behind.ids IS NOT NULL)
 SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
        NULLIF(due_at, 'infinity') AS due_at, next_at, ending, runs_created, live, waiting, live_until, live_run_id, skip_next, skip_until, errors,
@@ -69,7 +69,7 @@ SELECT workspace_id, job_id, status, spec, schedule_rev, version, cursor_at,
    FOR UPDATE;
 
 -- name: settle
--- What the ends of runs mean for their jobs: one row per job, already added up.
+-- One row of deltas per job.
 UPDATE timers
    SET version = timers.version + 1, live = timers.live + new.live, waiting = timers.waiting + new.waiting,
        number = timers.number + new.numbers,
@@ -102,7 +102,7 @@ UPDATE timers
  WHERE timers.job_id = new.job_id;
 
 -- name: reset
--- Where planning was asked anew though nothing was due: a calendar was edited, a freeze lifted.
+-- Timers that are planned again although nothing is due: a calendar was edited, a freeze lifted.
 UPDATE timers
    SET due_at = COALESCE(new.due_at, 'infinity'), next_at = new.next_at, ending = new.ending, version = timers.version + 1
   FROM unnest(%(job_ids)b::uuid[], %(due_at)b::timestamptz[], %(next_at)b::timestamptz[], %(ending)s::text[])
@@ -112,19 +112,18 @@ UPDATE timers
 -- name: respec
 UPDATE timers SET spec = %(spec)s, version = version + 1 WHERE job_id = %(job_id)s;
 
--- name: place
--- An edit: new rules, and the timer where they put it.
+-- name: store_edit
 UPDATE timers
    SET spec = %(spec)s, schedule_rev = %(schedule_rev)s, cursor_at = %(cursor_at)s,
        due_at = COALESCE(%(due_at)s, 'infinity'::timestamptz), next_at = %(next_at)s, ending = %(ending)s, has_gate = %(has_gate)s,
        errors = 0, version = version + 1
  WHERE job_id = %(job_id)s;
 
--- name: halt
--- The cursor stays: it says from when on planned times have gone by unrecorded.
+-- name: clear_due
+-- The cursor stays: planned times behind it have no record yet.
 UPDATE timers SET due_at = 'infinity', next_at = NULL, version = version + 1 WHERE job_id = ANY (%(job_ids)s);
 
--- name: forgive
+-- name: reset_failures
 UPDATE timers SET failures_in_a_row = 0, errors = 0 WHERE job_id = %(job_id)s;
 
 -- name: set_skip_next

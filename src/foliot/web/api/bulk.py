@@ -10,8 +10,7 @@ from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller, admit
 from foliot.services.jobs import bulk
-from foliot.web.api.list_params import reading
-from foliot.web.api.params import Db, Tell
+from foliot.web.api.params import Db, Tell, reading
 from foliot.web.auth import Editor, Operator
 from foliot.web.routes import CONFLICT, WITH_BODY, api_router
 from foliot.wire.bulk import BatchDeleteIn, BulkIn, BulkOut, BulkResult, Targeted

@@ -17,7 +17,7 @@ from foliot.web.api.params import Db
 from foliot.web.auth import Viewer
 from foliot.web.routes import api_router
 from foliot.web.sse import EventStream, Line, frame, heartbeat, streamed
-from foliot.wire.events import EventOut
+from foliot.wire.audit import EventOut
 from foliot.wire.instants import Id
 
 routes = api_router("events")

@@ -28,9 +28,8 @@ from foliot.web.mapping.jobs import job_out, revision_out
 from foliot.web.preconditions import IfMatch, Seen, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.dry_run import DryRunOut
-from foliot.wire.jobs import JobOut
-from foliot.wire.pages import Page
-from foliot.wire.revisions import RevertIn, RevisionOut
+from foliot.wire.jobs import JobOut, RevertIn, RevisionOut
+from foliot.wire.shape import Page
 
 routes = api_router("jobs")
 REFUSALS = {200: ETAG, **NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY}

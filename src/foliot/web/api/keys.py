@@ -17,7 +17,7 @@ from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import KeyDryRunOut
 from foliot.wire.identity import KeyIn, KeyOut, KeyPatch, MadeKeyOut, RevokedKeyOut
 from foliot.wire.instants import Id
-from foliot.wire.pages import Page
+from foliot.wire.shape import Page
 
 routes = api_router("keys")
 KeyIdIn = Annotated[str, Path(alias="key_id", json_schema_extra={"format": "uuid"})]

@@ -16,7 +16,7 @@ from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import SharedEditor, SharedViewer
 from foliot.web.mapping.fleet import limit_out, limit_preview
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
-from foliot.wire.limits import LONGEST_KEY, LimitIn, LimitOut, LimitsOut
+from foliot.wire.fleet import LONGEST_KEY, LimitIn, LimitOut, LimitsOut
 
 routes = api_router("limits")
 KeyIn = Annotated[

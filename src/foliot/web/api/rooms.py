@@ -22,7 +22,6 @@ from foliot.web.auth import Editor, Operator, SharedEditor, SharedOperator, Shar
 from foliot.web.mapping.rooms import changed_hook, delivery_out, hook_of, room_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.web.sse import NAP, EventStream, Line, frame, heartbeat, place_after, streamed, wants_stream
-from foliot.wire.pages import Page
 from foliot.wire.rooms import (
     LONGEST_WAIT,
     DeliveryOut,
@@ -36,6 +35,7 @@ from foliot.wire.rooms import (
     RoomKey,
     RoomOut,
 )
+from foliot.wire.shape import Page
 
 routes = api_router("rooms")
 PAGE = 200  # messages between two looks of a stream

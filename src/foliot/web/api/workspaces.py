@@ -16,9 +16,9 @@ from foliot.web.auth import System
 from foliot.web.mapping.identity import archival_preview, workspace_out, workspace_preview
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import WorkspaceDryRunOut
+from foliot.wire.identity import WorkspaceIn, WorkspaceOut, WorkspacePatch
 from foliot.wire.instants import read_id
-from foliot.wire.pages import Page
-from foliot.wire.workspaces import WorkspaceIn, WorkspaceOut, WorkspacePatch
+from foliot.wire.shape import Page
 
 routes = api_router("workspaces")
 NamedIn = Annotated[str, Path(alias="workspace", max_length=200, description="Its id or its slug.")]

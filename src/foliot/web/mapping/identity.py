@@ -14,7 +14,7 @@ from foliot.services.identity.workspaces import Archiving, Workspace
 from foliot.wire import identity as wire
 from foliot.wire.audit import ActorOut, AuditOut, ObjectOut
 from foliot.wire.dry_run import KeyDryRunOut, MemberDryRunOut, WorkspaceDryRunOut
-from foliot.wire.workspaces import Quotas, QuotasOut, WorkspaceOut
+from foliot.wire.identity import Quotas, QuotasOut, WorkspaceOut
 
 
 def key_out(key: StoredKey) -> wire.KeyOut:

@@ -1,6 +1,8 @@
 """Writing a job that exists: what is sent takes the place of what there is (PUT), or is laid over it (PATCH, RFC 7396).
 
 Both speak of the JSON that a GET answers with. Its read-only fields may come along, as long as they say what is so.
+
+Why: docs/decisions/602-jobs-as-json.md
 """
 
 from __future__ import annotations

@@ -33,11 +33,10 @@ from foliot.services.runs.history import AttemptRecord, NextAttempt, RunRecord
 from foliot.services.runs.run_control import SkipNext
 from foliot.web.mapping.definitions import SAME_IN_DEFINITION, SAME_IN_SPEC
 from foliot.wire import jobs as wire
-from foliot.wire.artifacts import ArtifactOut
 from foliot.wire.durations import write_duration
 from foliot.wire.instants import write_instant
-from foliot.wire.revisions import FieldChange, RevisionOut
-from foliot.wire.runs import AttemptOut, NextAttemptOut, ProgressOut, RunErrorOut, RunOut
+from foliot.wire.jobs import FieldChange, RevisionOut
+from foliot.wire.runs import ArtifactOut, AttemptOut, NextAttemptOut, ProgressOut, RunErrorOut, RunOut
 from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut
 
 SHOWN_SKIPS = 100

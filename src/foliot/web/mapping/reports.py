@@ -20,21 +20,24 @@ from foliot.services.runs.statistics import (
     totals,
 )
 from foliot.web.mapping.jobs import local_of, milliseconds, notes_of, run_out, times_out
-from foliot.wire.agenda import AgendaItemOut, AgendaOut
-from foliot.wire.explain import ExplanationOut, NearestOut, PlaceOut
 from foliot.wire.instants import write_instant
-from foliot.wire.runs import RunOut
-from foliot.wire.schedules import PlannedOut
-from foliot.wire.stats import (
+from foliot.wire.reports import (
+    AgendaItemOut,
+    AgendaOut,
     DayOut,
+    ExplanationOut,
     JobCountsOut,
     JobStatsOut,
+    NearestOut,
     NewestOut,
     NowOut,
     PercentilesOut,
+    PlaceOut,
     StatsOut,
     TotalsOut,
 )
+from foliot.wire.runs import RunOut
+from foliot.wire.schedules import PlannedOut
 
 API = "/api/v1"
 OPEN = frozenset({"ready", "waiting", "running"})

@@ -33,8 +33,7 @@ from foliot.domain.schedule import SkipReason
 from foliot.services.identity.authentication import Caller, Door
 from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.runs.artifacts import NewArtifact
-from foliot.services.runs.logs import LogChunk
-from foliot.services.runs.progress import Progress
+from foliot.services.runs.logs import LogChunk, Progress
 from foliot.services.workers import remote
 from foliot.services.workers.claim import Work
 from foliot.services.workers.remote import Told

@@ -1,0 +1,83 @@
+"""YAML with the scalar types of JSON: `on` and 22:00 are text, a date is text, and no key occurs twice.
+
+PyYAML reads YAML 1.1, where `on: success` has the key True and `22:00` is the number 1320. Here only null, true, false
+and JSON numbers are special; everything else is text. JSON is valid input, since it is YAML.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from foliot.domain.errors import Invalid
+
+_SCALARS = (
+    ("tag:yaml.org,2002:bool", re.compile(r"true|false"), "tf"),
+    ("tag:yaml.org,2002:null", re.compile(r"null|~|"), ["n", "~", ""]),
+    ("tag:yaml.org,2002:int", re.compile(r"-?(?:0|[1-9][0-9]*)"), "-0123456789"),
+    (
+        "tag:yaml.org,2002:float",
+        re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"),
+        "-0123456789",
+    ),
+)
+
+
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  # PyYAML stores them on the class
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):  # a small file could expand into a huge one
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(problem="aliases (*name) are not supported", problem_mark=mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # PyYAML's signature
+        seen = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.MarkedYAMLError(problem="a key must be text", problem_mark=key.start_mark)
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f'"{key.value}" occurs twice', problem_mark=key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+class _Dumper(yaml.SafeDumper):
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, indentless=False)
+
+
+for _kind in (_Loader, _Dumper):
+    for _tag, _pattern, _first in _SCALARS:
+        _kind.add_implicit_resolver(_tag, re.compile(rf"^(?:{_pattern.pattern})$"), list(_first))
+
+
+def read_yaml(text: str, name: str) -> Any:
+    """Raise Invalid, with line and column, for text that is not YAML."""
+    try:
+        return yaml.load(text, _Loader)  # noqa: S506  # a SafeLoader, made stricter
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        at = "" if mark is None else f", line {mark.line + 1}, column {mark.column + 1}"
+        why = error.problem or error.context or "it is not YAML"
+        raise Invalid(f"{name}{at}: {why}.", hint="The file must be YAML or JSON.") from None
+    except yaml.YAMLError as error:
+        raise Invalid(f"{name} is not YAML: {error}.") from None
+    except RecursionError:
+        raise Invalid(f"{name} is nested too deeply.") from None
+    except ValueError as error:
+        raise Invalid(f"{name} has an invalid value: {error}.") from None
+
+
+def write_yaml(value: Any) -> str:
+    return yaml.dump(
+        value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100, default_flow_style=False
+    )
