@@ -134,7 +134,7 @@ async def admitted(database: Database, workspace_id: WorkspaceId) -> Caller:
     principal = Principal(PrincipalId(uuid4()), workspace_id, PrincipalKind.USER, "ana", MemberRole.ADMIN)
     async with database.tx(Role.APP, workspace_id) as tx:
         await members.insert_principal(tx, principal)
-        home = await workspaces.by_id(tx, workspace_id)
+        home = await workspaces.get(tx, workspace_id)
     assert home is not None
     return Caller(KeyHolder(principal, KeyId(uuid4()), frozenset(), None), home, tx.now)
 

@@ -134,6 +134,6 @@ async def _admin(database: Database, workspace_id: WorkspaceId) -> Caller:
     principal = Principal(PrincipalId(uuid4()), workspace_id, PrincipalKind.USER, "ana", MemberRole.ADMIN)
     async with database.tx(Role.APP, workspace_id) as tx:
         await stored_members.insert_principal(tx, principal)
-        home = await stored.by_id(tx, workspace_id)
+        home = await stored.get(tx, workspace_id)
     assert home is not None
     return Caller(KeyHolder(principal, KeyId(uuid4()), frozenset(), None), home, tx.now)

@@ -128,7 +128,7 @@ class Door:
             if found is None:
                 return None
             own = found.holder.principal.workspace_id
-            home = None if own is None else await workspaces.by_id(tx, own)
+            home = None if own is None else await workspaces.get(tx, own)
         if found.last_used_at is None or tx.now - found.last_used_at >= keys.TOUCH_AFTER:
             self._touch(key_hash)
         asked = slug if home is None else None
@@ -193,7 +193,7 @@ def _refuse_elsewhere(caller: Caller, slug: str | None) -> None:
 
 async def _chosen(database: Database, slug: str) -> Workspace:
     async with database.tx(Role.APP, system=True) as tx:
-        found = await workspaces.by_slug(tx, slug)
+        found = await workspaces.find_by_slug(tx, slug)
     if found is None or found.archived_at is not None:
         raise NotFound(
             f"There is no workspace {slug[:64]!a}.", hint="The header Foliot-Workspace takes its slug."

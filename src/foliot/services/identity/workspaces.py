@@ -96,9 +96,9 @@ async def get(database: Database, named: WorkspaceId | str) -> Workspace:
     """Find a workspace by id or slug."""
     async with database.tx(Role.APP, system=True) as tx:
         if isinstance(named, str):
-            found = await workspaces.by_slug(tx, named) if _SLUG.fullmatch(named) else None
+            found = await workspaces.find_by_slug(tx, named) if _SLUG.fullmatch(named) else None
         else:
-            found = await workspaces.by_id(tx, named)
+            found = await workspaces.get(tx, named)
     if found is None:
         raise workspace_not_found()
     return found

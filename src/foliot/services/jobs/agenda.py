@@ -70,7 +70,7 @@ async def plans(
         wanted = replace(wanted, owner_id=scope.visible_owner)
         rows = await stored.list_upcoming(tx, wanted, end, MOST_JOBS + 1, held=held)
         named = {calendar for row in rows for calendar in row.rules.spec.calendars}
-        known = await calendars.by_ids(tx, named) if named else {}
+        known = await calendars.load(tx, named) if named else {}
     more_since = rows[MOST_JOBS].since if len(rows) > MOST_JOBS else None
     jobs = [
         _ahead(

@@ -80,7 +80,7 @@ async def do_piece(
 async def _stopped(tx: Tx, job_ids: Sequence[JobId], order: Order, scope: Scope) -> list[Told]:
     rows = await timers.lock(tx, job_ids)
     if scope.visible_owner is not None:  # what was its own when it was found may have been given away since
-        owned = await jobs.owned(tx, job_ids, scope.visible_owner)
+        owned = await jobs.list_owned(tx, job_ids, scope.visible_owner)
         rows = {job_id: row for job_id, row in rows.items() if job_id in owned}
     told = [_judged(rows.get(job_id), job_id, order) for job_id in job_ids]
     stopping = [rows[each.id] for each in told if each.outcome is Outcome.DONE]

@@ -90,7 +90,7 @@ async def ahead(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await require_visible_job(tx, job_id, scope)
         spec = found.definition.spec
-        named = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
+        named = await calendars.load(tx, spec.calendars) if spec.calendars else {}
     if found.status not in FIRING or (is_chained(spec.schedule) and found.next_at is None):
         return Ahead(found, ())
     most = n if spec.max_runs is None else min(n, spec.max_runs - found.runs_created)

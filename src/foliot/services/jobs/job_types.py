@@ -34,7 +34,9 @@ class Seen:
 async def look(database: Database, workspace_id: WorkspaceId) -> Seen:
     async with database.tx(Role.APP, workspace_id) as tx:
         return Seen(
-            await job_types.list_known(tx), await overview.types(tx), await job_types.list_disabled(tx)
+            await job_types.list_known(tx),
+            await overview.count_by_type(tx),
+            await job_types.list_disabled(tx),
         )
 
 

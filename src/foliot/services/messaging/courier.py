@@ -107,8 +107,10 @@ async def _packed(
 ) -> list[Parcel | Came]:
     """In their own workspace, which alone shows what they say, where they go, and the secrets they are signed with."""
     async with database.tx(Role.APP, workspace_id) as tx:
-        home = await workspaces.by_id(tx, workspace_id)
-        loaded = await webhooks.load(tx, [(RoomId(each.ordering_key), each.position) for each in taken])
+        home = await workspaces.get(tx, workspace_id)
+        loaded = await webhooks.load_deliveries(
+            tx, [(RoomId(each.ordering_key), each.position) for each in taken]
+        )
     if home is None or home.archived_at is not None:
         return [Void("The workspace is archived.")] * len(taken)
     found = [loaded.get((RoomId(each.ordering_key), each.position)) for each in taken]

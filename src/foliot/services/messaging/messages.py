@@ -48,10 +48,10 @@ async def deliver(
     `quotas` are those of the installation; what the workspace has of its own comes before them.
     """
     async with database.tx(Role.APP, workspace_id) as tx:
-        found = await rooms.message_of_run(tx, letter.run_id)
+        found = await rooms.find_message_of_run(tx, letter.run_id)
         if found is not None:
             return Left(found, is_sent_on=False)
-        home = await workspaces.by_id(tx, workspace_id)
+        home = await workspaces.get(tx, workspace_id)
         quotas = quotas if home is None else quotas.overlaid(home.quotas)
         room = await _room(tx, letter, quotas)
         new = NewMessage(
@@ -60,7 +60,7 @@ async def deliver(
         # Where two attempts meet, the second waits for the first at the room's row or at the run's message, and then finds it.
         sent = await rooms.append(tx, new)
         if sent is None:
-            found = await rooms.message_of_run(tx, letter.run_id)
+            found = await rooms.find_message_of_run(tx, letter.run_id)
             if found is None:
                 raise room_not_found(letter.room or room.id)
             return Left(found, is_sent_on=False)
@@ -74,11 +74,11 @@ async def _room(tx: Tx, letter: Letter, quotas: Quotas) -> Room:
     if letter.room is None:
         key = key_of_run(letter.run_id) if letter.new_room else key_of_job(letter.job_id)
         wanted = NewRoom(letter.job_name, key, () if agent is None else (agent,), letter.job_id)
-        found = await rooms.by_key(tx, key)
+        found = await rooms.find_by_key(tx, key)
         if found is None:
             if await rooms.insert(tx, wanted) is not None:
                 await check_room_quota(tx, quotas)
-            found = await rooms.by_key(tx, key)
+            found = await rooms.find_by_key(tx, key)
         assert found is not None, "the key is there, by us or by another attempt"
         return found
     found = await find_room(tx, letter.room, agent)

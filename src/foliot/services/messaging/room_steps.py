@@ -22,12 +22,12 @@ REMOVED = "The webhook was removed before this was sent."
 
 async def find_room(tx: Tx, room: RoomId | str, agent: PrincipalId | None) -> Room | None:
     """Return the room with this id or key, when the agent may see it. Without an agent, every room is visible."""
-    return await (rooms.by_key(tx, room, agent) if isinstance(room, str) else rooms.get(tx, room, agent))
+    return await (rooms.find_by_key(tx, room, agent) if isinstance(room, str) else rooms.get(tx, room, agent))
 
 
 async def agent_of_job(tx: Tx, job_id: JobId) -> PrincipalId | None:
     """Return the owner of the job when that is an agent: the job may write only where its agent may."""
-    owner = await jobs.owner(tx, job_id)
+    owner = await jobs.load_owner(tx, job_id)
     found = None if owner is None else await members.get(tx, owner)
     return owner if found is not None and found.principal.is_agent else None
 
@@ -50,7 +50,7 @@ async def check_room_quota(tx: Tx, quotas: Quotas) -> None:
 async def check_message_quota(tx: Tx, quotas: Quotas, sent: Message) -> None:
     """Call this after the insert, under the room's lock. Counts from the oldest message on, deleted ones included."""
     if quotas.room_messages is not None and sent.seq > quotas.room_messages:
-        oldest = await rooms.oldest_seq(tx, sent.room_id)
+        oldest = await rooms.find_oldest_seq(tx, sent.room_id)
         check_messages(quotas, 0 if oldest is None else sent.seq - oldest + 1)
 
 

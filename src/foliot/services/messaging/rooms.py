@@ -175,7 +175,7 @@ async def read(
     """The messages behind number `after`, in order."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         await _found(tx, caller, room_id)
-        found = await rooms.messages_after(tx, room_id, after, limit + 1)
+        found = await rooms.list_messages(tx, room_id, after, limit + 1)
     return MessagePage(found[:limit], len(found) > limit)
 
 
@@ -204,7 +204,7 @@ async def _found(tx: Tx, caller: Caller, room_id: RoomId) -> Room:
 
 
 async def _check_agents(tx: Tx, agents: Sequence[PrincipalId]) -> None:
-    known = await rooms.agents_among(tx, agents) if agents else frozenset()
+    known = await rooms.list_agents(tx, agents) if agents else frozenset()
     for place, each in enumerate(agents):
         if each not in known:
             raise _no_agent(place)

@@ -134,10 +134,10 @@ async def ask_about(tx: Tx, job_id: JobId, at: datetime | None = None) -> Asked:
         raise not_found("job")
     then = None
     if at is not None and subject.created_at <= at < subject.updated_at:
-        then = await revisions.in_force(tx, job_id, at)
+        then = await revisions.find_in_force(tx, job_id, at)
     spec = (then or subject).definition.spec
     schedule_rev = (then or subject).schedule_rev
-    known = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
+    known = await calendars.load(tx, spec.calendars) if spec.calendars else {}
     mine = tuple(known[each] for each in spec.calendars if each in known)
     job = Rules(spec).job(subject.id, subject.workspace_id, schedule_rev, mine)
     return Asked(tx, subject, then, job)

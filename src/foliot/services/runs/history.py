@@ -78,7 +78,7 @@ async def of_job(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await check_job_visible(tx, job_id, scope)
         # The caller may see this job, so the query needs no filter by owner.
-        return await _history(tx, await run_search.of_job(tx, job_id, wanted, after, _fitting(limit)))
+        return await _history(tx, await run_search.find_of_job(tx, job_id, wanted, after, _fitting(limit)))
 
 
 async def of_workspace(
@@ -94,8 +94,10 @@ async def of_workspace(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         wanted = replace(wanted, visible_owner=scope.visible_owner)
         if (job_id := wanted.job_id) is not None:
-            return await _history(tx, await run_search.of_job(tx, job_id, wanted, after, _fitting(limit)))
-        return await _history(tx, await run_search.of_workspace(tx, wanted, after, _fitting(limit)))
+            return await _history(
+                tx, await run_search.find_of_job(tx, job_id, wanted, after, _fitting(limit))
+            )
+        return await _history(tx, await run_search.find_of_workspace(tx, wanted, after, _fitting(limit)))
 
 
 async def with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
@@ -128,7 +130,7 @@ async def _with_names(tx: Tx, tried: Sequence[AttemptRecord]) -> tuple[AttemptRe
 async def _next_try(tx: Tx, run: RunRecord, tried: Sequence[AttemptRecord]) -> NextAttempt | None:
     if run.status not in (RunStatus.READY, RunStatus.WAITING) or not tried:
         return None
-    at, last = await run_history.startable_at(tx, run.id), tried[-1]
+    at, last = await run_history.load_earliest_start(tx, run.id), tried[-1]
     if at is None:  # a worker took it at this moment
         return None
     return NextAttempt(run.attempt_count + 1, at, what_became_of(last.number, last.status, last.error))

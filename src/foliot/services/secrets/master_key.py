@@ -69,9 +69,9 @@ async def look(database: Database, vault: Vault) -> Standing:
         log.error("master_key.wrong", extra={"problem": WRONG, "advice": GIVE_IT, "known": found.known})
     if found.unreadable:
         async with database.tx(Role.APP, system=True) as tx:
-            named = await secrets.unreadable(tx, found.known, MOST_TOLD)
+            named = await secrets.list_unreadable(tx, found.known, MOST_TOLD)
         told = [f"{slug}/{name}" for slug, name in named]
-        log.error("secrets.unreadable", extra={"count": found.unreadable, "names": told})
+        log.error("secrets.list_unreadable", extra={"count": found.unreadable, "names": told})
     return found
 
 

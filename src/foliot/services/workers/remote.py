@@ -154,7 +154,7 @@ async def report(
         )
         refused = {each.run_id: each for each in late if each.run_id not in repeated}
         # What never was is nobody's loss, and the audit is for ever: whoever makes up ids cannot fill it.
-        for run_id in await run_records.known(tx, refused) if refused else ():
+        for run_id in await run_records.list_known(tx, refused) if refused else ():
             await _note_refusal(tx, speaker, worker_id, refused[run_id])
     return accepted | repeated
 

@@ -114,7 +114,7 @@ async def _register_host(tx: Tx, speaker: Speaker, hello: Hello, lease: timedelt
     has_new_servers = False
     if is_new:
         await append_audit(tx, "host.registered", ("host", host_id), speaker.by, after={"name": told.name})
-    held = await hosts.held_by_others(tx, speaker.workspace_id, told.instances, speaker.principal_id)
+    held = await hosts.find_held_by_others(tx, speaker.workspace_id, told.instances, speaker.principal_id)
     if held is not None:
         raise Conflict(
             f'The server "{held[0]}" is on the host "{held[1]}", which is online and speaks with a key of somebody else.',
