@@ -1,4 +1,4 @@
-"""The jobs of a workspace as a sync wants them, through the services: for a worker, which has a database and no key.
+"""Load an app and bring its jobs up to date, straight through the services: a worker has a database and no key.
 
 Why: docs/decisions/805-jobs-managed-by-code.md
 """
@@ -51,7 +51,7 @@ class JobSync:
     workspace: Workspace
     by: Actor
     reach: EgressPolicy = DEFAULT_EGRESS_POLICY
-    # Of the app's own types, newer than what any worker has told.
+    # Of the app's own types, newer than those that workers have described.
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     async def jobs(self) -> list[JobOut]:
@@ -78,7 +78,7 @@ class JobSync:
         try:
             whole = schedule_of(read, SystemClock().now(), self.workspace.default_timezone)
         except FoliotError as error:
-            raise _answered(error) from error
+            raise _client_error(error) from error
         return schedule_out(whole).model_dump(mode="json")
 
     async def create(self, job: Mapping[str, Any]) -> JobOut:
@@ -100,9 +100,9 @@ class JobSync:
             made = await jobs.create(self.database, scope, define, enabled=wanted.enabled)
             return job_out(made.job)
         except ValidationError as error:
-            raise _unfit(error.errors(include_url=False)) from error
+            raise _invalid_job(error.errors(include_url=False)) from error
         except FoliotError as error:
-            raise _answered(error) from error
+            raise _client_error(error) from error
 
     async def replace(self, job: JobOut, wanted: Mapping[str, Any], note: str) -> JobOut:
 
@@ -127,16 +127,16 @@ class JobSync:
             edited = await job_edits.edit(self.database, scope, JobId(job.id), define, note=note, force=True)
             return job_out(edited.job)
         except RequestValidationError as error:
-            raise _unfit(error.errors()) from error
+            raise _invalid_job(error.errors()) from error
         except FoliotError as error:
-            raise _answered(error) from error
+            raise _client_error(error) from error
 
     async def _schema(self, draft: JobDraft, kind: str) -> Mapping[str, Any] | None:
         return self.schemas.get(kind) or await config_schema(draft, kind)
 
 
-def _answered(error: FoliotError) -> sdk.FoliotApiError:
-    """As the API would have told it to a client."""
+def _client_error(error: FoliotError) -> sdk.FoliotApiError:
+    """Translate an error as the API would for a client."""
     kinds: dict[type[FoliotError], type[sdk.FoliotApiError]] = {
         Unavailable: sdk.Unavailable,
         Conflict: sdk.Conflict,
@@ -149,7 +149,7 @@ def _answered(error: FoliotError) -> sdk.FoliotApiError:
     return kind(error.message, code=error.code, hint=error.hint, errors=told)
 
 
-def _unfit(found: Sequence[Any]) -> sdk.Invalid:
+def _invalid_job(found: Sequence[Any]) -> sdk.Invalid:
     told = "; ".join(f"{pointer(each['loc'])}: {each['msg']}" for each in found)
     return sdk.Invalid(f"This is no job: {told}", code="invalid")
 
@@ -158,7 +158,7 @@ log = logging.getLogger(__name__)
 
 
 def load_app(address: str) -> Foliot:
-    """`module:app`. Raises Invalid that says what is wrong with it."""
+    """Load the app that `module:app` names, or raise Invalid."""
     module, _, name = address.partition(":")
     if not module or not name:
         raise Invalid(f"{address!r} names no app.", hint="Write it as module:app, such as shop.jobs:app.")
@@ -179,7 +179,7 @@ def load_app(address: str) -> Foliot:
 
 
 async def sync_app(database: Database, app: Foliot, reach: EgressPolicy = DEFAULT_EGRESS_POLICY) -> Synced:
-    """Makes the stored jobs what the app says, and tells what came of it. Safe where several workers do so at once."""
+    """Update the stored jobs to match the app. Several workers may do so at once."""
     try:
         entries = app_entries(app)
     except Misdefined as error:
