@@ -11,7 +11,7 @@ from foliot.domain.errors import not_found
 from foliot.domain.filters import LONGEST, read_parameters, read_query
 from foliot.domain.filters import Query as Found
 from foliot.domain.filters.fields import JOBS, RUNS
-from foliot.domain.filters.order import JobOrder, read_order
+from foliot.domain.filters.query import JobOrder, read_order
 from foliot.domain.ids import JobId, RunId
 from foliot.domain.lifecycle import JobStatus, RunStatus
 from foliot.domain.run import Trigger

@@ -26,6 +26,7 @@ from foliot.domain.policy import (
     RetentionMode,
     Retry,
 )
+from foliot.domain.run import Target, TargetKind
 from foliot.domain.schedule import (
     Cron,
     DayMatch,
@@ -42,7 +43,6 @@ from foliot.domain.schedule import (
 )
 from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.parse import Reading, read_schedule, settled
-from foliot.domain.target import Target, TargetKind
 from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
 from foliot.web.errors import summary
 from foliot.web.mapping.handler_config import check_config

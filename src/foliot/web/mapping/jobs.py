@@ -11,8 +11,7 @@ from foliot.domain.artifacts import Artifact
 from foliot.domain.definition import Definition
 from foliot.domain.dependencies import Edge
 from foliot.domain.field_changes import differences
-from foliot.domain.progress import Progress
-from foliot.domain.run import RunError
+from foliot.domain.run import Progress, RunError, Target, TargetKind
 from foliot.domain.schedule import (
     Cron,
     Interval,
@@ -26,7 +25,6 @@ from foliot.domain.schedule import (
 )
 from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.notes import dst_note
-from foliot.domain.target import Target, TargetKind
 from foliot.services.jobs.job_search import StoredJob
 from foliot.services.jobs.revisions import RevisionChange
 from foliot.services.runs.history import AttemptRecord, NextAttempt, RunRecord
