@@ -18,7 +18,7 @@ from foliot.domain.access import KEY_ENTROPY, ApiKey, MemberRole, Principal, Pri
 from foliot.domain.bridge_policy import EVERYTHING, BridgePolicy
 from foliot.domain.ids import KeyId, PrincipalId, WorkerId, WorkspaceId
 from foliot.handlers.dependencies import EgressPolicy
-from foliot.services.identity.authentication import Door
+from foliot.services.identity.authentication import Authenticator
 from foliot.services.identity.installation import first_start
 from foliot.services.secrets.vault import Vault
 from foliot.storage.identity import keys, members, workspaces
@@ -129,7 +129,7 @@ async def founded(
     database: Database,
     *,
     stopping: bool = False,
-    door: Door | None = None,
+    door: Authenticator | None = None,
     rates: Rates | None = None,
     vault: Vault | None = None,
 ) -> AsyncIterator[Town]:

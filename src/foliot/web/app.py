@@ -16,8 +16,8 @@ from foliot.domain.artifacts import MOST_BYTES
 from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
 from foliot.services import Database
 from foliot.services.hints import Announce
-from foliot.services.identity.authentication import Door
-from foliot.services.secrets.vault import Given, Vault
+from foliot.services.identity.authentication import Authenticator
+from foliot.services.secrets.vault import FixedKeys, Vault
 from foliot.services.workers.workers import LEASE
 from foliot.web import errors, health, openapi
 from foliot.web.api import (
@@ -82,7 +82,7 @@ def create_app(
     database: Database,
     announce: Announce,
     *,
-    door: Door | None = None,
+    door: Authenticator | None = None,
     vault: Vault | None = None,
     rates: Rates | None = None,
     reach: EgressPolicy = DEFAULT_EGRESS_POLICY,
@@ -112,9 +112,9 @@ def create_app(
     app.state.database = database
     app.state.announce = announce
     app.state.reach = reach
-    app.state.door = door or Door(database)
+    app.state.door = door or Authenticator(database)
     app.state.rates = rates or Rates()
-    app.state.vault = vault or Vault(Given())
+    app.state.vault = vault or Vault(FixedKeys())
     app.state.bell = bell or Bell()
     app.state.cancel_bell = cancel_bell or Bell()
     app.state.lease = lease

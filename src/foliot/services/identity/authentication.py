@@ -70,7 +70,7 @@ class _Admission:
         return self.slug == slug or not self.caller.holder.principal.is_system
 
 
-class Door:
+class Authenticator:
     """Lets in who has a valid key, and remembers it for a moment instead of asking the database at every request.
 
     A revoked key is refused here at once when the hint comes through, and after `FRESH` seconds when it does not: whoever
@@ -162,7 +162,7 @@ class Door:
             log.debug("key.use_not_written", extra={"reason": str(error)})
 
 
-def admit(caller: Caller, permission: Permission, *, agents: bool = True) -> None:
+def require_permission(caller: Caller, permission: Permission, *, agents: bool = True) -> None:
     """Refuses whoever may not; `agents` is false for what is shared by a whole workspace."""
     if caller.visible_owner is not None and not agents:
         raise Denied(

@@ -22,7 +22,7 @@ from foliot.storage.tx import Database, Role, Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class RunMessage:
     """`room` is the id or the key of one; without it the job has a room of its own, or each run one, with `new_room`."""
 
     run_id: RunId
@@ -35,14 +35,14 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class StoredMessage:
     message: Message
     is_sent_on: bool  # by the webhook of its room
 
 
 async def deliver(
-    database: Database, workspace_id: WorkspaceId, letter: Letter, quotas: Quotas = UNLIMITED
-) -> Left:
+    database: Database, workspace_id: WorkspaceId, letter: RunMessage, quotas: Quotas = UNLIMITED
+) -> StoredMessage:
     """An attempt after the first finds its message, and leaves no other. Raises NotFound where the job may not see the room.
 
     `quotas` are those of the installation; what the workspace has of its own comes before them.
@@ -50,7 +50,7 @@ async def deliver(
     async with database.tx(Role.APP, workspace_id) as tx:
         found = await rooms.find_message_of_run(tx, letter.run_id)
         if found is not None:
-            return Left(found, is_sent_on=False)
+            return StoredMessage(found, is_sent_on=False)
         home = await workspaces.get(tx, workspace_id)
         quotas = quotas if home is None else quotas.overlaid(home.quotas)
         room = await _room(tx, letter, quotas)
@@ -63,12 +63,12 @@ async def deliver(
             found = await rooms.find_message_of_run(tx, letter.run_id)
             if found is None:
                 raise room_not_found(letter.room or room.id)
-            return Left(found, is_sent_on=False)
+            return StoredMessage(found, is_sent_on=False)
         await check_message_quota(tx, quotas, sent)
-        return Left(sent, is_sent_on=await queue_delivery(tx, sent))
+        return StoredMessage(sent, is_sent_on=await queue_delivery(tx, sent))
 
 
-async def _room(tx: Tx, letter: Letter, quotas: Quotas) -> Room:
+async def _room(tx: Tx, letter: RunMessage, quotas: Quotas) -> Room:
     """What an agent's job writes goes where the agent may go."""
     agent = await agent_of_job(tx, letter.job_id)
     if letter.room is None:

@@ -25,7 +25,7 @@ __all__ = [
     "JobStats",
     "OpenRunCounts",
     "Percentiles",
-    "RolledUp",
+    "RollUpStep",
     "RunTimings",
     "Totals",
     "WorkspaceStats",
@@ -81,7 +81,7 @@ class JobStats:
 
 
 @dataclass(frozen=True, slots=True)
-class RolledUp:
+class RollUpStep:
     counted: int = 0
     is_more: bool = False  # to do at once
 
@@ -111,18 +111,18 @@ async def workspace_stats(database: Database, scope: Scope, days: int = DAYS) ->
         return WorkspaceStats(totals(found), found, jobs, newest, now, tx.now)
 
 
-async def roll_up(database: Database, limit: int = BATCH) -> RolledUp:
+async def roll_up(database: Database, limit: int = BATCH) -> RollUpStep:
     """One bounded step, in one transaction. Where another node is at it, there is nothing to do."""
     async with database.tx(Role.ENGINE) as tx:
         reached = await scans.lock_position(tx, Scan.ROLL_UP)
         if reached is None:
-            return RolledUp()
+            return RollUpStep()
         late = await statistics.roll_up_uncounted(tx, limit)
         today = datetime.combine((tx.now - SETTLED).date(), time.min, UTC)
         passed = await statistics.roll_up(tx, reached.position, today, limit)
         if passed.last is not None:
             await scans.store_position(tx, Scan.ROLL_UP, passed.last)
-        return RolledUp(late + passed.count, is_more=limit in (late, passed.count))
+        return RollUpStep(late + passed.count, is_more=limit in (late, passed.count))
 
 
 def totals(days: Sequence[DayTotals]) -> Totals:

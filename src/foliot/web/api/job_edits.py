@@ -14,7 +14,7 @@ from foliot.domain.ids import JobId
 from foliot.handlers.dependencies import EgressPolicy
 from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.services.identity.authentication import Caller, admit
+from foliot.services.identity.authentication import Caller, require_permission
 from foliot.services.jobs import job_edits, job_search, job_status, revisions
 from foliot.services.jobs.jobs import JobDraft, WrittenJob
 from foliot.web.api.jobs import ETAG
@@ -125,7 +125,7 @@ async def delete_job(
 ) -> Response | None:
     """Archive the job: it does not run again, and its history stays."""
     if purge:
-        admit(caller, Permission.ADMIN)
+        require_permission(caller, Permission.ADMIN)
 
     async def verb(db: Database) -> JobId:
         found = await job_search.job(db, caller.scope, job_id)

@@ -9,7 +9,7 @@ from fastapi import Body, Query
 from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId
 from foliot.services.jobs import agenda
-from foliot.services.jobs.agenda import AgendaFilter, previewed
+from foliot.services.jobs.agenda import AgendaFilter, preview_times
 from foliot.services.runs import explain, statistics
 from foliot.web.api.params import Db, HowMany, JobIdIn
 from foliot.web.auth import Viewer
@@ -76,7 +76,7 @@ async def list_agenda(
     follow each other in less than an hour are one line.
     """
     wanted = AgendaFilter(None if job is None else JobId(job), queue, tag)
-    return agenda_out(await agenda.plans(db, caller.scope, wanted, start=start, end=end))
+    return agenda_out(await agenda.load_agenda(db, caller.scope, wanted, start=start, end=end))
 
 
 @routes.post("/preview", tags=["preview"], responses=WITH_BODY)
@@ -97,7 +97,7 @@ async def preview_schedule(
         # The body is the schedule itself; in a job it stands under /schedule.
         error.pointer = (error.pointer or "").removeprefix("/schedule")
         raise
-    found = previewed(read, start, n)
+    found = preview_times(read, start, n)
     shown = schedule_out(read)
     return PreviewOut(
         words=shown.words,
