@@ -10,7 +10,7 @@ import pytest
 from foliot.cli.hosts import host_page, host_table, parse_label
 from foliot.cli.tables import render
 from foliot.domain.errors import Invalid
-from foliot.wire.hosts import HostOut, InstanceOut
+from foliot.wire.fleet import HostOut, InstanceOut
 
 NOW = datetime(2027, 1, 15, 12, tzinfo=UTC)
 

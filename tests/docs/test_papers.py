@@ -132,3 +132,18 @@ def test_no_file_points_at_one_machine_or_index() -> None:
 def test_the_lock_names_versions_and_hashes_but_no_address() -> None:
     assert "://" not in (ROOT / "requirements.lock").read_text()
     assert "--hash=sha256:" in (ROOT / "requirements.lock").read_text()
+
+
+def test_the_architecture_names_files_and_tables_that_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    packages = "domain|storage|services|engine|worker|handlers|channels|egress|web|wire|sdk|cli|wiring|settings|tools|tests"
+    named = set(re.findall(rf"(?<![\w/])((?:{packages})/[\w/]+\.(?:py|sql|toml))", text))
+    assert len(named) > 30
+    assert [
+        path
+        for path in sorted(named)
+        if not ((ROOT / path).exists() or (ROOT / "src/foliot" / path).exists())
+    ] == []
+    migrations = (ROOT / "src/foliot/storage/migrations").glob("*.sql")
+    tables = {table for file in migrations for table in re.findall(r"CREATE TABLE (\w+)", file.read_text())}
+    assert tables <= set(re.findall(r"`(\w+)`", text)), "a table that the page does not list"

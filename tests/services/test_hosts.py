@@ -24,8 +24,8 @@ from foliot.services.settlement.sweep import sweep
 from foliot.services.workers import hosts, remote, remote_register
 from foliot.services.workers.limits import set_limit
 from foliot.services.workers.overview import unserved
-from foliot.services.workers.remote import Told
-from foliot.services.workers.remote_register import Hello
+from foliot.services.workers.remote import RemoteReport
+from foliot.services.workers.remote_register import RemoteWorkerHello
 from foliot.testing.fixtures import TEST
 from tests.services.hosting import H1, PVP, Machine, ids, machine, somebody
 from tests.services.staging import Stage
@@ -191,7 +191,7 @@ async def test_a_report_that_was_taken_before_is_taken_again_and_changes_nothing
     works = await h1.claim()
     failure = Failed(RunError("boom", "It broke."))
     told = [
-        Told(each.claimed.run_id, each.claimed.fence, failure if each.job == "a" else Succeeded())
+        RemoteReport(each.claimed.run_id, each.claimed.fence, failure if each.job == "a" else Succeeded())
         for each in works
     ]
     for _ in range(2):
@@ -343,7 +343,7 @@ async def test_a_worker_elsewhere_serves_the_queues_of_its_workspace_and_nothing
     await by_hand(stage, await stage.job("free", Manual()))
     await by_hand(stage, await stage.job("mail", Manual(), queue="mail"))
     for queues, expected in ((("mail",), ["mail"]), (("*",), ["free"])):
-        hello = Hello("elsewhere/1", ("python",), 4, queues=queues)
+        hello = RemoteWorkerHello("elsewhere/1", ("python",), 4, queues=queues)
         made = await remote_register.register(stage.database, h1.speaker, hello)
         offer = await remote.claim(stage.database, h1.speaker, made.worker_id, ("python",), 4)
         assert [work.job for work in offer.work] == expected

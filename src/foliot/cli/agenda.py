@@ -23,7 +23,7 @@ from foliot.cli.times import (
 )
 
 if TYPE_CHECKING:
-    from foliot.wire.agenda import AgendaItemOut, AgendaOut
+    from foliot.wire.reports import AgendaItemOut, AgendaOut
 
 
 @api_command

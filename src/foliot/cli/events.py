@@ -14,7 +14,7 @@ from foliot.cli.tables import DIM, GREEN, RED, YELLOW, Line, line
 from foliot.cli.times import load_zone, local_zone
 
 if TYPE_CHECKING:
-    from foliot.wire.events import EventOut
+    from foliot.wire.audit import EventOut
 
 KIND_WIDTH = 19  # fits `freeze.turned_on` and the other common kinds
 _STYLES = {

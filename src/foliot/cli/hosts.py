@@ -17,7 +17,7 @@ from foliot.domain.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from foliot.sdk import Client
-    from foliot.wire.hosts import HostOut, InstanceOut
+    from foliot.wire.fleet import HostOut, InstanceOut
 
 MAX_JOBS = 10  # named on a page
 _STYLES = {"online": GREEN, "stale": YELLOW, "offline": RED}

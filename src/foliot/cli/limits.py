@@ -11,7 +11,7 @@ from foliot.cli.session import DryRun, Session, api_command
 from foliot.cli.tables import BOLD, YELLOW, Column, Line, Table, line, styled
 
 if TYPE_CHECKING:
-    from foliot.wire.limits import LimitOut
+    from foliot.wire.fleet import LimitOut
 
 app = typer.Typer(help="Limits on the number of runs at a time.", no_args_is_help=True)
 Key = Annotated[

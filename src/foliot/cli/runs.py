@@ -44,10 +44,8 @@ from foliot.cli.times import (
 from foliot.domain.errors import Conflict, Invalid
 
 if TYPE_CHECKING:
-    from foliot.wire.artifacts import ArtifactOut
     from foliot.wire.dry_run import RunDryRunOut
-    from foliot.wire.logs import LogLineOut
-    from foliot.wire.runs import AttemptOut, RunOut
+    from foliot.wire.runs import ArtifactOut, AttemptOut, LogLineOut, RunOut
 
 MAX_FILES = 8  # named on the page of a run
 NO_LINES = """It wrote no lines. A python job writes them with its context:
@@ -159,7 +157,7 @@ def _print_logs(session: Session, run: RunOut, zone: str | None) -> None:
 
 
 def _follow_logs(session: Session, run: RunOut, zone: str | None) -> None:
-    from foliot.wire.logs import LogEndOut
+    from foliot.wire.runs import LogEndOut
 
     count = 0
     with note_on_interrupt(run):

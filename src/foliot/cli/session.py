@@ -23,8 +23,7 @@ from foliot.domain.errors import Invalid
 if TYPE_CHECKING:
     from foliot.cli.tables import Block
     from foliot.sdk import Client
-    from foliot.wire.pages import Page
-    from foliot.wire.shape import Shape
+    from foliot.wire.shape import Page, Shape
 
 Params = ParamSpec("Params")
 Item = TypeVar("Item", bound="Shape")

@@ -25,7 +25,7 @@ from foliot.cli.tables import (
 from foliot.cli.times import parse_time
 
 if TYPE_CHECKING:
-    from foliot.wire.explain import ExplanationOut
+    from foliot.wire.reports import ExplanationOut
 
 _STYLES = {
     "ran": GREEN,

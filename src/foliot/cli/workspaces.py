@@ -16,7 +16,7 @@ from foliot.domain.errors import Invalid
 
 if TYPE_CHECKING:
     from foliot.wire.dry_run import WorkspaceDryRunOut
-    from foliot.wire.workspaces import Quotas, WorkspaceOut
+    from foliot.wire.identity import Quotas, WorkspaceOut
 
 app = typer.Typer(help="Workspaces, one for each tenant. Only for system keys.", no_args_is_help=True)
 QUOTAS = (

@@ -107,7 +107,7 @@ async def _upcoming(tx: Tx, job_id: JobId) -> tuple[StoredJob | None, Upcoming]:
     chained = is_chained(spec.schedule)
     if chained and job.next_at is None:
         return job, nothing_ahead(tx.now)
-    named = await calendars.by_ids(tx, spec.calendars) if spec.calendars else {}
+    named = await calendars.load(tx, spec.calendars) if spec.calendars else {}
     timetable = Rules(spec).job(job_id, job.workspace_id, job.schedule_rev, tuple(named.values())).timetable
     start = job.cursor_at if chained else tx.now
     if is_paused and job.paused_until is not None:
@@ -138,7 +138,7 @@ async def preview_calendar(
     found = None
     async with database.tx(Role.APP, workspace_id) as tx:
         if calendar_id is not None:
-            users = dict(await calendars.users(tx, calendar_id, FIRST_ID, MOST_JOBS + 1))
+            users = dict(await calendars.list_users(tx, calendar_id, FIRST_ID, MOST_JOBS + 1))
             found = await calendars.get(tx, calendar_id)
         before = await _next_times(tx, users)
     written = await verb(database)

@@ -16,11 +16,10 @@ from foliot.domain.artifacts import MOST_BYTES
 from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
 from foliot.services import Database
 from foliot.services.hints import Announce
-from foliot.services.identity.authentication import Door
-from foliot.services.secrets.vault import Given, Vault
+from foliot.services.identity.authentication import Authenticator
+from foliot.services.secrets.vault import FixedKeys, Vault
 from foliot.services.workers.workers import LEASE
 from foliot.web import errors, health, openapi
-from foliot.web.allowed_methods import Addresses, Methods
 from foliot.web.api import (
     artifacts,
     audit,
@@ -37,7 +36,6 @@ from foliot.web.api import (
     limits,
     logs,
     members,
-    preview,
     reports,
     rooms,
     runs,
@@ -47,8 +45,8 @@ from foliot.web.api import (
 )
 from foliot.web.console.session import SignInLinks
 from foliot.web.console.site import create_console
+from foliot.web.middleware import Addresses, Methods, Requests
 from foliot.web.rate_limits import Rates
-from foliot.web.request_log import Requests
 from foliot.web.routes import permission_of
 from foliot.web.work_signal import Bell
 
@@ -60,7 +58,6 @@ NOUNS = (
     runs,
     artifacts,
     reports,
-    preview,
     calendars,
     events,
     freezes,
@@ -85,7 +82,7 @@ def create_app(
     database: Database,
     announce: Announce,
     *,
-    door: Door | None = None,
+    door: Authenticator | None = None,
     vault: Vault | None = None,
     rates: Rates | None = None,
     reach: EgressPolicy = DEFAULT_EGRESS_POLICY,
@@ -115,9 +112,9 @@ def create_app(
     app.state.database = database
     app.state.announce = announce
     app.state.reach = reach
-    app.state.door = door or Door(database)
+    app.state.door = door or Authenticator(database)
     app.state.rates = rates or Rates()
-    app.state.vault = vault or Vault(Given())
+    app.state.vault = vault or Vault(FixedKeys())
     app.state.bell = bell or Bell()
     app.state.cancel_bell = cancel_bell or Bell()
     app.state.lease = lease

@@ -17,13 +17,11 @@ from fastapi.routing import APIRoute
 from foliot.domain.access import Permission
 from foliot.domain.errors import Invalid
 from foliot.web.auth import Guard
-from foliot.web.errors import Refused
+from foliot.web.errors import Refused, summary
 from foliot.web.idempotency import HEADER, once
 from foliot.web.preconditions import check_if_match
 from foliot.web.strict_json import LARGEST, NotJson, has_unkeepable, read_json
-from foliot.web.validation import summary
-from foliot.wire.problems import MEDIA_TYPE, Problem
-from foliot.wire.shape import did_you_mean, pointer
+from foliot.wire.shape import MEDIA_TYPE, Problem, did_you_mean, pointer
 
 MOST_NAMED = 20  # unknown parameters, in one answer
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -21,7 +21,7 @@ from starlette.types import Send
 from foliot.clock import monotonic
 from foliot.domain.access import Permission
 from foliot.domain.errors import FoliotError, Invalid, Unavailable
-from foliot.services.identity.authentication import Caller, Door
+from foliot.services.identity.authentication import Authenticator, Caller
 
 log = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ class Line:
 
     async def _may_listen(self) -> bool:
         headers = self._request.headers
-        door: Door = self._request.app.state.door
+        door: Authenticator = self._request.app.state.door
         presented = headers.get("authorization", "").partition(" ")[2].strip()
         try:
             found = await door.enter(presented, headers.get("foliot-workspace"))

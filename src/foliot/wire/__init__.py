@@ -3,5 +3,5 @@
 shape.py      what every shape is: strict, closed, and helpful about a field it does not know
 durations.py  10m, 1h30m, PT10M
 instants.py   RFC 3339
-schedules.py  jobs.py  runs.py  pages.py  problems.py
+schedules.py  jobs.py  runs.py  pages.py  shape.py
 """

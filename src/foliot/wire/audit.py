@@ -32,3 +32,19 @@ class AuditOut(Shape):
     before: dict[str, Any] | None
     after: dict[str, Any] | None
     request_id: str | None
+
+
+class EventOut(Shape):
+    id: str = Field(description="Send the last one as Last-Event-ID to go on from there.")
+    kind: str = Field(examples=["run.succeeded", "job.paused", "freeze.turned_on"])
+    at: Instant
+    object_id: Id | None = Field(description="The calendar or freeze it is about; else null.")
+    job_id: Id | None
+    job_name: str | None
+    run_id: Id | None
+    number: int | None = Field(description="The run's number.")
+    planned_for: Instant | None
+    attempt: int | None
+    skip_reason: str | None
+    error_code: str | None
+    actor: str | None = Field(description="Who did it; null for what the schedule or a worker brought about.")

@@ -8,14 +8,13 @@ from pydantic import Field
 
 from foliot.wire.calendars import CalendarOut
 from foliot.wire.freezes import FreezeOut
-from foliot.wire.identity import KeyOut, MemberOut
+from foliot.wire.identity import KeyOut, MemberOut, WorkspaceOut
 from foliot.wire.instants import Id, Instant
 from foliot.wire.jobs import JobOut
 from foliot.wire.runs import RunOut
 from foliot.wire.schedules import PlannedOut
 from foliot.wire.secrets import SecretOut
 from foliot.wire.shape import Shape
-from foliot.wire.workspaces import WorkspaceOut
 
 
 class MovedOut(Shape):

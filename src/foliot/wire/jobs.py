@@ -260,3 +260,25 @@ class BackfillOut(Shape):
     first: Instant | None
     last: Instant | None
     run_ids: list[Id]
+
+
+class FieldChange(Shape):
+    path: str = Field(description="JSON pointer into the job.", examples=["/schedule/expr"])
+    before: Any
+    after: Any
+
+
+class RevisionOut(Shape):
+    revision: int
+    at: Instant = Field(description="In force from here on, until the next one.")
+    actor: str
+    note: str | None
+    changes: list[FieldChange] = Field(
+        description="Against the revision before; empty for the first that is known."
+    )
+    definition: JobDefinition
+
+
+class RevertIn(Shape):
+    revision: int = Field(ge=1, le=2**31 - 1)
+    note: str | None = Field(default=None, min_length=1, max_length=1_000)

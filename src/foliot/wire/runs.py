@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from foliot.wire.artifacts import ArtifactOut
 from foliot.wire.instants import Id, Instant, WallTime
 from foliot.wire.jobs import JsonObject
 from foliot.wire.shape import Shape
@@ -147,3 +146,39 @@ class RetryIn(Shape):
         default=None, description="Laid over the input of the run that is done again, key by key."
     )
     override: bool = Field(default=False, description="Run even while a freeze holds the job.")
+
+
+class ArtifactOut(Shape):
+    name: str = Field(examples=["report.pdf"])
+    media_type: str = Field(examples=["application/pdf"])
+    size: int = Field(description="In bytes.")
+    sha256: str = Field(description="Of its content, in hexadecimal; also its ETag.")
+    attempt: int = Field(description="The attempt that kept it.")
+    created_at: Instant
+
+
+class ArtifactsOut(Shape):
+    items: list[ArtifactOut] = Field(description="In the order they were kept.")
+
+
+class LogLineOut(Shape):
+    seq: int = Field(description="Its number within the run.")
+    attempt: int
+    at: Instant
+    stream: Literal["log", "stdout", "stderr", "system"]
+    text: str
+
+
+class LogsOut(Shape):
+    items: list[LogLineOut]
+    next_cursor: str | None = Field(
+        description="Send it as `cursor` for the next page; null at the end. To look again later, send the last `seq`."
+    )
+    truncated: bool = Field(description="The run wrote more than is kept.")
+
+
+class LogEndOut(Shape):
+    """The data of the last event of a stream, `end`."""
+
+    status: RunStatus
+    truncated: bool

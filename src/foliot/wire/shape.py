@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 UNKNOWN_FIELD = "unknown_field"
@@ -89,3 +89,50 @@ def _short(name: str) -> str:
 def _literal(message: str) -> Any:
     """A template without places to fill: what a user wrote may hold braces."""
     return message.replace("{", "(").replace("}", ")")
+
+
+PAGE = 50
+LONGEST_PAGE = 200
+Item = TypeVar("Item", bound=Shape)
+
+
+class Page(Shape, Generic[Item]):
+    items: list[Item]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null at the end.")
+
+
+class CountedPage(Page[Item], Generic[Item]):
+    total: int = Field(description="How many there are, over all pages; counted up to 10,000.")
+    more: bool = Field(description="True where there are more than were counted.")
+
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class FieldProblem(Shape):
+    pointer: str = Field(
+        description="JSON pointer into the body; for a parameter, its name.",
+        examples=["/schedule/expr"],
+    )
+    message: str
+    hint: str | None = Field(description="What to do next.")
+
+
+class QuotaProblem(Shape):
+    name: str = Field(examples=["jobs"])
+    limit: int
+    used: int
+
+
+class Problem(Shape):
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str = Field(description="Stable; programs may rely on it.")
+    errors: list[FieldProblem]
+    request_id: str | None
+    quota: QuotaProblem | None = Field(
+        default=None,
+        description="With the code quota_exceeded: which one, how much it allows, how much is used.",
+    )

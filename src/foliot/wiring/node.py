@@ -31,7 +31,7 @@ from foliot.embedded.server import EmbeddedServer
 from foliot.engine.courier import Courier
 from foliot.services.hints import Hint
 from foliot.services.identity import installation
-from foliot.services.identity.authentication import Door
+from foliot.services.identity.authentication import Authenticator
 from foliot.services.secrets import master_key
 from foliot.services.workers import workers
 from foliot.settings import ROLES, Settings
@@ -117,7 +117,7 @@ class Node:
         self._deaths: deque[float] = deque(maxlen=MOST_RESTARTS)
         self._broken: FoliotError | None = None
         self._db = Database(handle.url)
-        self._door = Door(self._db, quotas_of(settings))
+        self._door = Authenticator(self._db, quotas_of(settings))
         self._vault = vault_of(given_keys(settings), settings.data_dir)
         bell, cancel_bell = Bell(), Bell()
         self._webhooks = WebhookChannel(Egress(networks(egress_allow_of(settings))))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from foliot.wire.fleet import WorkerOut
     from foliot.wire.freezes import FreezeOut
     from foliot.wire.jobs import JobOut
-    from foliot.wire.stats import StatsOut
+    from foliot.wire.reports import StatsOut
 
 FAILING = "failures:>0 status:active,paused,failed"
 MAX_FAILING = 20  # jobs that are listed

@@ -25,7 +25,7 @@ class JobOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class JobPosition:
     """Between two rows: `key` is what they are sorted by, none where that is the id itself."""
 
     key: str | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from foliot.domain.schedule.describe.cron_shape import Fields, read_fields
+from foliot.domain.schedule.describe.cron_shape import DescribedFields, read_fields
 from foliot.domain.schedule.kinds import Cron, DayMatch, Schedule
 
 
@@ -15,7 +15,7 @@ def cautions(schedule: Schedule) -> tuple[str, ...]:
     return () if fields is None else tuple(_cautions(schedule, fields))
 
 
-def _cautions(schedule: Cron, fields: Fields) -> Iterator[str]:
+def _cautions(schedule: Cron, fields: DescribedFields) -> Iterator[str]:
     days, weekdays = fields.dom, fields.dow
     if schedule.day_match is DayMatch.OR and not days.is_open and not weekdays.is_open:
         yield (

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from foliot.domain.access import Permission
 from foliot.services.cursors import ListPage, cut_page, instant, read_cursor
-from foliot.services.identity.authentication import Caller, admit
+from foliot.services.identity.authentication import Caller, require_permission
 from foliot.storage.identity import audit
 from foliot.storage.identity.audit import AuditFilter, AuditRecord
 from foliot.storage.tx import Database, Role
@@ -26,7 +26,7 @@ async def listed(
     """Newest first. What belongs to no workspace is for those who run the installation."""
     before = read_cursor(cursor, instant, UUID)
     if of_installation:
-        admit(caller, Permission.SYSTEM)
+        require_permission(caller, Permission.SYSTEM)
     workspace_id = None if of_installation else caller.workspace_id
     is_system = caller.holder.may(Permission.SYSTEM)
     async with database.tx(Role.APP, workspace_id, system=is_system) as tx:

@@ -70,7 +70,7 @@ class _Admission:
         return self.slug == slug or not self.caller.holder.principal.is_system
 
 
-class Door:
+class Authenticator:
     """Lets in who has a valid key, and remembers it for a moment instead of asking the database at every request.
 
     A revoked key is refused here at once when the hint comes through, and after `FRESH` seconds when it does not: whoever
@@ -128,7 +128,7 @@ class Door:
             if found is None:
                 return None
             own = found.holder.principal.workspace_id
-            home = None if own is None else await workspaces.by_id(tx, own)
+            home = None if own is None else await workspaces.get(tx, own)
         if found.last_used_at is None or tx.now - found.last_used_at >= keys.TOUCH_AFTER:
             self._touch(key_hash)
         asked = slug if home is None else None
@@ -162,7 +162,7 @@ class Door:
             log.debug("key.use_not_written", extra={"reason": str(error)})
 
 
-def admit(caller: Caller, permission: Permission, *, agents: bool = True) -> None:
+def require_permission(caller: Caller, permission: Permission, *, agents: bool = True) -> None:
     """Refuses whoever may not; `agents` is false for what is shared by a whole workspace."""
     if caller.visible_owner is not None and not agents:
         raise Denied(
@@ -193,7 +193,7 @@ def _refuse_elsewhere(caller: Caller, slug: str | None) -> None:
 
 async def _chosen(database: Database, slug: str) -> Workspace:
     async with database.tx(Role.APP, system=True) as tx:
-        found = await workspaces.by_slug(tx, slug)
+        found = await workspaces.find_by_slug(tx, slug)
     if found is None or found.archived_at is not None:
         raise NotFound(
             f"There is no workspace {slug[:64]!a}.", hint="The header Foliot-Workspace takes its slug."

@@ -30,7 +30,7 @@ OPERATOR = Actor("operator")  # at the machine itself, without a key
 
 
 @dataclass(frozen=True, slots=True)
-class NewKey:
+class AdminKey:
     """A key just made. The secret exists here and nowhere else."""
 
     key_id: KeyId
@@ -41,7 +41,7 @@ class NewKey:
 
 async def first_start(
     db: Database, *, tzdata_version: str, keep: Callable[[str], None] | None = None
-) -> NewKey | None:
+) -> AdminKey | None:
     """Make workspace `default` and the first administrator; None where somebody has already.
 
     `keep` is handed the secret just before the commit. Writing it to a file there means that a process killed in between
@@ -61,7 +61,7 @@ async def first_start(
     return new
 
 
-async def create_admin_key(db: Database, name: str = FIRST_ADMIN) -> NewKey:
+async def create_admin_key(db: Database, name: str = FIRST_ADMIN) -> AdminKey:
     """For the operator who lost the key but holds the database. Other keys keep working."""
     async with db.tx(Role.APP, system=True) as tx:
         await installation.lock(tx)
@@ -92,7 +92,7 @@ async def release_hold(db: Database, choice: MissedChoice) -> None:
         await _note(tx, "installation.released", {"missed": choice.value})
 
 
-async def _new_admin_key(tx: Tx, name: str) -> NewKey:
+async def _new_admin_key(tx: Tx, name: str) -> AdminKey:
     holder = await members.activate_system_principal(tx, name)
     if holder is None:
         holder = Principal(PrincipalId(_new_id(tx.now)), None, PrincipalKind.SYSTEM, name, MemberRole.ADMIN)
@@ -103,7 +103,7 @@ async def _new_admin_key(tx: Tx, name: str) -> NewKey:
         "key.created", "key", str(key_id), OPERATOR, after={"principal": name, "prefix": key.prefix}
     )
     await audit.append(tx, _new_id(tx.now), entry)
-    return NewKey(key_id, holder.id, key.prefix, key.secret)
+    return AdminKey(key_id, holder.id, key.prefix, key.secret)
 
 
 async def _note(tx: Tx, action: str, after: dict[str, str]) -> None:

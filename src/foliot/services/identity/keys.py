@@ -29,10 +29,10 @@ from foliot.storage.identity.keys import KeyVisibility, StoredKey
 from foliot.storage.tx import Database, Role, Tx
 
 __all__ = [
-    "Changes",
-    "MadeKey",
-    "NewKey",
-    "Revoked",
+    "CreatedKey",
+    "KeyChanges",
+    "KeyRequest",
+    "RevokedKeys",
     "StoredKey",
     "change",
     "create",
@@ -43,7 +43,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class NewKey:
+class KeyRequest:
     """A key to make. No principal: for oneself. No scopes: like the key that asks, or for others their whole role."""
 
     name: str
@@ -53,7 +53,7 @@ class NewKey:
 
 
 @dataclass(frozen=True, slots=True)
-class MadeKey:
+class CreatedKey:
     """The secret exists here and nowhere else."""
 
     key: StoredKey
@@ -61,7 +61,7 @@ class MadeKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class KeyChanges:
     """What is to be different; `expires` tells whether `expires_at` was given at all."""
 
     name: str | None = None
@@ -71,7 +71,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class Revoked:
+class RevokedKeys:
     """`made_valid` counts the keys that it made, and those made, which are valid after this; `made_too` are those that ended with it."""
 
     key: StoredKey
@@ -79,7 +79,7 @@ class Revoked:
     made_too: tuple[StoredKey, ...] = ()
 
 
-async def create(database: Database, caller: Caller, wanted: NewKey) -> MadeKey:
+async def create(database: Database, caller: Caller, wanted: KeyRequest) -> CreatedKey:
     async with _open(database, caller) as tx:
         maker = caller.holder.key_id
         if not await keys.lock_maker(tx, maker):  # it may have been let in by memory alone
@@ -101,7 +101,7 @@ async def create(database: Database, caller: Caller, wanted: NewKey) -> MadeKey:
         )
         after = {**_told(made), "prefix": key.prefix, "principal": str(holder.id)}
         await append_audit(tx, "key.created", ("key", key_id), caller.actor, after=after)
-        return MadeKey(made, key.secret)
+        return CreatedKey(made, key.secret)
 
 
 async def listed(
@@ -135,7 +135,7 @@ async def get(database: Database, caller: Caller, key_id: KeyId) -> StoredKey:
         return found[0]
 
 
-async def change(database: Database, caller: Caller, key_id: KeyId, wanted: Changes) -> StoredKey:
+async def change(database: Database, caller: Caller, key_id: KeyId, wanted: KeyChanges) -> StoredKey:
     """Another name, an earlier end, fewer scopes."""
     async with _open(database, caller) as tx:
         before = await _take(tx, caller, key_id)
@@ -158,7 +158,7 @@ async def change(database: Database, caller: Caller, key_id: KeyId, wanted: Chan
         return after
 
 
-async def revoke(database: Database, caller: Caller, key_id: KeyId, *, made_too: bool = False) -> Revoked:
+async def revoke(database: Database, caller: Caller, key_id: KeyId, *, made_too: bool = False) -> RevokedKeys:
     """For good, and everywhere within seconds; with `made_too` also every key that it made, and those made. Doing it twice
     changes nothing.
     """
@@ -169,7 +169,7 @@ async def revoke(database: Database, caller: Caller, key_id: KeyId, *, made_too:
         ended = [await _end(tx, caller, each) for each in (before, *family) if each.revoked_at is None]
         valid = 0 if made_too else await keys.count_valid_family(tx, key_id)
         key = before if before.revoked_at is not None else ended[0]
-        return Revoked(key, valid, tuple(each for each in ended if each.id != key_id))
+        return RevokedKeys(key, valid, tuple(each for each in ended if each.id != key_id))
 
 
 async def _end(tx: Tx, caller: Caller, key: StoredKey) -> StoredKey:

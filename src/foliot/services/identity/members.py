@@ -18,9 +18,9 @@ from foliot.storage.identity.members import EVERYBODY, Member, MemberFilter
 from foliot.storage.tx import Database, Role
 
 __all__ = [
-    "Changed",
-    "Changes",
+    "ChangedMember",
     "Member",
+    "MemberChanges",
     "MemberFilter",
     "change",
     "create",
@@ -31,7 +31,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class MemberChanges:
     """What is to be different; `mails` tells whether `email` was given at all."""
 
     name: str | None = None
@@ -42,7 +42,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedMember:
     member: Member
     revoked_keys: int = 0
 
@@ -85,7 +85,9 @@ async def get(database: Database, caller: Caller, principal_id: PrincipalId) -> 
     return found
 
 
-async def change(database: Database, caller: Caller, principal_id: PrincipalId, wanted: Changes) -> Changed:
+async def change(
+    database: Database, caller: Caller, principal_id: PrincipalId, wanted: MemberChanges
+) -> ChangedMember:
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         other_admins = await members.lock(tx, principal_id)
         before = await members.get(tx, principal_id)
@@ -103,7 +105,7 @@ async def change(database: Database, caller: Caller, principal_id: PrincipalId, 
             before.created_at,
         )
         if after == before:
-            return Changed(before)
+            return ChangedMember(before)
         if wanted.role is not None:
             _check_role(principal.kind, principal.role)
         if _is_admin(before) and not _is_admin(after) and other_admins == 0:
@@ -114,12 +116,12 @@ async def change(database: Database, caller: Caller, principal_id: PrincipalId, 
         await append_audit(
             tx, "member.changed", ("member", principal_id), caller.actor, before=_told(before), after=told
         )
-        return Changed(after, revoked)
+        return ChangedMember(after, revoked)
 
 
-async def remove(database: Database, caller: Caller, principal_id: PrincipalId) -> Changed:
+async def remove(database: Database, caller: Caller, principal_id: PrincipalId) -> ChangedMember:
     """Deactivated, with all its keys; its name stays, for the audit and its jobs speak of it."""
-    return await change(database, caller, principal_id, Changes(is_active=False))
+    return await change(database, caller, principal_id, MemberChanges(is_active=False))
 
 
 def _is_admin(member: Member) -> bool:

@@ -77,7 +77,7 @@ async def replan_users(
     moved, seen, after = 0, 0, FIRST_ID
     while True:
         async with database.tx(Role.APP, workspace_id) as tx:
-            job_ids = [job_id for job_id, _ in await calendars.users(tx, calendar_id, after, BATCH)]
+            job_ids = [job_id for job_id, _ in await calendars.list_users(tx, calendar_id, after, BATCH)]
             moved += await replan_timers(tx, (await timers.lock(tx, job_ids)).values())
         seen += len(job_ids)
         if len(job_ids) < BATCH or (most is not None and seen >= most):
@@ -101,7 +101,7 @@ async def delete(
             if found is None:
                 raise not_found("calendar")
             _check_revision(found, scope.expected_revision)
-            users = await calendars.users(tx, calendar_id, FIRST_ID, BATCH)
+            users = await calendars.list_users(tx, calendar_id, FIRST_ID, BATCH)
             if users and not detach:
                 raise _in_use(found, [name for _, name in users])
             if users:
@@ -114,7 +114,7 @@ async def delete(
             if (found := await calendars.lock(tx, calendar_id)) is None:
                 raise not_found("calendar")
             _check_revision(found, scope.expected_revision)
-            if not await calendars.users(tx, calendar_id, FIRST_ID, 1):
+            if not await calendars.list_users(tx, calendar_id, FIRST_ID, 1):
                 await calendars.delete(tx, calendar_id)
                 await _note(tx, "calendar.deleted", calendar_id, scope.actor, found.calendar.name)
                 return
@@ -150,14 +150,14 @@ async def users(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         if await calendars.get(tx, calendar_id) is None:
             raise not_found("calendar")
-        found = await calendars.users(tx, calendar_id, after, limit + 1, scope.visible_owner)
+        found = await calendars.list_users(tx, calendar_id, after, limit + 1, scope.visible_owner)
     return cut_page(found, limit, lambda last: [last[0]])
 
 
 async def _detach(tx: Tx, found: CalendarRow, job_ids: list[JobId], by: Actor) -> None:
     author = RevisionAuthor(by.name, f'The calendar "{found.calendar.name}" was deleted.')
     for job_id in sorted(await timers.lock(tx, job_ids)):
-        definition = await jobs.definition(tx, job_id)
+        definition = await jobs.load_definition(tx, job_id)
         assert definition is not None, "a linked job exists"
         left = tuple(each for each in definition.spec.calendars if each != found.id)
         changed = replace(definition, spec=replace(definition.spec, calendars=left))

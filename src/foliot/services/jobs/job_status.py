@@ -98,7 +98,7 @@ async def purge(
 async def resume_due(database: Database, limit: int = RESUMED_AT_ONCE) -> int:
     """Resume the jobs whose pause is over; answers with how many there were to look at. One that cannot stops no other."""
     async with database.tx(Role.ENGINE) as tx:
-        found = await jobs.due_to_resume(tx, limit)
+        found = await jobs.list_due_to_resume(tx, limit)
     for workspace_id, job_id in found:
         try:
             await _resume_if_due(database, workspace_id, job_id)

@@ -16,14 +16,21 @@ from foliot.storage.queue import waiting
 from foliot.storage.tx import Database, Role
 from foliot.storage.workers import overview
 
-__all__ = ["DisabledType", "JobTypeDescription", "Seen", "let_go", "look", "switch"]
+__all__ = [
+    "DisabledType",
+    "JobTypeDescription",
+    "JobTypesOverview",
+    "look",
+    "release_held_runs",
+    "set_type_enabled",
+]
 
 BATCH = 200
 MOST_BATCHES = 50  # a caller waits for; the sweeper does the rest
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class JobTypesOverview:
     """What workers have told, how many of them are alive now, and what is switched off; each by the name of the type."""
 
     told: dict[str, JobTypeDescription] = field(default_factory=dict)
@@ -31,14 +38,18 @@ class Seen:
     off: dict[str, DisabledType] = field(default_factory=dict)
 
 
-async def look(database: Database, workspace_id: WorkspaceId) -> Seen:
+async def look(database: Database, workspace_id: WorkspaceId) -> JobTypesOverview:
     async with database.tx(Role.APP, workspace_id) as tx:
-        return Seen(
-            await job_types.list_known(tx), await overview.types(tx), await job_types.list_disabled(tx)
+        return JobTypesOverview(
+            await job_types.list_known(tx),
+            await overview.count_by_type(tx),
+            await job_types.list_disabled(tx),
         )
 
 
-async def switch(database: Database, scope: Scope, name: str, *, enabled: bool, reason: str = "") -> None:
+async def set_type_enabled(
+    database: Database, scope: Scope, name: str, *, enabled: bool, reason: str = ""
+) -> None:
     """Off, nothing of such jobs starts any more. What would be made by a schedule or a dependency is recorded as skipped, what somebody
     asks for is refused, what there is already is held and goes on when the type is on again. What is under way ends as it would.
     """
@@ -59,7 +70,7 @@ async def switch(database: Database, scope: Scope, name: str, *, enabled: bool, 
                 break
 
 
-async def let_go(database: Database, limit: int = BATCH) -> int:
+async def release_held_runs(database: Database, limit: int = BATCH) -> int:
     """For the sweeper: what a claim still held when its type was just switched on. Answers with how many were looked at."""
     return await _let_go(database, Role.ENGINE, None, limit)
 

@@ -15,7 +15,7 @@ from foliot.storage.tx import Tx
 ME = "me"
 
 
-async def wanted(tx: Tx, query: Query, scope: Scope) -> JobFilter:
+async def resolve_owner_terms(tx: Tx, query: Query, scope: Scope) -> JobFilter:
     names = {value.lower() for term in query.of("owner") for value in term.values if isinstance(value, str)}
     if names:
         known = await job_search.find_owners(tx, names - {ME})

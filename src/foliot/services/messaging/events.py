@@ -20,16 +20,16 @@ from foliot.storage.outbox.events import EventFilter, EventPosition, EventRow
 from foliot.storage.tx import Database, Role
 
 __all__ = [
-    "Batch",
+    "EventBatch",
     "EventFilter",
     "EventPosition",
     "EventRow",
-    "Listening",
+    "Subscription",
     "after",
     "listen",
     "prune",
-    "read_place",
-    "write_place",
+    "read_event_id",
+    "write_event_id",
 ]
 
 KEPT = timedelta(hours=1)
@@ -43,7 +43,7 @@ _LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
+class Subscription:
     """Where a listener begins. With `is_gap`, not where it wanted: what lies between is not kept, and it must look for itself."""
 
     place: EventPosition
@@ -51,7 +51,7 @@ class Listening:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class EventBatch:
     events: Sequence[EventRow]
     place: EventPosition  # everything up to here has been looked at
     is_full: bool
@@ -59,7 +59,7 @@ class Batch:
 
 async def listen(
     database: Database, workspace_id: WorkspaceId, last: EventPosition | None = None
-) -> Listening:
+) -> Subscription:
     """Begin to listen, or go on: to be repeated within the hour. Without `last`, from now on."""
     async with database.tx(Role.APP, workspace_id) as tx:
         since = await events.watch(tx, tx.now + KEPT, tx.now + SURE)
@@ -67,9 +67,9 @@ async def listen(
     async with database.tx(Role.APP, workspace_id) as tx:
         now = EventPosition((await events.load_bounds(tx)).next)
     if last is None:
-        return Listening(now, is_gap=False)
+        return Subscription(now, is_gap=False)
     is_gap = last.xid < since or last.xid > now.xid
-    return Listening(now if is_gap else last, is_gap)
+    return Subscription(now if is_gap else last, is_gap)
 
 
 async def after(
@@ -78,13 +78,13 @@ async def after(
     place: EventPosition,
     wanted: EventFilter,
     limit: int = BATCH,
-) -> Batch:
+) -> EventBatch:
     async with database.tx(Role.APP, workspace_id) as tx:
         safe = (await events.load_bounds(tx)).safe
         found = await events.list_after(tx, place, safe, wanted, limit)
     if len(found) == limit:
-        return Batch(found, found[-1].place, is_full=True)
-    return Batch(found, max(place, EventPosition(safe)), is_full=False)
+        return EventBatch(found, found[-1].place, is_full=True)
+    return EventBatch(found, max(place, EventPosition(safe)), is_full=False)
 
 
 async def prune(database: Database, limit: int = PRUNED) -> int:
@@ -93,11 +93,11 @@ async def prune(database: Database, limit: int = PRUNED) -> int:
         return await events.prune(tx, tx.now - KEPT, limit)
 
 
-def write_place(place: EventPosition) -> str:
+def write_event_id(place: EventPosition) -> str:
     return f"{place.xid}-{place.seq}"
 
 
-def read_place(text: str) -> EventPosition:
+def read_event_id(text: str) -> EventPosition:
     found = _PLACE.fullmatch(text.strip())
     if found is None or max(int(found[1]), int(found[2])) > _LARGEST:
         raise Invalid(

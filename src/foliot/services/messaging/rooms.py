@@ -30,11 +30,11 @@ from foliot.storage.tx import Database, Role, Tx
 
 __all__ = [
     "KEEP",
-    "Changes",
     "Keep",
     "MessagePage",
     "NewRoom",
-    "Posted",
+    "PostedMessage",
+    "RoomChanges",
     "change",
     "create",
     "delete",
@@ -59,7 +59,7 @@ KEEP = Keep.KEEP
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class RoomChanges:
     """`webhook` makes the new hook of the one that there is; None takes it away."""
 
     name: str | None = None
@@ -68,7 +68,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class PostedMessage:
     message: Message
     is_sent_on: bool  # by the webhook of the room
 
@@ -121,7 +121,7 @@ async def get(database: Database, caller: Caller, room_id: RoomId) -> Room:
         return await _found(tx, caller, room_id)
 
 
-async def change(database: Database, caller: Caller, room_id: RoomId, wanted: Changes) -> Room:
+async def change(database: Database, caller: Caller, room_id: RoomId, wanted: RoomChanges) -> Room:
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         before = await rooms.lock(tx, room_id)
         if before is None:
@@ -155,7 +155,7 @@ async def delete(database: Database, caller: Caller, room_id: RoomId) -> None:
 
 async def post(
     database: Database, caller: Caller, room_id: RoomId, text: str, kind: MessageKind = MessageKind.MESSAGE
-) -> Posted:
+) -> PostedMessage:
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         await _found(tx, caller, room_id)
         new = NewMessage(room_id, kind, sender_of(caller.holder.principal), text)
@@ -166,7 +166,7 @@ async def post(
         is_sent_on = await queue_delivery(tx, sent)
         told = {"room_id": str(room_id), "seq": sent.seq, "kind": kind.value}
         await append_audit(tx, "message.posted", ("message", sent.id), caller.actor, after=told)
-        return Posted(sent, is_sent_on)
+        return PostedMessage(sent, is_sent_on)
 
 
 async def read(
@@ -175,7 +175,7 @@ async def read(
     """The messages behind number `after`, in order."""
     async with database.tx(Role.APP, caller.workspace_id) as tx:
         await _found(tx, caller, room_id)
-        found = await rooms.messages_after(tx, room_id, after, limit + 1)
+        found = await rooms.list_messages(tx, room_id, after, limit + 1)
     return MessagePage(found[:limit], len(found) > limit)
 
 
@@ -188,7 +188,7 @@ async def prune(database: Database, keep: timedelta, limit: int = PRUNED) -> int
     return max(messages, empty)
 
 
-async def _change_webhook(tx: Tx, caller: Caller, before: Room, wanted: Changes) -> None:
+async def _change_webhook(tx: Tx, caller: Caller, before: Room, wanted: RoomChanges) -> None:
     if wanted.webhook is None:
         await remove_webhook(tx, before.id)
     elif not isinstance(wanted.webhook, Keep):
@@ -204,7 +204,7 @@ async def _found(tx: Tx, caller: Caller, room_id: RoomId) -> Room:
 
 
 async def _check_agents(tx: Tx, agents: Sequence[PrincipalId]) -> None:
-    known = await rooms.agents_among(tx, agents) if agents else frozenset()
+    known = await rooms.list_agents(tx, agents) if agents else frozenset()
     for place, each in enumerate(agents):
         if each not in known:
             raise _no_agent(place)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from foliot.domain.access import Scope
-from foliot.domain.artifacts import MOST_BYTES, Artifact, check_artifact, check_count, check_room
+from foliot.domain.artifacts import MOST_BYTES, Artifact, check_artifact, check_artifact_storage, check_count
 from foliot.domain.errors import LeaseLost, NotFound
 from foliot.domain.ids import RunId, WorkspaceId
 from foliot.services.jobs.visibility_steps import require_visible_run
@@ -31,7 +31,9 @@ async def keep(
         check_count(await artifacts.count_others(tx, given))
         most = room if holder.quota is None else holder.quota
         if most is not None:
-            check_room(await artifacts.sum_used_bytes(tx, holder.workspace_id, given), len(given.data), most)
+            check_artifact_storage(
+                await artifacts.sum_used_bytes(tx, holder.workspace_id, given), len(given.data), most
+            )
         await artifacts.store(tx, holder.workspace_id, given)
 
 

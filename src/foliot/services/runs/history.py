@@ -45,7 +45,7 @@ async def run(database: Database, scope: Scope, run_id: RunId) -> RunRecord:
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = (await require_visible_run(tx, run_id, scope)).run
         tried = await run_history.list_attempts(tx, run_id) if found.attempt_count else ()
-        [shown] = await with_inputs(tx, await with_progress(tx, [found]))
+        [shown] = await _with_inputs(tx, await _with_progress(tx, [found]))
         tried = await _with_names(tx, tried[-MOST_ATTEMPTS:])
         return replace(
             shown,
@@ -78,7 +78,7 @@ async def of_job(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await check_job_visible(tx, job_id, scope)
         # The caller may see this job, so the query needs no filter by owner.
-        return await _history(tx, await run_search.of_job(tx, job_id, wanted, after, _fitting(limit)))
+        return await _history(tx, await run_search.find_of_job(tx, job_id, wanted, after, _fitting(limit)))
 
 
 async def of_workspace(
@@ -94,11 +94,13 @@ async def of_workspace(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         wanted = replace(wanted, visible_owner=scope.visible_owner)
         if (job_id := wanted.job_id) is not None:
-            return await _history(tx, await run_search.of_job(tx, job_id, wanted, after, _fitting(limit)))
-        return await _history(tx, await run_search.of_workspace(tx, wanted, after, _fitting(limit)))
+            return await _history(
+                tx, await run_search.find_of_job(tx, job_id, wanted, after, _fitting(limit))
+            )
+        return await _history(tx, await run_search.find_of_workspace(tx, wanted, after, _fitting(limit)))
 
 
-async def with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
+async def _with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     """The same runs with what they work on. A run keeps only what it was given; the payload is its job's, as it was when it started."""
     payloads = await run_history.load_payloads(tx, {run.job_id for run in runs})
     return tuple(
@@ -111,7 +113,7 @@ async def with_inputs(tx: Tx, runs: Sequence[RunRecord]) -> tuple[RunRecord, ...
     )
 
 
-async def with_progress(tx: Tx, runs: Sequence[RunRecord]) -> Sequence[RunRecord]:
+async def _with_progress(tx: Tx, runs: Sequence[RunRecord]) -> Sequence[RunRecord]:
     """The same runs; those under way with how far they are."""
     running = [run.id for run in runs if run.status is RunStatus.RUNNING]
     found = await logs.load_progress(tx, running) if running else {}
@@ -128,7 +130,7 @@ async def _with_names(tx: Tx, tried: Sequence[AttemptRecord]) -> tuple[AttemptRe
 async def _next_try(tx: Tx, run: RunRecord, tried: Sequence[AttemptRecord]) -> NextAttempt | None:
     if run.status not in (RunStatus.READY, RunStatus.WAITING) or not tried:
         return None
-    at, last = await run_history.startable_at(tx, run.id), tried[-1]
+    at, last = await run_history.load_earliest_start(tx, run.id), tried[-1]
     if at is None:  # a worker took it at this moment
         return None
     return NextAttempt(run.attempt_count + 1, at, what_became_of(last.number, last.status, last.error))
@@ -141,7 +143,7 @@ def _fitting(limit: int) -> int:
 
 
 async def _history(tx: Tx, page: RunPage) -> ListPage[RunRecord]:
-    shown = await with_inputs(tx, await with_progress(tx, page.runs))
+    shown = await _with_inputs(tx, await _with_progress(tx, page.runs))
     last = page.next
     return ListPage(shown, None if last is None else write_cursor(last.planned_for, last.id))
 

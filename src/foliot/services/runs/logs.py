@@ -52,7 +52,7 @@ async def read(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await require_visible_run(tx, run_id, scope)
         lines = await logs.page(tx, run_id, after, limit + 1)
-        head = await logs.head(tx, run_id)
+        head = await logs.load_head(tx, run_id)
     return LogPage(lines[:limit], len(lines) > limit, head.truncated, found.run.status)
 
 

@@ -31,13 +31,13 @@ MOST_SKIPPED = 1_000
 MOST_LOOKS = 3
 
 
-class Cancelling(StrEnum):
+class CancelResult(StrEnum):
     ENDED = "ended"  # no worker had it
     REQUESTED = "requested"  # its worker is asked to stop
 
 
 @dataclass(frozen=True, slots=True)
-class SkipNext:
+class SkippedTimes:
     """The planned times that will pass, and why; `following` is the first that will not."""
 
     planned_at: datetime
@@ -108,7 +108,7 @@ async def cancel_run(
     *,
     reason: str | None = None,
     force: bool = False,
-) -> Cancelling:
+) -> CancelResult:
     """A run that no worker has ends at once; one that is under way is asked to stop, or taken from its worker by `force`."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         locked, run = await lock_run(tx, run_id, scope, dependents=True)
@@ -121,17 +121,17 @@ async def cancel_run(
             if ended or held is not None or run.status is not None:
                 break
         if ended:
-            answer = Cancelling.ENDED
+            answer = CancelResult.ENDED
         elif held is None:
             advance(run.status or RunStatus.RUNNING, RunEvent.CANCEL)
             raise Conflict("This run is on no list and has no end; the sweeper will look after it.")
         elif force:
             writer.end_leased((await leases.lock(tx, [held]))[run_id], outcome, None)
-            answer = Cancelling.ENDED
+            answer = CancelResult.ENDED
         else:
             await run_queue.request_cancel(tx, [run_id])
             await run_records.set_note(tx, run_id, reason)
-            answer = Cancelling.REQUESTED
+            answer = CancelResult.REQUESTED
         await finish_settlement(writer)
         after = {"cancelling": answer.value, "reason": reason, "force": force}
         await append_audit(tx, "run.cancelled", ("run", run_id), scope.actor, after=after)
@@ -146,7 +146,7 @@ async def skip_next(
     reason: str,
     n: int = 1,
     until: datetime | None = None,
-) -> SkipNext:
+) -> SkippedTimes:
     """The next `n` planned times, or those up to `until`, are recorded as skipped (operator) instead of running."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         locked = await lock_job(tx, job_id, scope)
@@ -172,7 +172,7 @@ async def skip_next(
             before={"reason": row.skip_next},
             after=after,
         )
-        return SkipNext(row.timer.next_at, reason, times, following)
+        return SkippedTimes(row.timer.next_at, reason, times, following)
 
 
 async def undo_skip_next(

@@ -25,7 +25,7 @@ __all__ = [
     "JobStats",
     "OpenRunCounts",
     "Percentiles",
-    "RolledUp",
+    "RollUpStep",
     "RunTimings",
     "Totals",
     "WorkspaceStats",
@@ -81,7 +81,7 @@ class JobStats:
 
 
 @dataclass(frozen=True, slots=True)
-class RolledUp:
+class RollUpStep:
     counted: int = 0
     is_more: bool = False  # to do at once
 
@@ -95,8 +95,8 @@ async def job_stats(
     """The last `days` UTC days, today included."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         await check_job_visible(tx, job_id, scope)
-        found = await statistics.days_of_job(tx, job_id, _since(tx.now, days))
-        last = await statistics.last_run(tx, job_id)
+        found = await statistics.list_days_of_job(tx, job_id, _since(tx.now, days))
+        last = await statistics.load_last_run(tx, job_id)
         newest = await statistics.load_timings(tx, job_id, NEWEST)
     return JobStats(totals(found), found, newest, *(last or (None, None)))
 
@@ -104,25 +104,25 @@ async def job_stats(
 async def workspace_stats(database: Database, scope: Scope, days: int = DAYS) -> WorkspaceStats:
     """Of the whole workspace; for an agent, of its own jobs."""
     async with database.tx(Role.APP, scope.workspace_id) as tx:
-        found = await statistics.days_of_workspace(tx, _since(tx.now, days), scope.visible_owner)
-        jobs = await statistics.jobs_by_status(tx, scope.visible_owner)
+        found = await statistics.list_days_of_workspace(tx, _since(tx.now, days), scope.visible_owner)
+        jobs = await statistics.count_jobs_by_status(tx, scope.visible_owner)
         newest = await statistics.load_workspace_timings(tx, NEWEST, scope.visible_owner)
         now = await statistics.count_open(tx, tx.now - LATE, scope.visible_owner)
         return WorkspaceStats(totals(found), found, jobs, newest, now, tx.now)
 
 
-async def roll_up(database: Database, limit: int = BATCH) -> RolledUp:
+async def roll_up(database: Database, limit: int = BATCH) -> RollUpStep:
     """One bounded step, in one transaction. Where another node is at it, there is nothing to do."""
     async with database.tx(Role.ENGINE) as tx:
         reached = await scans.lock_position(tx, Scan.ROLL_UP)
         if reached is None:
-            return RolledUp()
+            return RollUpStep()
         late = await statistics.roll_up_uncounted(tx, limit)
         today = datetime.combine((tx.now - SETTLED).date(), time.min, UTC)
         passed = await statistics.roll_up(tx, reached.position, today, limit)
         if passed.last is not None:
             await scans.store_position(tx, Scan.ROLL_UP, passed.last)
-        return RolledUp(late + passed.count, is_more=limit in (late, passed.count))
+        return RollUpStep(late + passed.count, is_more=limit in (late, passed.count))
 
 
 def totals(days: Sequence[DayTotals]) -> Totals:

@@ -10,7 +10,15 @@ from foliot.domain.errors import Conflict, Unavailable
 from foliot.domain.ids import FIRST_ID, SecretId
 from foliot.services.identity.audit_steps import append_audit
 from foliot.services.identity.installation import OPERATOR
-from foliot.services.secrets.vault import Given, MasterKey, Sealed, UnreadableError, Vault, no_key, purpose
+from foliot.services.secrets.vault import (
+    FixedKeys,
+    MasterKey,
+    SealedValue,
+    UnreadableError,
+    Vault,
+    no_key,
+    purpose,
+)
 from foliot.storage import installation
 from foliot.storage.content import secrets
 from foliot.storage.content.secrets import SealedSecret
@@ -32,7 +40,7 @@ GIVE_IT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MasterKeyUsage:
     """How the secrets of the whole installation stand with the keys that this node knows."""
 
     present: str | None
@@ -44,14 +52,14 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Rotated:
+class KeyRotation:
     present: str
     rotated: int  # by this call
     left: int  # for the next one; those that cannot be opened by the key they name stay
     unreadable: int
 
 
-async def begin(database: Database, vault: Vault, *, makes: bool) -> Standing:
+async def begin(database: Database, vault: Vault, *, makes: bool) -> MasterKeyUsage:
     """At the start of a node: does encryption work, and are these the right keys? The first that comes becomes the installation's.
 
     With `makes`, one is made where there is none. Wrong keys stop nothing but secrets: all else goes on, and it is told.
@@ -62,26 +70,26 @@ async def begin(database: Database, vault: Vault, *, makes: bool) -> Standing:
     return await look(database, vault)
 
 
-async def look(database: Database, vault: Vault) -> Standing:
+async def look(database: Database, vault: Vault) -> MasterKeyUsage:
     """And tell in the log what cannot be read."""
     found = await standing(database, vault)
     if not found.opens:
         log.error("master_key.wrong", extra={"problem": WRONG, "advice": GIVE_IT, "known": found.known})
     if found.unreadable:
         async with database.tx(Role.APP, system=True) as tx:
-            named = await secrets.unreadable(tx, found.known, MOST_TOLD)
+            named = await secrets.list_unreadable(tx, found.known, MOST_TOLD)
         told = [f"{slug}/{name}" for slug, name in named]
-        log.error("secrets.unreadable", extra={"count": found.unreadable, "names": told})
+        log.error("secrets.list_unreadable", extra={"count": found.unreadable, "names": told})
     return found
 
 
-async def standing(database: Database, vault: Vault) -> Standing:
+async def standing(database: Database, vault: Vault) -> MasterKeyUsage:
     async with database.tx(Role.APP, system=True) as tx:
         state, sealed = await installation.get(tx), await secrets.count_by_master_key(tx)
     opens = opens_canary(vault, state)
     others = {key_id: count for key_id, count in sealed.items() if key_id != vault.present}
     readable = sum(count for key_id, count in others.items() if vault.knows(key_id))
-    return Standing(
+    return MasterKeyUsage(
         vault.present, vault.known, opens, sum(sealed.values()), readable, sum(others.values()) - readable
     )
 
@@ -91,7 +99,7 @@ def opens_canary(vault: Vault, state: Installation) -> bool:
     if state.canary is None or state.canary_key_id is None:
         return True
     try:
-        return vault.open(_purpose(state), Sealed(state.canary_key_id, state.canary)) == CANARY
+        return vault.open(_purpose(state), SealedValue(state.canary_key_id, state.canary)) == CANARY
     except UnreadableError:
         return False
 
@@ -118,12 +126,12 @@ async def may_seal(database: Database, vault: Vault) -> Vault:
     if vault.present is not None:
         return vault
     vault.may_renew()
-    return Vault(Given([MasterKey.new()]))
+    return Vault(FixedKeys([MasterKey.new()]))
 
 
 async def rotate(
     database: Database, vault: Vault, by: Actor, *, new_key: bool = False, accept_loss: bool = False
-) -> Rotated:
+) -> KeyRotation:
     """Seal with the present key what older ones have sealed, some at a time; with `new_key`, make another the present one first.
 
     It may stop anywhere and be asked for again. `accept_loss`: go on without the key that this installation had, whose secrets
@@ -153,12 +161,12 @@ async def rotate(
             break
         after = boxes[-1].id
     found = await standing(database, vault)
-    return Rotated(present, rotated, found.under_other_keys, found.unreadable)
+    return KeyRotation(present, rotated, found.under_other_keys, found.unreadable)
 
 
 async def try_rotation(
     database: Database, vault: Vault, *, new_key: bool = False, accept_loss: bool = False
-) -> Rotated:
+) -> KeyRotation:
     """What it would come to; `rotated` is all that would be sealed anew."""
     found = await standing(database, vault)
     if not found.opens and not accept_loss:
@@ -168,7 +176,7 @@ async def try_rotation(
     elif found.present is None:
         raise no_key()
     rotated = found.secrets - found.unreadable if new_key else found.under_other_keys
-    return Rotated(found.present or "", rotated, 0, found.unreadable)
+    return KeyRotation(found.present or "", rotated, 0, found.unreadable)
 
 
 def _sealed_anew(vault: Vault, boxes: list[SealedSecret]) -> dict[SecretId, bytes]:
@@ -176,7 +184,9 @@ def _sealed_anew(vault: Vault, boxes: list[SealedSecret]) -> dict[SecretId, byte
     for each in boxes:
         bound = purpose(each.workspace_id, each.id, each.version)
         try:
-            again[each.id] = vault.seal(bound, vault.open(bound, Sealed(each.key_id, each.sealed_value))).box
+            again[each.id] = vault.seal(
+                bound, vault.open(bound, SealedValue(each.key_id, each.sealed_value))
+            ).box
         except UnreadableError:
             log.error("secret.damaged", extra={"workspace": str(each.workspace_id), "id": str(each.id)})  # noqa: TRY400
     return again

@@ -41,7 +41,7 @@ async def check_named(tx: Tx, found: Sequence[Reference], root: str, scope: Scop
     missing = [each for each in found if each.name not in usable]
     if not missing:
         return
-    known = await secrets.names(tx, agent, MOST_KNOWN)
+    known = await secrets.list_names(tx, agent, MOST_KNOWN)
     faults = [_no_such(each, known, root) for each in missing]
     if len(faults) == 1:
         raise faults[0]

@@ -95,8 +95,8 @@ async def delete(
     async with database.tx(Role.APP, scope.workspace_id) as tx:
         found = await _in_hand(tx, secret_id, scope.expected_revision)
         # Under its lock nobody begins to name it.
-        named_by = [name for _, name in await secrets.users(tx, found.name, FIRST_ID, NAMED + 1)]
-        named_by += await webhooks.rooms_signing_with(tx, found.name, NAMED + 1)
+        named_by = [name for _, name in await secrets.list_users(tx, found.name, FIRST_ID, NAMED + 1)]
+        named_by += await webhooks.list_rooms_by_secret(tx, found.name, NAMED + 1)
         if named_by and not force:
             raise _in_use(found.name, named_by)
         await secrets.delete(tx, secret_id)
@@ -140,7 +140,7 @@ async def users(
         found = await secrets.get(tx, secret_id, scope.visible_owner)
         if found is None:
             raise not_found("secret")
-        users = await secrets.users(tx, found.name, after, limit + 1, scope.visible_owner)
+        users = await secrets.list_users(tx, found.name, after, limit + 1, scope.visible_owner)
     return cut_page(users, limit, lambda last: [last[0]])
 
 
@@ -159,7 +159,7 @@ async def _in_hand(tx: Tx, secret_id: SecretId, expected: int | None) -> SecretR
 
 async def _check_open(tx: Tx, workspace_id: WorkspaceId) -> None:
     """After the insert, whose foreign key has waited for whoever archives the workspace and destroys its secrets."""
-    home = await workspaces.by_id(tx, workspace_id)
+    home = await workspaces.get(tx, workspace_id)
     if home is None or home.archived_at is not None:
         raise Conflict("This workspace is archived.", hint="Make a new one.")
 
@@ -173,7 +173,7 @@ async def _check_room(tx: Tx, quotas: Quotas) -> None:
 
 async def _known(tx: Tx, agents: Sequence[PrincipalId]) -> tuple[PrincipalId, ...]:
     wanted = tuple(dict.fromkeys(agents))
-    there = await secrets.agents_among(tx, wanted) if wanted else set()
+    there = await secrets.list_agents(tx, wanted) if wanted else set()
     for place, each in enumerate(agents):
         if each not in there:
             raise Invalid(

@@ -53,7 +53,7 @@ class MasterKey:
         return base64.urlsafe_b64encode(self.raw).decode().rstrip("=")
 
 
-class Sealed(NamedTuple):
+class SealedValue(NamedTuple):
     key_id: str
     box: bytes  # nonce, ciphertext, tag
 
@@ -72,7 +72,7 @@ class UnreadableError(Exception):
         self.is_known = is_known  # then what was sealed is not what is there
 
 
-class Source(Protocol):
+class KeySource(Protocol):
     """Where this process has its master keys from."""
 
     def read(self) -> Sequence[MasterKey]:
@@ -89,7 +89,7 @@ class Source(Protocol):
 
 
 class Vault:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: KeySource) -> None:
         self._source = source
         self._keys: tuple[MasterKey, ...] = ()
         self.read_again()
@@ -130,13 +130,13 @@ class Vault:
         self.read_again()
         return key.id
 
-    def seal(self, purpose: bytes, plain: bytes) -> Sealed:
+    def seal(self, purpose: bytes, plain: bytes) -> SealedValue:
         if not self._keys:
             raise no_key()
         key, nonce = self._keys[0], secrets.token_bytes(NONCE_BYTES)
-        return Sealed(key.id, nonce + AESGCM(key.raw).encrypt(nonce, plain, purpose))
+        return SealedValue(key.id, nonce + AESGCM(key.raw).encrypt(nonce, plain, purpose))
 
-    def open(self, purpose: bytes, sealed: Sealed) -> bytes:
+    def open(self, purpose: bytes, sealed: SealedValue) -> bytes:
         if not self.knows(sealed.key_id):
             raise UnreadableError(sealed.key_id, is_known=False)
         key = next(each for each in self._keys if each.id == sealed.key_id)
@@ -157,14 +157,14 @@ class Vault:
             return
         plain = secrets.token_bytes(64)
         sealed = self.seal(b"self-test", plain)
-        touched = Sealed(sealed.key_id, sealed.box[:-1] + bytes((sealed.box[-1] ^ 1,)))
+        touched = SealedValue(sealed.key_id, sealed.box[:-1] + bytes((sealed.box[-1] ^ 1,)))
         if plain in sealed.box or self.open(b"self-test", sealed) != plain or self._opens(touched):
             raise Unavailable(
                 "The self-test of encryption failed: what was sealed did not come back as it was, or came back changed.",
                 hint="The installed `cryptography` does not work on this machine. Install it anew.",
             )
 
-    def _opens(self, sealed: Sealed) -> bool:
+    def _opens(self, sealed: SealedValue) -> bool:
         try:
             self.open(b"self-test", sealed)
         except UnreadableError:
@@ -172,7 +172,7 @@ class Vault:
         return True
 
 
-class Given:
+class FixedKeys:
     """Keys that this process was given and keeps in memory alone."""
 
     def __init__(self, keys: Sequence[MasterKey] = ()) -> None:

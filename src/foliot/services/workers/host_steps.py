@@ -25,7 +25,7 @@ async def check_target(tx: Tx, workspace_id: WorkspaceId, target: Target | None)
     """Refuses a name that nobody has: a slip would leave every run waiting."""
     if target is None or await hosts.resolve(tx, workspace_id, target) is not None:
         return
-    there = await hosts.names(tx, workspace_id, target.kind)
+    there = await hosts.list_names(tx, workspace_id, target.kind)
     raise Invalid(
         f"There is no {target.words}.", pointer=f"/target/{target.kind.value}", hint=_hint(target, there)
     )

@@ -108,7 +108,7 @@ async def delete(
                 f'The host "{host.name}" is online; it would register again at once.',
                 hint="Stop `foliot host` on it first, or revoke its key.",
             )
-        instances = await hosts.instances(tx, [host_id])
+        instances = await hosts.list_instances(tx, [host_id])
         if not force:
             _refuse_bound(f'The host "{host.name}"', await _bound(tx, scope.workspace_id, host, instances))
         await _remove(tx, host, instances, "host.deleted", scope.actor)
@@ -121,13 +121,13 @@ async def forget_unseen(database: Database, silent_for: timedelta, most: int = F
     forgotten = 0
     async with database.tx(Role.ENGINE) as tx:
         before = tx.now - silent_for
-        found = await hosts.unseen(tx, before, most)
+        found = await hosts.list_unseen(tx, before, most)
     for workspace_id, host_id in found:
         async with database.tx(Role.APP, workspace_id) as tx:
             host = await hosts.lock(tx, host_id)
             if host is None or host.sighting.last_seen_at >= before:
                 continue  # it came back, or somebody was faster
-            instances = await hosts.instances(tx, [host_id])
+            instances = await hosts.list_instances(tx, [host_id])
             if await _bound(tx, workspace_id, host, instances):
                 continue
             await _remove(tx, host, instances, "host.forgotten", JANITOR)
@@ -197,7 +197,9 @@ async def remove_instance(
         await _locked(tx, host_id)
         found = await _instance(tx, host_id, instance_id)
         if not force:
-            bound = await hosts.jobs_bound(tx, scope.workspace_id, TargetKind.SERVER, [found.name], NAMED + 1)
+            bound = await hosts.list_bound_jobs(
+                tx, scope.workspace_id, TargetKind.SERVER, [found.name], NAMED + 1
+            )
             _refuse_bound(f'The server "{found.name}"', bound)
         await hosts.delete_instance(tx, instance_id)
         await append_audit(
@@ -214,9 +216,9 @@ async def _bound(
     owner: PrincipalId | None = None,
 ) -> list[tuple[JobId, str]]:
     """Jobs that must run there; some of them, where there are many."""
-    bound = await hosts.jobs_bound(tx, workspace_id, TargetKind.HOST, [host.name], most, owner)
+    bound = await hosts.list_bound_jobs(tx, workspace_id, TargetKind.HOST, [host.name], most, owner)
     names = [each.name for each in instances]
-    return bound + await hosts.jobs_bound(tx, workspace_id, TargetKind.SERVER, names, most, owner)
+    return bound + await hosts.list_bound_jobs(tx, workspace_id, TargetKind.SERVER, names, most, owner)
 
 
 async def _remove(tx: Tx, host: HostRow, instances: Sequence[InstanceRow], action: str, by: Actor) -> None:
@@ -228,7 +230,7 @@ async def _remove(tx: Tx, host: HostRow, instances: Sequence[InstanceRow], actio
 
 
 async def _with_instances(tx: Tx, rows: Sequence[HostRow]) -> list[Host]:
-    found = await hosts.instances(tx, [row.id for row in rows]) if rows else []
+    found = await hosts.list_instances(tx, [row.id for row in rows]) if rows else []
     return [Host(row, [each for each in found if each.host_id == row.id], tx.now) for row in rows]
 
 
@@ -248,7 +250,7 @@ async def _locked(tx: Tx, host_id: HostId) -> HostRow:
 
 
 async def _instance(tx: Tx, host_id: HostId, instance_id: InstanceId) -> InstanceRow:
-    row = await hosts.instance(tx, host_id, instance_id)
+    row = await hosts.lock_instance(tx, host_id, instance_id)
     if row is None:
         raise not_found("server instance")
     return row

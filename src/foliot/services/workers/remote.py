@@ -31,8 +31,8 @@ from foliot.services.runs.logs import LogChunk
 from foliot.services.secrets.vault import Vault
 from foliot.services.settlement.report import Report, settle_reports
 from foliot.services.workers.claim import Claimer, ClaimResult, Turns, Work, claim_work
-from foliot.services.workers.remote_register import Speaker
-from foliot.services.workers.workers import LEASE, Beat
+from foliot.services.workers.remote_register import WorkerPrincipal
+from foliot.services.workers.workers import LEASE, HeartbeatReply
 from foliot.storage.content import logs
 from foliot.storage.queue import leases, run_queue
 from foliot.storage.runs import run_records
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 UNHEARD = timedelta(seconds=15)  # after a claim its answer has come, or never will
 
 
-class Told(NamedTuple):
+class RemoteReport(NamedTuple):
     """What a worker says of one attempt. Whose run it is, the lease knows."""
 
     run_id: RunId
@@ -64,20 +64,20 @@ class Offer:
 
 async def beat(
     database: Database,
-    speaker: Speaker,
+    speaker: WorkerPrincipal,
     worker_id: WorkerId,
     working_on: Collection[tuple[RunId, int]],
     *,
     draining: bool = False,
     lease: timedelta = LEASE,
-) -> Beat:
+) -> HeartbeatReply:
     """`working_on` is all it knows of, what it has still to report included: the rest of what it holds goes to others."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         found = await _found(tx, speaker, worker_id)
         if found is None or not await workers.record_heartbeat(
             tx, worker_id, tx.now + lease, is_draining=draining, running_count=len(working_on)
         ):
-            return Beat(is_alive=False)
+            return HeartbeatReply(is_alive=False)
         await hosts.record_heartbeat(tx, worker_id, tx.now + lease)
         cancels = await workers.list_cancel_requests(tx, worker_id)
         gone = await workers.list_lost_leases(tx, worker_id, working_on)
@@ -86,16 +86,16 @@ async def beat(
         log.warning("claim.unheard", extra={"worker": str(worker_id), "runs": len(unheard_of)})
         async with database.tx(Role.APP, speaker.workspace_id) as tx:
             await settle_reports(tx, [_handed_back(each) for each in unheard_of])
-    return Beat(is_alive=True, cancels=cancels, gone=gone)
+    return HeartbeatReply(is_alive=True, cancels=cancels, gone=gone)
 
 
 async def stops(
     database: Database,
-    speaker: Speaker,
+    speaker: WorkerPrincipal,
     worker_id: WorkerId,
     working_on: Collection[tuple[RunId, int]],
     stopping: Collection[tuple[RunId, int]],
-) -> Beat:
+) -> HeartbeatReply:
     """What is to be stopped, beside what it has been told of; a heartbeat in all but the renewal."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         if await _found(tx, speaker, worker_id) is None:
@@ -105,12 +105,12 @@ async def stops(
         lost = [
             each for each in await workers.list_lost_leases(tx, worker_id, working_on) if each not in told
         ]
-    return Beat(is_alive=True, cancels=cancels, gone=lost)
+    return HeartbeatReply(is_alive=True, cancels=cancels, gone=lost)
 
 
 async def claim(
     database: Database,
-    speaker: Speaker,
+    speaker: WorkerPrincipal,
     worker_id: WorkerId,
     types: Sequence[str],
     permits: int,
@@ -133,7 +133,7 @@ async def claim(
 
 
 async def report(
-    database: Database, speaker: Speaker, worker_id: WorkerId, told: Sequence[Told]
+    database: Database, speaker: WorkerPrincipal, worker_id: WorkerId, told: Sequence[RemoteReport]
 ) -> frozenset[RunId]:
     """Settle what it says, as far as the leases are its own; the runs of the others are somebody else's by now.
 
@@ -154,14 +154,14 @@ async def report(
         )
         refused = {each.run_id: each for each in late if each.run_id not in repeated}
         # What never was is nobody's loss, and the audit is for ever: whoever makes up ids cannot fill it.
-        for run_id in await run_records.known(tx, refused) if refused else ():
+        for run_id in await run_records.list_known(tx, refused) if refused else ():
             await _note_refusal(tx, speaker, worker_id, refused[run_id])
     return accepted | repeated
 
 
 async def write(
     database: Database,
-    speaker: Speaker,
+    speaker: WorkerPrincipal,
     worker_id: WorkerId,
     chunks: Sequence[LogChunk],
     how_far: Mapping[tuple[RunId, int], Progress] | None = None,
@@ -180,7 +180,12 @@ async def write(
 
 
 async def keep(
-    database: Database, speaker: Speaker, given: NewArtifact, *, most_bytes: int, room: int | None = None
+    database: Database,
+    speaker: WorkerPrincipal,
+    given: NewArtifact,
+    *,
+    most_bytes: int,
+    room: int | None = None,
 ) -> None:
     """A file of a run that it has."""
     async with database.tx(Role.ENGINE) as tx:
@@ -196,7 +201,7 @@ def gone() -> WorkerGone:
     )
 
 
-async def leave(database: Database, speaker: Speaker, worker_id: WorkerId) -> None:
+async def leave(database: Database, speaker: WorkerPrincipal, worker_id: WorkerId) -> None:
     """In good order: what it still holds goes back to be done by others, and nothing is spent."""
     async with database.tx(Role.APP, speaker.workspace_id) as tx:
         found = await _found(tx, speaker, worker_id)
@@ -215,7 +220,7 @@ def _handed_back(lease: HeldLease) -> Report:
     return Report(lease.run_id, lease.job_id, lease.fence, lease.worker_id, HandedBack())
 
 
-async def _found(tx: Tx, speaker: Speaker, worker_id: WorkerId) -> RemoteWorker | None:
+async def _found(tx: Tx, speaker: WorkerPrincipal, worker_id: WorkerId) -> RemoteWorker | None:
     return await workers.load_remote(tx, worker_id, speaker.workspace_id, speaker.principal_id)
 
 
@@ -250,7 +255,7 @@ def _word(outcome: Outcome) -> str | None:
             return None
 
 
-async def _note_refusal(tx: Tx, speaker: Speaker, worker_id: WorkerId, told: Told) -> None:
+async def _note_refusal(tx: Tx, speaker: WorkerPrincipal, worker_id: WorkerId, told: RemoteReport) -> None:
     log.warning("report.refused", extra={"run": str(told.run_id), "fence": told.fence})
     after = {"worker": str(worker_id), "fence": told.fence, "outcome": _word(told.outcome)}
     await append_audit(tx, "report.refused", ("run", told.run_id), speaker.by, after=after)

@@ -28,7 +28,7 @@ MOST_TYPES = 500  # that a workspace's own workers have told of; the oldest make
 
 
 @dataclass(frozen=True, slots=True)
-class Speaker:
+class WorkerPrincipal:
     """Whose key it is, and where."""
 
     workspace_id: WorkspaceId
@@ -37,7 +37,7 @@ class Speaker:
 
 
 @dataclass(frozen=True, slots=True)
-class HostHello:
+class HostIntroduction:
     """A host introduces itself, with the server instances that it has."""
 
     name: str
@@ -46,7 +46,7 @@ class HostHello:
 
 
 @dataclass(frozen=True, slots=True)
-class Hello:
+class RemoteWorkerHello:
     """A worker introduces itself. One with a host serves no queue."""
 
     name: str
@@ -54,20 +54,20 @@ class Hello:
     capacity: int
     version: str = ""
     queues: Sequence[str] = (ANY_QUEUE,)
-    host: HostHello | None = None
+    host: HostIntroduction | None = None
     described: Sequence[JobTypeDescription] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegisteredWorker:
     worker_id: WorkerId
     lease: timedelta
     host_id: HostId | None
 
 
 async def register(
-    database: Database, speaker: Speaker, hello: Hello, *, lease: timedelta = LEASE
-) -> Registered:
+    database: Database, speaker: WorkerPrincipal, hello: RemoteWorkerHello, *, lease: timedelta = LEASE
+) -> RegisteredWorker:
     """A fresh id each time, as for every worker; a host keeps its name. What it tells of its types counts in its workspace alone."""
     for place, each in enumerate(hello.described):
         if (problem := schemas.problem_of(each.config_schema)) is not None:
@@ -97,10 +97,12 @@ async def register(
             told = {each.name: each for each in hello.described}
             await job_types.describe(tx, speaker.workspace_id, list(told.values()))
             await job_types.forget_beyond(tx, speaker.workspace_id, MOST_TYPES)
-    return Registered(worker_id, lease, host_id)
+    return RegisteredWorker(worker_id, lease, host_id)
 
 
-async def _register_host(tx: Tx, speaker: Speaker, hello: Hello, lease: timedelta) -> HostId:
+async def _register_host(
+    tx: Tx, speaker: WorkerPrincipal, hello: RemoteWorkerHello, lease: timedelta
+) -> HostId:
     assert hello.host is not None
     told = hello.host
     registering = HostRegistration(told.name, speaker.principal_id, told.labels, hello.version)
@@ -114,7 +116,7 @@ async def _register_host(tx: Tx, speaker: Speaker, hello: Hello, lease: timedelt
     has_new_servers = False
     if is_new:
         await append_audit(tx, "host.registered", ("host", host_id), speaker.by, after={"name": told.name})
-    held = await hosts.held_by_others(tx, speaker.workspace_id, told.instances, speaker.principal_id)
+    held = await hosts.find_held_by_others(tx, speaker.workspace_id, told.instances, speaker.principal_id)
     if held is not None:
         raise Conflict(
             f'The server "{held[0]}" is on the host "{held[1]}", which is online and speaks with a key of somebody else.',

@@ -19,7 +19,7 @@ BEATS_PER_LEASE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class HeartbeatReply:
     """What a heartbeat learns: whether this worker still counts, which of its runs are to be cancelled, which were taken from it."""
 
     is_alive: bool
@@ -55,16 +55,16 @@ async def beat(
     draining: bool = False,
     working_on: Collection[tuple[RunId, int]] = (),
     lease: timedelta = LEASE,
-) -> Beat:
+) -> HeartbeatReply:
     """`working_on` are runs whose claim was answered before this was asked: one that has no lease by now is its worker's no more."""
     async with database.tx(Role.ENGINE, relaxed=True) as tx:
         alive_until, running_count = tx.now + lease, len(working_on)
         if not await workers.record_heartbeat(
             tx, worker_id, alive_until, is_draining=draining, running_count=running_count
         ):
-            return Beat(is_alive=False)
+            return HeartbeatReply(is_alive=False)
         cancels = await workers.list_cancel_requests(tx, worker_id)
-        return Beat(
+        return HeartbeatReply(
             is_alive=True, cancels=cancels, gone=await workers.list_lost_leases(tx, worker_id, working_on)
         )
 

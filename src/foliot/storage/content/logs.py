@@ -83,7 +83,7 @@ async def page(tx: Tx, run_id: RunId, after: int, limit: int) -> list[NumberedLi
     return await tx.fetch_as(NumberedLine, sql.logs.page, params)
 
 
-async def head(tx: Tx, run_id: RunId) -> LogHead:
+async def load_head(tx: Tx, run_id: RunId) -> LogHead:
     return await tx.fetch_one_as(LogHead, sql.logs.load_head, {"run_id": run_id}) or LogHead()
 
 

@@ -113,12 +113,14 @@ class RunPage:
     next: RunCursor | None  # None at the end; a filtered page may be short and still have a next one
 
 
-async def of_job(tx: Tx, job_id: JobId, filters: RunFilter, after: RunCursor | None, limit: int) -> RunPage:
+async def find_of_job(
+    tx: Tx, job_id: JobId, filters: RunFilter, after: RunCursor | None, limit: int
+) -> RunPage:
     """List runs of a job by planned time."""
     return await _page(tx, scan_of_job(job_id, filters, after), limit)
 
 
-async def of_workspace(tx: Tx, filters: RunFilter, after: RunCursor | None, limit: int) -> RunPage:
+async def find_of_workspace(tx: Tx, filters: RunFilter, after: RunCursor | None, limit: int) -> RunPage:
     """List runs of the transaction's workspace by creation."""
     return await _page(tx, scan_of_workspace(tx.workspace_id, filters, after), limit)
 

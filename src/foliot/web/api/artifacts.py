@@ -1,7 +1,7 @@
 """/runs/{id}/artifacts: what a run left behind, listed and handed out.
 
 What is handed out was made by somebody's job and is nobody's page: a browser keeps it as a file and runs nothing in it. That
-nobody may guess its type is said for all answers, in `web/request_log.py`.
+nobody may guess its type is said for all answers, in `web/middleware.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from foliot.web.api.params import Db, RunIdIn
 from foliot.web.auth import Viewer
 from foliot.web.mapping.jobs import artifact_out
 from foliot.web.routes import NOT_FOUND, api_router
-from foliot.wire.artifacts import ArtifactsOut
+from foliot.wire.runs import ArtifactsOut
 
 routes = api_router("runs")
 Name = Annotated[str, Path(min_length=1, max_length=200, description="As the list names it.")]

@@ -13,7 +13,7 @@ from foliot.web.mapping.identity import entry_out
 from foliot.web.routes import api_router
 from foliot.wire.audit import AuditOut
 from foliot.wire.instants import Moment
-from foliot.wire.pages import Page
+from foliot.wire.shape import Page
 
 routes = api_router("audit")
 

@@ -22,7 +22,7 @@ from foliot.web.preconditions import IfMatch, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.calendars import CalendarChange, CalendarIn, CalendarOut, CalendarUser
 from foliot.wire.dry_run import CalendarDryRunOut
-from foliot.wire.pages import Page
+from foliot.wire.shape import Page
 
 routes = api_router("calendars")
 

@@ -12,12 +12,12 @@ from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId, WorkspaceId
 from foliot.services import Database
 from foliot.services.messaging import events
-from foliot.services.messaging.events import EventFilter, EventRow, Listening
+from foliot.services.messaging.events import EventFilter, EventRow, Subscription
 from foliot.web.api.params import Db
 from foliot.web.auth import Viewer
 from foliot.web.routes import api_router
 from foliot.web.sse import EventStream, Line, frame, heartbeat, streamed
-from foliot.wire.events import EventOut
+from foliot.wire.audit import EventOut
 from foliot.wire.instants import Id
 
 routes = api_router("events")
@@ -66,25 +66,25 @@ async def stream_events(
     """From now on, or from behind Last-Event-ID: in one order, each once. Events are kept for an hour for whoever comes back."""
     wanted = EventFilter(_kinds(types), None if job is None else JobId(job), caller.visible_owner)
     line = Line(request, caller)
-    last = None if last_event_id is None else events.read_place(last_event_id)
+    last = None if last_event_id is None else events.read_event_id(last_event_id)
     listening = await events.listen(db, caller.workspace_id, last)
     return EventStream(line.carry(_frames(line, db, caller.workspace_id, listening, wanted)))
 
 
 async def _frames(
-    line: Line, db: Database, workspace_id: WorkspaceId, listening: Listening, wanted: EventFilter
+    line: Line, db: Database, workspace_id: WorkspaceId, listening: Subscription, wanted: EventFilter
 ) -> AsyncGenerator[str, None]:
     place, renewed_at = listening.place, monotonic()
-    yield "retry: 2000\n" + heartbeat(events.write_place(place))
+    yield "retry: 2000\n" + heartbeat(events.write_event_id(place))
     if listening.is_gap:
-        yield frame(MISSED, event="reset", id=events.write_place(place))
+        yield frame(MISSED, event="reset", id=events.write_event_id(place))
     while True:
         batch = await events.after(db, workspace_id, place, wanted)
         for each in batch.events:
             yield _event(each)
         place = batch.place
         if not batch.events and line.is_silent:
-            yield heartbeat(events.write_place(place))
+            yield heartbeat(events.write_event_id(place))
         if not await line.goes_on(*((0,) if batch.is_full else ())):
             return
         if monotonic() - renewed_at >= RENEW_EVERY:
@@ -94,7 +94,7 @@ async def _frames(
 
 def _event(row: EventRow) -> str:
     shown = EventOut(
-        id=events.write_place(row.place),
+        id=events.write_event_id(row.place),
         kind=row.kind,
         at=row.at,
         object_id=row.object_id if row.job_id is None and row.run_id is None else None,

@@ -57,7 +57,7 @@ async def switch_job_type(
     workspace_id = caller.workspace_id
     if not any(each.name == job_type for each in job_types_out(await job_types.look(db, workspace_id))):
         raise NotFound("There is no such job type.", hint="GET /job-types lists them.")
-    await job_types.switch(db, caller.scope, job_type, enabled=asked.enabled, reason=asked.reason)
+    await job_types.set_type_enabled(db, caller.scope, job_type, enabled=asked.enabled, reason=asked.reason)
     if asked.enabled:
         tell(Hint.READY)
     return next(

@@ -18,7 +18,7 @@ from foliot.web.mapping.calendars import freeze_of, freeze_out, freeze_preview_o
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import FreezeLiftOut
 from foliot.wire.freezes import FreezeIn, FreezeOut, FreezePreviewOut
-from foliot.wire.pages import Page
+from foliot.wire.shape import Page
 
 routes = api_router("freezes")
 

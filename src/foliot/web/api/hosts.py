@@ -17,8 +17,8 @@ from foliot.web.auth import SharedEditor, Viewer
 from foliot.web.mapping.fleet import host_out, instance_out
 from foliot.web.preconditions import IfMatch, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
-from foliot.wire.hosts import HostChange, HostOut, InstanceChange, InstanceIn, InstanceOut
-from foliot.wire.pages import Page
+from foliot.wire.fleet import HostChange, HostOut, InstanceChange, InstanceIn, InstanceOut
+from foliot.wire.shape import Page
 
 routes = api_router("hosts")
 

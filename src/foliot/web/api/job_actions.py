@@ -117,7 +117,7 @@ async def skip_next_times(
 ) -> SkipNextOut:
     """Skip the next planned time, the next `n`, or all `until` an instant. Each gets a skip record when it is due."""
 
-    async def verb(db: Database) -> run_control.SkipNext:
+    async def verb(db: Database) -> run_control.SkippedTimes:
         scope = caller.scope.expecting(seen)
         return await run_control.skip_next(
             db, scope, job_id, reason=asked.reason, n=asked.n, until=asked.until

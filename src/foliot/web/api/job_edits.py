@@ -14,7 +14,7 @@ from foliot.domain.ids import JobId
 from foliot.handlers.dependencies import EgressPolicy
 from foliot.services import Database
 from foliot.services.hints import Hint
-from foliot.services.identity.authentication import Caller, admit
+from foliot.services.identity.authentication import Caller, require_permission
 from foliot.services.jobs import job_edits, job_search, job_status, revisions
 from foliot.services.jobs.jobs import JobDraft, WrittenJob
 from foliot.web.api.jobs import ETAG
@@ -28,9 +28,8 @@ from foliot.web.mapping.jobs import job_out, revision_out
 from foliot.web.preconditions import IfMatch, Seen, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.dry_run import DryRunOut
-from foliot.wire.jobs import JobOut
-from foliot.wire.pages import Page
-from foliot.wire.revisions import RevertIn, RevisionOut
+from foliot.wire.jobs import JobOut, RevertIn, RevisionOut
+from foliot.wire.shape import Page
 
 routes = api_router("jobs")
 REFUSALS = {200: ETAG, **NOT_FOUND, **CONFLICT, **STALE, **WITH_BODY}
@@ -126,7 +125,7 @@ async def delete_job(
 ) -> Response | None:
     """Archive the job: it does not run again, and its history stays."""
     if purge:
-        admit(caller, Permission.ADMIN)
+        require_permission(caller, Permission.ADMIN)
 
     async def verb(db: Database) -> JobId:
         found = await job_search.job(db, caller.scope, job_id)

@@ -9,8 +9,19 @@ from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.jobs import job_search, jobs
 from foliot.services.jobs.jobs import JobDraft, WrittenJob
-from foliot.web.api.list_params import Count, JobQuery, Order, page_of
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, HowMany, JobIdIn, Limit, TheReach
+from foliot.web.api.params import (
+    DEFAULT_LIMIT,
+    Count,
+    Cursor,
+    Db,
+    HowMany,
+    JobIdIn,
+    JobQuery,
+    Limit,
+    Order,
+    TheReach,
+    page_of,
+)
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Editor, Viewer
 from foliot.web.mapping.definitions import DefinitionContext, definition_of
@@ -20,8 +31,8 @@ from foliot.web.preconditions import IfNoneMatch, is_known
 from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import DryRunOut
 from foliot.wire.jobs import JobIn, JobOut
-from foliot.wire.pages import CountedPage, Page
 from foliot.wire.schedules import TimesOut
+from foliot.wire.shape import CountedPage, Page
 
 routes = api_router("jobs")
 ETAG = {"headers": {"ETag": {"description": "The revision of the job.", "schema": {"type": "string"}}}}

@@ -16,7 +16,7 @@ from foliot.web.api.params import Db, RunIdIn
 from foliot.web.auth import Viewer
 from foliot.web.routes import NOT_FOUND, api_router
 from foliot.web.sse import EventStream, Line, frame, heartbeat, place_after, streamed, wants_stream
-from foliot.wire.logs import LogEndOut, LogLineOut, LogsOut
+from foliot.wire.runs import LogEndOut, LogLineOut, LogsOut
 
 routes = api_router("runs")
 PAGE, LONGEST_PAGE = 200, 1_000

@@ -17,7 +17,7 @@ from foliot.web.mapping.identity import me_out, member_out, member_preview
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import MemberDryRunOut
 from foliot.wire.identity import MemberIn, MemberKind, MemberOut, MemberPatch, MeOut
-from foliot.wire.pages import Page
+from foliot.wire.shape import Page
 
 routes = api_router("members")
 MemberIdIn = Annotated[str, Path(alias="member_id", json_schema_extra={"format": "uuid"})]
@@ -72,7 +72,7 @@ async def change_member(
     member_id: MemberIdIn, member: MemberPatch, caller: Admin, write: Writing
 ) -> MemberOut | MemberDryRunOut:
     """Change name, address, role, or whether it is active. Its keys follow within seconds; deactivating revokes them."""
-    wanted = members.Changes(
+    wanted = members.MemberChanges(
         name=member.name and member.name.strip(),
         role=None if member.role is None else MemberRole(member.role),
         is_active=member.active,

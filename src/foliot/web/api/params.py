@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 from uuid import UUID
 
 from fastapi import Depends, Path, Query, Request
 
 from foliot.domain.errors import not_found
+from foliot.domain.filters import LONGEST, read_parameters, read_query
+from foliot.domain.filters import Query as Found
+from foliot.domain.filters.fields import JOBS, RUNS
+from foliot.domain.filters.order import JobOrder, read_order
 from foliot.domain.ids import JobId, RunId
+from foliot.domain.lifecycle import JobStatus, RunStatus
+from foliot.domain.run import Trigger
+from foliot.domain.schedule import SkipReason, load_zone
 from foliot.handlers.dependencies import EgressPolicy
 from foliot.services import Database
 from foliot.services.hints import Announce
+from foliot.services.identity.authentication import Caller
+from foliot.services.runs.history import RunFilter
+from foliot.web.auth import Viewer
 from foliot.wire.instants import read_id
-from foliot.wire.pages import LONGEST_PAGE, PAGE
+from foliot.wire.shape import LONGEST_PAGE, PAGE, CountedPage, Page, Shape
 
 PathId = Annotated[str, Path(json_schema_extra={"format": "uuid"})]
 
@@ -58,3 +68,104 @@ Cursor = Annotated[str | None, Query(max_length=3_000, description="next_cursor 
 Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many to a page.")]
 HowMany = Annotated[int, Query(ge=1, le=100, description="How many times to name.")]
 DEFAULT_LIMIT = PAGE
+
+Item = TypeVar("Item", bound=Shape)
+_ANY = "Any of these."
+_JOB_FILTER = f"A filter such as `status:failed tag:billing since:24h`. Fields: {', '.join(JOBS.names)}; other words are looked for in the name."
+
+
+def reading(q: str | None, caller: Caller) -> Found:
+    """What `q` asks of jobs; days are those of the workspace."""
+    return read_query(q or "", JOBS, caller.at, load_zone(caller.workspace.default_timezone))
+
+
+async def _job_query(
+    caller: Viewer,
+    q: Annotated[str | None, Query(max_length=LONGEST, description=_JOB_FILTER)] = None,
+    status: Annotated[list[JobStatus], Query(description=f"{_ANY} Archived ones only when named.")] = [],  # noqa: B006
+    tag: Annotated[list[str], Query(description=_ANY)] = [],  # noqa: B006  # FastAPI copies them
+    type: Annotated[list[str], Query(description=_ANY)] = [],  # noqa: A002, B006  # the name on the wire
+    queue: Annotated[list[str], Query(description=_ANY)] = [],  # noqa: B006
+    owner: Annotated[list[str], Query(description="An id, a name, or `me`.")] = [],  # noqa: B006
+    name: Annotated[list[str], Query(description="Something in its name.")] = [],  # noqa: B006
+    since: Annotated[list[str], Query(description="Created since: `24h`, `2026-11-01`.")] = [],  # noqa: B006
+    until: Annotated[list[str], Query(description="Created until, that day included.")] = [],  # noqa: B006
+) -> Found:
+    given = {
+        "status": [each.value for each in status],
+        "tag": tag,
+        "type": type,
+        "queue": queue,
+        "owner": owner,
+        "name": name,
+        "since": since,
+        "until": until,
+    }
+    zone = load_zone(caller.workspace.default_timezone)
+    return reading(q, caller) & read_parameters(given, JOBS, caller.at, zone)
+
+
+async def _order(
+    sort: Annotated[
+        str,
+        Query(
+            max_length=40,
+            description="`created_at`, `name` or `next_run_at`; a minus before it turns the order round.",
+            json_schema_extra={"pattern": r"^-?(created_at|name|next_run_at)$"},
+        ),
+    ] = "-created_at",
+) -> JobOrder:
+    return read_order(sort)
+
+
+JobQuery = Annotated[Found, Depends(_job_query)]
+Order = Annotated[JobOrder, Depends(_order)]
+Count = Annotated[bool, Query(description="Count them all, up to 10,000.")]
+
+
+def page_of(
+    items: list[Item], next_cursor: str | None, total: int | None, *, more: bool
+) -> Page[Item] | CountedPage[Item]:
+    if total is None:
+        return Page(items=items, next_cursor=next_cursor)
+    return CountedPage(items=items, next_cursor=next_cursor, total=total, more=more)
+
+
+_WHEN = "`24h`, `2026-11-01` (a day of the workspace's zone) or `2026-11-01T09:00:00Z`."
+_RUN_FILTER = f"A filter such as `status:failed tag:billing since:24h`. Fields: {', '.join(RUNS.names)}; other words are looked for in the job's name."
+
+
+async def _run_query(
+    caller: Viewer,
+    q: Annotated[str | None, Query(max_length=LONGEST, description=_RUN_FILTER)] = None,
+    status: Annotated[list[RunStatus], Query(description=_ANY)] = [],  # noqa: B006  # FastAPI copies them
+    trigger: Annotated[list[Trigger], Query(description=_ANY)] = [],  # noqa: B006
+    skip_reason: Annotated[list[SkipReason], Query(description=_ANY)] = [],  # noqa: B006
+    job: Annotated[list[str], Query(description="Ids of jobs; those of one job come by planned time.")] = [],  # noqa: B006
+    worker: Annotated[list[str], Query(description="An id, or the name of a worker that is alive.")] = [],  # noqa: B006
+    queue: Annotated[list[str], Query(description="That its job has now. Any of these.")] = [],  # noqa: B006
+    type: Annotated[list[str], Query(description="That its job has now. Any of these.")] = [],  # noqa: A002, B006
+    tag: Annotated[list[str], Query(description="That its job has now. Any of these.")] = [],  # noqa: B006
+    since: Annotated[list[str], Query(description=f"Planned since: {_WHEN}")] = [],  # noqa: B006
+    until: Annotated[
+        list[str], Query(description=f"Planned until, that instant or day included: {_WHEN}")
+    ] = [],  # noqa: B006
+) -> RunFilter:
+    given = {
+        "status": [each.value for each in status],
+        "trigger": [each.value for each in trigger],
+        "reason": [each.value for each in skip_reason],
+        "job": job,
+        "worker": worker,
+        "queue": queue,
+        "type": type,
+        "tag": tag,
+        "since": since,
+        "until": until,
+    }
+    zone = load_zone(caller.workspace.default_timezone)
+    query = read_query(q or "", RUNS, caller.at, zone) & read_parameters(given, RUNS, caller.at, zone)
+    return RunFilter(query)
+
+
+RunQuery = Annotated[RunFilter, Depends(_run_query)]

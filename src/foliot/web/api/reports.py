@@ -1,23 +1,25 @@
-"""What people ask about time: why, how it went, what is planned."""
+"""/preview, /agenda, /stats and /jobs/{id}/explain: questions about time."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Body, Query
 
+from foliot.domain.errors import Invalid
 from foliot.domain.ids import JobId
 from foliot.services.jobs import agenda
-from foliot.services.jobs.agenda import AgendaFilter
+from foliot.services.jobs.agenda import AgendaFilter, preview_times
 from foliot.services.runs import explain, statistics
-from foliot.web.api.params import Db, JobIdIn
+from foliot.web.api.params import Db, HowMany, JobIdIn
 from foliot.web.auth import Viewer
+from foliot.web.mapping.definitions import schedule_of
+from foliot.web.mapping.jobs import schedule_out, times_out
 from foliot.web.mapping.reports import agenda_out, explanation_out, job_stats_out, stats_out
-from foliot.web.routes import NOT_FOUND, api_router
-from foliot.wire.agenda import AgendaOut
-from foliot.wire.explain import ExplanationOut
+from foliot.web.routes import NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.instants import Id, Moment
-from foliot.wire.stats import JobStatsOut, StatsOut
+from foliot.wire.reports import AgendaOut, ExplanationOut, JobStatsOut, StatsOut
+from foliot.wire.schedules import PreviewOut, ScheduleIn
 
 routes = api_router("time")
 Days = Annotated[
@@ -74,4 +76,33 @@ async def list_agenda(
     follow each other in less than an hour are one line.
     """
     wanted = AgendaFilter(None if job is None else JobId(job), queue, tag)
-    return agenda_out(await agenda.plans(db, caller.scope, wanted, start=start, end=end))
+    return agenda_out(await agenda.load_agenda(db, caller.scope, wanted, start=start, end=end))
+
+
+@routes.post("/preview", tags=["preview"], responses=WITH_BODY)
+async def preview_schedule(
+    schedule: Annotated[ScheduleIn, Body()],
+    caller: Viewer,
+    n: HowMany = 5,
+    after: Annotated[
+        Moment | None,
+        Query(description="Times later than this, as if the schedule were made then; now."),
+    ] = None,
+) -> PreviewOut:
+    """Say a schedule in words and name its next times. Nothing is kept."""
+    start = caller.at if after is None else after
+    try:
+        read = schedule_of(schedule, start, caller.workspace.default_timezone)
+    except Invalid as error:
+        # The body is the schedule itself; in a job it stands under /schedule.
+        error.pointer = (error.pointer or "").removeprefix("/schedule")
+        raise
+    found = preview_times(read, start, n)
+    shown = schedule_out(read)
+    return PreviewOut(
+        words=shown.words,
+        schedule=shown,
+        items=times_out(read, found.times),
+        notes=list(found.notes),
+        warnings=list(found.warnings),
+    )

@@ -16,13 +16,12 @@ from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.identity.authentication import Caller
 from foliot.services.messaging import rooms, webhooks
-from foliot.services.messaging.rooms import KEEP, Changes, MessagePage, NewRoom
+from foliot.services.messaging.rooms import KEEP, MessagePage, NewRoom, RoomChanges
 from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, Limit, PathId, Tell, TheReach, id_of
 from foliot.web.auth import Editor, Operator, SharedEditor, SharedOperator, SharedViewer, Viewer
 from foliot.web.mapping.rooms import changed_hook, delivery_out, hook_of, room_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.web.sse import NAP, EventStream, Line, frame, heartbeat, place_after, streamed, wants_stream
-from foliot.wire.pages import Page
 from foliot.wire.rooms import (
     LONGEST_WAIT,
     DeliveryOut,
@@ -36,6 +35,7 @@ from foliot.wire.rooms import (
     RoomKey,
     RoomOut,
 )
+from foliot.wire.shape import Page
 
 routes = api_router("rooms")
 PAGE = 200  # messages between two looks of a stream
@@ -93,7 +93,7 @@ async def change_room(
     webhook = (
         changed_hook(change.webhook, reach.egress_allow) if "webhook" in change.model_fields_set else KEEP
     )
-    changed = await rooms.change(db, caller, room_id, Changes(name, agents, webhook))
+    changed = await rooms.change(db, caller, room_id, RoomChanges(name, agents, webhook))
     if webhook is not KEEP:
         tell(Hint.OUTBOX)
     return room_out(changed, caller)

@@ -10,17 +10,16 @@ from foliot.domain.ids import RunId
 from foliot.services import Database
 from foliot.services.hints import Hint
 from foliot.services.runs import explain, history, run_control
-from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, RunIdIn
-from foliot.web.api.run_params import RunQuery
+from foliot.web.api.params import DEFAULT_LIMIT, Cursor, Db, JobIdIn, Limit, RunIdIn, RunQuery
 from foliot.web.api.writes import Writing, dry_run_response
 from foliot.web.auth import Operator, Viewer
 from foliot.web.mapping.jobs import attempt_out, run_out
 from foliot.web.mapping.reports import explanation_out
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import RunDryRunOut
-from foliot.wire.explain import ExplanationOut
-from foliot.wire.pages import Page
+from foliot.wire.reports import ExplanationOut
 from foliot.wire.runs import AttemptsOut, CancelIn, RetryIn, RunOut
+from foliot.wire.shape import Page
 
 routes = api_router("runs")
 JUST_CANCEL, JUST_RETRY = CancelIn(), RetryIn()  # a body is not needed

@@ -20,7 +20,6 @@ from foliot.web.mapping.secrets import master_key_out, rotated_out, secret_out
 from foliot.web.preconditions import IfMatch, seen_revision
 from foliot.web.routes import CONFLICT, NOT_FOUND, STALE, WITH_BODY, api_router
 from foliot.wire.dry_run import RotationDryRunOut, SecretDryRunOut
-from foliot.wire.pages import Page
 from foliot.wire.secrets import (
     MasterKeyOut,
     RotatedOut,
@@ -31,6 +30,7 @@ from foliot.wire.secrets import (
     SecretUser,
     SecretValueIn,
 )
+from foliot.wire.shape import Page
 
 routes = api_router("secrets")
 

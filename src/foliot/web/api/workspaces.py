@@ -16,9 +16,9 @@ from foliot.web.auth import System
 from foliot.web.mapping.identity import archival_preview, workspace_out, workspace_preview
 from foliot.web.routes import CONFLICT, NOT_FOUND, WITH_BODY, api_router
 from foliot.wire.dry_run import WorkspaceDryRunOut
+from foliot.wire.identity import WorkspaceIn, WorkspaceOut, WorkspacePatch
 from foliot.wire.instants import read_id
-from foliot.wire.pages import Page
-from foliot.wire.workspaces import WorkspaceIn, WorkspaceOut, WorkspacePatch
+from foliot.wire.shape import Page
 
 routes = api_router("workspaces")
 NamedIn = Annotated[str, Path(alias="workspace", max_length=200, description="Its id or its slug.")]
@@ -73,7 +73,9 @@ async def change_workspace(
 ) -> WorkspaceOut | WorkspaceDryRunOut:
     """Change name, default zone or quotas; a quota of null is the installation's again."""
     quotas = None if changes.quotas is None else changes.quotas.model_dump(exclude_unset=True)
-    wanted = workspaces.Changes(changes.name and changes.name.strip(), changes.default_timezone, quotas)
+    wanted = workspaces.WorkspaceChanges(
+        changes.name and changes.name.strip(), changes.default_timezone, quotas
+    )
     found = await _named(db, workspace)
     return await write.as_system().apply_or_preview(
         lambda db: workspaces.change(db, caller.actor, found.id, wanted),

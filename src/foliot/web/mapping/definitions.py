@@ -44,8 +44,8 @@ from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.parse import Reading, read_schedule, settled
 from foliot.domain.target import Target, TargetKind
 from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
+from foliot.web.errors import summary
 from foliot.web.mapping.handler_config import check_config
-from foliot.web.validation import summary
 from foliot.wire import jobs as wire
 from foliot.wire.schedules import CronIn, IntervalIn, ManualIn, OnceIn, ScheduleIn, WordsIn
 

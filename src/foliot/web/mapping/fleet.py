@@ -9,14 +9,12 @@ from foliot.services.jobs import job_types
 from foliot.services.workers.hosts import Host, InstanceRow
 from foliot.services.workers.limits import Limit
 from foliot.services.workers.overview import Queue, WorkerOverview
-from foliot.wire.fleet import JobTypeOut, QueueOut, WorkerOut
-from foliot.wire.hosts import BoundJob, HostOut, InstanceOut
-from foliot.wire.limits import LimitOut
+from foliot.wire.fleet import BoundJob, HostOut, InstanceOut, JobTypeOut, LimitOut, QueueOut, WorkerOut
 
 WHERE: tuple[Literal["server", "workers"], ...] = ("server", "workers")
 
 
-def job_types_out(seen: job_types.Seen) -> list[JobTypeOut]:
+def job_types_out(seen: job_types.JobTypesOverview) -> list[JobTypeOut]:
     """In the order of their names. Of what is installed here, this server speaks itself."""
     here = registry.describe_types()
     found = []

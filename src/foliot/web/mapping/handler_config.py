@@ -17,7 +17,7 @@ from foliot.handlers.dependencies import EgressPolicy
 from foliot.handlers.http import EGRESS_ALLOW
 from foliot.handlers.registry import describe_types, type_refusal
 from foliot.services.jobs.jobs import JobDraft
-from foliot.web.validation import field_problems
+from foliot.web.errors import field_problems
 from foliot.wire.shape import pointer
 
 MOST_TOLD = 20

@@ -28,16 +28,15 @@ from foliot.domain.schedule.describe import say
 from foliot.domain.schedule.notes import dst_note
 from foliot.domain.target import Target, TargetKind
 from foliot.services.jobs.job_search import StoredJob
-from foliot.services.jobs.revisions import Change
+from foliot.services.jobs.revisions import RevisionChange
 from foliot.services.runs.history import AttemptRecord, NextAttempt, RunRecord
-from foliot.services.runs.run_control import SkipNext
+from foliot.services.runs.run_control import SkippedTimes
 from foliot.web.mapping.definitions import SAME_IN_DEFINITION, SAME_IN_SPEC
 from foliot.wire import jobs as wire
-from foliot.wire.artifacts import ArtifactOut
 from foliot.wire.durations import write_duration
 from foliot.wire.instants import write_instant
-from foliot.wire.revisions import FieldChange, RevisionOut
-from foliot.wire.runs import AttemptOut, NextAttemptOut, ProgressOut, RunErrorOut, RunOut
+from foliot.wire.jobs import FieldChange, RevisionOut
+from foliot.wire.runs import ArtifactOut, AttemptOut, NextAttemptOut, ProgressOut, RunErrorOut, RunOut
 from foliot.wire.schedules import CronOut, IntervalOut, ManualOut, OnceOut, PlannedOut, ScheduleOut
 
 SHOWN_SKIPS = 100
@@ -76,7 +75,7 @@ def job_out(record: StoredJob, warnings: Sequence[str] = ()) -> wire.JobOut:
     )
 
 
-def revision_out(change: Change) -> RevisionOut:
+def revision_out(change: RevisionChange) -> RevisionOut:
     revision = change.revision
     definition = definition_out(revision.definition)
     changes = []
@@ -148,7 +147,7 @@ def times_out(schedule: Schedule, times: Iterable[PlannedTime]) -> list[PlannedO
     ]
 
 
-def skip_next_out(job: StoredJob, skipped: SkipNext, *, dry_run: bool) -> wire.SkipNextOut:
+def skip_next_out(job: StoredJob, skipped: SkippedTimes, *, dry_run: bool) -> wire.SkipNextOut:
     return wire.SkipNextOut(
         dry_run=dry_run,
         count=len(skipped.times),

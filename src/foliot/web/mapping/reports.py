@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from itertools import chain
 
-from foliot.domain.explain.records import Place
+from foliot.domain.explain.records import QueuePosition
 from foliot.domain.run import WaitsFor
 from foliot.domain.schedule import PlannedTime, Schedule
-from foliot.services.jobs.agenda import Fate, Line, Planned, Plans
-from foliot.services.runs.explain import Answer
+from foliot.services.jobs.agenda import AgendaItem, AgendaLine, AgendaPage, Fate
+from foliot.services.runs.explain import RunExplanation
 from foliot.services.runs.statistics import (
     DayTotals,
     JobStats,
@@ -20,28 +20,31 @@ from foliot.services.runs.statistics import (
     totals,
 )
 from foliot.web.mapping.jobs import local_of, milliseconds, notes_of, run_out, times_out
-from foliot.wire.agenda import AgendaItemOut, AgendaOut
-from foliot.wire.explain import ExplanationOut, NearestOut, PlaceOut
 from foliot.wire.instants import write_instant
-from foliot.wire.runs import RunOut
-from foliot.wire.schedules import PlannedOut
-from foliot.wire.stats import (
+from foliot.wire.reports import (
+    AgendaItemOut,
+    AgendaOut,
     DayOut,
+    ExplanationOut,
     JobCountsOut,
     JobStatsOut,
+    NearestOut,
     NewestOut,
     NowOut,
     PercentilesOut,
+    PlaceOut,
     StatsOut,
     TotalsOut,
 )
+from foliot.wire.runs import RunOut
+from foliot.wire.schedules import PlannedOut
 
 API = "/api/v1"
 OPEN = frozenset({"ready", "waiting", "running"})
 AWAKE = frozenset({"pending", "active", "completed", "expired", "archived"})
 
 
-def explanation_out(answer: Answer) -> ExplanationOut:
+def explanation_out(answer: RunExplanation) -> ExplanationOut:
     told, run = answer.told, None if answer.run is None else run_out(answer.run)
     nearest = None
     if answer.at is not None:
@@ -91,7 +94,7 @@ def stats_out(stats: WorkspaceStats) -> StatsOut:
     )
 
 
-def agenda_out(plans: Plans) -> AgendaOut:
+def agenda_out(plans: AgendaPage) -> AgendaOut:
     return AgendaOut(
         start=plans.start,
         end=plans.end,
@@ -101,7 +104,7 @@ def agenda_out(plans: Plans) -> AgendaOut:
     )
 
 
-def _item(planned: Planned) -> AgendaItemOut:
+def _item(planned: AgendaItem) -> AgendaItemOut:
     line, expected = planned.line, planned.expected
     first = line.first
     ends = line.fate is Fate.RUNS and line.last is None and expected is not None
@@ -121,7 +124,7 @@ def _item(planned: Planned) -> AgendaItemOut:
     )
 
 
-def _held(line: Line) -> list[str]:
+def _held(line: AgendaLine) -> list[str]:
     if line.freeze is None:
         return []
     why = f" ({line.freeze.reason})" if line.freeze.reason else ""
@@ -134,7 +137,7 @@ def _time(schedule: Schedule, time: PlannedTime | None) -> PlannedOut | None:
     return None if time is None else times_out(schedule, [time])[0]
 
 
-def _place(place: Place, run: RunOut | None) -> PlaceOut:
+def _place(place: QueuePosition, run: RunOut | None) -> PlaceOut:
     # A run that is ready stands in the line of its queue, and waits for nothing but a worker.
     is_ready = run is not None and run.status == "ready" and place.waits_for is WaitsFor.TURN
     return PlaceOut(
@@ -146,7 +149,7 @@ def _place(place: Place, run: RunOut | None) -> PlaceOut:
     )
 
 
-def _links(answer: Answer, run: RunOut | None) -> dict[str, str]:
+def _links(answer: RunExplanation, run: RunOut | None) -> dict[str, str]:
     job = f"{API}/jobs/{answer.job_id}"
     links = {"job": job, "next": f"{job}/next", "runs": f"{job}/runs"}
     if answer.status.value not in AWAKE:

@@ -30,15 +30,15 @@ from foliot.domain.outcomes import (
 )
 from foliot.domain.run import RunError
 from foliot.domain.schedule import SkipReason
-from foliot.services.identity.authentication import Caller, Door
+from foliot.services.identity.authentication import Authenticator, Caller
 from foliot.services.jobs.job_types import JobTypeDescription
 from foliot.services.runs.artifacts import NewArtifact
 from foliot.services.runs.logs import LogChunk, Progress
 from foliot.services.workers import remote
 from foliot.services.workers.claim import Work
-from foliot.services.workers.remote import Told
-from foliot.services.workers.remote_register import Hello, HostHello, Speaker
-from foliot.services.workers.workers import Beat
+from foliot.services.workers.remote import RemoteReport
+from foliot.services.workers.remote_register import HostIntroduction, RemoteWorkerHello, WorkerPrincipal
+from foliot.services.workers.workers import HeartbeatReply
 from foliot.web.work_signal import Bell
 from foliot.wire import worker as wire
 
@@ -64,17 +64,17 @@ async def claim_patiently(request: Request, caller: Caller, asked: wire.ClaimIn)
     return await _patiently(request, caller, state.bell, asked.wait, look) or ()
 
 
-async def stops_patiently(request: Request, caller: Caller, asked: wire.StopsIn) -> Beat:
+async def stops_patiently(request: Request, caller: Caller, asked: wire.StopsIn) -> HeartbeatReply:
     """In the same manner, by the bell that cancels ring."""
     state, speaker = request.app.state, speaker_of(caller)
     working_on, stopping = held_of(asked.working_on), held_of(asked.stopping)
 
-    async def look() -> tuple[Beat | None, None]:
+    async def look() -> tuple[HeartbeatReply | None, None]:
         beat = await remote.stops(state.database, speaker, WorkerId(asked.worker_id), working_on, stopping)
         return beat if beat.cancels or beat.gone else None, None
 
     found = await _patiently(request, caller, state.cancel_bell, asked.wait, look)
-    return found or Beat(is_alive=True)
+    return found or HeartbeatReply(is_alive=True)
 
 
 async def _patiently(
@@ -109,26 +109,28 @@ async def _patiently(
         waiting[caller.workspace_id] -= 1
 
 
-def speaker_of(caller: Caller) -> Speaker:
-    return Speaker(caller.workspace_id, caller.holder.principal.id, caller.actor)
+def speaker_of(caller: Caller) -> WorkerPrincipal:
+    return WorkerPrincipal(caller.workspace_id, caller.holder.principal.id, caller.actor)
 
 
-def hello_of(given: wire.RegisterIn) -> Hello:
+def hello_of(given: wire.RegisterIn) -> RemoteWorkerHello:
     host = given.host
-    told = None if host is None else HostHello(host.name, host.labels, host.instances)
+    told = None if host is None else HostIntroduction(host.name, host.labels, host.instances)
     types = [JobTypeDescription(each.name, each.description, each.config_schema) for each in given.described]
-    return Hello(given.name, given.types, given.capacity, given.version, given.queues, told, types)
+    return RemoteWorkerHello(
+        given.name, given.types, given.capacity, given.version, given.queues, told, types
+    )
 
 
 def held_of(given: Iterable[wire.RunHeld]) -> list[tuple[RunId, int]]:
     return [(RunId(each.run_id), each.fence) for each in given]
 
 
-def heartbeat_out(beat: Beat) -> wire.HeartbeatOut:
+def heartbeat_out(beat: HeartbeatReply) -> wire.HeartbeatOut:
     return wire.HeartbeatOut(alive=beat.is_alive, cancels=_held(beat.cancels), gone=_held(beat.gone))
 
 
-def stops_out(beat: Beat) -> wire.StopsOut:
+def stops_out(beat: HeartbeatReply) -> wire.StopsOut:
     return wire.StopsOut(cancels=_held(beat.cancels), gone=_held(beat.gone))
 
 
@@ -180,14 +182,14 @@ def given_of(given: wire.ArtifactIn) -> NewArtifact:
     )
 
 
-def told_of(place: int, given: wire.ReportItem) -> Told:
+def told_of(place: int, given: wire.ReportItem) -> RemoteReport:
     if len(json.dumps(given.output)) > MOST_OUTPUT:
         raise Invalid(
             f"The output is larger than {MOST_OUTPUT // 1024} KiB as JSON.",
             pointer=f"/reports/{place}/output",
             hint="Keep large results elsewhere and report their address.",
         )
-    return Told(RunId(given.run_id), given.fence, _outcome(given), given.output)
+    return RemoteReport(RunId(given.run_id), given.fence, _outcome(given), given.output)
 
 
 def _held(keys: Iterable[tuple[RunId, int]]) -> list[wire.RunHeld]:
@@ -217,7 +219,7 @@ def _outcome(given: wire.ReportItem) -> Outcome:
 
 async def _still_counts(request: Request, caller: Caller) -> bool:
     """A key that was revoked while it waited gets nothing more."""
-    door: Door = request.app.state.door
+    door: Authenticator = request.app.state.door
     presented = request.headers.get("authorization", "").partition(" ")[2].strip()
     found = await door.enter(presented, None)
     return (
