@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import foliot
-from foliot.sdk.app.job import Job
-from foliot.sdk.app.job_type import JobType
+from foliot.sdk.app.job import Job, JobType
 from foliot.sdk.context import Context
 from foliot.sdk.outcomes import Fail, Retry, Skip
 

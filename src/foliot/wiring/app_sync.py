@@ -23,10 +23,10 @@ from foliot.domain.ids import JobId
 from foliot.handlers.dependencies import DEFAULT_EGRESS_POLICY, EgressPolicy
 from foliot.sdk import errors as sdk
 from foliot.sdk.app.application import Foliot
-from foliot.sdk.app.errors import Misdefined
+from foliot.sdk.app.options import AppDefinitionError
 from foliot.sdk.asynchronous.sync import sync
 from foliot.sdk.sync.entries import app_entries
-from foliot.sdk.sync.result import Synced
+from foliot.sdk.sync.plan import SyncResult
 from foliot.services import Database
 from foliot.services.identity import workspaces
 from foliot.services.identity.installation import DEFAULT_WORKSPACE
@@ -73,7 +73,7 @@ class JobSync:
             found |= {each.id: each.calendar.name for each in page.items}
         return found
 
-    async def settle(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def resolve_schedule(self, schedule: Mapping[str, Any]) -> Mapping[str, Any]:
         read = _SCHEDULE.validate_python(dict(schedule))
         try:
             whole = schedule_of(read, SystemClock().now(), self.workspace.default_timezone)
@@ -164,7 +164,7 @@ def load_app(address: str) -> Foliot:
         raise Invalid(f"{address!r} names no app.", hint="Write it as module:app, such as shop.jobs:app.")
     try:
         found = getattr(import_module(module), name, None)
-    except Misdefined as error:
+    except AppDefinitionError as error:
         raise Invalid(f"{address} cannot be loaded: {error.message}", hint=error.hint) from error
     except Exception as error:
         raise Invalid(
@@ -178,11 +178,13 @@ def load_app(address: str) -> Foliot:
     return found
 
 
-async def sync_app(database: Database, app: Foliot, reach: EgressPolicy = DEFAULT_EGRESS_POLICY) -> Synced:
+async def sync_app(
+    database: Database, app: Foliot, reach: EgressPolicy = DEFAULT_EGRESS_POLICY
+) -> SyncResult:
     """Update the stored jobs to match the app. Several workers may do so at once."""
     try:
         entries = app_entries(app)
-    except Misdefined as error:
+    except AppDefinitionError as error:
         raise Invalid(error.message, hint=error.hint) from error
     workspace = await workspaces.get(database, app.workspace or DEFAULT_WORKSPACE)
     try:
