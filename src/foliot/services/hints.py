@@ -2,6 +2,8 @@
 enter has changed), `cancels` (a run was cancelled or taken from its worker) and `outbox` (something is to be sent).
 
 A hint only shortens a wait. Who misses one finds out by itself a little later.
+
+Why: docs/decisions/300-loops-and-hints.md
 """
 
 from __future__ import annotations

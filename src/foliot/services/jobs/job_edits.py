@@ -1,4 +1,7 @@
-"""Editing a job: a new definition takes over from the old one, at once and without losing a planned time of either."""
+"""Editing a job: a new definition takes over from the old one, at once and without losing a planned time of either.
+
+Why: docs/decisions/206-edits-record-the-old-schedule-first.md
+"""
 
 from __future__ import annotations
 
