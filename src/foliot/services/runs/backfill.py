@@ -1,4 +1,7 @@
-"""Backfill: runs for planned times of the past that have none, through the same timetable as everything else."""
+"""Backfill: runs for planned times of the past that have none, through the same timetable as everything else.
+
+Why: docs/decisions/208-backfill.md
+"""
 
 from __future__ import annotations
 

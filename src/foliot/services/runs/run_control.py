@@ -1,4 +1,7 @@
-"""What people do with runs: start one now, cancel one, make one again, let the next planned one pass."""
+"""What people do with runs: start one now, cancel one, make one again, let the next planned one pass.
+
+Why: docs/decisions/207-manual-runs-cancel-and-skip.md
+"""
 
 from __future__ import annotations
 

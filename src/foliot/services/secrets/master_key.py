@@ -1,4 +1,7 @@
-"""The master key of an installation: told from wrong ones by a canary, and replaced by a new one while all goes on."""
+"""The master key of an installation: told from wrong ones by a canary, and replaced by a new one while all goes on.
+
+Why: docs/decisions/710-secret-encryption.md
+"""
 
 from __future__ import annotations
 

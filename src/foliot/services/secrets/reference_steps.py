@@ -1,4 +1,7 @@
-"""Jobs that name secrets: may they, when they are written; and with values in the places of names, when they run."""
+"""Jobs that name secrets: may they, when they are written; and with values in the places of names, when they run.
+
+Why: docs/decisions/711-secret-resolution.md
+"""
 
 from __future__ import annotations
 

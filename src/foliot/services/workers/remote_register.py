@@ -1,6 +1,8 @@
 """Workers and hosts that come over HTTP: who they are, what is on them, what they know. What they do then is in `remote.py`.
 
 Each belongs to the principal whose key registered it first; keys of others cannot speak for it.
+
+Why: docs/decisions/321-remote-workers-trust.md
 """
 
 from __future__ import annotations
