@@ -3,6 +3,8 @@ ready), `keys` (keys, members or workspaces changed), `cancels` (a run was cance
 (a delivery is due).
 
 A hint only shortens a wait: every loop also checks by itself from time to time.
+
+Why: docs/decisions/300-loops-and-hints.md
 """
 
 from __future__ import annotations

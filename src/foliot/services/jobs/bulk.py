@@ -2,6 +2,8 @@
 
 Each batch stores the progress beside the Idempotency-Key, so that a repeat after a crash continues. A call lasts some
 seconds at most; the answer says how many jobs are left and after which job to continue.
+
+Why: docs/decisions/605-bulk-operations.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Edit a job: the new definition takes effect at once, and no planned time of either is lost."""
+"""Edit a job: the new definition takes effect at once, and no planned time of either is lost.
+
+Why: docs/decisions/206-edits-record-the-old-schedule-first.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Job types: those that workers describe, and those that a workspace has disabled."""
+"""Job types: those that workers describe, and those that a workspace has disabled.
+
+Why: docs/decisions/209-limits-and-disabled-types.md
+"""
 
 from __future__ import annotations
 

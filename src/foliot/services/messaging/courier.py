@@ -2,6 +2,8 @@
 
 Only a lease is held between the two. When a courier dies, the delivery is repeated under the same id after the lease ends;
 a late courier finds a higher fence, and its result is not recorded.
+
+Why: docs/decisions/902-outbox.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Chat rooms: create, share with agents, set webhooks, read and post messages."""
+"""Chat rooms: create, share with agents, set webhooks, read and post messages.
+
+Why: docs/decisions/903-chat-rooms-and-webhooks.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Backfill: create runs for past planned times that have none."""
+"""Backfill: create runs for past planned times that have none.
+
+Why: docs/decisions/208-backfill.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Manual actions on runs: run now, cancel, retry, skip the next planned times."""
+"""Manual actions on runs: run now, cancel, retry, skip the next planned times.
+
+Why: docs/decisions/207-manual-runs-cancel-and-skip.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The master key of an installation: a canary detects wrong keys, and rotation replaces the key while work continues."""
+"""The master key of an installation: a canary detects wrong keys, and rotation replaces the key while work continues.
+
+Why: docs/decisions/710-secret-encryption.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""References from jobs and webhooks to secrets, checked when they are written."""
+"""References from jobs and webhooks to secrets, checked when they are written.
+
+Why: docs/decisions/711-secret-resolution.md
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Register workers and hosts that connect over HTTP. `remote.py` has what they do then.
 
 Each belongs to the principal whose key registered it first; other keys cannot act for it.
+
+Why: docs/decisions/321-remote-workers-trust.md
 """
 
 from __future__ import annotations
